@@ -1,0 +1,317 @@
+//! A change: what happened to which key. Never the command that made it happen.
+//!
+//! Replay needs no command code, no clock and no randomness: applying the changes of every
+//! record in order to an empty keyspace gives the keyspace. One record (one transaction) is a
+//! run of encoded changes. A checkpoint's blocks hold the same encoding, `Put` only.
+//!
+//! ```text
+//! change := tag u8, db varint, then by tag
+//!   1 Put     key bytes, expire_at varint (0: none), kind u8, body bytes
+//!   2 Update  key bytes, kind u8, op bytes          (a type's own delta: see the engine's types)
+//!   3 Delete  key bytes
+//!   4 Expire  key bytes, expire_at varint (0: never expires)
+//!   5 FlushDb
+//!   6 SwapDb  other varint                          (positions in the SELECT map, not DbIds)
+//! bytes := length varint, then that many bytes
+//! ```
+
+use crate::varint;
+use crate::{DbId, UnixMillis};
+use thiserror::Error;
+
+/// Which type a value has; a number of the file format, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ValueKind {
+    /// A string; the body is its bytes.
+    String = 1,
+    /// A set; the body is its members, each as length and bytes.
+    Set = 2,
+    /// A hash; the body is its fields as items (see the engine's `types/hash/item.rs`).
+    Hash = 3,
+    /// A list; the body is its elements, first to last, each as length and bytes.
+    List = 4,
+    /// A sorted set; the body is its members in order, each as score, length and bytes.
+    SortedSet = 5,
+}
+
+impl ValueKind {
+    /// The inverse of `kind as u8`.
+    pub const fn from_u8(byte: u8) -> Option<ValueKind> {
+        match byte {
+            1 => Some(ValueKind::String),
+            2 => Some(ValueKind::Set),
+            3 => Some(ValueKind::Hash),
+            4 => Some(ValueKind::List),
+            5 => Some(ValueKind::SortedSet),
+            _ => None,
+        }
+    }
+
+    /// The name that `TYPE` answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ValueKind::String => "string",
+            ValueKind::Set => "set",
+            ValueKind::Hash => "hash",
+            ValueKind::List => "list",
+            ValueKind::SortedSet => "zset",
+        }
+    }
+}
+
+/// One change to the data, borrowed from its encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are named as in the encoding above")]
+pub enum Change<'a> {
+    /// The key now has this value and this expiry, whatever it had before.
+    Put { db: DbId, key: &'a [u8], expire_at: UnixMillis, kind: ValueKind, body: &'a [u8] },
+    /// The key's value changed by a delta that its type understands.
+    Update { db: DbId, key: &'a [u8], kind: ValueKind, op: &'a [u8] },
+    /// The key is gone.
+    Delete { db: DbId, key: &'a [u8] },
+    /// The key expires at another time (0: never).
+    Expire { db: DbId, key: &'a [u8], expire_at: UnixMillis },
+    /// Every key of the database is gone.
+    FlushDb { db: DbId },
+    /// `SELECT first` and `SELECT second` changed their meaning with each other.
+    SwapDb { first: DbId, second: DbId },
+}
+
+const TAG_PUT: u8 = 1;
+const TAG_UPDATE: u8 = 2;
+const TAG_DELETE: u8 = 3;
+const TAG_EXPIRE: u8 = 4;
+const TAG_FLUSH_DB: u8 = 5;
+const TAG_SWAP_DB: u8 = 6;
+
+impl Change<'_> {
+    /// Appends the encoding.
+    #[inline]
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match *self {
+            Change::Put { db, key, expire_at, kind, body } => {
+                // Reserving once keeps the appends below free of growth checks that matter.
+                out.reserve(key.len() + body.len() + 40);
+                if db < 0x80 && key.len() < 0x80 {
+                    out.extend_from_slice(&[TAG_PUT, db as u8, key.len() as u8]);
+                    out.extend_from_slice(key);
+                } else {
+                    head(out, TAG_PUT, db);
+                    varint::put_bytes(out, key);
+                }
+                if expire_at == 0 && body.len() < 0x80 {
+                    out.extend_from_slice(&[0, kind as u8, body.len() as u8]);
+                    out.extend_from_slice(body);
+                } else {
+                    varint::put(out, expire_at);
+                    out.push(kind as u8);
+                    varint::put_bytes(out, body);
+                }
+            }
+            Change::Update { db, key, kind, op } => {
+                head(out, TAG_UPDATE, db);
+                varint::put_bytes(out, key);
+                out.push(kind as u8);
+                varint::put_bytes(out, op);
+            }
+            Change::Delete { db, key } => {
+                head(out, TAG_DELETE, db);
+                varint::put_bytes(out, key);
+            }
+            Change::Expire { db, key, expire_at } => {
+                head(out, TAG_EXPIRE, db);
+                varint::put_bytes(out, key);
+                varint::put(out, expire_at);
+            }
+            Change::FlushDb { db } => head(out, TAG_FLUSH_DB, db),
+            Change::SwapDb { first, second } => {
+                head(out, TAG_SWAP_DB, first);
+                varint::put(out, u64::from(second));
+            }
+        }
+    }
+
+    /// The key that the change touches, with its database; `None` for whole databases.
+    pub fn key(&self) -> Option<(DbId, &[u8])> {
+        match *self {
+            Change::Put { db, key, .. }
+            | Change::Update { db, key, .. }
+            | Change::Delete { db, key }
+            | Change::Expire { db, key, .. } => Some((db, key)),
+            Change::FlushDb { .. } | Change::SwapDb { .. } => None,
+        }
+    }
+}
+
+#[inline]
+fn head(out: &mut Vec<u8>, tag: u8, db: DbId) {
+    out.push(tag);
+    varint::put(out, u64::from(db));
+}
+
+/// Why an encoded change cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ChangeError {
+    /// The bytes end inside a change.
+    #[error("the bytes end inside a change")]
+    Truncated,
+    /// The tag belongs to no change that this version knows.
+    #[error("unknown change tag {0}")]
+    UnknownTag(u8),
+    /// The kind belongs to no value type that this version knows.
+    #[error("unknown value kind {0}")]
+    UnknownKind(u8),
+}
+
+/// The changes of one record or block, read from their encoding; stops after the first error.
+#[derive(Clone, Debug)]
+pub struct Changes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Changes<'a> {
+    /// Reads `bytes`, a run of encoded changes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Changes { rest: bytes }
+    }
+}
+
+impl<'a> Iterator for Changes<'a> {
+    type Item = Result<Change<'a>, ChangeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let change = take_change(&mut self.rest);
+        if change.is_err() {
+            self.rest = &[];
+        }
+        Some(change)
+    }
+}
+
+fn take_change<'a>(input: &mut &'a [u8]) -> Result<Change<'a>, ChangeError> {
+    use ChangeError::Truncated;
+    let tag = take_u8(input)?;
+    let db = take_db(input)?;
+    let mut bytes = || varint::take_bytes(input).ok_or(Truncated);
+    Ok(match tag {
+        TAG_PUT => {
+            let key = bytes()?;
+            let expire_at = varint::take(input).ok_or(Truncated)?;
+            let kind = take_kind(input)?;
+            let body = varint::take_bytes(input).ok_or(Truncated)?;
+            Change::Put { db, key, expire_at, kind, body }
+        }
+        TAG_UPDATE => {
+            let key = bytes()?;
+            let kind = take_kind(input)?;
+            let op = varint::take_bytes(input).ok_or(Truncated)?;
+            Change::Update { db, key, kind, op }
+        }
+        TAG_DELETE => Change::Delete { db, key: bytes()? },
+        TAG_EXPIRE => {
+            let key = bytes()?;
+            Change::Expire { db, key, expire_at: varint::take(input).ok_or(Truncated)? }
+        }
+        TAG_FLUSH_DB => Change::FlushDb { db },
+        TAG_SWAP_DB => Change::SwapDb { first: db, second: take_db(input)? },
+        other => return Err(ChangeError::UnknownTag(other)),
+    })
+}
+
+fn take_u8(input: &mut &[u8]) -> Result<u8, ChangeError> {
+    let (&first, rest) = input.split_first().ok_or(ChangeError::Truncated)?;
+    *input = rest;
+    Ok(first)
+}
+
+fn take_db(input: &mut &[u8]) -> Result<DbId, ChangeError> {
+    let db = varint::take(input).ok_or(ChangeError::Truncated)?;
+    DbId::try_from(db).map_err(|_| ChangeError::Truncated)
+}
+
+fn take_kind(input: &mut &[u8]) -> Result<ValueKind, ChangeError> {
+    let byte = take_u8(input)?;
+    ValueKind::from_u8(byte).ok_or(ChangeError::UnknownKind(byte))
+}
+
+/// Collects the changes of one record while its locks are held.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeBuffer {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+impl ChangeBuffer {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        ChangeBuffer::default()
+    }
+
+    /// Adds one change.
+    #[inline]
+    pub fn push(&mut self, change: Change<'_>) {
+        change.encode(&mut self.bytes);
+        self.count += 1;
+    }
+
+    /// The encoded changes: the payload of a log record.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many changes were added since the last `clear` (Redis calls this "dirty").
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Nothing changed.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Forgets the changes; keeps the memory unless a huge record left it oversized.
+    #[inline]
+    pub fn clear(&mut self) {
+        const KEPT_BYTES_MAX: usize = 1 << 20;
+        if self.bytes.capacity() > KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+        self.bytes.clear();
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_reads_back_and_every_cut_is_an_error() {
+        let changes = [
+            Change::Put { db: 0, key: b"k", expire_at: 9, kind: ValueKind::String, body: b"v" },
+            Change::Put { db: 1, key: b"", expire_at: 0, kind: ValueKind::String, body: b"" },
+            Change::Put { db: 128, key: b"k", expire_at: 0, kind: ValueKind::Set, body: &[7; 200] },
+            Change::Update { db: 300, key: b"", kind: ValueKind::Set, op: b"\x01" },
+            Change::Delete { db: 1, key: &[b'x'; 200] },
+            Change::Expire { db: 1, key: b"k", expire_at: 0 },
+            Change::FlushDb { db: 15 },
+            Change::SwapDb { first: 0, second: 400 },
+        ];
+        for change in changes {
+            let mut out = Vec::new();
+            change.encode(&mut out);
+            assert_eq!(Changes::new(&out).next(), Some(Ok(change)));
+            for cut in 1..out.len() {
+                let read: Result<Vec<_>, _> = Changes::new(&out[..cut]).collect();
+                assert!(read.is_err(), "{change:?} cut at {cut}");
+            }
+        }
+    }
+}

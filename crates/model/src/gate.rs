@@ -1,0 +1,64 @@
+//! The gate: what must have happened to a change before any reply that shows it leaves.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How far a change must have got before a reply that depends on it may leave the server.
+///
+/// The order is the order of strictness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Gate {
+    /// In memory. The log follows in the background.
+    None = 0,
+    /// Handed to the operating system: a crash of the process takes nothing back.
+    Write = 1,
+    /// As `Write`, and on the disk within about a second.
+    #[default]
+    EverySec = 2,
+    /// On the disk: a crash of the machine takes nothing back.
+    Fsync = 3,
+}
+
+impl Gate {
+    /// Every gate, laxest first.
+    pub const ALL: [Gate; 4] = [Gate::None, Gate::Write, Gate::EverySec, Gate::Fsync];
+
+    /// The name in settings and on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Gate::None => "none",
+            Gate::Write => "write",
+            Gate::EverySec => "everysec",
+            Gate::Fsync => "fsync",
+        }
+    }
+
+    /// The inverse of `gate as u8`.
+    pub const fn from_u8(byte: u8) -> Option<Gate> {
+        match byte {
+            0 => Some(Gate::None),
+            1 => Some(Gate::Write),
+            2 => Some(Gate::EverySec),
+            3 => Some(Gate::Fsync),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Gate {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Gate, String> {
+        Gate::ALL
+            .into_iter()
+            .find(|gate| gate.name().eq_ignore_ascii_case(s))
+            .ok_or_else(|| format!("'{s}' is not a gate; use none, write, everysec or fsync"))
+    }
+}

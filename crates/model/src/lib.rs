@@ -1,0 +1,23 @@
+//! Ladon's shared vocabulary: what a change is, where it stands in the log, how a key hashes.
+//!
+//! **Architecture invariant:** this crate knows no table, no file, no socket and no protocol.
+//! It is plain data and its byte encoding, so that log, replication and tools can carry
+//! changes without knowing the engine.
+
+pub mod change;
+pub mod gate;
+pub mod hash;
+pub mod lsn;
+pub mod varint;
+
+pub use change::{Change, ChangeBuffer, ChangeError, Changes, ValueKind};
+pub use gate::Gate;
+pub use hash::{KeyHash, KeyHasher};
+pub use lsn::Lsn;
+
+/// Number of a database as the data knows it: stable under `SWAPDB`, which only changes which
+/// number a client's `SELECT n` means.
+pub type DbId = u16;
+
+/// Milliseconds since the Unix epoch.
+pub type UnixMillis = u64;

@@ -1,0 +1,67 @@
+//! Variable-length unsigned integers (LEB128): seven bits a byte, least significant first.
+
+/// Appends `value`, one to ten bytes.
+#[inline]
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes an integer off the front of `input`; `None` when it is cut short or over 64 bits.
+#[inline]
+pub fn take(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for (index, &byte) in input.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        if index == 9 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * index);
+        if byte & 0x80 == 0 {
+            *input = &input[index + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Appends a length and the bytes.
+#[inline]
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Takes a length and that many bytes off the front of `input`.
+#[inline]
+pub fn take_bytes<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take(input)?).ok()?;
+    if length > input.len() {
+        return None;
+    }
+    let (bytes, rest) = input.split_at(length);
+    *input = rest;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_and_bounds() {
+        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+            let mut out = Vec::new();
+            put(&mut out, value);
+            let mut input = &out[..];
+            assert_eq!(take(&mut input), Some(value));
+            assert!(input.is_empty());
+            assert_eq!(take(&mut &out[..out.len() - 1]), None);
+        }
+        assert_eq!(take(&mut &[0xff; 11][..]), None);
+        assert_eq!(take_bytes(&mut &[5, b'a'][..]), None);
+    }
+}
