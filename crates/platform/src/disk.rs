@@ -1,0 +1,57 @@
+//! Files, as traits: just what a log and its checkpoints need.
+//!
+//! Positions are always explicit (`pwrite`, `pread`), so that a retried write after a full disk
+//! goes where the failed one should have gone. What [`DiskFile::sync_data`] has not covered, a
+//! crash may take back in any order; a name created, renamed or removed is only safe after
+//! [`Disk::sync_dir`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file system.
+pub trait Disk: Send + Sync {
+    /// Creates `path` and its parents as directories.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Creates a file; an error if it exists.
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens an existing file for reading and writing.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens an existing file for reading.
+    fn open_read_only(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// The files (not directories) in `path`, in no particular order.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Renames a file, replacing what stood there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in `path` survive a crash of the machine.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock on `path` (creating it), or fails with `WouldBlock`.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Writes all of `bytes` at `offset`.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Reads at most `buffer.len()` bytes at `offset`; zero at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts or zero-extends the file.
+    fn set_len(&self, length: u64) -> io::Result<()>;
+    /// Makes the bytes (and the length) survive a crash of the machine: `fdatasync`.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Tells the system to begin moving the bytes in this range to the disk; does not wait, and
+    /// promises nothing.
+    fn start_writing(&self, _offset: u64, _length: u64) {}
+    /// Tells the system that the bytes in this range will not be read again soon.
+    fn drop_cache(&self, _offset: u64, _length: u64) {}
+}
+
+/// A held file lock; dropping it lets go.
+pub trait DiskLock: Send + Sync {}

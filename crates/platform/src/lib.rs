@@ -1,0 +1,18 @@
+//! What Ladon asks of the outside world, as traits, so that the simulator can be that world.
+//!
+//! **Architecture invariant:** everything that touches time or files goes through [`Clock`] and
+//! [`Disk`]; nothing above this crate calls `std::time` or `std::fs` for data.
+
+pub mod clock;
+pub mod disk;
+pub mod linux;
+pub mod open_files;
+mod page_cache;
+pub mod priority;
+pub mod process;
+
+pub use clock::{Clock, SystemClock};
+pub use disk::{Disk, DiskFile, DiskLock};
+pub use linux::SystemDisk;
+pub use open_files::allow_open_files;
+pub use process::{Process, ProcessFacts, SystemProcess};
