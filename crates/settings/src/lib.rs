@@ -1,0 +1,47 @@
+//! Ladon's settings: one table, and every way in and out of it.
+//!
+//! [`table::TABLE`] says of every setting what it is called (by Ladon and by Redis), what it
+//! may be, what it is by default and whether it may change while the server runs. Flags, the
+//! TOML file, redis.conf, `CONFIG GET`, `CONFIG SET`, `CONFIG REWRITE` and `docs/settings.md`
+//! all come from it. [`Settings`] holds the values: one relaxed load to read a number.
+//!
+//! **Architecture invariant:** no setting is accepted that does nothing. What Redis knows and
+//! Ladon has no use for is either a setting with one single value, the one that describes what
+//! Ladon really does ([`kind::Kind::Fixed`]), or it is unknown to `CONFIG`, and a redis.conf
+//! that names it gets a warning or an error with the line.
+
+pub mod endpoint;
+pub mod glob;
+pub mod kind;
+pub mod load;
+pub mod markdown;
+pub mod memory_size;
+pub mod origin;
+pub mod output_limits;
+pub mod percentiles;
+pub mod report;
+pub mod rewrite;
+pub mod save_points;
+pub mod set;
+pub mod setting;
+pub mod settings;
+pub mod table;
+pub mod typed;
+
+mod directives;
+mod draft;
+mod get;
+mod words;
+
+pub use endpoint::Endpoint;
+pub use glob::glob_match;
+pub use load::{LoadError, Loader, Note};
+pub use origin::Origin;
+pub use output_limits::{OutputClass, OutputLimit};
+pub use rewrite::{RewriteError, Source};
+pub use save_points::SavePoint;
+pub use set::SetError;
+pub use setting::{Setting, When};
+pub use settings::Settings;
+pub use table::{Id, TABLE, lookup};
+pub use typed::{Access, ClientMemory, EvictionPolicy, IoBackend, LogLevel};

@@ -1,0 +1,118 @@
+//! From defaults, files and flags to [`Settings`]: each layer wins over the ones before it.
+
+mod redis_conf;
+mod toml_file;
+
+use crate::draft::Draft;
+use crate::origin::Origin;
+use crate::rewrite::Source;
+use crate::settings::Settings;
+use crate::table::lookup;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something to tell the operator about a line or a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Where it is.
+    pub origin: Origin,
+    /// What to say.
+    pub text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.text)
+    }
+}
+
+/// Everything that keeps the settings from being used, each with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// At least one.
+    pub problems: Vec<Note>,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.problems.iter().map(Note::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Collects the layers; call in the order TOML file, redis.conf, flags.
+#[derive(Debug)]
+pub struct Loader {
+    draft: Draft,
+    problems: Vec<Note>,
+    warnings: Vec<Note>,
+    source: Option<Source>,
+}
+
+impl Loader {
+    /// The defaults.
+    pub fn new() -> Loader {
+        Loader { draft: Draft::new(), problems: vec![], warnings: vec![], source: None }
+    }
+
+    /// One flag, without its dashes.
+    pub fn flag(&mut self, name: &str, value: &str) {
+        self.set(name, value, &Origin::Flag(name.to_owned()));
+    }
+
+    /// The settings, and what the operator should know although it stops nothing. The error
+    /// lists every problem of every layer.
+    pub fn finish(mut self) -> Result<(Settings, Vec<Note>), LoadError> {
+        self.look_for_redis_data();
+        if !self.problems.is_empty() {
+            return Err(LoadError { problems: self.problems });
+        }
+        Ok((Settings::from_draft(self.draft, self.source), self.warnings))
+    }
+
+    fn set(&mut self, name: &str, value: &str, origin: &Origin) {
+        let Some(setting) = lookup(name) else {
+            return self.problem(origin, format!("there is no setting '{name}'"));
+        };
+        if let Err(reason) = self.draft.set(setting, value, origin) {
+            let shown = if setting.sensitive { "..." } else { value };
+            self.problem(origin, format!("{name} '{shown}': {reason}"));
+        }
+    }
+
+    fn problem(&mut self, origin: &Origin, text: String) {
+        self.problems.push(Note { origin: origin.clone(), text });
+    }
+
+    fn warn(&mut self, origin: &Origin, text: String) {
+        self.warnings.push(Note { origin: origin.clone(), text });
+    }
+
+    /// Whoever points Ladon at the directory of a Redis expects its data to be there.
+    fn look_for_redis_data(&mut self) {
+        let entry = self.draft.entry(crate::Id::data).clone();
+        let data = PathBuf::from(self.draft.text(&crate::TABLE[crate::Id::data as usize]));
+        for theirs in ["dump.rdb", "appendonlydir", "appendonly.aof"] {
+            if entry.origin != Origin::Default && data.join(theirs).exists() {
+                let text = format!(
+                    "{} holds Redis' own {theirs}, which Ladon does not read: it starts from its \
+                     own files in that directory; copy the data over the network \
+                     (for instance with redis-cli) or choose another directory",
+                    data.display()
+                );
+                self.warn(&entry.origin, text);
+            }
+        }
+    }
+}
+
+impl Default for Loader {
+    fn default() -> Loader {
+        Loader::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! The table of every setting. Everything else about settings is made from it.
+//!
+//! A line gives the accessor's name and type, then the setting: Ladon's name, what it may be,
+//! its default, Redis' other names for it, and when it may change (`start`, `restart`: see
+//! [`When`](crate::When); otherwise live). Its documentation comment is the accessor's, the
+//! `--help` text's and the documents' alike.
+
+use crate::endpoint::Endpoint;
+use crate::kind::Kind;
+use crate::output_limits::OutputLimit;
+use crate::save_points::SavePoint;
+use crate::setting::Setting;
+use crate::settings::Settings;
+use crate::typed::{
+    APPENDFSYNC_NAMES, Access, ClientMemory, EvictionPolicy, FromSetting, GATE_NAMES, IoBackend,
+    LogLevel,
+};
+use ladon_model::Gate;
+
+macro_rules! settings {
+    ($(section $section:literal {
+        $($(#[doc = $doc:literal])* $id:ident: $type:ty = $setting:expr;)*
+    })*) => {
+        /// Which setting; named as its accessor.
+        #[allow(non_camel_case_types, missing_docs, reason = "named as the accessors, see there")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Id { $($($id,)*)* }
+
+        /// Every setting, in the order of the documents.
+        pub static TABLE: &[Setting] =
+            &[$($($setting.describe(Id::$id, $section, concat!($($doc, "\n"),*)),)*)*];
+
+        /// How many settings there are.
+        pub(crate) const COUNT: usize = [$($(Id::$id,)*)*].len();
+
+        impl Settings {
+            $($(
+                $(#[doc = $doc])*
+                #[inline]
+                pub fn $id(&self) -> $type {
+                    FromSetting::read(self, Id::$id)
+                }
+            )*)*
+        }
+    };
+}
+
+const MB: i64 = 1 << 20;
+const U32_MAX: i64 = u32::MAX as i64;
+const I32_MAX: i64 = i32::MAX as i64;
+
+settings! {
+    section "Listening and connections" {
+        /// Where to listen for the Redis protocol: addresses with a port, or unix sockets.
+        resp: Vec<Endpoint> =
+            Setting::new("resp", Kind::Endpoints, "127.0.0.1:6379").apply();
+        /// Addresses to listen on, without the port; `-` in front of one that may be missing.
+        /// Another way to say a part of `resp`.
+        bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();
+        /// TCP port of every address; 0 for none. Another way to say a part of `resp`.
+        port: u16 = Setting::integer("port", 0, 65535, "6379").part_of("resp").apply();
+        /// Path of a unix socket to listen on. Another way to say a part of `resp`.
+        unixsocket: String = Setting::text("unixsocket", "").part_of("resp").start();
+        /// Permission bits of the unix socket; 0 leaves what the process' umask gives.
+        unixsocketperm: u32 = Setting::new("unixsocketperm", Kind::Octal, "0").start();
+        /// Refuse connections from other machines while there is no password.
+        protected_mode: bool = Setting::bool("protected-mode", "yes");
+        /// Password of the default user; empty for none.
+        requirepass: String = Setting::text("requirepass", "").sensitive();
+        /// Connections at a time; one more is told so and closed.
+        maxclients: usize = Setting::integer("maxclients", 1, U32_MAX, "10000");
+        /// Close a connection that was silent for this many seconds; 0 for never.
+        timeout: u64 = Setting::integer("timeout", 0, I32_MAX, "0");
+        /// Seconds after which the kernel asks a silent peer whether it is still there; 0 for never.
+        /// Linux takes no more than the maximum.
+        tcp_keepalive: u32 = Setting::integer("tcp-keepalive", 0, 32_767, "300");
+        /// Length of the kernel's queue of connections that wait to be accepted.
+        tcp_backlog: u32 = Setting::integer("tcp-backlog", 0, I32_MAX, "511").start();
+        /// Output that a connection may leave unread, by class: hard limit, soft limit, seconds.
+        client_output_buffer_limit: [OutputLimit; 3] = Setting::new(
+            "client-output-buffer-limit",
+            Kind::OutputLimits,
+            "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+        );
+        /// Bytes of one connection's requests that were received and not executed yet.
+        client_query_buffer_limit: u64 = Setting::memory("client-query-buffer-limit", MB, "1gb");
+        /// Bytes of one argument.
+        proto_max_bulk_len: u64 = Setting::memory("proto-max-bulk-len", MB, "512mb");
+        /// Bytes of all connections' buffers together, beyond which the largest are closed;
+        /// 0 for no limit, a percentage is one of `maxmemory`.
+        maxmemory_clients: ClientMemory =
+            Setting::new("maxmemory-clients", Kind::MemoryOrPercent, "0");
+    }
+
+    section "Threads" {
+        /// Threads that own connections and execute their requests.
+        io_threads: usize = Setting::integer("io-threads", 1, 256, CORES).start();
+        /// What moves the bytes: `auto` is io_uring where the kernel and the container allow it,
+        /// mio (epoll, kqueue) elsewhere.
+        io_backend: IoBackend = Setting::choice("io-backend", IoBackend::NAMES, "auto").restart();
+        /// How often a second the server does its housekeeping: expiry, timeouts, statistics.
+        hz: u32 = Setting::new("hz", Kind::Clamped { min: 1, max: 500 }, "10");
+        /// Whether `hz` grows with the number of connections.
+        dynamic_hz: String =
+            Setting::fixed("dynamic-hz", "no", "housekeeping runs as often as hz says");
+    }
+
+    section "Durability" {
+        /// Directory of the log and the checkpoints.
+        data: String = Setting::text("data", "./ladon-data").aliases(&["dir"]).restart();
+        /// How far a change must have got before a reply that shows it may leave the server:
+        /// `none` (memory), `write` (handed to the system), `everysec` (and on the disk within about
+        /// a second), `fsync` (on the disk).
+        gate: Gate = Setting::choice("gate", GATE_NAMES, "everysec");
+        /// Redis' way to set the gate: `no` is the gate `none`, `yes` the one that `appendfsync`
+        /// says.
+        appendonly: bool = Setting::bool("appendonly", "yes").part_of("gate");
+        /// Redis' way to set the gate while `appendonly` is `yes`: `always` is the gate `fsync`,
+        /// `everysec` is `everysec`, `no` is `write`.
+        appendfsync: String = Setting::choice("appendfsync", APPENDFSYNC_NAMES, "everysec").part_of("gate");
+        /// Whether syncing pauses during a checkpoint.
+        no_appendfsync_on_rewrite: String = Setting::fixed(
+            "no-appendfsync-on-rewrite",
+            "no",
+            "a checkpoint does not loosen the gate",
+        );
+        /// Whether a log that ends in the middle of a record is cut at the last whole one.
+        aof_load_truncated: String = Setting::promise(
+            "aof-load-truncated",
+            "yes",
+            "a torn end of the log is cut and reported; other damage stops the start",
+        );
+        /// Checkpoint after so many seconds if at least so many keys changed; any of the pairs.
+        save: Vec<SavePoint> = Setting::new("save", Kind::SavePoints, "");
+        /// Seconds between checkpoints, if anything changed at all; 0 for no limit by time.
+        checkpoint_interval: u64 =
+            Setting::integer("checkpoint-interval", 0, I32_MAX, "3600");
+        /// Bytes of log since the last checkpoint, below which its size starts no new one.
+        checkpoint_log_bytes: u64 = Setting::memory("checkpoint-log-bytes", 0, "1gb")
+            .aliases(&["auto-aof-rewrite-min-size"]);
+        /// A checkpoint starts when the log since the last one has grown to this percentage of it
+        /// (and to `checkpoint-log-bytes`); 0 for no limit by size.
+        checkpoint_log_percent: u64 =
+            Setting::integer("checkpoint-log-percent", 0, I32_MAX, "100")
+                .aliases(&["auto-aof-rewrite-percentage"]);
+        /// Bytes after which the log goes on in a new file.
+        log_segment_bytes: u64 = Setting::memory("log-segment-bytes", MB, "256mb").restart();
+        /// Bytes of log that are kept behind the newest checkpoint at least, for readers that
+        /// come back after a pause; whole files are kept.
+        log_keep_bytes: u64 =
+            Setting::memory("log-keep-bytes", 1, "1mb").aliases(&["repl-backlog-size"]);
+        /// Microseconds that loading a key is slowed down by, for tests of loading.
+        key_load_delay: String =
+            Setting::fixed("key-load-delay", "0", "loading is not slowed down").hidden();
+        /// Microseconds that saving a key is slowed down by, for tests of saving.
+        rdb_key_save_delay: u64 =
+            Setting::integer("rdb-key-save-delay", 0, I32_MAX, "0").hidden();
+    }
+
+    section "Memory" {
+        /// Bytes that the data may take, see `maxmemory-policy`; 0 for no limit.
+        maxmemory: u64 = Setting::memory("maxmemory", 0, "0");
+        /// What gives way when `maxmemory` is reached.
+        /// `noeviction`: commands that need memory are refused. `allkeys-...` evict from all keys,
+        /// `volatile-...` from those that expire: the ones used (`lru`) or changed (`lrm`) longest
+        /// ago, used least often (`lfu`), that expire first (`ttl`), or any (`random`).
+        maxmemory_policy: EvictionPolicy =
+            Setting::choice("maxmemory-policy", EvictionPolicy::NAMES, "noeviction");
+        /// Keys that are looked at for each one that is evicted.
+        maxmemory_samples: usize = Setting::integer("maxmemory-samples", 1, 64, "5");
+        /// How long a command may spend on evictions: 0 to 10 stand for up to 500 microseconds,
+        /// beyond that each step adds 15 %, 100 is without limit.
+        maxmemory_eviction_tenacity: u32 =
+            Setting::integer("maxmemory-eviction-tenacity", 0, 100, "10");
+        /// How slowly a key's access counter grows (`lfu` policies): the larger, the more uses
+        /// each step takes.
+        lfu_log_factor: u32 = Setting::integer("lfu-log-factor", 0, I32_MAX, "10");
+        /// After how many minutes without use a key's access counter loses one; 0 for never.
+        lfu_decay_time: u32 = Setting::integer("lfu-decay-time", 0, I32_MAX, "1");
+        /// Whether evicted values are freed in the background.
+        lazyfree_lazy_eviction: String = Setting::fixed("lazyfree-lazy-eviction", "yes", LAZY);
+    }
+
+    section "Keys and values" {
+        /// Databases that `SELECT` knows.
+        databases: usize = Setting::integer("databases", 1, 16384, "16").start();
+        /// How hard the server looks for expired keys that nobody asks for: at 1 for up to a quarter of
+        /// each thread's time, and for a fiftieth more with each step.
+        active_expire_effort: u32 = Setting::integer("active-expire-effort", 1, 10, "1");
+        /// Whether expired values are freed in the background.
+        lazyfree_lazy_expire: String = Setting::fixed("lazyfree-lazy-expire", "yes", LAZY);
+        /// Whether overwritten values are freed in the background.
+        lazyfree_lazy_server_del: String = Setting::fixed("lazyfree-lazy-server-del", "yes", LAZY);
+        /// Whether `DEL` frees values in the background.
+        lazyfree_lazy_user_del: String = Setting::fixed("lazyfree-lazy-user-del", "yes", LAZY);
+        /// Whether `FLUSHALL` and `FLUSHDB` free values in the background.
+        lazyfree_lazy_user_flush: String = Setting::fixed("lazyfree-lazy-user-flush", "yes", LAZY);
+        /// Members up to which a set of integers is kept as a sorted array.
+        set_max_intset_entries: usize = Setting::integer("set-max-intset-entries", 0, i64::MAX, "512");
+        /// Members up to which any other set is kept packed.
+        set_max_listpack_entries: usize =
+            Setting::integer("set-max-listpack-entries", 0, i64::MAX, "128");
+        /// Bytes of its longest member up to which a set is kept packed.
+        set_max_listpack_value: usize =
+            Setting::integer("set-max-listpack-value", 0, i64::MAX, "64");
+        /// Fields up to which a hash is kept packed.
+        hash_max_listpack_entries: usize =
+            Setting::integer("hash-max-listpack-entries", 0, i64::MAX, "512")
+                .aliases(&["hash-max-ziplist-entries"]);
+        /// Bytes of its longest field or value up to which a hash is kept packed.
+        hash_max_listpack_value: u64 =
+            Setting::memory("hash-max-listpack-value", 0, "64")
+                .aliases(&["hash-max-ziplist-value"]);
+        /// How large a piece of a list may be before the list gets another: a number of elements,
+        /// or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
+        list_max_listpack_size: i64 =
+            Setting::integer("list-max-listpack-size", i32::MIN as i64, i32::MAX as i64, "-2")
+                .aliases(&["list-max-ziplist-size"]);
+        /// How many pieces at the ends of a list stay uncompressed; 0 for all.
+        list_compress_depth: String =
+            Setting::fixed("list-compress-depth", "0", "Ladon compresses no lists");
+        /// Members up to which a sorted set is kept packed.
+        zset_max_listpack_entries: usize =
+            Setting::integer("zset-max-listpack-entries", 0, i64::MAX, "128")
+                .aliases(&["zset-max-ziplist-entries"]);
+        /// Bytes of its longest member up to which a sorted set is kept packed.
+        zset_max_listpack_value: usize =
+            Setting::integer("zset-max-listpack-value", 0, i64::MAX, "64")
+                .aliases(&["zset-max-ziplist-value"]);
+        /// Which events of the keyspace are published.
+        notify_keyspace_events: String = Setting::promise(
+            "notify-keyspace-events",
+            "",
+            "Ladon publishes no keyspace events yet",
+        );
+    }
+
+    section "Observation" {
+        /// Microseconds from which a command's execution enters the slow log; -1 for never.
+        slowlog_log_slower_than: i64 =
+            Setting::integer("slowlog-log-slower-than", -1, i64::MAX, "10000");
+        /// Entries that the slow log keeps.
+        slowlog_max_len: usize = Setting::integer("slowlog-max-len", 0, i64::MAX, "128");
+        /// Milliseconds from which `LATENCY` remembers an event; 0 for never.
+        latency_monitor_threshold: u64 =
+            Setting::integer("latency-monitor-threshold", 0, i64::MAX, "0");
+        /// Whether every command's latency is counted for `INFO latencystats`.
+        latency_tracking: bool = Setting::bool("latency-tracking", "yes");
+        /// The percentiles that `INFO latencystats` shows.
+        latency_tracking_info_percentiles: Vec<f64> = Setting::new(
+            "latency-tracking-info-percentiles",
+            Kind::Percentiles,
+            "50 99 99.9",
+        );
+        /// How much the server writes to its log file.
+        loglevel: LogLevel = Setting::choice("loglevel", LogLevel::NAMES, "notice");
+        /// File that the server's messages go to; empty for the standard error output.
+        logfile: String = Setting::text("logfile", "").start();
+    }
+
+    section "Rights and modes" {
+        /// Who may use `DEBUG`.
+        enable_debug_command: Access =
+            Setting::choice("enable-debug-command", Access::NAMES, "no").start();
+        /// Who may change protected settings.
+        enable_protected_configs: String = Setting::fixed(
+            "enable-protected-configs",
+            "no",
+            "no setting is protected: those that could harm are read at start only",
+        )
+        .start();
+        /// Who may use `MODULE`.
+        enable_module_command: String =
+            Setting::fixed("enable-module-command", "no", "Ladon loads no modules").start();
+        /// The server whose replica this one is.
+        replicaof: String = Setting::promise("replicaof", "", "Ladon replicates nothing yet")
+            .aliases(&["slaveof"])
+            .start();
+        /// Replicas that must keep up for a write to be accepted; 0 for none. There are no replicas
+        /// yet, so that any other number refuses every write.
+        min_replicas_to_write: u32 = Setting::integer("min-replicas-to-write", 0, I32_MAX, "0")
+            .aliases(&["min-slaves-to-write"]);
+        /// Seconds since its last word after which a replica does not keep up; 0 asks for none.
+        min_replicas_max_lag: u32 = Setting::integer("min-replicas-max-lag", 0, I32_MAX, "10")
+            .aliases(&["min-slaves-max-lag"]);
+        /// Whether the server is a node of a Redis cluster.
+        cluster_enabled: String =
+            Setting::promise("cluster-enabled", "no", "Ladon is no cluster yet").start();
+        /// Whether the server leaves its terminal.
+        daemonize: String = Setting::fixed(
+            "daemonize",
+            "no",
+            "Ladon stays in the foreground; let a service manager keep it",
+        )
+        .start();
+    }
+}
+
+/// The default that only the machine knows: one per core that this process may use.
+pub(crate) const CORES: &str = "cores";
+
+const LAZY: &str = "values are always freed in the background";
+
+/// The setting of this name, Ladon's or Redis', in any case.
+pub fn lookup(name: &str) -> Option<&'static Setting> {
+    TABLE.iter().find(|setting| setting.names().any(|known| known.eq_ignore_ascii_case(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_every_setting_is_described() {
+        let mut seen = HashSet::new();
+        for (index, setting) in TABLE.iter().enumerate() {
+            assert_eq!(setting.id as usize, index);
+            assert!(setting.doc.len() > 10, "{} needs a description", setting.name);
+            assert_eq!(format!("{:?}", setting.id).replace('_', "-"), setting.name);
+            for name in setting.names() {
+                assert!(seen.insert(name), "{name} is there twice");
+                assert_eq!(name, name.to_ascii_lowercase());
+            }
+        }
+        assert_eq!(COUNT, TABLE.len());
+    }
+}
