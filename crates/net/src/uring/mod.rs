@@ -1,0 +1,386 @@
+//! The io_uring backend: one multishot receive per connection, one multishot accept per listener,
+//! a turn's sends in one system call.
+//!
+//! A connection's life:
+//!
+//! ```text
+//!   adopt ──▶ receiving ⇄ paused ──▶ over (a reason is known) ──▶ finished ──▶ closed()
+//!                                    requests are cancelled       none is in flight,
+//!                                                                 the slot is free
+//! ```
+//!
+//! A slot, and with it the descriptor's number, is free only when the kernel has completed every
+//! request of its connection; so no late completion can be taken for a successor's.
+
+mod buffers;
+mod ring;
+mod token;
+mod trial;
+
+use crate::eventfd::EventFd;
+use crate::mio_backend::ACCEPT_PAUSE;
+use crate::slots::Slots;
+use crate::waker::Bell;
+use crate::{AfterInput, Backend, CloseReason, ConnId, ConnInfo, Listener, Sink, Waker};
+use ring::{Event, Received, Ring};
+use socket2::Socket;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+use token::Kind;
+
+/// A [`Backend`] on io_uring; needs Linux 6.1.
+pub struct UringBackend {
+    // The ring first: it lets go of the sockets before they are closed.
+    ring: Ring,
+    waker: Waker,
+    bell: i32,
+    connections: Slots<Connection>,
+    listeners: Vec<Accepting>,
+    /// The next listener's number.
+    next_listener: u32,
+    accept_again_at: Option<Instant>,
+    /// A send must be reported without a wait.
+    report_now: bool,
+    /// Over, with nothing in flight: to be reported.
+    finished: Vec<ConnId>,
+    /// Empty between polls; kept for its memory.
+    done: Vec<(ConnId, Vec<u8>)>,
+}
+
+struct Connection {
+    socket: Socket,
+    over: Option<CloseReason>,
+    /// A receive is in flight.
+    receiving: bool,
+    /// And was cancelled.
+    cancelled: bool,
+    paused: bool,
+    input_ended: bool,
+}
+
+struct Accepting {
+    listener: Listener,
+    token: u64,
+    armed: bool,
+}
+
+impl UringBackend {
+    /// Opens an io_uring and, once per process, tries out on a socket pair whether it does what
+    /// this backend relies on.
+    ///
+    /// # Errors
+    /// With a text that says why it cannot be used: the kernel is too old or has none, a sandbox
+    /// forbids it, a limit is too low.
+    pub fn new() -> io::Result<UringBackend> {
+        trial::passed()?;
+        UringBackend::open()
+    }
+
+    fn open() -> io::Result<UringBackend> {
+        let mut ring = Ring::new().map_err(|error| trial::explain(&error))?;
+        let event = EventFd::new()?;
+        let bell = event.raw();
+        ring.watch(bell);
+        Ok(UringBackend {
+            ring,
+            waker: Waker::new(Bell::Event(event)),
+            bell,
+            connections: Slots::new(),
+            listeners: Vec::new(),
+            next_listener: 0,
+            accept_again_at: None,
+            report_now: false,
+            finished: Vec::new(),
+            done: Vec::new(),
+        })
+    }
+
+    fn timeout(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        if self.report_now || !self.finished.is_empty() || self.ring.overflowed() {
+            return Some(Duration::ZERO);
+        }
+        let Some(at) = self.accept_again_at else { return asked };
+        let pause = at.saturating_duration_since(Instant::now());
+        if pause.is_zero() {
+            self.accept_again();
+            return asked;
+        }
+        Some(asked.map_or(pause, |asked| asked.min(pause)))
+    }
+
+    fn accept_again(&mut self) {
+        self.accept_again_at = None;
+        for accepting in &mut self.listeners {
+            if !accepting.armed {
+                accepting.armed = true;
+                self.ring.accept(accepting.token, accepting.listener.raw());
+            }
+        }
+    }
+
+    fn accepted<S: Sink>(
+        &mut self,
+        token: u64,
+        result: io::Result<OwnedFd>,
+        more: bool,
+        sink: &mut S,
+    ) {
+        let Some(accepting) = self.listeners.iter_mut().find(|it| it.token == token) else {
+            // Accepted after its listener went: hangs up.
+            return;
+        };
+        accepting.armed &= more;
+        let listener = &accepting.listener;
+        match result {
+            Ok(socket) => {
+                if let Some(info) = ConnInfo::of(&socket, listener.local(), listener.index()) {
+                    sink.incoming(socket, info);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => self.accept_again_at = Some(Instant::now() + ACCEPT_PAUSE),
+        }
+        if !accepting.armed && self.accept_again_at.is_none() {
+            accepting.armed = true;
+            self.ring.accept(accepting.token, accepting.listener.raw());
+        }
+    }
+
+    fn received<S: Sink>(
+        &mut self,
+        token: u64,
+        result: io::Result<Received>,
+        more: bool,
+        sink: &mut S,
+    ) {
+        // A connection outlives its receive, so it is there.
+        let Some(conn) = self.find(token) else { return };
+        let Some(connection) = self.connections.get_mut(conn) else { return };
+        if !more {
+            connection.receiving = false;
+            connection.cancelled = false;
+        }
+        let is_over = connection.over.is_some();
+        match result {
+            Ok(received) if received.is_end() => {
+                connection.input_ended = true;
+                if !is_over && sink.input_ended(conn) == AfterInput::Close {
+                    self.end(conn, CloseReason::PeerClosed);
+                    return;
+                }
+            }
+            Ok(received) => self.ring.take(received, |bytes| {
+                if !is_over {
+                    sink.received(conn, bytes);
+                }
+            }),
+            Err(error) => match error.raw_os_error() {
+                // No buffer was free, or reading was paused.
+                Some(libc::ENOBUFS | libc::ECANCELED | libc::EINTR | libc::EAGAIN) => {}
+                _ if is_over => {}
+                _ => {
+                    self.end(conn, CloseReason::Failed(error));
+                    return;
+                }
+            },
+        }
+        if is_over {
+            self.finish_if_idle(conn);
+        } else {
+            self.receive_if_wanted(conn);
+        }
+    }
+
+    fn receive_if_wanted(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && !(connection.receiving || connection.paused || connection.input_ended)
+            && connection.over.is_none()
+        {
+            connection.receiving = true;
+            self.ring.receive(conn, connection.socket.as_raw_fd());
+        }
+    }
+
+    fn find(&self, token: u64) -> Option<ConnId> {
+        self.connections.find(token::slot(token), token::generation(token), token::GENERATION_BITS)
+    }
+
+    fn end(&mut self, conn: ConnId, reason: CloseReason) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && connection.over.is_none()
+        {
+            connection.over = Some(reason);
+            self.cancel_receive(conn);
+            self.ring.cancel_send(conn);
+            self.finish_if_idle(conn);
+        }
+    }
+
+    fn cancel_receive(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && connection.receiving
+            && !connection.cancelled
+        {
+            connection.cancelled = true;
+            self.ring.cancel(token::of_connection(Kind::Receive, conn));
+        }
+    }
+
+    /// To be called when a connection is over and when a request of such a one has completed:
+    /// the last of these calls finds nothing in flight.
+    fn finish_if_idle(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && !connection.receiving
+            && !self.ring.is_sending(conn)
+        {
+            self.finished.push(conn);
+        }
+    }
+
+    fn report_finished<S: Sink>(&mut self, sink: &mut S) {
+        for conn in self.finished.drain(..) {
+            if let Some(connection) = self.connections.remove(conn) {
+                // The descriptor first: a sink that counts connections against a limit may let
+                // the next one in.
+                drop(connection.socket);
+                sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
+            }
+        }
+    }
+
+    fn start_send(&mut self, conn: ConnId, buffer: Vec<u8>, report_now: bool) {
+        assert!(!buffer.is_empty(), "an empty buffer is never sent");
+        let Some(connection) = self.connections.get_mut(conn) else { return };
+        if connection.over.is_none() {
+            self.ring.send(conn, connection.socket.as_raw_fd(), buffer);
+            self.report_now |= report_now;
+        }
+    }
+
+    fn sent<S: Sink>(&mut self, conn: ConnId, buffer: Vec<u8>, sink: &mut S) {
+        match self.connections.get_mut(conn) {
+            Some(connection) if connection.over.is_none() => sink.sent(conn, buffer),
+            Some(_) => self.finish_if_idle(conn),
+            None => {}
+        }
+    }
+
+    fn send_failed(&mut self, conn: ConnId, error: io::Error) {
+        match self.connections.get_mut(conn) {
+            Some(connection) if connection.over.is_none() => {
+                self.end(conn, CloseReason::Failed(error));
+            }
+            Some(_) => self.finish_if_idle(conn),
+            None => {}
+        }
+    }
+}
+
+impl Backend for UringBackend {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn poll<S: Sink>(&mut self, sink: &mut S, timeout: Option<Duration>) -> io::Result<()> {
+        self.ring.start()?;
+        let mut timeout = self.timeout(timeout);
+        if timeout != Some(Duration::ZERO) && !self.waker.prepare_to_sleep() {
+            timeout = Some(Duration::ZERO);
+        }
+        let result = self.ring.enter(timeout);
+        self.waker.awake();
+        result?;
+
+        while let Some(event) = self.ring.next_event() {
+            match event {
+                Event::Received { token, result, more } => self.received(token, result, more, sink),
+                Event::Sent { token, buffer } => {
+                    if let Some(conn) = self.find(token) {
+                        self.sent(conn, buffer, sink);
+                    }
+                }
+                Event::SendFailed { token, error } => {
+                    if let Some(conn) = self.find(token) {
+                        self.send_failed(conn, error);
+                    }
+                }
+                Event::Accepted { token, result, more } => self.accepted(token, result, more, sink),
+                Event::Woken { more: true } => {}
+                Event::Woken { more: false } => self.ring.watch(self.bell),
+            }
+        }
+        let mut done = mem::take(&mut self.done);
+        self.report_now = !self.ring.settle_quiet_sends(|conn, buffer| done.push((conn, buffer)));
+        for (conn, buffer) in done.drain(..) {
+            self.sent(conn, buffer, sink);
+        }
+        self.done = done;
+        self.report_finished(sink);
+        Ok(())
+    }
+
+    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        self.start_send(conn, buffer, true);
+    }
+
+    fn send_last(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        self.start_send(conn, buffer, false);
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.end(conn, CloseReason::Requested);
+    }
+
+    fn pause_receive(&mut self, conn: ConnId, paused: bool) {
+        let Some(connection) = self.connections.get_mut(conn) else { return };
+        connection.paused = paused;
+        if paused {
+            self.cancel_receive(conn);
+        } else {
+            self.receive_if_wanted(conn);
+        }
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) -> ConnId {
+        let socket = Socket::from(socket);
+        // Waiting is io_uring's business: it would take O_NONBLOCK for "fail rather than wait".
+        let usable = socket.set_nonblocking(false);
+        let conn = self.connections.insert(Connection {
+            socket,
+            over: None,
+            receiving: false,
+            cancelled: false,
+            paused: false,
+            input_ended: false,
+        });
+        match usable {
+            Ok(()) => self.receive_if_wanted(conn),
+            Err(error) => self.end(conn, CloseReason::Failed(error)),
+        }
+        conn
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    fn listen(&mut self, listener: Listener) -> io::Result<()> {
+        listener.socket().set_nonblocking(false)?;
+        let token = token::of_listener(self.next_listener);
+        self.next_listener = self.next_listener.wrapping_add(1);
+        self.ring.accept(token, listener.raw());
+        self.listeners.push(Accepting { listener, token, armed: true });
+        Ok(())
+    }
+
+    fn retain_listeners(&mut self, keep: impl Fn(&Listener) -> bool) {
+        for accepting in self.listeners.extract_if(.., |it| !keep(&it.listener)) {
+            self.ring.cancel(accepting.token);
+        }
+        if self.listeners.is_empty() {
+            self.accept_again_at = None;
+        }
+    }
+}
