@@ -1,0 +1,51 @@
+//! One thread's handle for appending records.
+
+use crate::buffer::MarkSlot;
+use crate::frame::FrameKind;
+use crate::log::Log;
+use ladon_model::Lsn;
+use std::sync::Arc;
+
+/// Appends records to a [`Log`]; one per thread, from [`Log::appender`].
+pub struct Appender {
+    log: Arc<Log>,
+    slot: MarkSlot,
+}
+
+impl Appender {
+    pub(crate) fn new(log: Arc<Log>) -> Appender {
+        let Some(slot) = log.buffer.take_mark() else {
+            panic!("more than {} log appenders at a time", crate::buffer::APPENDERS_MAX);
+        };
+        Appender { log, slot }
+    }
+
+    /// Appends one record, the encoded `changes` of one transaction, and returns its LSN.
+    ///
+    /// The caller holds the locks of everything that the changes touch, so that the log's order is
+    /// the order of the data. Costs a short mutex, a copy and a checksum; never waits for a disk.
+    /// Nothing is written before [`Appender::publish`], and nobody else's later records either, so
+    /// publish soon.
+    #[inline]
+    pub fn append(&mut self, changes: &[u8], unix_ms: u64) -> Lsn {
+        self.log.buffer.append(&mut self.slot, FrameKind::Changes, unix_ms, changes)
+    }
+
+    /// Ends the batch: everything appended here may now be written. Does not write and wakes
+    /// nobody; follow with [`Log::write_published`], [`Log::write_soon`] or [`Log::want_durable`].
+    #[inline]
+    pub fn publish(&mut self) {
+        self.log.buffer.publish(&mut self.slot);
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        self.log.buffer.give_mark(&mut self.slot);
+    }
+}

@@ -1,0 +1,350 @@
+//! The log's memory: where threads put records, and from where the writer takes them.
+//!
+//! ```text
+//!   written        published              reserved
+//!      |  ready to write |  being copied in   |
+//!  ----+-----------------+--------------------+---->  LSN
+//!      [ chunk ][ chunk     ][ chunk          ]
+//! ```
+//! An appender 1. sets its **mark** to a lower bound of what it is about to reserve, unless a batch
+//! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
+//! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
+//! Everything below every mark is published.
+//!
+//! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
+//! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
+//! are stored with release before the reservation and after the copy. Hence
+//! `min(reserved, every mark)`, with `reserved` read first, is a prefix of whole frames.
+
+use crate::chunk::{Chunk, Place};
+use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
+use crate::segment::SEGMENT_HEADER_BYTES;
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use ladon_model::Lsn;
+use std::collections::VecDeque;
+
+/// How many appenders a log can have at a time: IO threads and a few helpers.
+#[cfg(not(loom))]
+pub const APPENDERS_MAX: usize = 512;
+/// Few, so that loom's models stay small.
+#[cfg(loom)]
+pub const APPENDERS_MAX: usize = 4;
+
+/// Chunks kept for reuse; more than a burst needs would only hold memory.
+const SPARE_CHUNKS_MAX: usize = 8;
+
+/// Nothing in flight.
+const NO_MARK: u64 = u64::MAX;
+
+pub(crate) struct LogBuffer {
+    reserve: CachePadded<Mutex<Reserve>>,
+    reserved: CachePadded<AtomicU64>,
+    marks: Box<[CachePadded<AtomicU64>]>,
+    /// Marks at and beyond this index were never used.
+    marks_used: AtomicUsize,
+    marks_free: Mutex<Vec<usize>>,
+    chunk_bytes: usize,
+    segment_payload_bytes: u64,
+    node: u16,
+}
+
+struct Reserve {
+    end: u64,
+    segment_base: u64,
+    /// First positions of segments that the writer has not begun.
+    boundaries: VecDeque<u64>,
+    chunks: VecDeque<Filled>,
+    spare: Vec<Chunk>,
+}
+
+/// A chunk and which part of the log it holds; `end` is where reservations in it stopped so far.
+struct Filled {
+    base: u64,
+    end: u64,
+    chunk: Chunk,
+}
+
+/// The right to append through one mark.
+pub(crate) struct MarkSlot {
+    index: usize,
+    in_flight: bool,
+}
+
+/// A run of published bytes that lie together in memory.
+pub(crate) struct Piece {
+    pub(crate) place: Place,
+    pub(crate) length: usize,
+}
+
+impl LogBuffer {
+    /// An empty buffer whose first record begins at `start`, the first position of a segment.
+    pub(crate) fn new(start: Lsn, node: u16, segment_bytes: u64, chunk_bytes: usize) -> LogBuffer {
+        LogBuffer {
+            reserve: CachePadded(Mutex::new(Reserve {
+                end: start.0,
+                segment_base: start.0,
+                boundaries: VecDeque::new(),
+                chunks: VecDeque::new(),
+                spare: Vec::new(),
+            })),
+            reserved: CachePadded(AtomicU64::new(start.0)),
+            marks: (0..APPENDERS_MAX).map(|_| CachePadded(AtomicU64::new(NO_MARK))).collect(),
+            marks_used: AtomicUsize::new(0),
+            marks_free: Mutex::new(Vec::new()),
+            chunk_bytes,
+            segment_payload_bytes: segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES),
+            node,
+        }
+    }
+
+    /// A free mark, or `None` when [`APPENDERS_MAX`] are taken.
+    pub(crate) fn take_mark(&self) -> Option<MarkSlot> {
+        let mut free = self.marks_free.lock();
+        let index = match free.pop() {
+            Some(index) => index,
+            None => {
+                let index = self.marks_used.load(Ordering::Relaxed);
+                if index == self.marks.len() {
+                    return None;
+                }
+                // Released again by every later reservation, which is how readers come to see it.
+                self.marks_used.store(index + 1, Ordering::Release);
+                index
+            }
+        };
+        Some(MarkSlot { index, in_flight: false })
+    }
+
+    /// Publishes what is in flight and frees the mark.
+    pub(crate) fn give_mark(&self, slot: &mut MarkSlot) {
+        self.publish(slot);
+        self.marks_free.lock().push(slot.index);
+    }
+
+    /// Reserves, copies, and returns the record's LSN. The record is written no earlier than
+    /// `publish`.
+    #[inline]
+    pub(crate) fn append(
+        &self,
+        slot: &mut MarkSlot,
+        kind: FrameKind,
+        unix_ms: u64,
+        payload: &[u8],
+    ) -> Lsn {
+        let payload_bytes = payload.len() as u64;
+        assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
+        let frame_bytes = FRAME_HEADER_BYTES + payload.len();
+        if !slot.in_flight {
+            slot.in_flight = true;
+            let lower_bound = self.reserved.0.load(Ordering::Relaxed);
+            self.marks[slot.index].0.store(lower_bound, Ordering::Release);
+        }
+        // Half a gigabyte is not allocated while others wait for the mutex.
+        let mut own_chunk = (frame_bytes > self.chunk_bytes).then(|| Chunk::new(frame_bytes));
+        let (place, lsn) = {
+            let mut reserve = self.reserve.0.lock();
+            reserve.turn_segment(frame_bytes as u64, self.segment_payload_bytes);
+            let place = reserve.place(frame_bytes, &mut own_chunk, self.chunk_bytes);
+            self.reserved.0.store(reserve.end, Ordering::Release);
+            (place, reserve.end)
+        };
+        let header = FrameHeader {
+            crc: 0,
+            payload_bytes,
+            lsn: Lsn(lsn),
+            unix_ms,
+            kind: kind as u8,
+            node: self.node,
+        };
+        // SAFETY: `place` was reserved above for exactly this frame, and the mark holds
+        // publication back until `publish`.
+        unsafe { place.put_frame(&header.encode(), payload) };
+        Lsn(lsn)
+    }
+
+    /// Everything appended through this mark may now be written.
+    #[inline]
+    pub(crate) fn publish(&self, slot: &mut MarkSlot) {
+        if slot.in_flight {
+            slot.in_flight = false;
+            self.marks[slot.index].0.store(NO_MARK, Ordering::Release);
+        }
+    }
+
+    /// End of the last reservation.
+    #[inline]
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reserved.0.load(Ordering::Acquire)
+    }
+
+    /// Everything below is whole. Callers order it after what they must not miss with a fence.
+    #[inline]
+    pub(crate) fn published(&self) -> u64 {
+        // `reserved` first: see the invariant at the top of the file.
+        let reserved = self.reserved.0.load(Ordering::Acquire);
+        let used = self.marks_used.load(Ordering::Acquire);
+        self.marks[..used]
+            .iter()
+            .map(|mark| mark.0.load(Ordering::Acquire))
+            .fold(reserved, u64::min)
+    }
+
+    /// The writer has begun the segment at the first boundary.
+    pub(crate) fn take_boundary(&self) {
+        self.reserve.0.lock().boundaries.pop_front();
+    }
+
+    /// Collects the memory of `from..to`, which must be published and not released, up to the next
+    /// segment boundary, and returns that boundary. When the boundary is `from` itself, nothing is
+    /// collected: the writer turns to the next file first.
+    pub(crate) fn pieces(&self, from: u64, to: u64, out: &mut Vec<Piece>) -> Option<u64> {
+        out.clear();
+        let reserve = self.reserve.0.lock();
+        let boundary = reserve.boundaries.front().copied();
+        let to = boundary.map_or(to, |boundary| boundary.min(to));
+        for filled in &reserve.chunks {
+            let (first, last) = (from.max(filled.base), to.min(filled.end));
+            if first < last {
+                let place = filled.chunk.place((first - filled.base) as usize);
+                out.push(Piece { place, length: (last - first) as usize });
+            }
+        }
+        boundary
+    }
+
+    /// Everything below `to` is in the file: its memory may be reused.
+    pub(crate) fn release(&self, to: u64) {
+        // Dropped after the mutex: freeing may be a system call.
+        let mut freed = Vec::new();
+        let mut reserve = self.reserve.0.lock();
+        while let Some(first) = reserve.chunks.front() {
+            let is_last = reserve.chunks.len() == 1;
+            if first.end > to || (is_last && reserve.end > to) {
+                break;
+            }
+            let Some(filled) = reserve.chunks.pop_front() else { break };
+            if filled.chunk.capacity() != self.chunk_bytes {
+                freed.push(filled.chunk);
+            } else if is_last {
+                // All is written: begin the same memory again while the caches still hold it.
+                reserve.chunks.push_back(Filled { base: to, end: to, chunk: filled.chunk });
+                break;
+            } else if reserve.spare.len() < SPARE_CHUNKS_MAX {
+                reserve.spare.push(filled.chunk);
+            } else {
+                freed.push(filled.chunk);
+            }
+        }
+        drop(reserve);
+    }
+}
+
+impl Reserve {
+    /// Begins a new segment if the frame would overfill this one.
+    #[inline]
+    fn turn_segment(&mut self, frame_bytes: u64, segment_payload_bytes: u64) {
+        let begun = self.end - self.segment_base;
+        if begun + frame_bytes > segment_payload_bytes && begun > 0 {
+            self.segment_base = self.end;
+            self.boundaries.push_back(self.end);
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, bytes: usize, own: &mut Option<Chunk>, chunk_bytes: usize) -> Place {
+        let start = self.end;
+        self.end += bytes as u64;
+        if let Some(last) = self.chunks.back_mut() {
+            let used = (last.end - last.base) as usize;
+            if last.chunk.capacity() - used >= bytes {
+                last.end = self.end;
+                return last.chunk.place(used);
+            }
+        }
+        let chunk = match own.take() {
+            Some(chunk) => chunk,
+            None => self.spare.pop().unwrap_or_else(|| Chunk::new(chunk_bytes)),
+        };
+        let place = chunk.place(0);
+        self.chunks.push_back(Filled { base: start, end: self.end, chunk });
+        place
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn bytes(buffer: &LogBuffer, from: u64, to: u64) -> Vec<u8> {
+        let mut pieces = Vec::new();
+        buffer.pieces(from, to, &mut pieces);
+        let mut out = Vec::new();
+        for piece in &pieces {
+            // SAFETY: the tests ask for published, unreleased bytes only.
+            unsafe { piece.place.read(piece.length, |bytes| out.extend_from_slice(bytes)) };
+        }
+        out
+    }
+
+    #[test]
+    fn a_prefix_is_published_only_when_every_lower_batch_is() {
+        let buffer = LogBuffer::new(Lsn(0), 0, 1 << 20, 64);
+        let (mut a, mut b) = (buffer.take_mark().unwrap(), buffer.take_mark().unwrap());
+        let first = buffer.append(&mut a, FrameKind::Changes, 1, b"one");
+        let second = buffer.append(&mut b, FrameKind::Changes, 2, b"two");
+        buffer.publish(&mut b);
+        assert_eq!(buffer.published(), 0);
+        buffer.publish(&mut a);
+        assert_eq!(buffer.published(), second.0);
+        let whole = bytes(&buffer, 0, second.0);
+        let one = crate::frame::encode_frame(FrameKind::Changes, 0, 1, Lsn(0), b"one");
+        let two = crate::frame::encode_frame(FrameKind::Changes, 0, 2, first, b"two");
+        assert_eq!(whole, [one, two].concat());
+    }
+
+    #[test]
+    fn records_larger_than_a_chunk_and_memory_reuse() {
+        let buffer = LogBuffer::new(Lsn(0), 0, 1 << 30, 256);
+        let mut slot = buffer.take_mark().unwrap();
+        let mut expected = Vec::new();
+        let mut written = 0;
+        for round in 0..200usize {
+            let payload = vec![round as u8; (round * 37) % 700];
+            let start = Lsn(buffer.reserved());
+            expected.extend(crate::frame::encode_frame(FrameKind::Changes, 0, 0, start, &payload));
+            buffer.append(&mut slot, FrameKind::Changes, 0, &payload);
+            if round % 3 == 0 {
+                buffer.publish(&mut slot);
+                let to = buffer.published();
+                assert_eq!(bytes(&buffer, written, to), expected[written as usize..to as usize]);
+                written = to;
+                buffer.release(to);
+                let reserve = buffer.reserve.0.lock();
+                assert!(reserve.chunks.len() <= 1 && reserve.spare.len() <= SPARE_CHUNKS_MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_never_spans_segments() {
+        let buffer = LogBuffer::new(Lsn(0), 0, SEGMENT_HEADER_BYTES + 100, 1024);
+        let mut slot = buffer.take_mark().unwrap();
+        buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 26]);
+        buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 26]);
+        assert_eq!(buffer.pieces(0, 0, &mut Vec::new()), None);
+        buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 500]);
+        buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 1]);
+        assert_eq!(buffer.pieces(0, 0, &mut Vec::new()), Some(100));
+        buffer.take_boundary();
+        assert_eq!(buffer.pieces(0, 0, &mut Vec::new()), Some(624));
+    }
+
+    #[test]
+    fn marks_run_out_and_come_back() {
+        let buffer = LogBuffer::new(Lsn(0), 0, 1 << 20, 64);
+        let mut taken: Vec<_> = (0..APPENDERS_MAX).map(|_| buffer.take_mark().unwrap()).collect();
+        assert!(buffer.take_mark().is_none());
+        buffer.give_mark(&mut taken[3]);
+        assert_eq!(buffer.take_mark().map(|slot| slot.index), Some(3));
+    }
+}

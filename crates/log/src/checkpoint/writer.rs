@@ -1,0 +1,215 @@
+//! Writes a checkpoint.
+
+use super::CheckpointInfo;
+use super::format::{
+    BlockHeader, CheckpointHeader, PartHeader, PartKind, checkpoint_path, checkpoint_temporary_path,
+};
+use crate::log::Log;
+use crate::state::LogError;
+use ladon_model::Lsn;
+use ladon_platform::DiskFile;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Small blocks are collected to writes of about this size.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Synced every so often, so that one great sync at the end does not hold up the log's own syncs.
+const SYNC_EVERY_BYTES: u64 = 16 << 20;
+
+/// A checkpoint being written, from [`Log::begin_checkpoint`]; dropping it without
+/// [`CheckpointWriter::finish`] removes what there is.
+pub struct CheckpointWriter {
+    log: Arc<Log>,
+    file: Option<Box<dyn DiskFile>>,
+    temporary: PathBuf,
+    info: CheckpointInfo,
+    payload_bytes: u64,
+    buffer: Vec<u8>,
+    /// The file's length without the buffer.
+    written: u64,
+    synced: u64,
+    /// Keeps the log from `begin` on, whatever else finishes meanwhile.
+    _pin: crate::obsolete::PinGuard,
+}
+
+impl Log {
+    /// Begins a checkpoint at the log's reserved end. Every block is to be taken after this call.
+    ///
+    /// # Errors
+    /// [`LogError::Checkpoint`] when the file cannot be made; the log's own error when it is not
+    /// well.
+    pub fn begin_checkpoint(self: &Arc<Self>) -> Result<CheckpointWriter, LogError> {
+        if let Some(error) = self.state().error() {
+            return Err(error.clone());
+        }
+        let begin = self.reserved();
+        let pin = self.pin(begin);
+        let temporary = checkpoint_temporary_path(&self.place.dir, begin);
+        let created_ms = self.place.clock.unix_ms();
+        let file = match self.place.disk.create_new(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.place.disk.open(&temporary).and_then(|file| file.set_len(0).map(|()| file))
+            }
+            other => other,
+        };
+        let file = file.map_err(|error| failed(&temporary, error))?;
+        let header = CheckpointHeader {
+            node: self.place.node,
+            dir_id: self.place.dir_id,
+            begin,
+            created_ms,
+        };
+        let info = CheckpointInfo {
+            path: checkpoint_path(&self.place.dir, begin),
+            begin,
+            newest: begin,
+            keys: 0,
+            blocks: 0,
+            bytes: 0,
+            created_ms,
+        };
+        Ok(CheckpointWriter {
+            log: self.clone(),
+            file: Some(file),
+            temporary,
+            info,
+            payload_bytes: 0,
+            buffer: header.encode().to_vec(),
+            written: 0,
+            synced: 0,
+            _pin: pin,
+        })
+    }
+}
+
+impl CheckpointWriter {
+    /// Where replay will begin.
+    pub fn begin_lsn(&self) -> Lsn {
+        self.info.begin
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Keys so far.
+    pub fn keys(&self) -> u64 {
+        self.info.keys
+    }
+
+    /// Adds one block: `changes` are the encoded `Put`s of the keys in its range, or a piece of one
+    /// of them.
+    ///
+    /// # Errors
+    /// [`LogError::Checkpoint`]; the writer is then only good for [`CheckpointWriter::abort`].
+    pub fn block(&mut self, block: &BlockHeader, changes: &[u8]) -> Result<(), LogError> {
+        debug_assert!(block.lsn >= self.info.begin, "a block is taken after the begin");
+        self.info.blocks += 1;
+        self.info.keys += block.keys;
+        self.part(PartKind::Block, block, changes)
+    }
+
+    /// Ends the checkpoint: adds the server's own bytes as of `meta_lsn`, brings the log up to the
+    /// newest block and then this file to the disk, and gives it its name. Only then it counts.
+    ///
+    /// # Errors
+    /// [`LogError::Checkpoint`], or the log's own error; nothing is left behind.
+    pub fn finish(mut self, meta_lsn: Lsn, meta: &[u8]) -> Result<CheckpointInfo, LogError> {
+        let header = BlockHeader { db: 0, hash_first: 0, hash_last: 0, lsn: meta_lsn, keys: 0 };
+        self.part(PartKind::Meta, &header, meta)?;
+        let end = BlockHeader {
+            db: 0,
+            hash_first: self.info.blocks,
+            hash_last: self.payload_bytes,
+            lsn: self.info.newest,
+            keys: self.info.keys,
+        };
+        self.part(PartKind::End, &end, &[])?;
+        self.flush(0)?;
+        self.sync()?;
+        // A block may show what only the log's memory holds. If the machine failed now, the
+        // checkpoint would know more than the log: so the log first.
+        self.log.make_durable(self.info.newest)?;
+        let place = &self.log.place;
+        let named = place
+            .disk
+            .rename(&self.temporary, &self.info.path)
+            .and_then(|()| place.disk.sync_dir(&place.dir));
+        named.map_err(|error| failed(&self.info.path, error))?;
+        self.file = None;
+        self.info.bytes = self.written;
+        *self.log.newest_checkpoint.lock() = Some(self.info.clone());
+        Ok(self.info.clone())
+    }
+
+    /// Gives up and removes the file.
+    pub fn abort(self) {}
+
+    fn part(
+        &mut self,
+        kind: PartKind,
+        header: &BlockHeader,
+        payload: &[u8],
+    ) -> Result<(), LogError> {
+        self.info.newest = self.info.newest.max(header.lsn);
+        self.payload_bytes += payload.len() as u64;
+        self.buffer.extend_from_slice(&PartHeader::encode(kind, header, payload));
+        if payload.len() >= WRITE_BYTES {
+            self.flush(0)?;
+            self.write(payload)
+        } else {
+            self.buffer.extend_from_slice(payload);
+            self.flush(WRITE_BYTES)
+        }
+    }
+
+    /// Writes the buffer if it holds at least that much.
+    fn flush(&mut self, bytes_min: usize) -> Result<(), LogError> {
+        if self.buffer.len() <= bytes_min {
+            return Ok(());
+        }
+        let buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.write(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        outcome
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        if let Some(file) = &self.file {
+            let outcome = file.write_all_at(bytes, self.written);
+            outcome.map_err(|error| failed(&self.temporary, error))?;
+        }
+        self.written += bytes.len() as u64;
+        if self.written - self.synced >= SYNC_EVERY_BYTES {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        if let Some(file) = &self.file {
+            file.sync_data().map_err(|error| failed(&self.temporary, error))?;
+            // Written once and read at the next start: no use for it in the page cache.
+            file.drop_cache(self.synced, self.written - self.synced);
+        }
+        self.synced = self.written;
+        Ok(())
+    }
+}
+
+impl Drop for CheckpointWriter {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // Recovery removes what is left if even this fails.
+            let _ = self.log.place.disk.remove(&self.temporary);
+        }
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> LogError {
+    LogError::Checkpoint { path: path.to_owned(), error: Arc::new(error) }
+}

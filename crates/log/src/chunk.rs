@@ -1,0 +1,151 @@
+//! A piece of the log's memory, written by several threads at once.
+//!
+//! # Why this is sound
+//! A chunk is plain heap memory behind a raw pointer; no `&mut` to its bytes ever exists.
+//! [`crate::buffer::LogBuffer`] hands out disjoint ranges of it under a mutex, so two writers never
+//! touch the same byte. A range is read only after its writer published it (release store of the
+//! writer's mark, acquire load by the reader), so a read never races with the write, and every byte
+//! read was written. A chunk is freed or reused only when all that was reserved in it has been
+//! written to the file, which needs all of it to be published: no writer still holds a [`Place`].
+//! Loom checks exactly this protocol, each byte tracked (`tests/loom.rs`); Miri runs the unit tests.
+
+#[cfg(not(loom))]
+pub(crate) use native::{Chunk, Place};
+#[cfg(loom)]
+pub(crate) use under_loom::{Chunk, Place};
+
+#[cfg(not(loom))]
+mod native {
+    use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+    use std::ptr::NonNull;
+
+    /// Uninitialised heap memory of a fixed size.
+    pub(crate) struct Chunk {
+        start: NonNull<u8>,
+        layout: Layout,
+    }
+
+    // SAFETY: the memory is owned by the chunk; who touches which byte when is argued above.
+    unsafe impl Send for Chunk {}
+    // SAFETY: as for `Send`.
+    unsafe impl Sync for Chunk {}
+
+    impl Chunk {
+        /// Allocates `capacity` bytes; aborts like `Vec` when there is no memory.
+        pub(crate) fn new(capacity: usize) -> Chunk {
+            let Ok(layout) = Layout::from_size_align(capacity.max(1), 64) else {
+                panic!("a log record of {capacity} bytes cannot exist in memory");
+            };
+            // SAFETY: the size is not zero.
+            let start = unsafe { alloc(layout) };
+            let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+            Chunk { start, layout }
+        }
+
+        pub(crate) fn capacity(&self) -> usize {
+            self.layout.size()
+        }
+
+        /// The place `offset` bytes into the chunk.
+        pub(crate) fn place(&self, offset: usize) -> Place {
+            assert!(offset <= self.layout.size());
+            // SAFETY: within the allocation or one past it.
+            Place(unsafe { self.start.as_ptr().add(offset) })
+        }
+    }
+
+    impl Drop for Chunk {
+        fn drop(&mut self) {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        }
+    }
+
+    /// The start of a reserved range.
+    #[derive(Clone)]
+    pub(crate) struct Place(*mut u8);
+
+    // SAFETY: a `Place` is a plain address; its use is `unsafe` and argued at each use.
+    unsafe impl Send for Place {}
+
+    impl Place {
+        /// Copies a frame here and fills in its CRC, the first four bytes.
+        ///
+        /// # Safety
+        /// The caller has reserved `header.len() + payload.len()` bytes here and not yet published.
+        #[inline]
+        pub(crate) unsafe fn put_frame(&self, header: &[u8; 24], payload: &[u8]) {
+            // SAFETY: the range is reserved for this caller alone, per this function's contract.
+            unsafe {
+                std::ptr::copy_nonoverlapping(header.as_ptr(), self.0, header.len());
+                let behind = self.0.add(header.len());
+                std::ptr::copy_nonoverlapping(payload.as_ptr(), behind, payload.len());
+                let checked = header.len() - 4 + payload.len();
+                let crc = crate::crc::crc32c(std::slice::from_raw_parts(self.0.add(4), checked));
+                std::ptr::copy_nonoverlapping(crc.to_le_bytes().as_ptr(), self.0, 4);
+            }
+        }
+
+        /// Shows `length` bytes from here to `reader`.
+        ///
+        /// # Safety
+        /// All of them are published and not yet released.
+        pub(crate) unsafe fn read<R>(&self, length: usize, reader: impl FnOnce(&[u8]) -> R) -> R {
+            // SAFETY: published, so initialised and written by nobody; not released, so allocated.
+            reader(unsafe { std::slice::from_raw_parts(self.0, length) })
+        }
+    }
+}
+
+#[cfg(loom)]
+mod under_loom {
+    use loom::cell::UnsafeCell;
+    use std::sync::Arc;
+
+    struct Cells(Box<[UnsafeCell<u8>]>);
+
+    // SAFETY: loom checks every access, which is what this version is for.
+    unsafe impl Send for Cells {}
+    // SAFETY: as for `Send`.
+    unsafe impl Sync for Cells {}
+
+    /// The same with every byte watched by loom.
+    pub(crate) struct Chunk(Arc<Cells>);
+
+    impl Chunk {
+        pub(crate) fn new(capacity: usize) -> Chunk {
+            Chunk(Arc::new(Cells((0..capacity.max(1)).map(|_| UnsafeCell::new(0)).collect())))
+        }
+
+        pub(crate) fn capacity(&self) -> usize {
+            self.0.0.len()
+        }
+
+        pub(crate) fn place(&self, offset: usize) -> Place {
+            assert!(offset <= self.capacity());
+            Place(self.0.clone(), offset)
+        }
+    }
+
+    #[derive(Clone)]
+    pub(crate) struct Place(Arc<Cells>, usize);
+
+    impl Place {
+        pub(crate) unsafe fn put_frame(&self, header: &[u8; 24], payload: &[u8]) {
+            let mut frame = [&header[..], payload].concat();
+            let crc = crate::crc::crc32c(&frame[4..]);
+            frame[..4].copy_from_slice(&crc.to_le_bytes());
+            for (cell, byte) in self.0.0[self.1..].iter().zip(frame) {
+                // SAFETY: the range is reserved for this caller alone; loom checks that.
+                cell.with_mut(|cell| unsafe { *cell = byte });
+            }
+        }
+
+        pub(crate) unsafe fn read<R>(&self, length: usize, reader: impl FnOnce(&[u8]) -> R) -> R {
+            let cells = self.0.0[self.1..self.1 + length].iter();
+            // SAFETY: published and not released; loom checks that.
+            let bytes: Vec<u8> = cells.map(|cell| cell.with(|cell| unsafe { *cell })).collect();
+            reader(&bytes)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! From the operating system to the disk.
+
+use crate::buffer::{LogBuffer, MarkSlot};
+use crate::frame::FrameKind;
+use crate::log::Log;
+use crate::state::LogError;
+use crate::sync::{Ordering, fence};
+use ladon_model::Lsn;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long [`Log::make_durable`] waits for other threads' open batches, which last milliseconds.
+const PUBLISH_WAIT_MS_MAX: u64 = 30_000;
+
+/// The syncing side, under one lock: one sync at a time serves everyone who waits (group commit).
+pub(crate) struct SyncSide {
+    /// The mark through which sync marks are appended.
+    slot: MarkSlot,
+    /// Where the last sync mark stands (or the last few, when nothing stands between them); marks
+    /// alone are no reason to sync again.
+    last_mark: (u64, u64),
+    pub(crate) last_began_ns: u64,
+    failed: Option<LogError>,
+}
+
+impl SyncSide {
+    pub(crate) fn new(buffer: &LogBuffer, end: Lsn) -> SyncSide {
+        let Some(slot) = buffer.take_mark() else { unreachable!("the first mark is free") };
+        SyncSide { slot, last_mark: (end.0, end.0), last_began_ns: 0, failed: None }
+    }
+
+    /// Whether `from..to` holds anything but the last sync mark.
+    pub(crate) fn has_records(&self, from: u64, to: u64) -> bool {
+        from < to && !(self.last_mark.0 <= from && to <= self.last_mark.1)
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+}
+
+impl Log {
+    /// Asks the background writer to bring everything up to `lsn` to the disk; cheap when that is
+    /// already asked. One sync serves all who asked before it began.
+    #[inline]
+    pub fn want_durable(&self, lsn: Lsn) {
+        if self.durable() >= lsn {
+            return;
+        }
+        if self.wanted_durable.load(Ordering::Relaxed) < lsn.0 {
+            self.wanted_durable.fetch_max(lsn.0, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+        self.worker.wake_if_resting();
+    }
+
+    /// Brings everything up to `lsn` to the disk in the caller's thread.
+    ///
+    /// # Errors
+    /// [`LogError::WriteFailed`] and [`LogError::SyncFailed`] as the disk has it;
+    /// [`LogError::Unpublished`] when another thread's batch stays open for half a minute.
+    pub fn make_durable(&self, lsn: Lsn) -> Result<(), LogError> {
+        let mut waited_ms = 0;
+        while self.durable() < lsn {
+            self.write_all_published(&mut self.io.lock())?;
+            self.sync_written()?;
+            if self.durable() >= lsn {
+                break;
+            }
+            if waited_ms == PUBLISH_WAIT_MS_MAX {
+                return Err(LogError::Unpublished { lsn, waited_ms });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            waited_ms += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends the log in good order: writes and syncs everything, then marks the end as clean, so
+    /// that the next start knows that nothing is missing. Call it when nobody appends any more.
+    ///
+    /// # Errors
+    /// As [`Log::make_durable`]; what was durable stays so.
+    pub fn close(&self) -> Result<(), LogError> {
+        self.make_durable(self.reserved())?;
+        self.append_mark(&mut self.sync.lock(), FrameKind::CleanEnd);
+        self.make_durable(self.reserved())
+    }
+
+    /// Syncs whatever is written; returns whether there was anything to sync.
+    pub(crate) fn sync_written(&self) -> Result<bool, LogError> {
+        let mut sync = self.sync.lock();
+        if let Some(error) = &sync.failed {
+            return Err(error.clone());
+        }
+        // Before `written` is read: what is written later asks for the next sync.
+        self.worker.dirt_is_taken();
+        let (written, segments, dir_changed) = {
+            let mut io = self.io.lock();
+            if self.wanted_durable.load(Ordering::Relaxed) > self.durable().0 {
+                io.zero_ahead(self.durable().0, self.options.zero_ahead_bytes);
+            }
+            let mut segments = std::mem::take(&mut io.complete);
+            segments.push(io.segment.clone());
+            (io.written, segments, std::mem::take(&mut io.dir_changed))
+        };
+        let durable = self.durable().0;
+        if written <= durable && !dir_changed {
+            return Ok(false);
+        }
+        sync.last_began_ns = self.place.clock.monotonic_ns();
+        // Oldest first, so that a crash between two of them leaves a prefix.
+        let mut outcome = Ok(());
+        for segment in &segments {
+            outcome = outcome.and_then(|()| {
+                segment.file.sync_data().map_err(|error| sync_failed(&segment.path, error))
+            });
+        }
+        if dir_changed {
+            let dir = &self.place.dir;
+            outcome = outcome
+                .and_then(|()| self.place.disk.sync_dir(dir).map_err(|e| sync_failed(dir, e)));
+        }
+        if let Err(error) = outcome {
+            sync.failed = Some(error.clone());
+            self.state.sync_failed(error.clone());
+            self.listeners.state_changed();
+            return Err(error);
+        }
+        self.positions.durable.0.store(written, Ordering::Release);
+        if sync.has_records(durable, written) {
+            self.append_mark(&mut sync, FrameKind::SyncMark);
+        }
+        self.listeners.durable_advanced(written);
+        Ok(true)
+    }
+
+    /// Notes in the log itself how far it is durable. The mark needs no sync of its own: it is
+    /// evidence for what lies below it.
+    fn append_mark(&self, sync: &mut SyncSide, kind: FrameKind) {
+        let durable = self.durable().0.to_le_bytes();
+        let unix_ms = self.place.clock.unix_ms();
+        let end = self.buffer.append(&mut sync.slot, kind, unix_ms, &durable).0;
+        self.buffer.publish(&mut sync.slot);
+        let bytes = (crate::frame::FRAME_HEADER_BYTES + durable.len()) as u64;
+        let start = end - bytes;
+        // Marks that follow each other count as one.
+        let begin = if start == sync.last_mark.1 { sync.last_mark.0 } else { start };
+        sync.last_mark = (begin, end);
+    }
+}
+
+fn sync_failed(path: &Path, error: io::Error) -> LogError {
+    LogError::SyncFailed { path: path.to_owned(), error: Arc::new(error) }
+}

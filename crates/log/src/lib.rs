@@ -1,0 +1,57 @@
+//! Ladon's log: records in one order, checkpoints, recovery, and their verification.
+//!
+//! | to | use |
+//! |---|---|
+//! | open a directory | [`DataDir::open`], then [`DataDir::recover`] with a [`RecoverySink`] |
+//! | append | [`Log::appender`], [`Appender::append`], [`Appender::publish`] |
+//! | pass the gate | [`Log::write_published`], [`Log::write_soon`], [`Log::want_durable`], [`Listener`] |
+//! | run the background | [`Log::spawn_writer`], or [`Log::step`] in the simulator |
+//! | save | [`Log::begin_checkpoint`], [`CheckpointWriter`], [`Log::delete_obsolete`] |
+//! | look at files | [`verify`], [`reader`], [`checkpoint::reader`] |
+//!
+//! **Architecture invariant:** this crate carries changes without looking into them; it knows no
+//! key, no table, no command and no socket. All files go through [`ladon_platform::Disk`], all time
+//! through [`ladon_platform::Clock`].
+
+mod appender;
+mod buffer;
+pub mod checkpoint;
+mod chunk;
+mod crc;
+mod damage;
+mod data_dir;
+mod durable;
+pub mod frame;
+mod listener;
+mod load;
+mod log;
+mod obsolete;
+mod options;
+pub mod reader;
+mod recover;
+mod replay;
+mod scan;
+mod seal;
+pub mod segment;
+mod sink;
+mod state;
+mod sync;
+mod tail;
+pub mod verify;
+mod worker;
+mod write;
+
+pub use appender::Appender;
+pub use buffer::APPENDERS_MAX;
+pub use checkpoint::{BlockHeader, CheckpointInfo, CheckpointWriter};
+pub use crc::crc32c;
+pub use damage::Damage;
+pub use data_dir::{DIR_FORMAT, DataDir, Meta, OpenError};
+pub use listener::Listener;
+pub use log::Log;
+pub use obsolete::{Deleted, PinGuard};
+pub use options::LogOptions;
+pub use recover::RecoverError;
+pub use sink::{Phase, Progress, RecoveryReport, RecoverySink, TornTail};
+pub use state::{LogError, LogState};
+pub use worker::{Step, WriterThread};

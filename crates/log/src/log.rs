@@ -1,0 +1,191 @@
+//! The open log: one order of records for the whole node, from memory to the disk.
+//!
+//! ```text
+//!  Appender::append -> publish        (any thread, while it holds the partitions' locks)
+//!        |  memory: buffer.rs
+//!  write_published / step             (an IO thread, or the background writer) write.rs
+//!        |  operating system: `written`
+//!  sync: step / make_durable          (the background writer, the checkpoint)  durable.rs
+//!        |  disk: `durable`
+//!  Listeners wake whoever waits                                               listener.rs
+//! ```
+//! **Invariants:** `durable <= written <= published <= reserved`, and each only grows. Locks are
+//! taken in the order sync, io, buffer; none is held by an appender while it copies or waits.
+
+use crate::appender::Appender;
+use crate::buffer::LogBuffer;
+use crate::checkpoint::CheckpointInfo;
+use crate::durable::SyncSide;
+use crate::listener::{Listener, Listeners, Positions};
+use crate::obsolete::Pins;
+use crate::options::LogOptions;
+use crate::segment::segment_path;
+use crate::state::{LogState, StateCell};
+use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::worker::Worker;
+use crate::write::{Io, OpenSegment};
+use ladon_model::Lsn;
+use ladon_platform::{Clock, Disk, DiskLock};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An open log; made by [`crate::DataDir::recover`].
+pub struct Log {
+    pub(crate) buffer: LogBuffer,
+    pub(crate) positions: Arc<Positions>,
+    pub(crate) wanted_durable: AtomicU64,
+    pub(crate) sync_every_ns: AtomicU64,
+    pub(crate) state: StateCell,
+    pub(crate) listeners: Listeners,
+    pub(crate) io: Mutex<Io>,
+    pub(crate) sync: Mutex<SyncSide>,
+    pub(crate) worker: Worker,
+    pub(crate) place: Place,
+    pub(crate) options: LogOptions,
+    pub(crate) segments: Mutex<BTreeSet<u64>>,
+    pub(crate) newest_checkpoint: Mutex<Option<CheckpointInfo>>,
+    pub(crate) pins: Arc<Pins>,
+    _lock: Box<dyn DiskLock>,
+}
+
+/// Where the files are and what writes them.
+pub(crate) struct Place {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) dir: PathBuf,
+    pub(crate) dir_id: u64,
+    pub(crate) node: u16,
+}
+
+impl Place {
+    pub(crate) fn segment_path(&self, base: Lsn) -> PathBuf {
+        segment_path(&self.dir, base)
+    }
+}
+
+/// What recovery hands over: the durable end of the log and its files.
+pub(crate) struct Opened {
+    pub(crate) place: Place,
+    pub(crate) options: LogOptions,
+    pub(crate) lock: Box<dyn DiskLock>,
+    /// An empty segment that begins at the log's end.
+    pub(crate) segment: OpenSegment,
+    pub(crate) segments: BTreeSet<u64>,
+    pub(crate) checkpoint: Option<CheckpointInfo>,
+}
+
+impl Log {
+    pub(crate) fn new(opened: Opened) -> Arc<Log> {
+        let Opened { place, options, lock, segment, segments, checkpoint } = opened;
+        let end = segment.base;
+        let buffer = LogBuffer::new(end, place.node, options.segment_bytes, options.chunk_bytes);
+        let sync = SyncSide::new(&buffer, end);
+        Arc::new(Log {
+            positions: Arc::new(Positions::new(end)),
+            wanted_durable: AtomicU64::new(0),
+            sync_every_ns: AtomicU64::new(0),
+            state: StateCell::new(),
+            listeners: Listeners::new(),
+            io: Mutex::new(Io::new(segment)),
+            sync: Mutex::new(sync),
+            worker: Worker::new(),
+            segments: Mutex::new(segments),
+            newest_checkpoint: Mutex::new(checkpoint),
+            pins: Arc::default(),
+            _lock: lock,
+            buffer,
+            place,
+            options,
+        })
+    }
+
+    /// A handle for appending, one per thread.
+    ///
+    /// # Panics
+    /// When 511 others are alive: more IO threads than any machine this is meant for.
+    pub fn appender(self: &Arc<Self>) -> Appender {
+        Appender::new(self.clone())
+    }
+
+    /// End of the last reservation: what the next record depends on at most.
+    #[inline]
+    pub fn reserved(&self) -> Lsn {
+        Lsn(self.buffer.reserved())
+    }
+
+    /// Everything up to here is handed to the operating system: the gate `write`.
+    #[inline]
+    pub fn written(&self) -> Lsn {
+        Lsn(self.positions.written.0.load(Ordering::Acquire))
+    }
+
+    /// Everything up to here is on the disk: the gate `fsync`.
+    #[inline]
+    pub fn durable(&self) -> Lsn {
+        Lsn(self.positions.durable.0.load(Ordering::Acquire))
+    }
+
+    /// Bytes that are appended and not yet written.
+    #[inline]
+    pub fn backlog_bytes(&self) -> u64 {
+        self.reserved().0.saturating_sub(self.written().0)
+    }
+
+    /// Whether requests should wait before they take any lock, until the disk has caught up.
+    #[inline]
+    pub fn is_backlogged(&self) -> bool {
+        self.backlog_bytes() > self.options.backlog_bytes_max
+    }
+
+    /// Whether the log is well. One relaxed load, for the hot path.
+    #[inline]
+    pub fn accepts_writes(&self) -> bool {
+        self.state.accepts_writes()
+    }
+
+    /// How the log is doing, with the error if it is not well.
+    pub fn state(&self) -> LogState {
+        self.state.get()
+    }
+
+    /// Syncs that often while there is something to sync (`everysec`), or only on demand.
+    pub fn set_sync_every(&self, interval: Option<Duration>) {
+        let nanos = interval.map_or(0, |interval| (interval.as_nanos() as u64).max(1));
+        self.sync_every_ns.store(nanos, Ordering::Relaxed);
+        self.worker.wake();
+    }
+
+    /// Registers somebody who is to be woken: when a position that he asked for is reached, and
+    /// whenever the state changes. `wake` runs on whichever thread advanced the log, must be cheap
+    /// and must not call back into the log.
+    pub fn add_listener(&self, wake: Arc<dyn Fn() + Send + Sync>) -> Arc<Listener> {
+        self.listeners.add(&self.positions, wake)
+    }
+
+    /// Forgets a listener.
+    pub fn remove_listener(&self, listener: &Arc<Listener>) {
+        self.listeners.remove(listener);
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.place.dir
+    }
+
+    /// This node's number.
+    pub fn node_id(&self) -> u16 {
+        self.place.node
+    }
+
+    /// The newest whole checkpoint, if there is one.
+    pub fn last_checkpoint(&self) -> Option<CheckpointInfo> {
+        self.newest_checkpoint.lock().clone()
+    }
+
+    /// Where the oldest segment on the disk begins.
+    pub fn oldest(&self) -> Lsn {
+        Lsn(self.segments.lock().first().copied().unwrap_or_default())
+    }
+}

@@ -1,0 +1,33 @@
+//! Settings of a data directory's log.
+
+/// How the log lays out its files and its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// A segment file is closed before it would grow beyond this many bytes. A record never spans
+    /// two segments, so a larger record gets a larger segment of its own.
+    pub segment_bytes: u64,
+    /// This node's number, written into every frame. A directory keeps the number that it was
+    /// created with and refuses to open under another.
+    pub node_id: u16,
+    /// Above this many bytes of appended but unwritten records [`crate::Log::is_backlogged`] says
+    /// so, and the server stops reading requests for a while.
+    pub backlog_bytes_max: u64,
+    /// Records are collected in memory in pieces of this many bytes; a longer record gets its own.
+    pub chunk_bytes: usize,
+    /// Under the gate `fsync`, the file is kept this much longer than its records, with zeros on the
+    /// disk: a sync that finds its blocks there needs no change to the file system's own records and
+    /// takes about half the time (`docs/decisions/log.md`). Zero turns that off.
+    pub zero_ahead_bytes: u64,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        LogOptions {
+            segment_bytes: 256 << 20,
+            node_id: 0,
+            backlog_bytes_max: 64 << 20,
+            chunk_bytes: 1 << 20,
+            zero_ahead_bytes: 256 << 10,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Recovery: from the files to the data and an open log.
+//!
+//! 1. The newest checkpoint is loaded, its blocks in parallel.
+//! 2. The segments from its begin on are read in order, and every record is handed to every worker.
+//! 3. What stands behind the last whole record is cut off, unless the files prove that it had been on
+//!    the disk (see [`crate::tail`]): then recovery stops.
+//! 4. What was kept is made durable **before** the log takes a record: everything behind the last
+//!    proof of durability is written again and synced (after a failed sync the page cache may hold
+//!    what the disk does not), later files are removed, and a new segment begins at the end.
+
+use crate::checkpoint::format::{CHECKPOINT_FORMAT, checkpoint_begin};
+use crate::checkpoint::reader::{CheckpointError, CheckpointReader};
+use crate::damage::Damage;
+use crate::data_dir::DataDir;
+use crate::load::load_checkpoint;
+use crate::log::{Log, Opened, Place};
+use crate::replay::Replay;
+use crate::scan::{Scan, Source};
+use crate::seal::seal;
+use crate::segment::segment_base;
+use crate::sink::{Progress, RecoveryReport, RecoverySink};
+use ladon_model::Lsn;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why recovery stopped. Nothing in the directory has been changed then, unless the system failed in
+/// the middle of the last step, which may be repeated.
+#[derive(Debug, Error)]
+pub enum RecoverError {
+    /// The system refused something.
+    #[error("cannot {doing} {path}: {error}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A file is not as it was written.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// A file was written by a newer version.
+    #[error(
+        "{path} has format {found}, and this version reads up to format {supported}: \
+         use the newer version of Ladon that wrote it"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format number.
+        found: u32,
+        /// The newest that this version reads.
+        supported: u32,
+    },
+    /// The data's owner could not take a block or a record.
+    #[error("{path}, LSN {lsn}: {message}")]
+    Sink {
+        /// The file.
+        path: PathBuf,
+        /// The record or block.
+        lsn: Lsn,
+        /// What the sink said.
+        message: String,
+    },
+}
+
+pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecoverError {
+    let path = path.to_owned();
+    move |error| RecoverError::Io { doing, path, error }
+}
+
+impl DataDir {
+    /// Loads the data into `sink`, with that many threads (one: everything happens in the caller's),
+    /// and opens the log behind it.
+    ///
+    /// # Errors
+    /// See [`RecoverError`].
+    pub fn recover<S: RecoverySink + ?Sized>(
+        self,
+        sink: &S,
+        workers: usize,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(Arc<Log>, RecoveryReport), RecoverError> {
+        let began_ns = self.clock.monotonic_ns();
+        let workers = workers.max(1);
+        let files = Files::list(&self)?;
+        let checkpoint = match files.checkpoints.last() {
+            Some(path) => Some(load_checkpoint(&self, path, sink, workers, progress)?),
+            None => None,
+        };
+        let source = Source { disk: &*self.disk, dir: &self.dir, dir_id: Some(self.meta.dir_id) };
+        let mut scan = Scan::new(source, &files.segments, checkpoint.as_ref());
+        std::thread::scope(|threads| {
+            let mut replay = Replay::start(threads, sink, workers);
+            let read = scan.run(&mut |batch, path| replay.feed(batch, path), progress);
+            let replayed = replay.finish();
+            read.and(replayed)
+        })?;
+        let scanned = scan.finish();
+        let segment = seal(&self, &files.leftovers, &scanned)?;
+        let end = scanned.end;
+        let mut segments: BTreeSet<u64> = files.segments.iter().map(|base| base.0).collect();
+        segments.retain(|&base| base < end.0);
+        segments.insert(end.0);
+        let duration_ns = self.clock.monotonic_ns().saturating_sub(began_ns);
+        let report = RecoveryReport {
+            checkpoint: checkpoint.clone(),
+            records: scanned.records,
+            log_bytes: scanned.log_bytes,
+            torn: scanned.torn,
+            clean: scanned.clean,
+            end,
+            duration: Duration::from_nanos(duration_ns),
+        };
+        let place = Place {
+            disk: self.disk,
+            clock: self.clock,
+            dir: self.dir,
+            dir_id: self.meta.dir_id,
+            node: self.meta.node,
+        };
+        let (lock, options) = (self.lock, self.options);
+        let log = Log::new(Opened { place, options, lock, segment, segments, checkpoint });
+        Ok((log, report))
+    }
+}
+
+/// The directory's files by role, each in order.
+struct Files {
+    checkpoints: Vec<PathBuf>,
+    segments: Vec<Lsn>,
+    leftovers: Vec<PathBuf>,
+}
+
+impl Files {
+    fn list(dir: &DataDir) -> Result<Files, RecoverError> {
+        let mut paths = dir.disk.list(&dir.dir).map_err(io_error("list", &dir.dir))?;
+        paths.sort();
+        let mut files =
+            Files { checkpoints: Vec::new(), segments: Vec::new(), leftovers: Vec::new() };
+        for path in paths {
+            if let Some(base) = segment_base(&path) {
+                files.segments.push(base);
+            } else if checkpoint_begin(&path).is_some() {
+                files.checkpoints.push(path);
+            } else if path.to_string_lossy().ends_with(".checkpoint.tmp") {
+                files.leftovers.push(path);
+            }
+        }
+        Ok(files)
+    }
+}
+
+pub(crate) fn checkpoint_error(path: &Path, error: CheckpointError) -> RecoverError {
+    match error {
+        CheckpointError::Io(error) => io_error("read", path)(error),
+        CheckpointError::Damaged(damage) => RecoverError::Damaged(damage),
+        CheckpointError::Newer(found) => {
+            RecoverError::Newer { path: path.to_owned(), found, supported: CHECKPOINT_FORMAT }
+        }
+    }
+}
+
+/// Opens the checkpoint and sees that it belongs here.
+pub(crate) fn open_checkpoint(
+    dir: &DataDir,
+    path: &Path,
+) -> Result<CheckpointReader, RecoverError> {
+    let reader =
+        CheckpointReader::open(&*dir.disk, path).map_err(|error| checkpoint_error(path, error))?;
+    let found = if reader.header().dir_id != dir.meta.dir_id {
+        "this checkpoint belongs to another data directory"
+    } else if checkpoint_begin(path) != Some(reader.header().begin) {
+        "its header names another position than its file name"
+    } else {
+        return Ok(reader);
+    };
+    Err(RecoverError::Damaged(Damage {
+        path: path.to_owned(),
+        offset: 0,
+        found: found.to_owned(),
+        advice: "remove it, if the right one is here as well, or restore a backup".to_owned(),
+    }))
+}

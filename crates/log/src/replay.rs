@@ -1,0 +1,106 @@
+//! Hands every record to every worker, in order.
+//!
+//! The log is read and checked once, in the caller's thread, and each batch is shared by all workers
+//! through short queues. With one worker there are no threads and no queues.
+
+use crate::frame::FrameKind;
+use crate::reader::Batch;
+use crate::recover::RecoverError;
+use crate::sink::RecoverySink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+
+/// Batches of about a megabyte that may wait for a worker: enough to even out, little memory.
+const QUEUED_BATCHES: usize = 4;
+
+type Item = Arc<(Batch, PathBuf)>;
+
+type ApplyHere<'a> = Box<dyn Fn(&Batch, &Path) -> Result<(), RecoverError> + 'a>;
+
+pub(crate) struct Replay<'a> {
+    here: Option<ApplyHere<'a>>,
+    workers: Vec<Worker<'a>>,
+}
+
+struct Worker<'a> {
+    queue: SyncSender<Item>,
+    thread: ScopedJoinHandle<'a, Result<(), RecoverError>>,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn start<'env, S: RecoverySink + ?Sized>(
+        threads: &'a Scope<'a, 'env>,
+        sink: &'env S,
+        workers: usize,
+    ) -> Replay<'a> {
+        if workers == 1 {
+            let here = move |batch: &Batch, path: &Path| apply(sink, 0, batch, path);
+            return Replay { here: Some(Box::new(here)), workers: Vec::new() };
+        }
+        let workers = (0..workers)
+            .map(|worker| {
+                let (queue, receiver) = sync_channel::<Item>(QUEUED_BATCHES);
+                let thread = threads.spawn(move || apply_queue(sink, worker, &receiver));
+                Worker { queue, thread }
+            })
+            .collect();
+        Replay { here: None, workers }
+    }
+
+    /// Gives a batch to everyone. A worker that has failed takes no more; its error comes out here or
+    /// at the end.
+    pub(crate) fn feed(&mut self, batch: Batch, path: &Path) -> Result<(), RecoverError> {
+        if let Some(here) = &self.here {
+            return here(&batch, path);
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let item = Arc::new((batch, path.to_owned()));
+        let failed =
+            self.workers.iter().position(|worker| worker.queue.send(item.clone()).is_err());
+        match failed {
+            Some(index) => join(self.workers.swap_remove(index)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for all workers.
+    pub(crate) fn finish(self) -> Result<(), RecoverError> {
+        self.workers.into_iter().map(join).fold(Ok(()), Result::and)
+    }
+}
+
+fn join(worker: Worker<'_>) -> Result<(), RecoverError> {
+    drop(worker.queue);
+    worker.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn apply_queue<S: RecoverySink + ?Sized>(
+    sink: &S,
+    worker: usize,
+    queue: &Receiver<Item>,
+) -> Result<(), RecoverError> {
+    while let Ok(item) = queue.recv() {
+        apply(sink, worker, &item.0, &item.1)?;
+    }
+    Ok(())
+}
+
+fn apply<S: RecoverySink + ?Sized>(
+    sink: &S,
+    worker: usize,
+    batch: &Batch,
+    path: &Path,
+) -> Result<(), RecoverError> {
+    for frame in batch.frames().filter(|frame| frame.kind == FrameKind::Changes) {
+        let lsn = frame.header.lsn;
+        sink.record(worker, lsn, frame.payload).map_err(|message| {
+            let path = path.to_owned();
+            RecoverError::Sink { path, lsn, message }
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The last step of recovery: makes the kept log durable, removes the rest, begins a new segment.
+//!
+//! In this order, so that a crash anywhere leaves what the next recovery brings to the same end:
+//! rewrite and cut the kept files, sync them; remove the others, sync the directory; only then make
+//! the new segment, whose header says that the log before it is on the disk.
+
+use crate::data_dir::DataDir;
+use crate::reader::read_full;
+use crate::recover::{RecoverError, io_error};
+use crate::scan::Scanned;
+use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
+use crate::write::OpenSegment;
+use ladon_model::Lsn;
+use ladon_platform::DiskFile;
+use std::io;
+use std::path::PathBuf;
+
+const COPY_BYTES: usize = 1 << 20;
+
+pub(crate) fn seal(
+    dir: &DataDir,
+    leftovers: &[PathBuf],
+    tail: &Scanned,
+) -> Result<OpenSegment, RecoverError> {
+    for (index, &base) in tail.kept.iter().enumerate() {
+        let next = tail.kept.get(index + 1).copied().unwrap_or(tail.end);
+        if next > tail.durable || next == tail.end {
+            let path = segment_path(&dir.dir, base);
+            let file = dir.disk.open(&path).map_err(io_error("open", &path))?;
+            rewrite(&*file, base, tail.durable, next).map_err(io_error("make durable", &path))?;
+        }
+    }
+    let dropped = tail.dropped.iter().map(|&base| segment_path(&dir.dir, base));
+    for path in dropped.chain(leftovers.iter().cloned()) {
+        dir.disk.remove(&path).map_err(io_error("remove", &path))?;
+    }
+    dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
+    begin_segment(dir, tail.end)
+}
+
+/// Writes `durable..end` of a segment in place again, cuts what is behind, and syncs.
+fn rewrite(file: &dyn DiskFile, base: Lsn, durable: Lsn, end: Lsn) -> io::Result<()> {
+    let offset = |lsn: Lsn| SEGMENT_HEADER_BYTES + (lsn.0 - base.0);
+    let (mut at, end) = (if durable <= base { 0 } else { offset(durable.min(end)) }, offset(end));
+    let mut buffer = vec![0; COPY_BYTES.min((end - at) as usize)];
+    while at < end {
+        let wanted = buffer.len().min((end - at) as usize);
+        let read = read_full(file, &mut buffer[..wanted], at)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_all_at(&buffer[..read], at)?;
+        at += read as u64;
+    }
+    if file.len()? != end {
+        file.set_len(end)?;
+    }
+    file.sync_data()
+}
+
+fn begin_segment(dir: &DataDir, base: Lsn) -> Result<OpenSegment, RecoverError> {
+    let path = segment_path(&dir.dir, base);
+    let header = SegmentHeader {
+        node: dir.meta.node,
+        dir_id: dir.meta.dir_id,
+        base,
+        durable: base,
+        created_ms: dir.clock.unix_ms(),
+    };
+    let segment = OpenSegment::create(&*dir.disk, &path, &header)
+        .map_err(io_error("create the log file", &path))?;
+    segment.file.sync_data().map_err(io_error("make durable", &path))?;
+    dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
+    Ok(segment)
+}

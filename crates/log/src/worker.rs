@@ -1,0 +1,224 @@
+//! The background writer: a step that the simulator calls itself, and the thread that loops over it.
+
+use crate::log::Log;
+use crate::state::LogState;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence};
+use std::io;
+use std::sync::Arc;
+use std::thread::{JoinHandle, Thread};
+use std::time::Duration;
+
+/// After it wrote something that nobody waits for, the thread lets this much time pass, so that a
+/// busy server at gate `none` pays for a write seldom. At 1 GB/s that is 2 MB of backlog.
+const NAP: Duration = Duration::from_millis(2);
+
+/// The longest sleep: a net under every wake-up that could be missing.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// The thread is in a step.
+const BUSY: usize = 0;
+/// The thread rests, and looks for published records by itself soon.
+const NAPPING: usize = 1;
+/// The thread sleeps until it is told.
+const IDLE: usize = 2;
+
+/// What one [`Log::step`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Something was written or synced.
+    pub worked: bool,
+    /// In how many nanoseconds the next step has something to do by the clock alone: a retry or the
+    /// second of `everysec`.
+    pub due_in_ns: Option<u64>,
+}
+
+/// How the background thread is reached.
+pub(crate) struct Worker {
+    resting: AtomicUsize,
+    /// Something was written since the last sync began (`everysec` only).
+    dirty: AtomicBool,
+    stop: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Worker {
+    pub(crate) fn new() -> Worker {
+        Worker {
+            resting: AtomicUsize::new(BUSY),
+            dirty: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            thread: Mutex::new(None),
+        }
+    }
+
+    /// Callers publish or ask before a sequentially consistent fence; the thread announces its rest,
+    /// fences, and looks once more. One of the two sees the other.
+    #[inline]
+    pub(crate) fn wake_if_idle(&self) {
+        if self.resting.load(Ordering::Relaxed) == IDLE {
+            self.wake();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wake_if_resting(&self) {
+        if self.resting.load(Ordering::Relaxed) != BUSY {
+            self.wake();
+        }
+    }
+
+    /// One wake-up per sync, so that the thread starts the clock of `everysec`.
+    #[inline]
+    pub(crate) fn wake_for_dirt(&self) {
+        if !self.dirty.load(Ordering::Relaxed) && !self.dirty.swap(true, Ordering::SeqCst) {
+            self.wake_if_resting();
+        }
+    }
+
+    pub(crate) fn dirt_is_taken(&self) {
+        self.dirty.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.resting.store(BUSY, Ordering::Relaxed);
+        if let Some(thread) = &*self.thread.lock() {
+            thread.unpark();
+        }
+    }
+}
+
+impl Log {
+    /// One step of the background writer: writes what is published, retries a failed write when its
+    /// time has come, syncs when somebody wants it, when `everysec`'s second is over or when a
+    /// segment is complete. Blocks only in the disk's own calls.
+    pub fn step(&self) -> Step {
+        let mut step = Step { worked: false, due_in_ns: None };
+        self.step_write(&mut step);
+        self.step_sync(&mut step);
+        step
+    }
+
+    fn step_write(&self, step: &mut Step) {
+        let mut io = self.io.lock();
+        let now_ns = self.place.clock.monotonic_ns();
+        let failing = matches!(self.state(), LogState::WriteFailed { .. });
+        if !failing || now_ns >= io.retry_at_ns {
+            let before = io.written;
+            // The error is in the state, and everyone who waits has been told.
+            let _ = self.write_all_published(&mut io);
+            step.worked |= io.written > before;
+        }
+        if matches!(self.state(), LogState::WriteFailed { .. }) {
+            step.due_in_ns = Some(io.retry_at_ns.saturating_sub(now_ns));
+        }
+    }
+
+    fn step_sync(&self, step: &mut Step) {
+        let (written, durable) = (self.written().0, self.durable().0);
+        if written <= durable {
+            return;
+        }
+        let wanted = self.wanted_durable.load(Ordering::Relaxed) > durable;
+        let every_ns = self.sync_every_ns.load(Ordering::Relaxed);
+        let segment_complete = !self.io.lock().complete.is_empty();
+        let due_in_ns = {
+            let sync = self.sync.lock();
+            if sync.has_failed() {
+                return;
+            }
+            let now_ns = self.place.clock.monotonic_ns();
+            let has_records = every_ns != 0 && sync.has_records(durable, written);
+            has_records.then(|| (sync.last_began_ns + every_ns).saturating_sub(now_ns))
+        };
+        match due_in_ns {
+            Some(due_in_ns) if due_in_ns > 0 && !wanted && !segment_complete => {
+                step.due_in_ns = Some(step.due_in_ns.map_or(due_in_ns, |d| d.min(due_in_ns)));
+            }
+            None if !wanted && !segment_complete => {}
+            // As above: an error is in the state.
+            _ => step.worked |= self.sync_written().unwrap_or(false),
+        }
+    }
+
+    /// Starts the background thread.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn spawn_writer(self: &Arc<Self>) -> io::Result<WriterThread> {
+        let log = self.clone();
+        let handle = std::thread::Builder::new()
+            .name("ladon-log".to_owned())
+            .spawn(move || log.run_writer())?;
+        Ok(WriterThread { log: self.clone(), handle: Some(handle) })
+    }
+
+    /// The background thread's loop; returns after [`WriterThread::stop`].
+    fn run_writer(&self) {
+        *self.worker.thread.lock() = Some(std::thread::current());
+        while !self.worker.stop.load(Ordering::SeqCst) {
+            let step = self.step();
+            if self.sync_is_possible() {
+                continue;
+            }
+            let rest = step.due_in_ns.map_or(SLEEP_MAX, Duration::from_nanos).min(SLEEP_MAX);
+            if step.worked {
+                self.rest(NAPPING, rest.min(NAP));
+            } else {
+                self.rest(IDLE, rest);
+            }
+        }
+        *self.worker.thread.lock() = None;
+    }
+
+    fn rest(&self, how: usize, time: Duration) {
+        self.worker.resting.store(how, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let work = self.sync_is_possible() || (how == IDLE && self.write_is_possible());
+        if !work && !self.worker.stop.load(Ordering::SeqCst) {
+            std::thread::park_timeout(time);
+        }
+        self.worker.resting.store(BUSY, Ordering::Relaxed);
+    }
+
+    /// Somebody wants more durability than there is, and a step can give him some.
+    fn sync_is_possible(&self) -> bool {
+        let durable = self.durable().0;
+        self.wanted_durable.load(Ordering::Relaxed) > durable
+            && self.accepts_writes()
+            && (self.written().0 > durable || self.write_is_possible())
+    }
+
+    fn write_is_possible(&self) -> bool {
+        self.accepts_writes() && self.buffer.published() > self.written().0
+    }
+}
+
+/// The running background writer; dropping it stops the thread.
+pub struct WriterThread {
+    log: Arc<Log>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl WriterThread {
+    /// Stops the thread and waits for its current step. Does not write what is left: see
+    /// [`Log::close`].
+    pub fn stop(mut self) {
+        self.stop_and_join();
+    }
+
+    fn stop_and_join(&mut self) {
+        self.log.worker.stop.store(true, Ordering::SeqCst);
+        self.log.worker.wake();
+        if let Some(handle) = self.handle.take() {
+            // A panic of the thread has already been printed by the hook.
+            let _ = handle.join();
+            self.log.worker.stop.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        self.stop_and_join();
+    }
+}

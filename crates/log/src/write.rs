@@ -1,0 +1,233 @@
+//! From memory to the operating system, and from one segment file to the next.
+
+use crate::buffer::Piece;
+use crate::log::Log;
+use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::state::{LogError, LogState};
+use crate::sync::{MutexGuard, Ordering, fence};
+use ladon_model::Lsn;
+use ladon_platform::{Disk, DiskFile};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A failed write is tried again this often: soon enough to heal without an operator, seldom enough
+/// not to burden a sick disk.
+const RETRY_AFTER_NS: u64 = 1_000_000_000;
+
+/// How often a thread goes on writing what others published meanwhile, before it leaves that to the
+/// background writer and turns to its own clients.
+const LEADER_ROUNDS: usize = 4;
+
+/// A segment file open for writing.
+pub(crate) struct OpenSegment {
+    pub(crate) file: Box<dyn DiskFile>,
+    pub(crate) path: PathBuf,
+    pub(crate) base: Lsn,
+}
+
+impl OpenSegment {
+    /// Creates the file, or takes over what an earlier failed attempt left, and writes its header.
+    /// Neither the bytes nor the name are durable yet.
+    pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &SegmentHeader) -> io::Result<Self> {
+        let file = match disk.create_new(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let file = disk.open(path)?;
+                file.set_len(0)?;
+                file
+            }
+            other => other?,
+        };
+        file.write_all_at(&header.encode(), 0)?;
+        Ok(OpenSegment { file, path: path.to_owned(), base: header.base })
+    }
+
+    pub(crate) fn offset(&self, lsn: u64) -> u64 {
+        SEGMENT_HEADER_BYTES + (lsn - self.base.0)
+    }
+}
+
+/// The writing side, under one lock.
+pub(crate) struct Io {
+    pub(crate) segment: Arc<OpenSegment>,
+    /// Complete segments that are not yet durable, oldest first.
+    pub(crate) complete: Vec<Arc<OpenSegment>>,
+    /// A segment's name is not yet durable.
+    pub(crate) dir_changed: bool,
+    pub(crate) written: u64,
+    pub(crate) retry_at_ns: u64,
+    /// The file has bytes, records or zeros, up to this offset.
+    zeroed_to: u64,
+    pieces: Vec<Piece>,
+}
+
+/// The page cache is tended in steps of this many bytes.
+const CACHE_STEP_BYTES: u64 = 2 << 20;
+
+/// Pages are let go this many steps after their writing to the disk began; by then it is done,
+/// unless the disk is slower than the log, and then they stay.
+const CACHE_STEPS_KEPT: u64 = 8;
+
+impl Io {
+    /// Keeps the segment's share of the page cache small: what was just written goes to the disk
+    /// soon, what went there a while ago makes room.
+    fn let_pages_go(&self, offset: u64, length: u64) {
+        let (before, after) = (offset / CACHE_STEP_BYTES, (offset + length) / CACHE_STEP_BYTES);
+        if before == after {
+            return;
+        }
+        let file = &self.segment.file;
+        file.start_writing(before * CACHE_STEP_BYTES, (after - before) * CACHE_STEP_BYTES);
+        if let Some(first) = before.checked_sub(CACHE_STEPS_KEPT) {
+            file.drop_cache(first * CACHE_STEP_BYTES, (after - before) * CACHE_STEP_BYTES);
+        }
+    }
+
+    pub(crate) fn new(segment: OpenSegment) -> Io {
+        Io {
+            written: segment.base.0,
+            segment: Arc::new(segment),
+            complete: Vec::new(),
+            dir_changed: false,
+            retry_at_ns: 0,
+            zeroed_to: 0,
+            pieces: Vec::new(),
+        }
+    }
+}
+
+impl Log {
+    /// Writes what is published, in the caller's thread, with one system call in the ordinary case:
+    /// for the gates `write` and `everysec`, after a batch. When another thread is writing, it
+    /// writes this thread's records too, and this returns at once; compare the result with what
+    /// you need and use a [`crate::Listener`] for the rest.
+    ///
+    /// # Errors
+    /// [`LogError::WriteFailed`]; until the retry succeeds, no further attempt is made here.
+    pub fn write_published(&self) -> Result<Lsn, LogError> {
+        for _ in 0..LEADER_ROUNDS {
+            // Pairs with the fence of every other caller: of two threads that published and looked
+            // at each other's marks, one sees both; and who found the lock taken published before
+            // its holder looks again.
+            fence(Ordering::SeqCst);
+            let published = self.buffer.published();
+            if published <= self.written().0 {
+                return Ok(self.written());
+            }
+            if !self.accepts_writes()
+                && let LogState::WriteFailed { error, .. } = self.state()
+            {
+                return Err(error);
+            }
+            let Some(mut io) = self.io.try_lock() else { return Ok(self.written()) };
+            self.write_up_to(&mut io, published)?;
+        }
+        self.worker.wake();
+        Ok(self.written())
+    }
+
+    /// Tells the background writer that something is published, if it sleeps: for the gate `none`.
+    #[inline]
+    pub fn write_soon(&self) {
+        fence(Ordering::SeqCst);
+        self.worker.wake_if_idle();
+    }
+
+    pub(crate) fn write_all_published(&self, io: &mut MutexGuard<'_, Io>) -> Result<(), LogError> {
+        fence(Ordering::SeqCst);
+        self.write_up_to(io, self.buffer.published())
+    }
+
+    fn write_up_to(&self, io: &mut Io, to: u64) -> Result<(), LogError> {
+        if to <= io.written {
+            return Ok(());
+        }
+        let before = io.written;
+        let outcome = self.write_pieces(io, to);
+        if io.written > before {
+            self.positions.written.0.store(io.written, Ordering::Release);
+            self.listeners.written_advanced(io.written);
+        }
+        match &outcome {
+            Ok(()) if self.state.write_succeeded() => self.listeners.state_changed(),
+            Ok(()) => {}
+            Err(error) => {
+                let now_ns = self.place.clock.monotonic_ns();
+                io.retry_at_ns = now_ns + RETRY_AFTER_NS;
+                self.state.write_failed(error.clone(), now_ns);
+                self.listeners.state_changed();
+                self.worker.wake();
+            }
+        }
+        if self.sync_every_ns.load(Ordering::Relaxed) != 0 {
+            self.worker.wake_for_dirt();
+        }
+        outcome
+    }
+
+    fn write_pieces(&self, io: &mut Io, to: u64) -> Result<(), LogError> {
+        while io.written < to {
+            let boundary = self.buffer.pieces(io.written, to, &mut io.pieces);
+            if boundary == Some(io.written) {
+                self.turn_to_next_segment(io)?;
+                continue;
+            }
+            for piece in &io.pieces {
+                let offset = io.segment.offset(io.written);
+                // SAFETY: `to` is published, and only the holder of `io` releases.
+                let outcome = unsafe {
+                    piece.place.read(piece.length, |b| io.segment.file.write_all_at(b, offset))
+                };
+                outcome.map_err(|error| write_failed(&io.segment.path, offset, error))?;
+                io.written += piece.length as u64;
+                io.let_pages_go(offset, piece.length as u64);
+            }
+            self.buffer.release(io.written);
+        }
+        Ok(())
+    }
+
+    /// The next file is begun without waiting for the last one's sync: its header says how far the
+    /// log was durable then, and the next sync does files and directory in order.
+    fn turn_to_next_segment(&self, io: &mut Io) -> Result<(), LogError> {
+        let base = Lsn(io.written);
+        let path = self.place.segment_path(base);
+        let header = SegmentHeader {
+            node: self.place.node,
+            dir_id: self.place.dir_id,
+            base,
+            durable: self.durable(),
+            created_ms: self.place.clock.unix_ms(),
+        };
+        let next = OpenSegment::create(&*self.place.disk, &path, &header)
+            .map_err(|error| write_failed(&path, 0, error))?;
+        let last = std::mem::replace(&mut io.segment, Arc::new(next));
+        io.zeroed_to = 0;
+        io.complete.push(last);
+        io.dir_changed = true;
+        self.segments.lock().insert(base.0);
+        self.buffer.take_boundary();
+        Ok(())
+    }
+}
+
+impl Io {
+    /// Puts zeros behind the records if the last ones grew the file, so that the next syncs need not
+    /// make it grow. Not if records come in such amounts that the zeros would double the work.
+    pub(crate) fn zero_ahead(&mut self, durable: u64, window_bytes: u64) {
+        let offset = self.segment.offset(self.written);
+        let since_sync = self.written.saturating_sub(durable);
+        if offset <= self.zeroed_to || since_sync > window_bytes / 4 {
+            return;
+        }
+        let zeros = vec![0; window_bytes as usize];
+        // Only an optimisation: if there is no space, the records' own writes will say so.
+        if self.segment.file.write_all_at(&zeros, offset).is_ok() {
+            self.zeroed_to = offset + window_bytes;
+        }
+    }
+}
+
+fn write_failed(path: &Path, offset: u64, error: io::Error) -> LogError {
+    LogError::WriteFailed { path: path.to_owned(), offset, error: Arc::new(error) }
+}
