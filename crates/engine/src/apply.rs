@@ -1,0 +1,321 @@
+//! Applying changes: a checkpoint's blocks, then the log's records.
+//!
+//! A block speaks for a range of hashes as of its own LSN, so a record's change is skipped where
+//! the key's block already holds it (`held.rs`). Blocks load in parallel and in any order; records are replayed by several
+//! workers, each of which sees them all in order and applies those of its own partitions.
+
+use crate::access::AccessNow;
+use crate::held::Held;
+use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
+use crate::object::Object;
+use crate::partition::Weight;
+use crate::save::SavedBlock;
+use crate::table::entry::ValueInit;
+use crate::tx::{Key, put_entry, remove_entry};
+use crate::types::{self, string};
+use ladon_model::{
+    Change, ChangeError, Changes, DbId, KeyHash, Lsn, UnixMillis, ValueKind, varint,
+};
+use parking_lot::Mutex;
+use thiserror::Error;
+
+/// Why a change cannot be applied: what is on the disk does not fit together.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ApplyError {
+    /// The encoding is broken.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// A value's body or delta is broken.
+    #[error("malformed {what} of key '{key}'")]
+    Malformed {
+        /// Which part.
+        what: &'static str,
+        /// The key, readably.
+        key: String,
+    },
+    /// A delta for a key that is not there or has another type.
+    #[error("a change to key '{0}', which does not exist with that type")]
+    NoSuchValue(String),
+    /// A database number out of range.
+    #[error("database {0} is out of range; raise 'databases' to read this data")]
+    NoSuchDb(DbId),
+    /// The select map in a checkpoint is broken.
+    #[error("malformed select map")]
+    SelectMap,
+}
+
+/// A keyspace being rebuilt from a data directory.
+pub struct Recovering<'a> {
+    keyspace: &'a Keyspace,
+    access: AccessNow,
+    held: Held,
+    select_lsn: Mutex<Lsn>,
+}
+
+impl<'a> Recovering<'a> {
+    /// Recovers into `keyspace`, which must be empty; keys count as used at `now_ms`.
+    pub fn new(keyspace: &'a Keyspace, now_ms: UnixMillis) -> Self {
+        let access = keyspace.access_rules().at(now_ms);
+        Recovering { keyspace, access, held: Held::new(), select_lsn: Mutex::new(Lsn::ZERO) }
+    }
+
+    /// Loads one block of a checkpoint. May be called from several threads at once.
+    pub fn block(&self, block: &SavedBlock, changes: &[u8]) -> Result<(), ApplyError> {
+        self.check_db(block.db)?;
+        let mut bytes_delta = 0;
+        let mut scratch = crate::tx::Scratch::default();
+        let mut changes = Changes::new(changes).peekable();
+        if let Some(Ok(change @ Change::Update { .. })) = changes.peek() {
+            let loaded = self.piece(*change, &mut bytes_delta);
+            self.keyspace.add_used_bytes(bytes_delta);
+            return loaded;
+        }
+        let partition = partition_of(KeyHash(block.hash_first));
+        self.held.add(block);
+        for change in changes {
+            let change = change?;
+            let Some((db, bytes)) = change.key() else {
+                return Err(ApplyError::Malformed { what: "block", key: String::new() });
+            };
+            let key = Key { bytes, hash: self.keyspace.hash(bytes) };
+            if partition_of(key.hash) != partition {
+                return Err(ApplyError::Malformed { what: "hash range", key: readable(bytes) });
+            }
+            if let Change::Put { expire_at, kind, body: [], .. } = change
+                && kind != ValueKind::String
+            {
+                // The elements come in pieces, some of which may have been here first.
+                self.make_empty(db, key, kind, &mut bytes_delta)?;
+                let change = Change::Expire { db, key: bytes, expire_at };
+                self.apply(change, key, &mut bytes_delta, &mut scratch)?;
+            } else {
+                self.apply(change, key, &mut bytes_delta, &mut scratch)?;
+            }
+        }
+        self.keyspace.add_used_bytes(bytes_delta);
+        Ok(())
+    }
+
+    /// Loads some elements of a value that was saved in pieces.
+    ///
+    /// Replay goes over all changes to the value since its block, also over those that a piece
+    /// holds already: of the changes to one element the last decides, so nothing has to be
+    /// remembered of the pieces.
+    fn piece(&self, change: Change<'_>, bytes_delta: &mut i64) -> Result<(), ApplyError> {
+        let Change::Update { db, key: bytes, kind, .. } = change else {
+            return Err(ApplyError::Malformed { what: "block", key: String::new() });
+        };
+        let key = Key { bytes, hash: self.keyspace.hash(bytes) };
+        self.check_db(db)?;
+        self.make_empty(db, key, kind, bytes_delta)?;
+        let mut scratch = crate::tx::Scratch::default();
+        self.apply(change, key, bytes_delta, &mut scratch)
+    }
+
+    /// Puts an empty value, to which pieces add, where nothing is.
+    fn make_empty(
+        &self,
+        db: DbId,
+        key: Key<'_>,
+        kind: ValueKind,
+        bytes_delta: &mut i64,
+    ) -> Result<(), ApplyError> {
+        let Some(object) = Object::for_ranges(kind) else {
+            return Err(ApplyError::Malformed { what: "value", key: readable(key.bytes) });
+        };
+        let mut held = self.keyspace.lock(Locks::One(key.hash));
+        let partition = held.partition(key.hash);
+        let table = &partition.dbs[usize::from(db)].table;
+        if table.get(table.local(key.hash.0), key.bytes).is_none() {
+            let value = ValueInit::Object(Box::new(object));
+            put_entry(self.keyspace, partition, db, key, value, 0, self.access(), bytes_delta);
+        }
+        Ok(())
+    }
+
+    /// Applies the changes of one record that belong to `worker` of `workers`. Each worker must
+    /// be given every record, in order.
+    pub fn record(
+        &self,
+        (worker, workers): (usize, usize),
+        lsn: Lsn,
+        changes: &[u8],
+    ) -> Result<(), ApplyError> {
+        let mut bytes_delta = 0;
+        let mut scratch = crate::tx::Scratch::default();
+        for change in Changes::new(changes) {
+            match change? {
+                Change::FlushDb { db } => {
+                    self.check_db(db)?;
+                    for partition in (worker..PARTITIONS).step_by(workers) {
+                        self.flush(partition, db, lsn, &mut bytes_delta);
+                    }
+                }
+                Change::SwapDb { first, second } => {
+                    self.check_db(first.max(second))?;
+                    if worker == 0 && lsn > *self.select_lsn.lock() {
+                        let keyspace = self.keyspace;
+                        let (a, b) = (keyspace.select(first), keyspace.select(second));
+                        keyspace.set_select(first, b);
+                        keyspace.set_select(second, a);
+                    }
+                }
+                change => {
+                    let (db, bytes) = change.key().expect("the other changes have a key");
+                    self.check_db(db)?;
+                    let hash = self.keyspace.hash(bytes);
+                    if partition_of(hash) % workers == worker && !self.held.holds(db, hash, lsn) {
+                        self.apply(change, Key { bytes, hash }, &mut bytes_delta, &mut scratch)?;
+                    }
+                }
+            }
+        }
+        self.keyspace.add_used_bytes(bytes_delta);
+        Ok(())
+    }
+
+    /// Loads the select map as of `lsn`, see [`Keyspace::encode_select_map`].
+    pub fn select_map(&self, lsn: Lsn, mut bytes: &[u8]) -> Result<(), ApplyError> {
+        let bytes = &mut bytes;
+        let count = varint::take(bytes).ok_or(ApplyError::SelectMap)?;
+        for number in 0..count {
+            let db = varint::take(bytes).ok_or(ApplyError::SelectMap)?;
+            let number = u16::try_from(number).map_err(|_| ApplyError::SelectMap)?;
+            let db = u16::try_from(db).map_err(|_| ApplyError::SelectMap)?;
+            self.check_db(db.max(number))?;
+            self.keyspace.set_select(number, db);
+        }
+        *self.select_lsn.lock() = lsn;
+        Ok(())
+    }
+
+    /// Every key counts as used once, now: what happened to it before says little.
+    fn access(&self) -> impl FnOnce(Option<u32>) -> u32 + use<> {
+        let word = self.access.first();
+        move |_| word
+    }
+
+    fn check_db(&self, db: DbId) -> Result<(), ApplyError> {
+        if db < self.keyspace.databases() { Ok(()) } else { Err(ApplyError::NoSuchDb(db)) }
+    }
+
+    fn flush(&self, partition: usize, db: DbId, lsn: Lsn, bytes_delta: &mut i64) {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        {
+            let mut held = self.keyspace.lock(Locks::Partition(partition));
+            let table = &held.at(partition).dbs[usize::from(db)].table;
+            table.for_each(|entry| {
+                if !self.held.holds(db, self.keyspace.hash(entry.key()), lsn) {
+                    keys.push(entry.key().to_vec());
+                }
+            });
+        }
+        let mut held = self.keyspace.lock(Locks::Partition(partition));
+        for bytes in &keys {
+            let key = Key { bytes, hash: self.keyspace.hash(bytes) };
+            remove_entry(self.keyspace, held.at(partition), db, key, bytes_delta);
+        }
+    }
+
+    fn apply(
+        &self,
+        change: Change<'_>,
+        key: Key<'_>,
+        bytes_delta: &mut i64,
+        scratch: &mut crate::tx::Scratch,
+    ) -> Result<(), ApplyError> {
+        let keyspace = self.keyspace;
+        let malformed = |what| ApplyError::Malformed { what, key: readable(key.bytes) };
+        match change {
+            Change::Put { db, expire_at, kind, body, .. } => {
+                types::decode_body(kind, body, keyspace.env(), |value| {
+                    let mut held = keyspace.lock(Locks::One(key.hash));
+                    let partition = held.partition(key.hash);
+                    let access = self.access();
+                    put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
+                })
+                .ok_or_else(|| malformed("value"))
+            }
+            Change::Delete { db, .. } => {
+                let mut held = keyspace.lock(Locks::One(key.hash));
+                remove_entry(keyspace, held.partition(key.hash), db, key, bytes_delta);
+                Ok(())
+            }
+            // An expiry that is past by now is still only a time: only its owner removes a key.
+            Change::Expire { db, expire_at, .. } => {
+                let mut tx = keyspace.begin(Locks::One(key.hash), scratch, 0);
+                let exists = tx.set_expire(db, key, expire_at);
+                drop(tx);
+                *bytes_delta += std::mem::take(&mut scratch.counters.bytes_delta);
+                exists.then_some(()).ok_or_else(|| ApplyError::NoSuchValue(readable(key.bytes)))
+            }
+            Change::Update { db, kind, op, .. } => self.update(db, key, kind, op, bytes_delta),
+            Change::FlushDb { .. } | Change::SwapDb { .. } => {
+                unreachable!("changes without a key are applied by `record`")
+            }
+        }
+    }
+
+    /// Applies a delta to the key's value.
+    fn update(
+        &self,
+        db: DbId,
+        key: Key<'_>,
+        kind: ValueKind,
+        op: &[u8],
+        bytes_delta: &mut i64,
+    ) -> Result<(), ApplyError> {
+        let keyspace = self.keyspace;
+        let malformed = |what| ApplyError::Malformed { what, key: readable(key.bytes) };
+        let mut held = keyspace.lock(Locks::One(key.hash));
+        let database = &mut held.partition(key.hash).dbs[usize::from(db)];
+        let local = database.table.local(key.hash.0);
+        let none = || ApplyError::NoSuchValue(readable(key.bytes));
+        let mut slot = database.table.get_mut(local, key.bytes).ok_or_else(none)?;
+        if types::kind_of(slot.get().value()) != kind {
+            return Err(none());
+        }
+        match slot.object_mut() {
+            Some(object) => {
+                let before = Weight::of(object);
+                object.apply_op(op, keyspace.env()).ok_or_else(|| malformed("change"))?;
+                let after = Weight::of(object);
+                *bytes_delta += database.reweigh(key.hash, before, after);
+                Ok(())
+            }
+            None => {
+                let entry = slot.get();
+                let expire_at = entry.expire_at();
+                let mut bytes =
+                    string::bytes(entry.value()).map_or(Vec::new(), std::borrow::Cow::into_owned);
+                string::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
+                drop(held);
+                let mut held = keyspace.lock(Locks::One(key.hash));
+                let value = string::init(&bytes, string::Form::Grown);
+                let (partition, access) = (held.partition(key.hash), self.access());
+                put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Keyspace {
+    /// The meaning of every `SELECT` number with the log's end as of its reading: what a
+    /// checkpoint keeps as its metadata.
+    pub fn encode_select_map(&self, reserved: impl Fn() -> Lsn) -> (Lsn, Vec<u8>) {
+        // Any lock keeps SWAPDB, which takes all, from happening in between.
+        let _held = self.lock(Locks::Partition(0));
+        let mut out = Vec::new();
+        varint::put(&mut out, u64::from(self.databases()));
+        for number in 0..self.databases() {
+            varint::put(&mut out, u64::from(self.select(number)));
+        }
+        (reserved(), out)
+    }
+}
+
+fn readable(key: &[u8]) -> String {
+    let shown = key.escape_ascii().to_string();
+    if shown.len() > 100 { format!("{}...", &shown[..100]) } else { shown }
+}

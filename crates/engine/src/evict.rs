@@ -1,0 +1,207 @@
+//! Eviction: making room by removing keys, one at a time, without a lock on everything.
+//!
+//! Each thread goes over the partitions in turn. Of one that nobody else is at it removes what has
+//! expired; if nothing has, it looks at some keys there and keeps the best candidates for eviction
+//! that it has met so far in a pool of its own. When it has looked at as many as it was told to,
+//! the best of the pool goes, unless it was used since: then it is the next one's turn. So it
+//! never holds two locks and never waits for one, and a candidate that was met a while ago
+//! competes with what is met now, which makes few looks as good as many.
+
+use crate::access::{AccessNow, Tracking, next_random};
+use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
+use crate::table::entry::EntryRef;
+use crate::tx::{Candidate, Scratch, Tx};
+use ladon_model::{DbId, Lsn};
+
+/// Which keys may be evicted, and which of them first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victims {
+    /// Only keys that expire.
+    pub volatile: bool,
+    /// Which first.
+    pub choice: Choice,
+}
+
+/// Which key to evict first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The one that is used least, as the access words tell ([`Tracking`]).
+    Access,
+    /// The one that expires first.
+    Expiry,
+    /// Any.
+    Random,
+}
+
+/// What a step of an eviction came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evicted {
+    /// A key is gone, or keys that had expired are.
+    Some,
+    /// No key is gone this time; the next step may find one.
+    NotYet,
+    /// There is nothing that may be evicted.
+    Nothing,
+}
+
+/// Candidates that a thread keeps; more of them gain little.
+const POOL_MAX: usize = 16;
+
+/// Expired keys removed at one go.
+const EXPIRED_MAX: usize = 16;
+
+/// A thread's part in evictions.
+#[derive(Debug)]
+pub struct Evictor {
+    pool: Vec<Candidate>,
+    /// What the pool was gathered for.
+    gathered_for: Option<(Victims, Tracking)>,
+    /// Visited last.
+    partition: usize,
+    random: u64,
+}
+
+impl Evictor {
+    /// An evictor whose choices follow from `seed`.
+    pub fn new(seed: u64) -> Evictor {
+        let mut random = seed;
+        let partition = next_random(&mut random) as usize % PARTITIONS;
+        Evictor { pool: Vec::with_capacity(POOL_MAX), gathered_for: None, partition, random }
+    }
+
+    /// Tries to evict one key, after looking at `samples` of them. `append` logs what was done and
+    /// returns its LSN. No lock may be held by the thread.
+    pub fn step(
+        &mut self,
+        keyspace: &Keyspace,
+        scratch: &mut Scratch,
+        now_ms: u64,
+        victims: Victims,
+        samples: usize,
+        append: &mut dyn FnMut(&[u8]) -> Lsn,
+    ) -> Evicted {
+        let access = keyspace.access_rules().at(now_ms);
+        let gathering_for = Some((victims, access.tracking()));
+        if self.gathered_for != gathering_for {
+            self.pool.clear();
+            self.gathered_for = gathering_for;
+        }
+        let samples = if victims.choice == Choice::Random { 1 } else { samples };
+        let (mut seen, mut busy) = (0, false);
+        for _ in 0..PARTITIONS {
+            self.partition = (self.partition + 1) % PARTITIONS;
+            let Some(mut tx) = keyspace.try_begin(self.partition, scratch, now_ms) else {
+                busy = true;
+                continue;
+            };
+            if tx.expire_due(self.partition, EXPIRED_MAX) > 0 {
+                tx.commit(&mut *append);
+                return Evicted::Some;
+            }
+            seen += self.look(&mut tx, victims, samples, access);
+            if seen < samples {
+                continue;
+            }
+            // Often the best is one of those just met, and its lock is held.
+            if let Some(best) = self.best(victims, access)
+                && partition_of(self.pool[best].hash) == self.partition
+            {
+                let candidate = self.pool.swap_remove(best);
+                let gone = tx.evict(&candidate);
+                tx.commit(&mut *append);
+                if gone {
+                    return Evicted::Some;
+                }
+            }
+            break;
+        }
+        while let Some(best) = self.best(victims, access) {
+            let candidate = self.pool.swap_remove(best);
+            let partition = partition_of(candidate.hash);
+            let Some(mut tx) = keyspace.try_begin(partition, scratch, now_ms) else {
+                busy = true;
+                continue;
+            };
+            let gone = tx.evict(&candidate);
+            tx.commit(&mut *append);
+            if gone {
+                return Evicted::Some;
+            }
+        }
+        if seen == 0 && !busy { Evicted::Nothing } else { Evicted::NotYet }
+    }
+
+    /// Looks at keys of a partition; how many.
+    fn look(
+        &mut self,
+        tx: &mut Tx<'_>,
+        victims: Victims,
+        samples: usize,
+        access: AccessNow,
+    ) -> usize {
+        let mut random = self.random;
+        let (partition, hasher) = (self.partition, tx.keyspace().hasher());
+        let visit = |db: DbId, entry: EntryRef<'_>| {
+            let candidate = Candidate {
+                db,
+                hash: hasher.hash(entry.key()),
+                key: Vec::new(),
+                access: access.faded(entry.access()),
+                expire_at: entry.expire_at(),
+            };
+            self.consider(candidate, entry.key(), victims, access);
+        };
+        let seen = match victims.choice {
+            Choice::Expiry => tx.first_to_expire(partition, visit),
+            Choice::Access | Choice::Random => {
+                tx.sample(partition, samples, victims.volatile, &mut random, visit)
+            }
+        };
+        self.random = next_random(&mut random);
+        seen
+    }
+
+    /// Takes a candidate into the pool if it is good enough.
+    fn consider(
+        &mut self,
+        mut candidate: Candidate,
+        key: &[u8],
+        victims: Victims,
+        access: AccessNow,
+    ) {
+        let same = |it: &&mut Candidate| it.hash == candidate.hash && it.db == candidate.db;
+        if let Some(known) = self.pool.iter_mut().find(same) {
+            (known.access, known.expire_at) = (candidate.access, candidate.expire_at);
+            return;
+        }
+        if self.pool.len() == POOL_MAX {
+            let worth = |candidate: &Candidate| worth(candidate, victims, access);
+            let worst = (0..POOL_MAX).min_by_key(|&at| worth(&self.pool[at]));
+            let worst = worst.expect("the pool is full");
+            if worth(&self.pool[worst]) >= worth(&candidate) {
+                return;
+            }
+            candidate.key = std::mem::take(&mut self.pool[worst].key);
+            candidate.key.clear();
+            candidate.key.extend_from_slice(key);
+            self.pool[worst] = candidate;
+            return;
+        }
+        candidate.key = key.to_vec();
+        self.pool.push(candidate);
+    }
+
+    fn best(&self, victims: Victims, access: AccessNow) -> Option<usize> {
+        (0..self.pool.len()).max_by_key(|&at| worth(&self.pool[at], victims, access))
+    }
+}
+
+/// How much a candidate deserves to go.
+fn worth(candidate: &Candidate, victims: Victims, access: AccessNow) -> u64 {
+    match victims.choice {
+        Choice::Access => access.staleness(candidate.access),
+        Choice::Expiry => u64::MAX - candidate.expire_at,
+        // In the order in which they were met: the pool is as random as any key.
+        Choice::Random => 0,
+    }
+}

@@ -1,0 +1,80 @@
+//! Which keys expire when: an exact index, so that expired keys leave in time and none is
+//! searched for.
+
+use std::collections::BTreeSet;
+
+/// One database's expiring keys within one partition: (Unix milliseconds, key hash).
+#[derive(Default)]
+pub(crate) struct Expires(BTreeSet<(u64, u64)>);
+
+impl Expires {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A key's expiry went from `old` to `new` (0: none). Returns the change of `bytes`.
+    #[must_use]
+    #[inline]
+    pub(crate) fn change(&mut self, hash: u64, old: u64, new: u64) -> i64 {
+        if old == new {
+            return 0;
+        }
+        let before = self.bytes() as i64;
+        if old != 0 {
+            self.0.remove(&(old, hash));
+        }
+        if new != 0 {
+            self.0.insert((new, hash));
+        }
+        self.bytes() as i64 - before
+    }
+
+    /// The hash of a key that is due at `now`.
+    pub(crate) fn due(&self, now: u64) -> Option<(u64, u64)> {
+        self.0.first().copied().filter(|&(at, _)| at <= now)
+    }
+
+    /// The key that expires first.
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
+        self.0.first().copied()
+    }
+
+    /// Up to `count` keys that expire one after the other, from a random one on.
+    pub(crate) fn some(&self, random: u64, count: usize) -> impl Iterator<Item = (u64, u64)> {
+        let from = (random % self.0.len().max(1) as u64) as usize;
+        self.0.iter().copied().skip(from).chain(self.0.iter().copied().take(from)).take(count)
+    }
+
+    /// Up to `count` keys that expire one after the other, from a random time on.
+    pub(crate) fn some_from_time(
+        &self,
+        random: u64,
+        count: usize,
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let first = self.0.first().map_or(0, |&(at, _)| at);
+        let last = self.0.last().map_or(0, |&(at, _)| at);
+        let from = first + random % (last - first + 1);
+        self.0.range((from, 0)..).copied().take(count)
+    }
+
+    /// Mean of the next few expiries, for `INFO`'s `avg_ttl`: (sum of remaining ms, count).
+    pub(crate) fn sample_ttl(&self, now: u64) -> (u64, u64) {
+        let sample = self.0.iter().step_by((self.0.len() / 8).max(1)).take(8);
+        sample.fold((0, 0), |(sum, count), (at, _)| (sum + at.saturating_sub(now), count + 1))
+    }
+
+    /// Bytes of memory, estimated: nodes of a B-tree are about two thirds full.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.len() * 24
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Drops an entry. Returns the change of `bytes`.
+    #[must_use]
+    pub(crate) fn remove(&mut self, at: u64, hash: u64) -> i64 {
+        self.change(hash, at, 0)
+    }
+}

@@ -1,0 +1,320 @@
+//! The keyspace: partitions, each behind its lock, and what is shared by all of them.
+//!
+//! Locks are taken in index order, by [`Locks`] only; no code here waits for anything else while
+//! it holds one.
+
+use crate::access::AccessRules;
+use crate::lookahead::Lookahead;
+use crate::partition::{Database, Partition};
+use crate::sync::{Mutex, MutexGuard};
+use crate::table::LocalHash;
+use crate::table::prefetch::{BucketHint, RootPtr, prefetch};
+use crate::tx::{Scratch, Tx};
+use crate::types::Limits;
+use crate::types::collection::Env;
+use crossbeam_epoch::Guard;
+use ladon_model::{DbId, KeyHash, KeyHasher};
+use std::sync::atomic::{AtomicI64, AtomicU16, Ordering::Relaxed};
+
+/// Top bits of a key's hash that choose its partition.
+pub(crate) const PARTITION_BITS: u32 = 9;
+/// Number of partitions; enough that 16 threads with short locks rarely meet.
+pub const PARTITIONS: usize = 1 << PARTITION_BITS;
+
+/// What a keyspace is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyspaceOptions {
+    /// The data directory's hash seed.
+    pub hash_seed: u64,
+    /// Number of databases that `SELECT` reaches.
+    pub databases: u16,
+}
+
+/// All data of a node.
+pub struct Keyspace {
+    hasher: KeyHasher,
+    cells: Box<[Cell]>,
+    /// What `SELECT n` means, see `Tx::swap`; changed with all partitions locked only.
+    select: Box<[AtomicU16]>,
+    limits: Limits,
+    access_rules: AccessRules,
+    used_bytes: AtomicI64,
+}
+
+/// Two lines, as processors fetch lines in pairs.
+#[repr(align(128))]
+struct Cell {
+    partition: Mutex<Partition>,
+    /// Per database, for prefetching without the lock.
+    hints: Box<[Hint]>,
+}
+
+/// Where a database's data begins, for prefetching without the lock.
+#[derive(Clone, Copy)]
+struct Hint {
+    root: RootPtr,
+    /// Only ever prefetched.
+    database: *const Database,
+}
+
+// SAFETY: a root is safe to share, and nobody follows the other address.
+unsafe impl Send for Hint {}
+// SAFETY: as above.
+unsafe impl Sync for Hint {}
+
+/// Which partition a key lives in.
+#[inline]
+pub fn partition_of(hash: KeyHash) -> usize {
+    (hash.0 >> (64 - PARTITION_BITS)) as usize
+}
+
+#[inline]
+fn local_of(hash: KeyHash) -> LocalHash {
+    hash.0 << PARTITION_BITS
+}
+
+impl Keyspace {
+    /// An empty keyspace.
+    pub fn new(options: KeyspaceOptions) -> Keyspace {
+        let databases = usize::from(options.databases);
+        let cells = (0..PARTITIONS).map(|_| {
+            let partition = Partition::new(databases);
+            let hints = partition.dbs.iter();
+            let hints = hints.map(|db| Hint { root: db.table.root(), database: &raw const *db });
+            let hints = hints.collect();
+            Cell { partition: Mutex::new(partition), hints }
+        });
+        Keyspace {
+            hasher: KeyHasher::new(options.hash_seed),
+            cells: cells.collect(),
+            select: (0..options.databases).map(AtomicU16::new).collect(),
+            limits: Limits::default(),
+            access_rules: AccessRules::default(),
+            used_bytes: AtomicI64::new(0),
+        }
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        self.hasher.hash(key)
+    }
+
+    /// The hasher of keys and members.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// What values need to know beyond themselves.
+    #[inline]
+    pub fn env(&self) -> Env<'_> {
+        Env { hasher: &self.hasher, limits: &self.limits }
+    }
+
+    /// Up to where collections stay packed.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What access words tell.
+    #[inline]
+    pub fn access_rules(&self) -> &AccessRules {
+        &self.access_rules
+    }
+
+    /// Number of databases that `SELECT` reaches.
+    pub fn databases(&self) -> u16 {
+        self.select.len() as u16
+    }
+
+    /// The database that `SELECT number` means now. Stable while any partition is locked.
+    #[inline]
+    pub fn select(&self, number: u16) -> DbId {
+        self.select[usize::from(number)].load(Relaxed)
+    }
+
+    pub(crate) fn set_select(&self, number: u16, db: DbId) {
+        self.select[usize::from(number)].store(db, Relaxed);
+    }
+
+    /// Bytes that the data takes, as of each thread's last batch.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Relaxed).max(0) as u64
+    }
+
+    /// Bytes that an empty keyspace takes; `used_bytes` has what comes on top.
+    pub fn fixed_bytes(&self) -> u64 {
+        let database = size_of::<Database>() + size_of::<Hint>();
+        (self.cells.len() * (size_of::<Cell>() + self.select.len() * database)) as u64
+    }
+
+    /// Adds a thread's share to `used_bytes`.
+    pub fn add_used_bytes(&self, delta: i64) {
+        if delta != 0 {
+            self.used_bytes.fetch_add(delta, Relaxed);
+        }
+    }
+
+    /// Begins to fetch ahead what the keys of a batch will need.
+    pub fn lookahead(&self) -> Lookahead<'_> {
+        Lookahead::new(self)
+    }
+
+    /// Fetches the lock, the database and the bucket of a key in the database of this number.
+    #[inline]
+    pub(crate) fn prefetch_bucket(&self, number: u16, hash: KeyHash, guard: &Guard) -> BucketHint {
+        let cell = &self.cells[partition_of(hash)];
+        prefetch(&raw const cell.partition);
+        let hint = cell.hints[usize::from(self.select(number))];
+        prefetch(hint.database);
+        // SAFETY: the tables live as long as the keyspace.
+        unsafe { hint.root.prefetch_bucket(local_of(hash), guard) }
+    }
+
+    /// Begins a transaction on the partitions that `locks` names, waiting for them.
+    #[inline]
+    pub fn begin<'a>(&'a self, locks: Locks<'_>, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
+        Tx::new(self, self.lock(locks), scratch, now_ms)
+    }
+
+    /// As `begin` on one partition; `None` where another thread is at it.
+    pub(crate) fn try_begin<'a>(
+        &'a self,
+        partition: usize,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+    ) -> Option<Tx<'a>> {
+        let guard = self.cells[partition].partition.try_lock()?;
+        Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
+    }
+
+    #[inline(always)]
+    pub(crate) fn lock(&self, locks: Locks<'_>) -> Locked<'_> {
+        match locks {
+            Locks::One(hash) => self.lock_one(partition_of(hash)),
+            Locks::Partition(index) => self.lock_one(index),
+            Locks::Keys(hashes) => self.lock_many(hashes),
+            Locks::All => self.lock_all(),
+            Locks::None => Locked::Many(Vec::new()),
+        }
+    }
+
+    #[inline(never)]
+    fn lock_all(&self) -> Locked<'_> {
+        Locked::All(self.cells.iter().map(|cell| cell.partition.lock()).collect())
+    }
+
+    /// A set of bits sorts the partitions and merges repeats, without memory of its own.
+    #[inline(never)]
+    fn lock_many(&self, hashes: &[KeyHash]) -> Locked<'_> {
+        const WORD_BITS: usize = u64::BITS as usize;
+        let mut wanted = [0u64; PARTITIONS / WORD_BITS];
+        for &hash in hashes {
+            let index = partition_of(hash);
+            wanted[index / WORD_BITS] |= 1 << (index % WORD_BITS);
+        }
+        let mut guards = Vec::with_capacity(hashes.len());
+        for (word_index, mut word) in wanted.into_iter().enumerate() {
+            while word != 0 {
+                let index = word_index * WORD_BITS + word.trailing_zeros() as usize;
+                guards.push((index as u16, self.cells[index].partition.lock()));
+                word &= word - 1;
+            }
+        }
+        Locked::Many(guards)
+    }
+
+    #[inline]
+    fn lock_one(&self, index: usize) -> Locked<'_> {
+        Locked::One(index as u16, self.cells[index].partition.lock())
+    }
+}
+
+/// Which partitions a transaction needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Locks<'a> {
+    /// None: it only looks at what is shared.
+    None,
+    /// The partition of one key.
+    One(KeyHash),
+    /// The partitions of several keys, in any order and with repeats.
+    Keys(&'a [KeyHash]),
+    /// One partition by number.
+    Partition(usize),
+    /// All of them.
+    All,
+}
+
+/// Held locks.
+pub(crate) enum Locked<'a> {
+    One(u16, MutexGuard<'a, Partition>),
+    /// Sorted by index.
+    Many(Vec<(u16, MutexGuard<'a, Partition>)>),
+    /// By index.
+    All(Vec<MutexGuard<'a, Partition>>),
+}
+
+impl Locked<'_> {
+    /// The partition of a key.
+    ///
+    /// # Panics
+    /// When it was not locked: the caller's key extraction is wrong, and going on would race.
+    #[inline]
+    pub(crate) fn partition(&mut self, hash: KeyHash) -> &mut Partition {
+        self.at(partition_of(hash))
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&mut self, index: usize) -> &mut Partition {
+        match self {
+            Locked::One(held, guard) => {
+                if usize::from(*held) != index {
+                    not_locked(index);
+                }
+                guard
+            }
+            Locked::Many(guards) => one_of(guards, index),
+            Locked::All(guards) => &mut guards[index],
+        }
+    }
+
+    /// As `at`, only to look.
+    pub(crate) fn look_at(&self, index: usize) -> &Partition {
+        match self {
+            Locked::One(held, guard) => {
+                assert_eq!(usize::from(*held), index, "partition {index} is not locked");
+                guard
+            }
+            Locked::Many(guards) => {
+                let at = guards.binary_search_by_key(&(index as u16), |(held, _)| *held);
+                &guards[at.unwrap_or_else(|_| panic!("partition {index} is not locked"))].1
+            }
+            Locked::All(guards) => &guards[index],
+        }
+    }
+
+    /// The numbers of the held partitions, in order.
+    pub(crate) fn indexes(&self) -> Vec<usize> {
+        match self {
+            Locked::One(index, _) => vec![usize::from(*index)],
+            Locked::Many(guards) => guards.iter().map(|(index, _)| usize::from(*index)).collect(),
+            Locked::All(guards) => (0..guards.len()).collect(),
+        }
+    }
+}
+
+#[inline(never)]
+fn one_of<'a>(
+    guards: &'a mut [(u16, MutexGuard<'_, Partition>)],
+    index: usize,
+) -> &'a mut Partition {
+    match guards.binary_search_by_key(&(index as u16), |(held, _)| *held) {
+        Ok(at) => &mut guards[at].1,
+        Err(_) => not_locked(index),
+    }
+}
+
+#[cold]
+fn not_locked(index: usize) -> ! {
+    panic!("partition {index} is not locked")
+}

@@ -1,0 +1,38 @@
+//! Ladon's keyspace: partitions, the table, value types, expiry and transactions.
+//!
+//! **Architecture invariant:** no sockets, no protocol, no files, no clock of its own. A [`Tx`]
+//! holds the locks of the partitions it touches, changes them and collects the [`Change`]s that
+//! happened; whoever commits it hands these to a log and tells the partitions the LSN.
+//!
+//! [`Change`]: ladon_model::Change
+
+mod access;
+mod apply;
+mod evict;
+mod expiry;
+mod held;
+mod keyspace;
+mod lookahead;
+mod object;
+mod partition;
+mod save;
+mod sync;
+mod table;
+mod tx;
+pub mod types;
+mod wait;
+mod watch;
+
+pub use access::{AccessNow, AccessRules, Tracking};
+pub use apply::{ApplyError, Recovering};
+pub use evict::{Choice, Evicted, Evictor, Victims};
+pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
+pub use lookahead::Lookahead;
+pub use object::Object;
+pub use save::{SaveCursor, SavedBlock};
+pub use table::entry::{EntryRef, ValueRef};
+pub use tx::{CountError, Garbage, Key, Scores, Scratch, StringTooLong, Tx, TxCounters};
+pub use types::Limits;
+pub use types::collection::{Collection, Env, WrongType};
+pub use wait::{Claim, Place, ReadyKey, Waiter};
+pub use watch::WatchFlag;

@@ -1,0 +1,231 @@
+//! Values that live outside their entry, and the table of their types.
+
+use crate::types::collection::{Collection, Env, Saving};
+use crate::types::hash::HashValue;
+use crate::types::list::ListValue;
+use crate::types::set::SetValue;
+use crate::types::shown::Shown;
+use crate::types::sorted_set::SortedSet;
+use crate::types::string;
+use ladon_model::ValueKind;
+
+/// A type in the table of types.
+pub trait Variant: Sized {
+    /// Its number in files.
+    const KIND: ValueKind;
+
+    /// The value in an object, if it is one of this type.
+    fn of(object: &Object) -> Option<&Self>;
+    /// As `of`, to change it.
+    fn of_mut(object: &mut Object) -> Option<&mut Self>;
+    /// The value as an object.
+    fn into_object(self) -> Object;
+}
+
+/// The table of types: makes of its rows, each a [`ValueKind`] and the type that implements
+/// [`Collection`] for it, the enum and everything that asks which of them a value is.
+macro_rules! table_of_types {
+    ($($(#[$doc:meta])* $kind:ident: $value:ty,)*) => {
+        /// A value with an allocation of its own.
+        #[derive(Debug)]
+        pub enum Object {
+            /// A string too long to sit in its entry.
+            String(Vec<u8>),
+            $($(#[$doc])* $kind($value),)*
+        }
+
+        $(impl Variant for $value {
+            const KIND: ValueKind = ValueKind::$kind;
+
+            #[inline]
+            fn of(object: &Object) -> Option<&Self> {
+                match object {
+                    Object::$kind(value) => Some(value),
+                    _ => None,
+                }
+            }
+
+            #[inline]
+            fn of_mut(object: &mut Object) -> Option<&mut Self> {
+                match object {
+                    Object::$kind(value) => Some(value),
+                    _ => None,
+                }
+            }
+
+            fn into_object(self) -> Object {
+                Object::$kind(self)
+            }
+        })*
+
+        /// Evaluates one expression or the other, by what an object is.
+        macro_rules! by_type {
+            ($object:expr, $string:pat => $of_string:expr, $other:ident => $of_others:expr) => {
+                match $object {
+                    Object::String($string) => $of_string,
+                    $(Object::$kind($other) => $of_others,)*
+                }
+            };
+        }
+
+        /// As `by_type`, by number; the type has the given name within the expression.
+        macro_rules! by_kind {
+            ($number:expr, $of_string:expr, $name:ident => $of_others:expr) => {
+                match $number {
+                    ValueKind::String => $of_string,
+                    $(ValueKind::$kind => {
+                        type $name = $value;
+                        $of_others
+                    })*
+                }
+            };
+        }
+    };
+}
+
+table_of_types! {
+    /// A set.
+    Set: SetValue,
+    /// A hash.
+    Hash: HashValue,
+    /// A list.
+    List: ListValue,
+    /// A sorted set.
+    SortedSet: SortedSet,
+}
+
+impl Object {
+    /// The type that clients see.
+    pub fn kind(&self) -> ValueKind {
+        fn of<C: Collection>(_: &C) -> ValueKind {
+            C::KIND
+        }
+        by_type!(self, _ => ValueKind::String, value => of(value))
+    }
+
+    /// Number of elements; a string's bytes.
+    #[allow(clippy::len_without_is_empty, reason = "no key holds an empty value")]
+    pub fn len(&self) -> usize {
+        by_type!(self, bytes => bytes.len(), value => Collection::len(value))
+    }
+
+    /// Bytes of memory it owns, itself included.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        size_of::<Object>()
+            + by_type!(self, bytes => bytes.capacity(), value => Collection::bytes(value))
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        by_type!(self, _ => "raw", value => Collection::encoding(value))
+    }
+
+    /// How much work dropping it is, in pieces of memory.
+    pub fn drop_effort(&self) -> usize {
+        by_type!(self, _ => 1, value => Collection::drop_effort(value))
+    }
+
+    /// Whether the order of the elements is part of the value.
+    pub fn is_ordered(&self) -> bool {
+        fn of<C: Collection>(_: &C) -> bool {
+            C::ORDERED
+        }
+        by_type!(self, _ => true, value => of(value))
+    }
+
+    /// When the first element expires, Unix milliseconds; 0 where none does.
+    #[inline]
+    pub(crate) fn next_expiry(&self) -> u64 {
+        by_type!(self, _ => 0, value => Collection::next_expiry(value))
+    }
+
+    /// Removes up to `max` elements that are due at `now`, and writes that into `op`; how many.
+    pub(crate) fn expire_due(
+        &mut self,
+        now: u64,
+        max: usize,
+        env: Env<'_>,
+        op: &mut Vec<u8>,
+    ) -> usize {
+        by_type!(self, _ => 0, value => Collection::expire_due(value, now, max, env, op))
+    }
+
+    /// Calls `visit` with the parts of each element; with the whole of a string.
+    pub fn for_each(&self, mut visit: impl FnMut(&[&[u8]])) {
+        by_type!(self, bytes => visit(&[bytes]), value => Collection::for_each(value, &mut visit));
+    }
+
+    /// The same again, in the same encoding.
+    pub(crate) fn duplicate(&self, env: Env<'_>) -> Object {
+        by_type!(
+            self,
+            bytes => Object::String(bytes.clone()),
+            value => Collection::duplicate(value, env).into_object()
+        )
+    }
+
+    /// Appends the body of a `Put`.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        by_type!(
+            self,
+            bytes => out.extend_from_slice(bytes),
+            value => Collection::encode(value, out)
+        );
+    }
+
+    /// Reads the body of a collection's `Put`; `None` if it is malformed.
+    pub(crate) fn decode(kind: ValueKind, body: &[u8], env: Env<'_>) -> Option<Object> {
+        by_kind!(kind, None, C => C::decode(body, env).map(C::into_object))
+    }
+
+    /// Applies an `Update`'s op; `None` if it is malformed.
+    pub(crate) fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()> {
+        by_type!(
+            self,
+            bytes => string::apply_op(bytes, op),
+            value => Collection::apply_op(value, op, env)
+        )
+    }
+
+    /// How it is saved by a checkpoint that takes `piece` elements at a time.
+    pub(crate) fn saving(&self, piece: usize) -> Saving {
+        by_type!(self, _ => Saving::Whole, value => Collection::saving(value, piece))
+    }
+
+    /// See [`Collection::encode_range`]; `None` if the value cannot be gone on with.
+    pub(crate) fn encode_range(
+        &self,
+        from: u64,
+        env: Env<'_>,
+        op: &mut Vec<u8>,
+    ) -> Option<(u64, usize)> {
+        by_type!(
+            self,
+            _ => None,
+            value => value.is_in_ranges().then(|| value.encode_range(from, env, op))
+        )
+    }
+
+    /// What the ranges of a value are put back into; `None` for a type that is saved otherwise.
+    pub(crate) fn for_ranges(kind: ValueKind) -> Option<Object> {
+        by_kind!(kind, None, C => C::for_ranges().map(C::into_object))
+    }
+}
+
+/// What the body of a collection's `Put` says.
+pub(crate) fn show_body(kind: ValueKind, body: &[u8]) -> Option<Shown<'_>> {
+    by_kind!(kind, None, C => C::show_body(body))
+}
+
+/// What the op of a collection's `Update` says.
+pub(crate) fn show_op(kind: ValueKind, op: &[u8]) -> Option<Shown<'_>> {
+    by_kind!(kind, None, C => C::show_op(op))
+}
+
+#[cfg(test)]
+impl Object {
+    pub(crate) fn bytes_for_test(&self) -> &Vec<u8> {
+        by_type!(self, bytes => bytes, other => panic!("{other:?}"))
+    }
+}

@@ -1,0 +1,121 @@
+//! A partition: the keys whose hash begins with its number, in every database.
+//!
+//! **Architecture invariant:** plain single-threaded code. Whoever has `&mut Partition` holds its
+//! lock; nothing here blocks, and nothing knows of threads.
+
+use crate::expiry::Expires;
+use crate::keyspace::PARTITION_BITS;
+use crate::object::Object;
+use crate::table::Table;
+use crate::wait::Awaited;
+use crate::watch::Watched;
+use ladon_model::{KeyHash, Lsn};
+
+/// One database's part of a partition. The first cache line holds all that an overwriting SET
+/// needs on its way to the bucket.
+#[repr(C, align(64))]
+pub(crate) struct Database {
+    pub(crate) watched: Watched,
+    /// Bytes that boxed objects own.
+    pub(crate) object_bytes: usize,
+    pub(crate) table: Table,
+    pub(crate) expires: Expires,
+    /// Keys of values whose elements expire, by the first that does.
+    pub(crate) element_expires: Expires,
+    pub(crate) awaited: Awaited,
+}
+
+pub(crate) struct Partition {
+    pub(crate) dbs: Box<[Database]>,
+    changed: Changed,
+}
+
+/// What a database's accounts have of a value.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Weight {
+    pub(crate) object_bytes: usize,
+    pub(crate) next_expiry: u64,
+}
+
+impl Weight {
+    #[inline]
+    pub(crate) fn of(object: &Object) -> Weight {
+        Weight { object_bytes: object.bytes(), next_expiry: object.next_expiry() }
+    }
+}
+
+impl Database {
+    /// A value went from one weight to another. Returns the change of memory outside of the
+    /// table.
+    #[must_use]
+    #[inline]
+    pub(crate) fn reweigh(&mut self, hash: KeyHash, old: Weight, new: Weight) -> i64 {
+        self.object_bytes = self.object_bytes + new.object_bytes - old.object_bytes;
+        new.object_bytes as i64 - old.object_bytes as i64
+            + self.element_expires.change(hash.0, old.next_expiry, new.next_expiry)
+    }
+}
+
+impl Partition {
+    pub(crate) fn new(databases: usize) -> Partition {
+        let dbs = (0..databases).map(|_| Database {
+            table: Table::new(PARTITION_BITS),
+            expires: Expires::default(),
+            element_expires: Expires::default(),
+            watched: Watched::default(),
+            awaited: Awaited::default(),
+            object_bytes: 0,
+        });
+        Partition { dbs: dbs.collect(), changed: Changed::default() }
+    }
+
+    /// The LSN that a reply showing this key's value (or its absence) depends on.
+    #[inline]
+    pub(crate) fn dependency(&self, hash: KeyHash) -> Lsn {
+        self.changed.by_hash[Changed::slot(hash)].max(self.changed.all)
+    }
+
+    /// The LSN that a reply about the partition as a whole depends on.
+    pub(crate) fn dependency_of_all(&self) -> Lsn {
+        self.changed.latest
+    }
+
+    /// The key was changed by the record at `lsn`.
+    #[inline]
+    pub(crate) fn mark_changed(&mut self, hash: KeyHash, lsn: Lsn) {
+        self.changed.by_hash[Changed::slot(hash)] = lsn;
+        self.changed.latest = lsn;
+    }
+
+    /// Every key may have been changed by the record at `lsn`.
+    pub(crate) fn mark_all_changed(&mut self, lsn: Lsn) {
+        self.changed.all = lsn;
+        self.changed.latest = lsn;
+    }
+}
+
+/// When which keys last changed, so that a read waits at the gate for its own key only.
+///
+/// A fixed number of slots by hash instead of an exact map: it costs no memory per key and one
+/// store per change. Two keys that share a slot (one in 16 within a partition) can make a
+/// read wait for the other's change, never the other way round.
+struct Changed {
+    by_hash: [Lsn; Changed::SLOTS],
+    all: Lsn,
+    latest: Lsn,
+}
+
+impl Changed {
+    const SLOTS: usize = 16;
+
+    #[inline]
+    fn slot(hash: KeyHash) -> usize {
+        hash.0 as usize % Self::SLOTS
+    }
+}
+
+impl Default for Changed {
+    fn default() -> Self {
+        Changed { by_hash: [Lsn::ZERO; Self::SLOTS], all: Lsn::ZERO, latest: Lsn::ZERO }
+    }
+}

@@ -1,0 +1,246 @@
+//! Saving for a fuzzy checkpoint: one segment at a time, each as of its own LSN.
+//!
+//! The saver holds one partition's lock for as long as it takes to encode one segment (at most
+//! some five hundred keys), so no writer ever pays for a save and no one waits long. A large value
+//! would take longer than that by itself. Where the order of elements means nothing, its segment
+//! has the key and its expiry only, and the elements follow in pieces, each a range of their
+//! hashes as of its own LSN again. Replay skips what a block already holds (`apply.rs`).
+//!
+//! ```text
+//! segment  (key hashes a..=b, LSN 70)   Put small.. Put large{}
+//! piece    (member hashes 0..=m, LSN 75)   Update large add ...
+//! piece    (member hashes m+1..=n, LSN 90) Update large add ...
+//! ```
+//!
+//! If the key goes away between two pieces, the rest is not saved: replay comes to its removal,
+//! which takes along what was. If another value of the type comes there, its pieces do no harm,
+//! as replay comes to its creation.
+//!
+//! Where the order counts, a snapshot is taken with the segment and encoded without the lock, as
+//! a block of its own that speaks for the same hashes as of the same LSN.
+
+use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
+use crate::table::entry::ValueRef;
+use crate::types;
+use crate::types::collection::{Saving, Snapshot};
+use ladon_model::{Change, DbId, KeyHash, Lsn, ValueKind};
+
+/// Elements that a piece has at least, unless it is the last: about a tenth of a millisecond's
+/// work.
+const PIECE_ELEMENTS: usize = 2048;
+
+/// Where a saver stands.
+pub struct SaveCursor {
+    db: DbId,
+    partition: usize,
+    local: u64,
+    piece: usize,
+    /// Values of the last segment that are still to be saved.
+    large: Vec<LargeValue>,
+}
+
+struct LargeValue {
+    db: DbId,
+    key: Vec<u8>,
+    hash: KeyHash,
+    kind: ValueKind,
+    expire_at: u64,
+    rest: Rest,
+}
+
+/// What is still to be saved of a large value.
+enum Rest {
+    /// From this hash on.
+    Ranges(u64),
+    /// All, in a block like that of its key's segment, which comes in when that is done.
+    Snapshot(Option<SavedBlock>, Snapshot),
+}
+
+/// What was saved of one segment, or of one large value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedBlock {
+    /// The database.
+    pub db: DbId,
+    /// The first hash that the block speaks for: of keys, or in a piece of elements.
+    pub hash_first: u64,
+    /// The last hash that the block speaks for.
+    pub hash_last: u64,
+    /// The block holds the effect of every change up to here on these hashes, and no later one.
+    pub lsn: Lsn,
+    /// Number of keys; a piece has none of its own.
+    pub keys: u32,
+}
+
+impl Keyspace {
+    /// Saves the segment or the piece at `cursor`: appends changes to `out` (a `Put` for each key
+    /// of a segment, one `Update` for a piece), moves the cursor on, and returns what was saved;
+    /// `None` when nothing is left.
+    ///
+    /// `reserved` gives the end of the log as of its call; it runs under the partition's lock.
+    /// Partitions that hold nothing and have not changed since `begin` are passed over.
+    pub fn save_next(
+        &self,
+        cursor: &mut SaveCursor,
+        begin: Lsn,
+        reserved: impl Fn() -> Lsn,
+        out: &mut Vec<u8>,
+    ) -> Option<SavedBlock> {
+        while let Some(large) = cursor.large.pop() {
+            let (block, rest) = self.save_large(large, cursor.piece, &reserved, out);
+            cursor.large.extend(rest);
+            if block.is_some() {
+                return block;
+            }
+        }
+        loop {
+            if cursor.db >= self.databases() {
+                return None;
+            }
+            let (db, partition) = (cursor.db, cursor.partition);
+            let mut held = self.lock(Locks::Partition(partition));
+            let held = held.at(partition);
+            let table = &held.dbs[usize::from(db)].table;
+            if table.len() == 0 && held.dependency_of_all() <= begin {
+                cursor.next_partition();
+                continue;
+            }
+            let (hasher, from) = (self.hasher(), cursor.local);
+            let (large, piece) = (&mut cursor.large, cursor.piece);
+            let mut keys = 0;
+            let mut body = Vec::new();
+            let last = table.segment_from(hasher, from, |entry| {
+                body.clear();
+                let (key, expire_at, value) = (entry.key(), entry.expire_at(), entry.value());
+                let kind = types::kind_of(value);
+                let saving = match value {
+                    ValueRef::Object(object) => object.saving(piece),
+                    _ => Saving::Whole,
+                };
+                let rest = match saving {
+                    Saving::Whole => {
+                        types::encode_body(value, &mut body);
+                        None
+                    }
+                    Saving::InRanges => Some(Rest::Ranges(0)),
+                    Saving::Snapshot(snapshot) => Some(Rest::Snapshot(None, snapshot)),
+                };
+                let is_here = !matches!(rest, Some(Rest::Snapshot(..)));
+                if let Some(rest) = rest {
+                    let (key, hash) = (key.to_vec(), hasher.hash(key));
+                    large.push(LargeValue { db, key, hash, kind, expire_at, rest });
+                }
+                if is_here {
+                    keys += 1;
+                    Change::Put { db, key, expire_at, kind, body: &body }.encode(out);
+                }
+            });
+            let base = (partition as u64) << (64 - PARTITION_BITS);
+            let block = SavedBlock {
+                db,
+                hash_first: base | from >> PARTITION_BITS,
+                hash_last: base | last >> PARTITION_BITS,
+                lsn: reserved(),
+                keys,
+            };
+            for value in &mut cursor.large {
+                if let Rest::Snapshot(of, _) = &mut value.rest {
+                    *of = Some(block);
+                }
+            }
+            match last.checked_add(1) {
+                // The bits below the partition's are no part of any hash.
+                Some(next) if last >> PARTITION_BITS != u64::MAX >> PARTITION_BITS => {
+                    cursor.local = next;
+                }
+                _ => cursor.next_partition(),
+            }
+            return Some(block);
+        }
+    }
+
+    /// Saves more of a large value, if it is still there; what then remains.
+    fn save_large(
+        &self,
+        large: LargeValue,
+        piece: usize,
+        reserved: impl Fn() -> Lsn,
+        out: &mut Vec<u8>,
+    ) -> (Option<SavedBlock>, Option<LargeValue>) {
+        match large.rest {
+            Rest::Ranges(from) => {
+                let block = self.save_piece(&large, from, piece, reserved, out);
+                let next = block.and_then(|block| block.hash_last.checked_add(1));
+                let rest = next.map(|next| LargeValue { rest: Rest::Ranges(next), ..large });
+                (block, rest)
+            }
+            Rest::Snapshot(block, encode) => {
+                let (db, expire_at, kind) = (large.db, large.expire_at, large.kind);
+                let mut body = Vec::new();
+                encode(&mut body);
+                Change::Put { db, key: &large.key, expire_at, kind, body: &body }.encode(out);
+                (block.map(|block| SavedBlock { keys: 1, ..block }), None)
+            }
+        }
+    }
+
+    /// Saves the elements of a large value from a hash on; `None` if no such value is there any
+    /// more.
+    fn save_piece(
+        &self,
+        large: &LargeValue,
+        hash_first: u64,
+        piece: usize,
+        reserved: impl Fn() -> Lsn,
+        out: &mut Vec<u8>,
+    ) -> Option<SavedBlock> {
+        let (db, kind) = (large.db, large.kind);
+        let mut held = self.lock(Locks::One(large.hash));
+        let keys = &held.partition(large.hash).dbs[usize::from(db)].table;
+        let entry = keys.get(keys.local(large.hash.0), &large.key)?;
+        let ValueRef::Object(object) = entry.value() else { return None };
+        if object.kind() != kind {
+            return None;
+        }
+        let mut op = Vec::new();
+        let (mut count, mut from) = (0, hash_first);
+        let hash_last = loop {
+            let (last, more) = object.encode_range(from, self.env(), &mut op)?;
+            count += more;
+            match last.checked_add(1) {
+                Some(next) if count < piece => from = next,
+                _ => break last,
+            }
+        };
+        Change::Update { db, key: &large.key, kind, op: &op }.encode(out);
+        Some(SavedBlock { db, hash_first, hash_last, lsn: reserved(), keys: 0 })
+    }
+}
+
+impl Default for SaveCursor {
+    fn default() -> Self {
+        SaveCursor::in_pieces_of(PIECE_ELEMENTS)
+    }
+}
+
+impl SaveCursor {
+    /// At the beginning; values of more than twice that many elements are saved in pieces of at
+    /// least that many.
+    pub fn in_pieces_of(piece: usize) -> SaveCursor {
+        SaveCursor { db: 0, partition: 0, local: 0, piece, large: Vec::new() }
+    }
+
+    fn next_partition(&mut self) {
+        self.local = 0;
+        self.partition += 1;
+        if self.partition == PARTITIONS {
+            self.partition = 0;
+            self.db += 1;
+        }
+    }
+
+    /// Share of the way gone, 0 to 1, for progress lines.
+    pub fn progress(&self, databases: u16) -> f64 {
+        let total = PARTITIONS * usize::from(databases);
+        (usize::from(self.db) * PARTITIONS + self.partition) as f64 / total as f64
+    }
+}

@@ -1,0 +1,253 @@
+//! Memory for a table's entries: slabs of one page, each cut into pieces of one size.
+//!
+//! Why not the global allocator: it rounds small sizes up to 16 bytes (a 24-byte entry costs 32),
+//! and an entry freed by another thread than the one that made it costs atomics. A table is only
+//! touched under its partition's lock, so its arena needs neither.
+//!
+//! ```text
+//! slab (4 KiB, 4 KiB-aligned): [SlabHeader 64 B][piece][piece]...
+//! ```
+//!
+//! # Soundness
+//! A piece's slab is found by clearing the low bits of its address, which is right because slabs
+//! are aligned to their size and only sizes up to `SMALL_BYTES_MAX` come from slabs; the caller
+//! passes the same size to `free` as to `alloc` (entries know their size). A slab stays
+//! allocated while any of its pieces lives (`live > 0`). Nothing here is shared between threads
+//! without the owner's lock.
+
+use std::alloc::{self, Layout};
+use std::ptr::{self, NonNull};
+
+const SLAB_BYTES: usize = 4096;
+const HEADER_BYTES: usize = 64;
+const STEP_BYTES: usize = 8;
+/// Above this, cutting a page leaves too much waste, and the global allocator is as good.
+const SMALL_BYTES_MAX: usize = 256;
+const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
+
+#[repr(C)]
+struct SlabHeader {
+    next: *mut SlabHeader,
+    previous: *mut SlabHeader,
+    free: *mut u8,
+    bump: u32,
+    live: u32,
+    class: u16,
+    listed: bool,
+}
+
+const _: () = assert!(size_of::<SlabHeader>() <= HEADER_BYTES);
+
+/// Allocates and frees the pieces of one table.
+#[repr(C)]
+pub(crate) struct Arena {
+    bytes: usize,
+    /// Per size class, the slabs that have room.
+    partial: [*mut SlabHeader; CLASSES],
+}
+
+// SAFETY: the slabs are owned by the arena alone; moving it to another thread moves them all.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    pub(crate) fn new() -> Self {
+        Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0 }
+    }
+
+    /// Bytes handed out, after rounding.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What a piece of `size` bytes really costs.
+    #[inline]
+    pub(crate) fn rounded(size: usize) -> usize {
+        size.next_multiple_of(STEP_BYTES)
+    }
+
+    /// A piece of at least `size` bytes (not zero), aligned to 8.
+    #[inline]
+    pub(crate) fn alloc(&mut self, size: usize) -> NonNull<u8> {
+        debug_assert!(size > 0);
+        self.bytes += Self::rounded(size);
+        if size > SMALL_BYTES_MAX {
+            return large_alloc(size);
+        }
+        let class = (size - 1) / STEP_BYTES;
+        let mut slab = self.partial[class];
+        if slab.is_null() {
+            slab = self.new_slab(class);
+        }
+        let piece_bytes = (class + 1) * STEP_BYTES;
+        // SAFETY: slabs on the partial list are live and have a free or a never-used piece.
+        unsafe {
+            let piece = if (*slab).free.is_null() {
+                let piece = slab.cast::<u8>().add((*slab).bump as usize);
+                (*slab).bump += piece_bytes as u32;
+                piece
+            } else {
+                let piece = (*slab).free;
+                (*slab).free = piece.cast::<*mut u8>().read();
+                piece
+            };
+            (*slab).live += 1;
+            if (*slab).free.is_null() && (*slab).bump as usize + piece_bytes > SLAB_BYTES {
+                self.unlist(slab);
+            }
+            NonNull::new_unchecked(piece)
+        }
+    }
+
+    /// Gives a piece back.
+    ///
+    /// # Safety
+    /// `piece` came from this arena's `alloc` with a `size` that rounds to the same, and is not
+    /// used any more.
+    #[inline]
+    pub(crate) unsafe fn free(&mut self, piece: NonNull<u8>, size: usize) {
+        self.bytes -= Self::rounded(size);
+        if size > SMALL_BYTES_MAX {
+            // SAFETY: by contract, allocated by `large_alloc` with the same rounded size.
+            return unsafe { alloc::dealloc(piece.as_ptr(), large_layout(size)) };
+        }
+        let slab =
+            piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast::<SlabHeader>();
+        // SAFETY: the piece lives in a slab of this arena, see the head of the file.
+        unsafe {
+            piece.as_ptr().cast::<*mut u8>().write((*slab).free);
+            (*slab).free = piece.as_ptr();
+            (*slab).live -= 1;
+            if !(*slab).listed {
+                self.list(slab);
+            } else if (*slab).live == 0 && !((*slab).next.is_null() && (*slab).previous.is_null()) {
+                // The last slab of a class stays, so that one key coming and going is cheap.
+                self.unlist(slab);
+                alloc::dealloc(slab.cast(), slab_layout());
+            }
+        }
+    }
+
+    fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
+        // SAFETY: the layout has a size; the header fits at the front.
+        unsafe {
+            let slab = alloc::alloc(slab_layout()).cast::<SlabHeader>();
+            if slab.is_null() {
+                alloc::handle_alloc_error(slab_layout());
+            }
+            // The words of a table keep pointers as integers; see `table/word.rs`.
+            slab.expose_provenance();
+            slab.write(SlabHeader {
+                next: ptr::null_mut(),
+                previous: ptr::null_mut(),
+                free: ptr::null_mut(),
+                bump: HEADER_BYTES as u32,
+                live: 0,
+                class: class as u16,
+                listed: false,
+            });
+            self.list(slab);
+            slab
+        }
+    }
+
+    /// # Safety
+    /// `slab` is live and not listed.
+    unsafe fn list(&mut self, slab: *mut SlabHeader) {
+        // SAFETY: listed slabs are live.
+        unsafe {
+            let head = &mut self.partial[(*slab).class as usize];
+            (*slab).next = *head;
+            (*slab).previous = ptr::null_mut();
+            if !head.is_null() {
+                (**head).previous = slab;
+            }
+            *head = slab;
+            (*slab).listed = true;
+        }
+    }
+
+    /// # Safety
+    /// `slab` is live and listed.
+    unsafe fn unlist(&mut self, slab: *mut SlabHeader) {
+        // SAFETY: neighbours on the list are live.
+        unsafe {
+            if (*slab).previous.is_null() {
+                self.partial[(*slab).class as usize] = (*slab).next;
+            } else {
+                (*(*slab).previous).next = (*slab).next;
+            }
+            if !(*slab).next.is_null() {
+                (*(*slab).next).previous = (*slab).previous;
+            }
+            (*slab).next = ptr::null_mut();
+            (*slab).previous = ptr::null_mut();
+            (*slab).listed = false;
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        debug_assert_eq!(self.bytes, 0, "the owner frees its pieces first");
+        for slab in self.partial {
+            // What is left is at most one empty slab a class.
+            if !slab.is_null() {
+                // SAFETY: listed, so live; empty, as no piece is left.
+                unsafe { alloc::dealloc(slab.cast(), slab_layout()) };
+            }
+        }
+    }
+}
+
+fn slab_layout() -> Layout {
+    // SAFETY: a power of two, and the size is a multiple of it.
+    const { unsafe { Layout::from_size_align_unchecked(SLAB_BYTES, SLAB_BYTES) } }
+}
+
+fn large_layout(size: usize) -> Layout {
+    Layout::from_size_align(Arena::rounded(size), STEP_BYTES).expect("entries are under 4 GiB")
+}
+
+fn large_alloc(size: usize) -> NonNull<u8> {
+    // SAFETY: the size is not zero.
+    let piece = unsafe { alloc::alloc(large_layout(size)) };
+    piece.expose_provenance();
+    NonNull::new(piece).unwrap_or_else(|| alloc::handle_alloc_error(large_layout(size)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_do_not_overlap_and_come_back() {
+        let mut arena = Arena::new();
+        let mut live: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
+        let mut seed = 1u64;
+        for round in 0..if cfg!(miri) { 600 } else { 20_000 } {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let random = (seed >> 33) as usize;
+            if random % 5 < 3 || live.is_empty() {
+                let size = 1 + random % 400;
+                let piece = arena.alloc(size);
+                // SAFETY: just allocated with this size.
+                unsafe { piece.as_ptr().write_bytes(round as u8, size) };
+                live.push((piece, size, round as u8));
+            } else {
+                let (piece, size, mark) = live.swap_remove(random % live.len());
+                // SAFETY: allocated above, freed once.
+                unsafe {
+                    for index in 0..size {
+                        assert_eq!(piece.as_ptr().add(index).read(), mark);
+                    }
+                    arena.free(piece, size);
+                }
+            }
+        }
+        for (piece, size, _) in live {
+            // SAFETY: allocated above, freed once.
+            unsafe { arena.free(piece, size) };
+        }
+        assert_eq!(arena.bytes(), 0);
+    }
+}

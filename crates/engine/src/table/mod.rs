@@ -1,0 +1,727 @@
+//! The hash table: extendible hashing in one-page segments ordered by the hash's top bits.
+//!
+//! ```text
+//! root -> directory [00][01][10][11] -> segment (63 buckets x 8 words) -> entry
+//! ```
+//!
+//! It grows one segment at a time: a full segment becomes two, and nothing else moves, so there
+//! is no rehash pause. Since everything is in hash order, a scan's cursor is a position in that
+//! order, and it means the same after any split or merge.
+//!
+//! # Soundness
+//! A `Table` owns its entries, segments and directory; `&Table` reads and `&mut Table` writes
+//! them, except for the lock-free prefetch passes, which read atomics only and hold an epoch
+//! guard (`prefetch.rs`). What these may still be reading is therefore retired, not freed.
+
+mod arena;
+mod cursor;
+mod directory;
+pub(crate) mod entry;
+pub(crate) mod prefetch;
+mod segment;
+
+use arena::Arena;
+use directory::{Directory, Root};
+use entry::{EntryPtr, EntryRef, ValueInit};
+use ladon_model::KeyHasher;
+pub(crate) use segment::LocalHash;
+use segment::{CAPACITY, Place, Segment, bucket_start, home_of, pack, unpack};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::object::Object;
+
+/// Two neighbours with fewer keys than this together become one.
+const MERGE_COUNT_MAX: usize = CAPACITY / 4;
+/// A lone segment is looked at for merging when it falls under this.
+const MERGE_TRY_COUNT: usize = CAPACITY / 8;
+/// A hash has no more bits to split by; reaching it takes an attack on the seed.
+const DEPTH_MAX: u32 = 40;
+
+/// A set of entries with distinct keys.
+#[repr(C)]
+pub(crate) struct Table {
+    root: NonNull<Root>,
+    len: usize,
+    segments: usize,
+    /// How many bits of a key's hash the owner has used up before the table's.
+    shift: u32,
+    /// Last, as most of it is rarely looked at.
+    arena: Arena,
+}
+
+// SAFETY: the table owns everything that it points to; see the head of the file.
+unsafe impl Send for Table {}
+
+/// A place in a table, good until the table changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    segment: NonNull<Segment>,
+    place: Place,
+    entry: EntryPtr,
+}
+
+impl Found {
+    /// The entry.
+    ///
+    /// # Safety
+    /// Its table has not changed since `find`, and stays as it is for `'a`.
+    #[inline]
+    pub(crate) unsafe fn entry<'a>(self) -> EntryRef<'a> {
+        // SAFETY: by contract, the entry is live.
+        unsafe { self.entry.as_ref() }
+    }
+
+    /// Sets the entry's access word.
+    ///
+    /// # Safety
+    /// The caller has the table for itself, which has not changed since `find`.
+    #[inline]
+    pub(crate) unsafe fn set_access(self, access: u32) {
+        // SAFETY: by contract, live and exclusive.
+        unsafe { self.entry.set_access(access) }
+    }
+}
+
+/// An entry's place in its table, for changing it.
+pub(crate) struct SlotMut<'a> {
+    table: &'a mut Table,
+    local: LocalHash,
+    segment: NonNull<Segment>,
+    place: Place,
+}
+
+impl Table {
+    /// An empty table whose owner has consumed the top `shift` bits of every hash.
+    pub(crate) fn new(shift: u32) -> Table {
+        let root = NonNull::from(Box::leak(Box::<Root>::default()));
+        Table { root, arena: Arena::new(), len: 0, segments: 0, shift }
+    }
+
+    /// Where prefetchers find the directory; valid as long as this table.
+    pub(crate) fn root(&self) -> prefetch::RootPtr {
+        prefetch::RootPtr(self.root.as_ptr())
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of entries and segments, without what boxed objects own.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arena.bytes() + self.segments * size_of::<Segment>()
+    }
+
+    /// Segments in use.
+    #[cfg(test)]
+    pub(crate) fn segments(&self) -> usize {
+        self.segments
+    }
+
+    /// The part of the hash of `key` that this table goes by.
+    #[inline]
+    pub(crate) fn local(&self, hash: u64) -> LocalHash {
+        hash << self.shift
+    }
+
+    #[inline]
+    fn directory(&self) -> Option<Directory> {
+        // SAFETY: the root is ours.
+        unsafe { self.root.as_ref() }.load()
+    }
+
+    #[inline]
+    fn place(&self, local: LocalHash, key: &[u8]) -> Option<(NonNull<Segment>, Place)> {
+        let (segment, depth) = self.directory()?.segment_and_depth(local);
+        // SAFETY: segments in the directory are live, and so are the entries in their words.
+        let place =
+            unsafe { segment.as_ref().find(local, depth, |entry| entry.as_ref().key() == key)? };
+        Some((segment, place))
+    }
+
+    /// The entry of `key`.
+    #[inline]
+    pub(crate) fn get(&self, local: LocalHash, key: &[u8]) -> Option<EntryRef<'_>> {
+        let (segment, place) = self.place(local, key)?;
+        // SAFETY: a live entry, unchanged while we are borrowed.
+        unsafe { Some(unpack(segment.as_ref().word(place)).as_ref()) }
+    }
+
+    /// Where `key` stands, good until the table changes.
+    #[inline]
+    pub(crate) fn find(&self, local: LocalHash, key: &[u8]) -> Option<Found> {
+        let (segment, place) = self.place(local, key)?;
+        // SAFETY: the segment is live, and a key stands there.
+        let entry = unsafe { unpack(segment.as_ref().word(place)) };
+        Some(Found { segment, place, entry })
+    }
+
+    /// The entry at a place, to change it.
+    ///
+    /// # Safety
+    /// The table has not changed since `find` returned the place for a key with this hash.
+    #[inline]
+    pub(crate) unsafe fn slot_at(&mut self, local: LocalHash, found: Found) -> SlotMut<'_> {
+        SlotMut { table: self, local, segment: found.segment, place: found.place }
+    }
+
+    /// The first key with this hash of whose entry `is` says so.
+    pub(crate) fn key_where(
+        &self,
+        hasher: &KeyHasher,
+        local: LocalHash,
+        is: impl Fn(EntryRef<'_>) -> bool,
+    ) -> Option<Vec<u8>> {
+        let (segment, depth) = self.directory()?.segment_and_depth(local);
+        // SAFETY: segments in the directory and entries in their words are live.
+        unsafe {
+            let segment = segment.as_ref();
+            let place = segment.find(local, depth, |entry| {
+                let entry = entry.as_ref();
+                is(entry) && self.local(hasher.hash(entry.key()).0) == local
+            })?;
+            Some(unpack(segment.word(place)).as_ref().key().to_vec())
+        }
+    }
+
+    /// The entry of `key`, to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, local: LocalHash, key: &[u8]) -> Option<SlotMut<'_>> {
+        let (segment, place) = self.place(local, key)?;
+        Some(SlotMut { table: self, local, segment, place })
+    }
+
+    /// Adds an entry, whose key must not be there. It stays where it is until it is removed, or
+    /// given another key length, expiry or kind of value.
+    pub(crate) fn insert(
+        &mut self,
+        hasher: &KeyHasher,
+        local: LocalHash,
+        key: &[u8],
+        expire_at: u64,
+        value: ValueInit<'_>,
+        access: u32,
+    ) -> EntryPtr {
+        debug_assert!(self.get(local, key).is_none());
+        let entry = EntryPtr::build(&mut self.arena, key, expire_at, value, access);
+        self.insert_word(hasher, local, pack(local, entry));
+        self.len += 1;
+        entry
+    }
+
+    fn insert_word(&mut self, hasher: &KeyHasher, local: LocalHash, word: u64) {
+        loop {
+            let Some(directory) = self.directory() else {
+                let first = Segment::new(0, 0);
+                // SAFETY: the root is ours.
+                unsafe {
+                    self.root.as_ref().store(Some(Directory::new(0, [first].into_iter())));
+                }
+                self.segments = 1;
+                continue;
+            };
+            let segment = directory.segment(local);
+            // SAFETY: live, as it is in the directory.
+            if unsafe { segment.as_ref() }.insert(local, word).is_some() {
+                return;
+            }
+            self.split(hasher, segment);
+        }
+    }
+
+    fn split(&mut self, hasher: &KeyHasher, segment: NonNull<Segment>) {
+        // SAFETY: live, as it is in the directory.
+        let old = unsafe { segment.as_ref() };
+        let (depth, prefix) = (u32::from(old.depth.get()), old.prefix.get());
+        assert!(depth < DEPTH_MAX, "over {CAPACITY} keys share {depth} bits of a seeded hash");
+        if self.directory().is_some_and(|directory| directory.depth == depth) {
+            self.resize_directory(depth + 1);
+        }
+        let low = Segment::new(depth as u8 + 1, prefix << 1);
+        let high = Segment::new(depth as u8 + 1, prefix << 1 | 1);
+        let directory = self.directory().expect("a table with a segment has a directory");
+        let width = 1usize << (directory.depth - depth);
+        let first = (prefix as usize) << (directory.depth - depth);
+        for slot in 0..width {
+            directory.set(first + slot, if slot < width / 2 { low } else { high });
+        }
+        self.segments += 1;
+        self.move_words(hasher, old);
+        self.retire_segment(segment);
+    }
+
+    fn move_words(&mut self, hasher: &KeyHasher, old: &Segment) {
+        let mut words = [0u64; CAPACITY];
+        let mut count = 0;
+        for (_, word) in old.words() {
+            words[count] = word;
+            count += 1;
+            prefetch::prefetch_word(word);
+        }
+        for &word in &words[..count] {
+            // SAFETY: the entry is live and ours.
+            let hash = hasher.hash(unsafe { unpack(word).as_ref() }.key());
+            self.insert_word(hasher, self.local(hash.0), word);
+        }
+    }
+
+    fn resize_directory(&mut self, depth: u32) {
+        let old = self.directory().expect("only a table with a directory resizes it");
+        let new = Directory::new(
+            depth,
+            (0..1usize << depth).map(|slot| {
+                if depth > old.depth {
+                    old.at(slot >> (depth - old.depth))
+                } else {
+                    old.at(slot << (old.depth - depth))
+                }
+            }),
+        );
+        // SAFETY: the root is ours.
+        unsafe { self.root.as_ref() }.store(Some(new));
+        Self::retire_directory(old);
+    }
+
+    fn try_merge(&mut self, hasher: &KeyHasher, segment: NonNull<Segment>) {
+        // SAFETY: live, as it is in the directory.
+        let this = unsafe { segment.as_ref() };
+        let (depth, prefix) = (u32::from(this.depth.get()), this.prefix.get());
+        let Some(directory) = self.directory() else { return };
+        if depth == 0 {
+            return;
+        }
+        let shift = directory.depth - depth;
+        let buddy = directory.at(((prefix ^ 1) as usize) << shift);
+        // SAFETY: as above.
+        let other = unsafe { buddy.as_ref() };
+        if u32::from(other.depth.get()) != depth || this.count() + other.count() > MERGE_COUNT_MAX {
+            return;
+        }
+        let merged = Segment::new(depth as u8 - 1, prefix >> 1);
+        let first = ((prefix & !1) as usize) << shift;
+        for slot in first..first + (2 << shift) {
+            directory.set(slot, merged);
+        }
+        self.segments -= 1;
+        self.move_words(hasher, this);
+        self.move_words(hasher, other);
+        self.retire_segment(segment);
+        self.retire_segment(buddy);
+        self.shrink_directory();
+    }
+
+    fn shrink_directory(&mut self) {
+        let Some(directory) = self.directory() else { return };
+        // SAFETY: segments in the directory are live.
+        let deepest = directory.segments().map(|s| unsafe { s.as_ref().depth.get() }).max();
+        let deepest = u32::from(deepest.unwrap_or(0));
+        // One spare level, so that a table at the edge does not go back and forth.
+        if deepest + 1 < directory.depth {
+            self.resize_directory(deepest + 1);
+        }
+    }
+
+    fn retire_segment(&mut self, segment: NonNull<Segment>) {
+        let segment = SendPtr(segment);
+        // SAFETY: no longer in any directory; prefetchers that still see it are pinned.
+        unsafe {
+            crossbeam_epoch::pin().defer_unchecked(move || Segment::free({ segment }.0));
+        }
+    }
+
+    fn retire_directory(directory: Directory) {
+        let directory = SendDirectory(directory);
+        // SAFETY: no longer the root's; prefetchers that still see it are pinned.
+        unsafe {
+            crossbeam_epoch::pin().defer_unchecked(move || { directory }.0.free());
+        }
+    }
+
+    /// Visits entries in hash order from `from` on, bucket by bucket, until `budget` buckets
+    /// were read. Returns where to go on, or `None` at the end.
+    pub(crate) fn scan(
+        &self,
+        hasher: &KeyHasher,
+        from: LocalHash,
+        mut budget: usize,
+        mut visit: impl FnMut(EntryRef<'_>),
+    ) -> Option<LocalHash> {
+        let directory = self.directory()?;
+        let mut at = from;
+        loop {
+            // SAFETY: segments in the directory and entries in their words are live.
+            let segment = unsafe { directory.segment(at).as_ref() };
+            let (depth, prefix) = (u32::from(segment.depth.get()), segment.prefix.get());
+            let mut bucket = home_of(at, depth);
+            let next = loop {
+                for word in segment.words_near(bucket) {
+                    // SAFETY: as above.
+                    let entry = unsafe { unpack(word).as_ref() };
+                    let local = self.local(hasher.hash(entry.key()).0);
+                    if local >= from && home_of(local, depth) == bucket {
+                        visit(entry);
+                    }
+                }
+                budget = budget.saturating_sub(1);
+                bucket += 1;
+                if budget == 0 || bucket == segment::BUCKETS {
+                    break bucket_start(prefix, depth, bucket);
+                }
+            };
+            at = next?;
+            if budget == 0 {
+                return Some(at);
+            }
+        }
+    }
+
+    /// Visits the entries from `from` on in the segment that it lies in; the segment's last hash.
+    pub(crate) fn segment_from(
+        &self,
+        hasher: &KeyHasher,
+        from: LocalHash,
+        mut visit: impl FnMut(EntryRef<'_>),
+    ) -> LocalHash {
+        let Some(directory) = self.directory() else { return u64::MAX };
+        // SAFETY: segments in the directory and entries in their words are live.
+        let segment = unsafe { directory.segment(from).as_ref() };
+        let (depth, prefix) = (u32::from(segment.depth.get()), segment.prefix.get());
+        let (first, last) = match depth {
+            0 => (0, u64::MAX),
+            _ => (prefix << (64 - depth), prefix << (64 - depth) | u64::MAX >> depth),
+        };
+        for (_, word) in segment.words() {
+            prefetch::prefetch_word(word);
+        }
+        for (_, word) in segment.words() {
+            // SAFETY: as above.
+            let entry = unsafe { unpack(word).as_ref() };
+            // Two segments may have become one since the caller came past the first.
+            if first == from || self.local(hasher.hash(entry.key()).0) >= from {
+                visit(entry);
+            }
+        }
+        last
+    }
+
+    /// Every entry, in hash order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(EntryRef<'_>)) {
+        let Some(directory) = self.directory() else { return };
+        for segment in directory.segments() {
+            // SAFETY: segments in the directory and entries in their words are live.
+            for (_, word) in unsafe { segment.as_ref() }.words() {
+                // SAFETY: as above.
+                visit(unsafe { unpack(word).as_ref() });
+            }
+        }
+    }
+
+    /// Every entry, in hash order, for callers that may stop early.
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries {
+            directory: self.directory(),
+            table: PhantomData,
+            slot: 0,
+            segment: None,
+            index: 0,
+        }
+    }
+
+    /// An entry chosen uniformly at random.
+    pub(crate) fn random(&self, random: impl FnMut() -> u64) -> Option<EntryRef<'_>> {
+        let found = self.random_place(random)?;
+        // SAFETY: the table has not changed since.
+        Some(unsafe { found.entry() })
+    }
+
+    /// Probes entries that stand near each other at a random place, until `probe` took `count` of
+    /// them or has seen `probes_max`; how many it took. They come from all over the keys, as their
+    /// place is their hash. What `probe` returns of one that it takes is its new access word.
+    pub(crate) fn sample(
+        &mut self,
+        random: u64,
+        count: usize,
+        probes_max: usize,
+        mut probe: impl FnMut(EntryRef<'_>) -> Option<u32>,
+    ) -> usize {
+        const AT_ONCE: usize = 8;
+        let Some(directory) = self.directory() else { return 0 };
+        let (mut taken, mut left) = (0, probes_max.min(self.len));
+        let mut slot = (random >> 32) as usize & (directory.len() - 1);
+        let mut index = ((random as u32 as u64 * CAPACITY as u64) >> 32) as usize;
+        while left > 0 && taken < count {
+            // SAFETY: segments in the directory are live.
+            let segment = unsafe { directory.at(slot).as_ref() };
+            let mut words = [0; AT_ONCE];
+            let mut found = 0;
+            while index < CAPACITY && found < left.min(AT_ONCE) {
+                let (bucket, slot) = (index / segment::SLOTS, index % segment::SLOTS);
+                let word = segment.word(Place { bucket, slot });
+                if word != 0 {
+                    prefetch::prefetch_word(word);
+                    words[found] = word;
+                    found += 1;
+                }
+                index += 1;
+            }
+            left -= found;
+            for &word in &words[..found] {
+                if taken == count {
+                    break;
+                }
+                let entry = unpack(word);
+                // SAFETY: entries in words are live, and `&mut self` makes the access exclusive.
+                if let Some(access) = probe(unsafe { entry.as_ref() }) {
+                    taken += 1;
+                    // SAFETY: as above.
+                    unsafe { entry.set_access(access) };
+                }
+            }
+            if index == CAPACITY {
+                let depth = u32::from(segment.depth.get());
+                let width = 1 << (directory.depth - depth);
+                slot = (slot / width * width + width) & (directory.len() - 1);
+                index = 0;
+            }
+        }
+        taken
+    }
+
+    /// An entry chosen uniformly at random, to change it.
+    pub(crate) fn random_mut(
+        &mut self,
+        hasher: &KeyHasher,
+        random: impl FnMut() -> u64,
+    ) -> Option<SlotMut<'_>> {
+        let found = self.random_place(random)?;
+        // SAFETY: the table has not changed since.
+        let key = unsafe { found.entry() }.key();
+        let local = self.local(hasher.hash(key).0);
+        let Found { segment, place, .. } = found;
+        Some(SlotMut { table: self, local, segment, place })
+    }
+
+    fn random_place(&self, mut random: impl FnMut() -> u64) -> Option<Found> {
+        let directory = self.directory()?;
+        if self.len == 0 {
+            return None;
+        }
+        loop {
+            let draw = random();
+            let slot = (draw >> 32) as usize & (directory.len() - 1);
+            let pointer = directory.at(slot);
+            // SAFETY: segments in the directory are live.
+            let segment = unsafe { pointer.as_ref() };
+            // A segment that fills several slots is drawn through its first only, so that its
+            // keys are no likelier than others.
+            let first = (segment.prefix.get() as usize)
+                << (directory.depth - u32::from(segment.depth.get()));
+            if first != slot {
+                continue;
+            }
+            let index = ((draw as u32 as u64 * CAPACITY as u64) >> 32) as usize;
+            let place = Place { bucket: index / segment::SLOTS, slot: index % segment::SLOTS };
+            let word = segment.word(place);
+            if word != 0 {
+                return Some(Found { segment: pointer, place, entry: unpack(word) });
+            }
+        }
+    }
+
+    /// Takes everything out, leaving an empty table with the same root.
+    pub(crate) fn take(&mut self) -> Table {
+        let mut taken = Table::new(self.shift);
+        // SAFETY: both roots are ours.
+        unsafe {
+            taken.root.as_ref().store(self.root.as_ref().load());
+            self.root.as_ref().store(None);
+        }
+        std::mem::swap(&mut taken.arena, &mut self.arena);
+        taken.len = std::mem::take(&mut self.len);
+        taken.segments = std::mem::take(&mut self.segments);
+        taken
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: the root and what hangs on it are ours; prefetchers may still read segments
+        // and directories, so these are retired.
+        unsafe {
+            if let Some(directory) = self.root.as_ref().load() {
+                let segments: Vec<_> = directory.segments().collect();
+                for segment in segments {
+                    for (_, word) in segment.as_ref().words() {
+                        unpack(word).free(&mut self.arena);
+                    }
+                    self.retire_segment(segment);
+                }
+                Self::retire_directory(directory);
+            }
+            drop(Box::from_raw(self.root.as_ptr()));
+        }
+    }
+}
+
+/// Walks over a table's entries.
+pub(crate) struct Entries<'a> {
+    directory: Option<Directory>,
+    table: PhantomData<&'a Table>,
+    /// The directory's slot to look at next.
+    slot: usize,
+    segment: Option<NonNull<Segment>>,
+    /// The segment's word to look at next.
+    index: usize,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = EntryRef<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<EntryRef<'a>> {
+        let directory = self.directory?;
+        loop {
+            if let Some(segment) = self.segment {
+                while self.index < CAPACITY {
+                    let (bucket, slot) = (self.index / segment::SLOTS, self.index % segment::SLOTS);
+                    self.index += 1;
+                    // SAFETY: the table is borrowed, so what its directory holds is live, and so
+                    // are the entries in its words.
+                    let word = unsafe { segment.as_ref() }.word(Place { bucket, slot });
+                    if word != 0 {
+                        // SAFETY: as above.
+                        return Some(unsafe { unpack(word).as_ref() });
+                    }
+                }
+            }
+            if self.slot == directory.len() {
+                return None;
+            }
+            let segment = directory.at(self.slot);
+            // SAFETY: as above.
+            let depth = u32::from(unsafe { segment.as_ref() }.depth.get());
+            self.slot += 1 << (directory.depth - depth);
+            (self.segment, self.index) = (Some(segment), 0);
+        }
+    }
+}
+
+impl SlotMut<'_> {
+    /// Where the entry is.
+    #[inline]
+    pub(crate) fn entry(&self) -> EntryPtr {
+        // SAFETY: the segment is live while the table is borrowed.
+        unpack(unsafe { self.segment.as_ref() }.word(self.place))
+    }
+
+    /// The entry as it stands.
+    #[inline]
+    pub(crate) fn get(&self) -> EntryRef<'_> {
+        // SAFETY: live and unchanged while self is borrowed.
+        unsafe { self.entry().as_ref() }
+    }
+
+    /// The boxed object, if the value is one.
+    #[inline]
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().object_mut() }
+    }
+
+    /// A string's bytes, if they are in the entry, to be changed; it counts as grown then.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().bytes_mut() }
+    }
+
+    /// Takes the boxed object out; the entry must be given another value next.
+    #[inline]
+    pub(crate) fn take_object(&mut self) -> Option<Box<Object>> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().take_object() }
+    }
+
+    #[inline]
+    pub(crate) fn set_access(&mut self, access: u32) {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().set_access(access) }
+    }
+
+    /// Replaces value and expiry; keeps the access word.
+    #[inline]
+    pub(crate) fn set(&mut self, expire_at: u64, value: ValueInit<'_>) {
+        let entry = self.entry();
+        // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
+        unsafe {
+            let old = entry.as_ref();
+            let keeps_shape = old.expire_at() == expire_at || entry.try_set_expire(expire_at);
+            if keeps_shape && entry.try_overwrite(&value) {
+                return;
+            }
+            let (key, access) = (old.key(), old.access());
+            let new = EntryPtr::build(&mut self.table.arena, key, expire_at, value, access);
+            self.segment.as_ref().set_word(self.place, pack(self.local, new));
+            entry.free(&mut self.table.arena);
+        }
+    }
+
+    /// Changes the expiry only.
+    pub(crate) fn set_expire(&mut self, expire_at: u64) {
+        let entry = self.entry();
+        // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
+        unsafe {
+            if entry.as_ref().expire_at() == expire_at || entry.try_set_expire(expire_at) {
+                return;
+            }
+            let object = entry.take_object();
+            let old = entry.as_ref();
+            let value = match (object, old.value()) {
+                (Some(object), _) => ValueInit::Object(object),
+                (None, entry::ValueRef::Bytes { bytes, grown }) => {
+                    ValueInit::Bytes { bytes, grown }
+                }
+                (None, entry::ValueRef::Int(int)) => ValueInit::Int(int),
+                (None, entry::ValueRef::Object(_)) => unreachable!("the object was taken"),
+            };
+            let arena = &mut self.table.arena;
+            let new = EntryPtr::build(arena, old.key(), expire_at, value, old.access());
+            self.segment.as_ref().set_word(self.place, pack(self.local, new));
+            entry.free(arena);
+        }
+    }
+
+    /// Removes the entry; a boxed object is handed back, so that a huge one can be dropped
+    /// elsewhere.
+    pub(crate) fn remove(self, hasher: &KeyHasher) -> Option<Box<Object>> {
+        let entry = self.entry();
+        let table = self.table;
+        // SAFETY: we hold the table exclusively; the word goes before the entry.
+        unsafe {
+            let segment = self.segment.as_ref();
+            segment.remove(self.local, self.place);
+            table.len -= 1;
+            let object = entry.take_object();
+            entry.free(&mut table.arena);
+            if segment.count() < MERGE_TRY_COUNT {
+                table.try_merge(hasher, self.segment);
+            }
+            object
+        }
+    }
+}
+
+/// A directory that a deferred destructor takes along.
+struct SendDirectory(Directory);
+
+// SAFETY: as for `SendPtr`.
+unsafe impl Send for SendDirectory {}
+
+/// A pointer that a deferred destructor takes along.
+struct SendPtr<T>(NonNull<T>);
+
+// SAFETY: what it points to is freed by whichever thread runs the destructor, and used by none.
+unsafe impl<T> Send for SendPtr<T> {}
+
+#[cfg(test)]
+mod tests;

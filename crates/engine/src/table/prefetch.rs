@@ -1,0 +1,93 @@
+//! Prefetching without the lock, some keys ahead of the one that is executed.
+//!
+//! What is read here is a directory's pointers and a bucket's words, and the processor is asked to
+//! fetch what these point to. What was read may be out of date; then the fetch was for nothing,
+//! and the execution, under the lock, does not care.
+//!
+//! # Soundness
+//! Roots live as long as the keyspace. Directories and segments are freed only through
+//! `crossbeam_epoch` (`Table::retire_*`), so a pinned thread may read their atomics. Entries are
+//! never dereferenced here; prefetching a stale address is harmless.
+
+use super::directory::Root;
+use super::segment::{LocalHash, POINTER_BITS, SLOTS, home_of, tag_of};
+use crossbeam_epoch::Guard;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Where a table keeps its current directory; stays valid while the keyspace does.
+#[derive(Clone, Copy)]
+pub(crate) struct RootPtr(pub(super) *const Root);
+
+// SAFETY: a root is one atomic pointer.
+unsafe impl Send for RootPtr {}
+// SAFETY: as above.
+unsafe impl Sync for RootPtr {}
+
+/// A key's home bucket as of a moment ago; may be read while its reader stays pinned.
+#[derive(Clone, Copy)]
+pub(crate) struct BucketHint {
+    bucket: *const [AtomicU64; SLOTS],
+    tag: u64,
+}
+
+impl BucketHint {
+    /// Of no key.
+    pub(crate) const NONE: BucketHint = BucketHint { bucket: std::ptr::null(), tag: 0 };
+
+    /// Fetches the entries in the bucket that carry the key's tag.
+    ///
+    /// # Safety
+    /// The guard that the hint was made under is still held.
+    #[inline]
+    pub(crate) unsafe fn prefetch_entry(self) {
+        // SAFETY: by contract; segments live while pinned.
+        let Some(bucket) = (unsafe { self.bucket.as_ref() }) else { return };
+        for word in bucket {
+            // Only the address is left if the tags are equal. A free slot's is no address, which
+            // does no harm.
+            let address = word.load(Relaxed) ^ self.tag;
+            if address < 1 << POINTER_BITS {
+                let entry = std::ptr::without_provenance::<u8>(address as usize);
+                prefetch(entry);
+                // A key and a value of a hundred bytes end on the next line.
+                prefetch(entry.wrapping_add(64));
+            }
+        }
+    }
+}
+
+impl RootPtr {
+    /// Fetches the hash's home bucket.
+    ///
+    /// # Safety
+    /// The table that this root belongs to is alive.
+    #[inline]
+    pub(crate) unsafe fn prefetch_bucket(self, local: LocalHash, _guard: &Guard) -> BucketHint {
+        // SAFETY: the root is alive by contract; directories and segments while pinned.
+        unsafe {
+            let Some(directory) = (*self.0).load() else { return BucketHint::NONE };
+            let (segment, depth) = directory.segment_and_depth(local);
+            let bucket: *const _ = (*segment.as_ptr()).bucket(home_of(local, depth));
+            prefetch(bucket);
+            BucketHint { bucket, tag: tag_of(local) }
+        }
+    }
+}
+
+/// Asks for the cache line at an address, which need not be valid.
+#[inline]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch has no effect but on the cache, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
+/// Fetches the entry in a bucket's word.
+#[inline]
+pub(super) fn prefetch_word(word: u64) {
+    prefetch(std::ptr::without_provenance::<u8>((word & ((1 << 48) - 1)) as usize));
+}

@@ -1,0 +1,206 @@
+//! The table against a plain map, and its scan's guarantee.
+
+use super::entry::{ValueInit, ValueRef};
+use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+fn key_of(number: u64) -> Vec<u8> {
+    format!("key:{number}").into_bytes()
+}
+
+fn insert(table: &mut Table, hasher: &KeyHasher, number: u64, value: i64) {
+    let key = key_of(number);
+    let local = table.local(hasher.hash(&key).0);
+    match table.get_mut(local, &key) {
+        Some(mut slot) => slot.set(0, ValueInit::Int(value)),
+        None => {
+            table.insert(hasher, local, &key, 0, ValueInit::Int(value), 0);
+        }
+    }
+}
+
+fn remove(table: &mut Table, hasher: &KeyHasher, number: u64) -> bool {
+    let key = key_of(number);
+    let local = table.local(hasher.hash(&key).0);
+    table.get_mut(local, &key).map(|slot| slot.remove(hasher)).is_some()
+}
+
+fn get(table: &Table, hasher: &KeyHasher, number: u64) -> Option<i64> {
+    let key = key_of(number);
+    match table.get(table.local(hasher.hash(&key).0), &key)?.value() {
+        ValueRef::Int(int) => Some(int),
+        _ => panic!("only integers are put in"),
+    }
+}
+
+#[test]
+fn random_operations_match_a_map() {
+    let operations = if cfg!(miri) { 3_000 } else { 300_000 };
+    let numbers = if cfg!(miri) { 1_500 } else { 30_000 };
+    let hasher = KeyHasher::new(1);
+    let mut random = Random(42);
+    let mut table = Table::new(9);
+    let mut model = BTreeMap::new();
+    for step in 0..operations {
+        let number = random.next() % numbers;
+        // Mostly growing, then mostly shrinking.
+        let grows = step < operations / 2;
+        if (random.next() % 10 < 7) == grows {
+            insert(&mut table, &hasher, number, step);
+            model.insert(number, step);
+        } else {
+            assert_eq!(remove(&mut table, &hasher, number), model.remove(&number).is_some());
+        }
+        assert_eq!(table.len(), model.len());
+    }
+    for number in 0..numbers {
+        assert_eq!(get(&table, &hasher, number), model.get(&number).copied());
+    }
+    let mut seen = 0;
+    table.for_each(|_| seen += 1);
+    assert_eq!(seen, model.len());
+}
+
+/// A key that is there from the beginning to the end of a scan is seen at least once, whatever
+/// splits and merges happen meanwhile; here even exactly once.
+#[test]
+fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
+    let hasher = KeyHasher::new(2);
+    let lasting = if cfg!(miri) { 200 } else { 2_000 };
+    for seed in 1..if cfg!(miri) { 2 } else { 30 } {
+        let mut random = Random(seed);
+        let mut table = Table::new(0);
+        for number in 0..lasting {
+            insert(&mut table, &hasher, number, 0);
+        }
+        let mut seen = BTreeSet::new();
+        let mut at = Some(0);
+        let mut other = lasting;
+        while let Some(from) = at {
+            at = table.scan(&hasher, from >> 16 << 16, 1 + (random.next() % 5) as usize, |entry| {
+                let number: u64 = std::str::from_utf8(&entry.key()[4..]).unwrap().parse().unwrap();
+                if number < lasting {
+                    assert!(seen.insert(number), "key {number} twice");
+                }
+            });
+            for _ in 0..random.next() % 200 {
+                if random.next() % 4000 < 3000 {
+                    insert(&mut table, &hasher, other, 0);
+                    other += 1;
+                } else {
+                    for number in lasting..other {
+                        remove(&mut table, &hasher, number);
+                    }
+                    other = lasting;
+                }
+            }
+        }
+        assert_eq!(seen.len() as u64, lasting);
+    }
+}
+
+#[test]
+fn random_draw_is_uniform() {
+    let hasher = KeyHasher::new(3);
+    let mut table = Table::new(0);
+    // A count at which some segments have split and others not.
+    let keys = 700;
+    for number in 0..keys {
+        insert(&mut table, &hasher, number, number as i64);
+    }
+    let mut random = Random(7);
+    let mut counts = vec![0u32; keys as usize];
+    let draws = if cfg!(miri) { 2_000 } else { 700_000 };
+    for _ in 0..draws {
+        let entry = table.random(|| random.next()).unwrap();
+        let ValueRef::Int(number) = entry.value() else { panic!() };
+        counts[number as usize] += 1;
+    }
+    if !cfg!(miri) {
+        let (low, high) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        assert!(*low > 800 && *high < 1200, "1000 expected of each, {low} to {high} drawn");
+    }
+}
+
+#[test]
+fn objects_are_dropped_once() {
+    let hasher = KeyHasher::new(4);
+    let mut table = Table::new(9);
+    for round in 0..3 {
+        for number in 0..100 {
+            let key = key_of(number);
+            let local = table.local(hasher.hash(&key).0);
+            let object = || Box::new(Object::String(vec![round; 5000]));
+            match table.get_mut(local, &key) {
+                Some(mut slot) => slot.set(0, ValueInit::Object(object())),
+                None => {
+                    table.insert(&hasher, local, &key, 0, ValueInit::Object(object()), 0);
+                }
+            }
+            if let Some(mut slot) = table.get_mut(local, &key) {
+                slot.set_expire(if number % 2 == 0 { 5 } else { 0 });
+                let object = slot.object_mut().unwrap();
+                assert_eq!(*object.bytes_for_test(), vec![round; 5000]);
+            }
+        }
+    }
+    let taken = table.take();
+    assert_eq!((table.len(), taken.len()), (0, 100));
+    insert(&mut table, &hasher, 1, 1);
+    assert_eq!(get(&table, &hasher, 1), Some(1));
+}
+
+#[test]
+fn ten_thousand_keys_fill_segments_well() {
+    let hasher = KeyHasher::new(5);
+    let mut table = Table::new(9);
+    let mut worst = f64::MAX;
+    for number in 0..if cfg!(miri) { 1_000 } else { 100_000 } {
+        insert(&mut table, &hasher, number, 0);
+        if number > 2_000 {
+            worst = worst.min(table.len() as f64 / (table.segments() * CAPACITY) as f64);
+        }
+    }
+    assert!(worst > 0.38, "as empty as {worst:.2}");
+}
+
+#[test]
+fn segments_are_visited_from_anywhere_to_their_end() {
+    let hasher = KeyHasher::new(6);
+    let mut table = Table::new(9);
+    let keys = if cfg!(miri) { 700 } else { 5_000 };
+    for number in 0..keys {
+        insert(&mut table, &hasher, number, 0);
+    }
+    let mut random = Random(3);
+    for _ in 0..20 {
+        // The first segment from its middle on, all others from their beginning on.
+        let mut from = random.next();
+        let mut expected: BTreeSet<u64> = (0..keys)
+            .map(|number| table.local(hasher.hash(&key_of(number)).0))
+            .filter(|&local| local >= from)
+            .collect();
+        loop {
+            let last = table.segment_from(&hasher, from, |entry| {
+                let local = table.local(hasher.hash(entry.key()).0);
+                assert!(local >= from && expected.remove(&local));
+            });
+            match last.checked_add(1) {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        assert!(expected.is_empty());
+    }
+}

@@ -1,0 +1,536 @@
+//! A transaction: the one way to read and change data.
+//!
+//! Every method keeps four things in step, so that no command can forget one: the data itself,
+//! the changes to log, the LSN that the reply will depend on, and whoever watches the key.
+
+mod evict;
+mod expiry;
+mod hashes;
+mod keys;
+mod lists;
+mod lookup;
+mod rebuild;
+mod sets;
+mod sorted_sets;
+mod strings;
+mod values;
+mod waits;
+
+use crate::access::Use;
+use crate::keyspace::{Keyspace, Locked, PARTITIONS};
+use crate::object::Object;
+use crate::partition::{Database, Partition, Weight};
+use crate::table::entry::{EntryRef, ValueInit};
+use crate::wait::ReadyKey;
+use crate::watch::{Presence, WatchFlag};
+use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, Lsn};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A key and its hash.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key's bytes.
+    pub bytes: &'a [u8],
+    /// `Keyspace::hash` of them.
+    pub hash: KeyHash,
+}
+
+/// What happened in a thread's transactions since it last looked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxCounters {
+    /// Lookups by reading commands that found the key.
+    pub hits: u64,
+    /// Lookups by reading commands that did not.
+    pub misses: u64,
+    /// Keys removed because their time was over.
+    pub expired: u64,
+    /// Elements removed because their time was over.
+    pub expired_elements: u64,
+    /// Keys removed to make room.
+    pub evicted: u64,
+    /// Change of the memory that the data takes.
+    pub bytes_delta: i64,
+}
+
+/// A thread's reusable buffers.
+#[derive(Default)]
+pub struct Scratch {
+    changes: ChangeBuffer,
+    touched: Vec<KeyHash>,
+    body: Vec<u8>,
+    /// Counters, to be read and reset by the owner.
+    pub counters: TxCounters,
+    /// Keys that have come while somebody waited for them, in that order. Whoever committed the
+    /// transaction sees to the waiters and empties this.
+    pub ready: Vec<ReadyKey>,
+    /// Large values that left the data; drop them where nobody waits.
+    pub garbage: Vec<Garbage>,
+    /// The data must not change: the log takes no records, or clients are paused. Expired keys then
+    /// only look gone.
+    pub read_only: bool,
+    /// Lookups leave the access time alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// State of the random numbers that access counters take.
+    random: u64,
+}
+
+pub use evict::Candidate;
+pub use sorted_sets::Scores;
+pub use strings::CountError;
+
+/// Something whose drop takes a while.
+pub struct Garbage(GarbageKind);
+
+impl Garbage {
+    /// Number of values in it.
+    pub fn values(&self) -> u64 {
+        match &self.0 {
+            GarbageKind::Object(_) => 1,
+            GarbageKind::Database(table) => table.len() as u64,
+        }
+    }
+}
+
+enum GarbageKind {
+    Object(#[allow(dead_code, reason = "held for its drop")] Box<Object>),
+    Database(Box<crate::table::Table>),
+}
+
+/// Dropping up to this many pieces is done on the spot.
+const DROP_EFFORT_MAX: usize = 64;
+
+/// A value would be longer than the caller allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
+pub struct StringTooLong;
+
+/// Locked partitions and what was done to them.
+pub struct Tx<'a> {
+    keyspace: &'a Keyspace,
+    locked: Locked<'a>,
+    scratch: &'a mut Scratch,
+    now_ms: u64,
+    dependency: Lsn,
+    touched_all: bool,
+    /// Changes that go with others.
+    uncounted: u32,
+}
+
+impl<'a> Tx<'a> {
+    #[inline]
+    pub(crate) fn new(
+        keyspace: &'a Keyspace,
+        locked: Locked<'a>,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+    ) -> Tx<'a> {
+        scratch.changes.clear();
+        scratch.touched.clear();
+        Tx {
+            keyspace,
+            locked,
+            scratch,
+            now_ms,
+            dependency: Lsn::ZERO,
+            touched_all: false,
+            uncounted: 0,
+        }
+    }
+
+    /// The keyspace that this works on.
+    pub fn keyspace(&self) -> &'a Keyspace {
+        self.keyspace
+    }
+
+    /// The moment of this transaction, Unix milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        Key { bytes, hash: self.keyspace.hash(bytes) }
+    }
+
+    /// Number of changes so far (Redis: "dirty").
+    pub fn change_count(&self) -> u32 {
+        self.scratch.changes.count().saturating_sub(self.uncounted)
+    }
+
+    /// The last two changes are one to clients: something moved.
+    pub fn count_two_as_one(&mut self) {
+        self.uncounted += 1;
+    }
+
+    /// Ends the transaction: if anything changed, `append` logs the encoded changes and returns
+    /// their LSN. Returns the LSN that a reply depends on, and whether anything changed.
+    #[inline]
+    pub fn commit(mut self, append: impl FnOnce(&[u8]) -> Lsn) -> (Lsn, bool) {
+        self.commit_in_place(append)
+    }
+
+    /// As `commit`, but the locks are held until this is dropped, which has to follow: moving it
+    /// costs a pipelined GET more than finding its key.
+    #[inline]
+    pub fn commit_in_place(&mut self, append: impl FnOnce(&[u8]) -> Lsn) -> (Lsn, bool) {
+        if self.scratch.changes.is_empty() {
+            return (self.dependency, false);
+        }
+        let lsn = append(self.scratch.changes.as_bytes());
+        for &hash in &self.scratch.touched {
+            self.locked.partition(hash).mark_changed(hash, lsn);
+        }
+        if self.touched_all {
+            for index in self.locked.indexes() {
+                self.locked.at(index).mark_all_changed(lsn);
+            }
+        }
+        (lsn, true)
+    }
+
+    // ---- reading ----
+
+    /// Counts a lookup as `read` does, for commands that look at several keys of their own.
+    pub fn count_lookup(&mut self, found: bool) {
+        let counters = &mut self.scratch.counters;
+        *(if found { &mut counters.hits } else { &mut counters.misses }) += 1;
+    }
+
+    /// Makes the reply depend on everything in the held partitions.
+    pub fn depend_on_all(&mut self) {
+        for index in self.locked.indexes() {
+            self.dependency = self.dependency.max(self.locked.at(index).dependency_of_all());
+        }
+    }
+
+    /// Number of keys of a database in the held partitions, expired ones that still take memory
+    /// included (as `DBSIZE` has it).
+    pub fn len(&mut self, db: DbId) -> usize {
+        self.depend_on_all();
+        let indexes = self.locked.indexes();
+        indexes.into_iter().map(|i| self.locked.at(i).dbs[usize::from(db)].table.len()).sum()
+    }
+
+    /// As `len`, of one held partition; the reply will not depend on what changed there.
+    pub fn len_of(&mut self, db: DbId, partition: usize) -> usize {
+        self.locked.at(partition).dbs[usize::from(db)].table.len()
+    }
+
+    /// (keys, keys with an expiry, mean remaining ms) of a database in the held partitions.
+    pub fn summary(&mut self, db: DbId) -> (usize, usize, u64) {
+        let now_ms = self.now_ms;
+        let (mut keys, mut expires, mut sum, mut count) = (0, 0, 0, 0);
+        for index in self.locked.indexes() {
+            let database = &self.locked.at(index).dbs[usize::from(db)];
+            keys += database.table.len();
+            expires += database.expires.len();
+            let (partition_sum, partition_count) = database.expires.sample_ttl(now_ms);
+            sum += partition_sum;
+            count += partition_count;
+        }
+        (keys, expires, sum.checked_div(count).unwrap_or(0))
+    }
+
+    /// Every live key of a database in the held partitions.
+    pub fn for_each(&mut self, db: DbId, mut visit: impl FnMut(EntryRef<'_>)) {
+        self.depend_on_all();
+        let now_ms = self.now_ms;
+        for index in self.locked.indexes() {
+            self.locked.at(index).dbs[usize::from(db)].table.for_each(|entry| {
+                if !is_due(entry, now_ms) {
+                    visit(entry);
+                }
+            });
+        }
+    }
+
+    /// A random live key of a held partition.
+    pub fn random(
+        &mut self,
+        db: DbId,
+        partition: usize,
+        mut random: impl FnMut() -> u64,
+    ) -> Option<Vec<u8>> {
+        const TRIES_MAX: usize = 100;
+        let now_ms = self.now_ms;
+        let held = self.locked.at(partition);
+        self.dependency = self.dependency.max(held.dependency_of_all());
+        let table = &held.dbs[usize::from(db)].table;
+        for _ in 0..TRIES_MAX {
+            let entry = table.random(&mut random)?;
+            if !is_due(entry, now_ms) {
+                return Some(entry.key().to_vec());
+            }
+        }
+        None
+    }
+
+    /// Visits the keys of a held partition in hash order from `from` (a hash) on, `buckets`
+    /// buckets at most. Returns the hash to go on from, `None` at the partition's end.
+    pub fn scan(
+        &mut self,
+        db: DbId,
+        partition: usize,
+        from: KeyHash,
+        buckets: usize,
+        mut visit: impl FnMut(EntryRef<'_>),
+    ) -> Option<KeyHash> {
+        let (now_ms, hasher) = (self.now_ms, self.keyspace.hasher());
+        let held = self.locked.at(partition);
+        self.dependency = self.dependency.max(held.dependency_of_all());
+        let table = &held.dbs[usize::from(db)].table;
+        if table.len() == 0 {
+            return None;
+        }
+        let mut due: Vec<Box<[u8]>> = Vec::new();
+        let next = table.scan(hasher, table.local(from.0), buckets, |entry| {
+            if is_due(entry, now_ms) {
+                due.push(entry.key().into());
+            } else {
+                visit(entry);
+            }
+        });
+        for bytes in &due {
+            self.expire(db, Key { hash: hasher.hash(bytes), bytes });
+        }
+        let next = next?;
+        let bits = crate::keyspace::PARTITION_BITS;
+        Some(KeyHash((partition as u64) << (64 - bits) | next >> bits))
+    }
+
+    // ---- whole databases ----
+
+    /// Removes every key of a database; needs all locks. The memory goes to the garbage.
+    pub fn flush(&mut self, db: DbId) {
+        for index in 0..PARTITIONS {
+            let database = &mut self.locked.at(index).dbs[usize::from(db)];
+            let Database { table, watched, .. } = database;
+            if !watched.is_empty() {
+                let hasher = self.keyspace.hasher();
+                let holds = |key: &[u8]| table.get(table.local(hasher.hash(key).0), key).is_some();
+                watched.replace_all(holds, |_| Presence::Missing);
+            }
+            let indexes = database.expires.bytes() + database.element_expires.bytes();
+            let bytes = table.bytes() + indexes + database.object_bytes;
+            self.scratch.counters.bytes_delta -= bytes as i64;
+            if table.len() > 0 {
+                let taken = table.take();
+                self.scratch.garbage.push(Garbage(GarbageKind::Database(Box::new(taken))));
+            }
+            database.expires.clear();
+            database.element_expires.clear();
+            database.object_bytes = 0;
+        }
+        self.scratch.changes.push(Change::FlushDb { db });
+        self.touched_all = true;
+    }
+
+    /// Exchanges what `SELECT first` and `SELECT second` mean; needs all locks.
+    pub fn swap(&mut self, first: u16, second: u16) {
+        let (first_db, second_db) = (self.keyspace.select(first), self.keyspace.select(second));
+        for index in 0..PARTITIONS {
+            let dbs = &mut self.locked.at(index).dbs;
+            let hasher = self.keyspace.hasher();
+            let now_ms = self.now_ms;
+            // A client that watches a key by database number sees the other's data come there.
+            for (here, there) in [(first_db, second_db), (second_db, first_db)] {
+                let mut watched = std::mem::take(&mut dbs[usize::from(here)].watched);
+                let look = |db: DbId, key: &[u8]| {
+                    let table = &dbs[usize::from(db)].table;
+                    match table.get(table.local(hasher.hash(key).0), key) {
+                        None => Presence::Missing,
+                        Some(entry) if is_due(entry, now_ms) => Presence::Expired,
+                        Some(_) => Presence::Live,
+                    }
+                };
+                let before = |key: &[u8]| look(here, key) != Presence::Missing;
+                watched.replace_all(before, |key| look(there, key));
+                dbs[usize::from(here)].watched = watched;
+            }
+            // The watchers stay with the number, the data goes.
+            let [a, b] = dbs
+                .get_disjoint_mut([usize::from(first_db), usize::from(second_db)])
+                .expect("two different databases");
+            std::mem::swap(&mut a.watched, &mut b.watched);
+            std::mem::swap(&mut a.awaited, &mut b.awaited);
+            self.note_all_ready(first_db, index);
+            self.note_all_ready(second_db, index);
+        }
+        self.keyspace.set_select(first, second_db);
+        self.keyspace.set_select(second, first_db);
+        self.scratch.changes.push(Change::SwapDb { first, second });
+        self.touched_all = true;
+    }
+
+    // ---- watching ----
+
+    /// Watches a key for a client.
+    pub fn watch(&mut self, db: DbId, key: Key<'_>, flag: &Arc<WatchFlag>) {
+        let now_ms = self.now_ms;
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        let entry = database.table.get(database.table.local(key.hash.0), key.bytes);
+        let expired = entry.is_some_and(|entry| is_due(entry, now_ms));
+        database.watched.add(key.bytes, flag, expired);
+    }
+
+    /// Stops watching.
+    pub fn unwatch(&mut self, db: DbId, key: Key<'_>, flag: &Arc<WatchFlag>) {
+        self.locked.partition(key.hash).dbs[usize::from(db)].watched.remove(key.bytes, flag);
+    }
+
+    // ---- shared by the above ----
+
+    /// Replaces or creates the entry, keeping accounts.
+    #[inline]
+    fn put(&mut self, db: DbId, key: Key<'_>, value: ValueInit<'_>, expire_at: u64) {
+        let (rules, now_ms) = (self.keyspace.access_rules(), self.now_ms);
+        let garbage = put_entry(
+            self.keyspace,
+            self.locked.partition(key.hash),
+            db,
+            key,
+            value,
+            expire_at,
+            |old| match old {
+                Some(word) => rules.after(now_ms, word, Use::Change, &mut self.scratch.random),
+                None => rules.at(now_ms).first(),
+            },
+            &mut self.scratch.counters.bytes_delta,
+        );
+        self.scratch.discard(garbage);
+    }
+
+    #[inline]
+    fn remove(&mut self, db: DbId, key: Key<'_>) -> Option<Removed> {
+        remove_entry(
+            self.keyspace,
+            self.locked.partition(key.hash),
+            db,
+            key,
+            &mut self.scratch.counters.bytes_delta,
+        )
+    }
+
+    /// Records a change that has just been made.
+    #[inline]
+    fn changed(&mut self, key: Key<'_>, change: Change<'_>) {
+        debug_assert!(!self.scratch.read_only, "a change of data that must not change");
+        self.scratch.changes.push(change);
+        self.scratch.touched.push(key.hash);
+        if let Change::Put { db, .. }
+        | Change::Update { db, .. }
+        | Change::Delete { db, .. }
+        | Change::Expire { db, .. } = change
+        {
+            let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+            if !database.watched.is_empty() {
+                let exists = !matches!(change, Change::Delete { .. });
+                database.watched.touch(key.bytes, exists);
+            }
+        }
+        if let Change::Put { db, kind, .. } | Change::Update { db, kind, .. } = change {
+            self.note_ready(db, key, kind);
+        }
+    }
+
+    fn trim_body(&mut self) {
+        const KEPT_BYTES_MAX: usize = 1 << 20;
+        if self.scratch.body.capacity() > KEPT_BYTES_MAX {
+            self.scratch.body = Vec::new();
+        }
+    }
+}
+
+impl Scratch {
+    fn discard(&mut self, object: Option<Box<Object>>) {
+        if let Some(object) = object
+            && object.drop_effort() > DROP_EFFORT_MAX
+        {
+            self.garbage.push(Garbage(GarbageKind::Object(object)));
+        }
+    }
+}
+
+#[inline]
+fn is_due(entry: EntryRef<'_>, now_ms: u64) -> bool {
+    is_over(entry.expire_at(), now_ms)
+}
+
+#[inline]
+fn is_over(expire_at: u64, now_ms: u64) -> bool {
+    expire_at != 0 && expire_at <= now_ms
+}
+
+#[inline]
+fn weight_of(value: &ValueInit<'_>) -> Weight {
+    match value {
+        ValueInit::Object(object) => Weight::of(object),
+        _ => Weight::default(),
+    }
+}
+
+/// Replaces or creates an entry and keeps the partition's accounts; the object that it replaced.
+/// `access` tells the entry's access word from the one that it had.
+#[allow(clippy::too_many_arguments, reason = "shared with recovery, which has no Tx")]
+#[inline]
+pub(crate) fn put_entry(
+    keyspace: &Keyspace,
+    partition: &mut Partition,
+    db: DbId,
+    key: Key<'_>,
+    value: ValueInit<'_>,
+    expire_at: u64,
+    access: impl FnOnce(Option<u32>) -> u32,
+    bytes_delta: &mut i64,
+) -> Option<Box<Object>> {
+    let database = &mut partition.dbs[usize::from(db)];
+    let local = database.table.local(key.hash.0);
+    let new_weight = weight_of(&value);
+    let before = database.table.bytes() as i64;
+    let mut old_object = None;
+    let mut old_expire_at = 0;
+    if let Some(mut slot) = database.table.get_mut(local, key.bytes) {
+        old_expire_at = slot.get().expire_at();
+        old_object = slot.take_object();
+        let word = access(Some(slot.get().access()));
+        slot.set(expire_at, value);
+        slot.set_access(word);
+    } else {
+        database.table.insert(keyspace.hasher(), local, key.bytes, expire_at, value, access(None));
+    }
+    *bytes_delta += database.expires.change(key.hash.0, old_expire_at, expire_at);
+    let old_weight = old_object.as_deref().map_or(Weight::default(), Weight::of);
+    *bytes_delta += database.table.bytes() as i64 - before;
+    *bytes_delta += database.reweigh(key.hash, old_weight, new_weight);
+    old_object
+}
+
+/// What is left of a removed entry.
+pub(crate) struct Removed {
+    expire_at: u64,
+    object: Option<Box<Object>>,
+}
+
+/// Removes an entry and keeps the partition's accounts; `None` if there is none.
+#[inline]
+pub(crate) fn remove_entry(
+    keyspace: &Keyspace,
+    partition: &mut Partition,
+    db: DbId,
+    key: Key<'_>,
+    bytes_delta: &mut i64,
+) -> Option<Removed> {
+    let database = &mut partition.dbs[usize::from(db)];
+    let local = database.table.local(key.hash.0);
+    let before = database.table.bytes() as i64;
+    let slot = database.table.get_mut(local, key.bytes)?;
+    let expire_at = slot.get().expire_at();
+    let object = slot.remove(keyspace.hasher());
+    *bytes_delta += database.expires.change(key.hash.0, expire_at, 0);
+    let weight = object.as_deref().map_or(Weight::default(), Weight::of);
+    *bytes_delta += database.table.bytes() as i64 - before;
+    *bytes_delta += database.reweigh(key.hash, weight, Weight::default());
+    Some(Removed { expire_at, object })
+}

@@ -1,0 +1,108 @@
+//! Removing what is due: keys, and elements of values.
+//!
+//! Every lookup removes what is due first, so that nobody ever sees it; a thread that has nothing
+//! better to do removes the rest. Both log the removal, as whoever replays it asks no clock.
+
+use super::{Key, Tx};
+use crate::partition::Weight;
+use ladon_model::{Change, DbId, KeyHash};
+
+impl Tx<'_> {
+    /// Removes up to `max` keys and elements whose time is over from a held partition; how many.
+    pub fn expire_due(&mut self, partition: usize, max: usize) -> usize {
+        let mut removed = 0;
+        for db in 0..self.keyspace.databases() {
+            if self.scratch.read_only {
+                break;
+            }
+            while removed < max && self.expire_due_key(db, partition) {
+                removed += 1;
+            }
+            while removed < max
+                && let Some(count) = self.expire_due_elements(db, partition, max - removed)
+            {
+                removed += count;
+            }
+        }
+        removed
+    }
+
+    /// Whether there was one.
+    fn expire_due_key(&mut self, db: DbId, partition: usize) -> bool {
+        let hasher = self.keyspace.hasher();
+        let database = &mut self.locked.at(partition).dbs[usize::from(db)];
+        while let Some((at, hash)) = database.expires.due(self.now_ms) {
+            let table = &database.table;
+            let found = table.key_where(hasher, table.local(hash), |key| key.expire_at() == at);
+            if let Some(bytes) = found {
+                self.expire(db, Key { bytes: &bytes, hash: KeyHash(hash) });
+                return true;
+            }
+            // Two keys with one hash and one time shared the index's entry.
+            self.scratch.counters.bytes_delta += database.expires.remove(at, hash);
+        }
+        false
+    }
+
+    /// Of the next value with elements that are due, how many of them went; `None` without one.
+    fn expire_due_elements(&mut self, db: DbId, partition: usize, max: usize) -> Option<usize> {
+        let hasher = self.keyspace.hasher();
+        let database = &mut self.locked.at(partition).dbs[usize::from(db)];
+        while let Some((at, hash)) = database.element_expires.due(self.now_ms) {
+            let table = &database.table;
+            let found = table.key_where(hasher, table.local(hash), |entry| {
+                entry.object().is_some_and(|object| object.next_expiry() == at)
+            });
+            if let Some(bytes) = found {
+                let key = Key { bytes: &bytes, hash: KeyHash(hash) };
+                return Some(self.expire_elements(db, key, max));
+            }
+            // As above.
+            self.scratch.counters.bytes_delta += database.element_expires.remove(at, hash);
+        }
+        None
+    }
+
+    #[cold]
+    pub(super) fn expire(&mut self, db: DbId, key: Key<'_>) {
+        if self.scratch.read_only {
+            return;
+        }
+        let Some(removed) = self.remove(db, key) else { return };
+        self.scratch.discard(removed.object);
+        self.changed(key, Change::Delete { db, key: key.bytes });
+        self.scratch.counters.expired += 1;
+    }
+
+    /// Removes up to `max` elements of the key's value whose time is over, and the key with the
+    /// last one; how many.
+    ///
+    /// While the log takes no records they go all the same: nobody can ask for them any more, and
+    /// where the log brings them back, they are due again.
+    #[cold]
+    pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
+        let (env, now_ms) = (self.env(), self.now_ms);
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        let local = database.table.local(key.hash.0);
+        let Some(mut slot) = database.table.get_mut(local, key.bytes) else { return 0 };
+        let kind = crate::types::kind_of(slot.get().value());
+        let Some(object) = slot.object_mut() else { return 0 };
+        let before = Weight::of(object);
+        let mut op = Vec::new();
+        let count = object.expire_due(now_ms, max, env, &mut op);
+        let (after, is_empty) = (Weight::of(object), object.len() == 0);
+        self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        self.scratch.counters.expired_elements += count as u64;
+        if is_empty && let Some(removed) = self.remove(db, key) {
+            self.scratch.discard(removed.object);
+        }
+        if count > 0 && !self.scratch.read_only {
+            if is_empty {
+                self.changed(key, Change::Delete { db, key: key.bytes });
+            } else {
+                self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+            }
+        }
+        count
+    }
+}

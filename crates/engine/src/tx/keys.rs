@@ -1,0 +1,132 @@
+//! Changing keys whatever they hold: removing, expiry, renaming, copying.
+
+use super::{Key, Tx};
+use crate::table::entry::{ValueInit, ValueRef};
+use crate::types;
+use ladon_model::{Change, DbId};
+
+/// How a value stands in its entry, apart from its bytes.
+#[derive(Clone, Copy)]
+enum Shape {
+    Int(i64),
+    Bytes { grown: bool },
+    Object,
+}
+
+impl Shape {
+    fn of(value: ValueRef<'_>) -> Shape {
+        match value {
+            ValueRef::Int(int) => Shape::Int(int),
+            ValueRef::Bytes { grown, .. } => Shape::Bytes { grown },
+            ValueRef::Object(_) => Shape::Object,
+        }
+    }
+
+    /// The same again; `None` for an object.
+    fn again(self, bytes: &[u8]) -> Option<ValueInit<'_>> {
+        match self {
+            Shape::Int(int) => Some(ValueInit::Int(int)),
+            Shape::Bytes { grown } => Some(ValueInit::Bytes { bytes, grown }),
+            Shape::Object => None,
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Removes the key; whether it was there (and not expired).
+    #[inline]
+    pub fn delete(&mut self, db: DbId, key: Key<'_>) -> bool {
+        let partition = self.locked.partition(key.hash);
+        self.dependency = self.dependency.max(partition.dependency(key.hash));
+        let Some(removed) = self.remove(db, key) else { return false };
+        self.scratch.discard(removed.object);
+        self.changed(key, Change::Delete { db, key: key.bytes });
+        if removed.expire_at != 0 && removed.expire_at <= self.now_ms {
+            self.scratch.counters.expired += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Changes when the key expires (0: never); whether it exists. A time that is past removes
+    /// it.
+    pub fn set_expire(&mut self, db: DbId, key: Key<'_>, expire_at: u64) -> bool {
+        self.set_expire_if(db, key, expire_at, |_| true)
+    }
+
+    /// As `set_expire` if `allows` says so to the present expiry (0: none); whether it was done.
+    #[inline]
+    pub fn set_expire_if(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        expire_at: u64,
+        allows: impl FnOnce(u64) -> bool,
+    ) -> bool {
+        let now_ms = self.now_ms;
+        let Some(mut slot) = self.slot(db, key) else { return false };
+        let old = slot.get().expire_at();
+        if !allows(old) {
+            return false;
+        }
+        if expire_at != 0 && expire_at <= now_ms {
+            return self.delete(db, key);
+        }
+        let before = slot.get().bytes();
+        slot.set_expire(expire_at);
+        let after = slot.get().bytes();
+        self.scratch.counters.bytes_delta += after as i64 - before as i64;
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        let index_bytes = database.expires.change(key.hash.0, old, expire_at);
+        self.scratch.counters.bytes_delta += index_bytes;
+        self.changed(key, Change::Expire { db, key: key.bytes, expire_at });
+        true
+    }
+
+    /// Moves value and expiry of `from` over `to`, another key or the same in another database;
+    /// whether `from` exists.
+    pub fn rename(&mut self, from_db: DbId, from: Key<'_>, to_db: DbId, to: Key<'_>) -> bool {
+        debug_assert!(from_db != to_db || from.bytes != to.bytes);
+        let mut body = std::mem::take(&mut self.scratch.body);
+        body.clear();
+        let Some(entry) = self.get(from_db, from) else { return false };
+        let (expire_at, value) = (entry.expire_at(), entry.value());
+        let (kind, shape) = (types::kind_of(value), Shape::of(value));
+        types::encode_body(value, &mut body);
+        let Some(removed) = self.remove(from_db, from) else { return false };
+        self.changed(from, Change::Delete { db: from_db, key: from.bytes });
+        if let Some(value) = removed.object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
+            self.put(to_db, to, value, expire_at);
+        }
+        let put = Change::Put { db: to_db, key: to.bytes, expire_at, kind, body: &body };
+        self.changed(to, put);
+        self.scratch.body = body;
+        self.trim_body();
+        true
+    }
+
+    /// Copies value and expiry of `from` over `to`, another key or the same in another database;
+    /// whether `from` exists.
+    pub fn copy(&mut self, from_db: DbId, from: Key<'_>, to_db: DbId, to: Key<'_>) -> bool {
+        debug_assert!(from_db != to_db || from.bytes != to.bytes);
+        let mut body = std::mem::take(&mut self.scratch.body);
+        body.clear();
+        let env = self.env();
+        let Some(entry) = self.get(from_db, from) else { return false };
+        let (expire_at, value) = (entry.expire_at(), entry.value());
+        let (kind, shape) = (types::kind_of(value), Shape::of(value));
+        types::encode_body(value, &mut body);
+        let object = match value {
+            ValueRef::Object(object) => Some(Box::new(object.duplicate(env))),
+            _ => None,
+        };
+        if let Some(value) = object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
+            self.put(to_db, to, value, expire_at);
+        }
+        let put = Change::Put { db: to_db, key: to.bytes, expire_at, kind, body: &body };
+        self.changed(to, put);
+        self.scratch.body = body;
+        self.trim_body();
+        true
+    }
+}

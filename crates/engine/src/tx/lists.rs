@@ -1,0 +1,210 @@
+//! What a transaction does to lists.
+
+use super::{Key, Tx};
+use crate::types::collection::WrongType;
+use crate::types::list::{Element, End, ListLimits, ListValue, Needle, Step};
+use ladon_model::DbId;
+use std::ops::Range;
+
+impl Tx<'_> {
+    /// Up to where a list is one chunk, and how large its chunks become.
+    #[inline]
+    pub fn list_limits(&self) -> ListLimits {
+        self.keyspace.limits().of_lists()
+    }
+
+    /// Pushes elements to an end of the key's list one after the other, creating it; how long it
+    /// is then.
+    #[inline]
+    pub fn list_push<'e>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        end: End,
+        elements: impl ExactSizeIterator<Item = &'e [u8]> + Clone,
+    ) -> Result<usize, WrongType> {
+        let limits = self.list_limits();
+        self.upsert_value(
+            db,
+            key,
+            |_| ListValue::new(),
+            |list, op, _| push(list, op, limits, end, elements),
+        )
+    }
+
+    /// As `list_push` where there is a list; `None` where there is none.
+    pub fn list_push_existing<'e>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        end: End,
+        elements: impl ExactSizeIterator<Item = &'e [u8]> + Clone,
+    ) -> Result<Option<usize>, WrongType> {
+        let limits = self.list_limits();
+        self.change_value(db, key, |list, op, _| push(list, op, limits, end, elements))
+    }
+
+    /// Takes up to `count` elements from an end of the key's list; `visit` sees each, after
+    /// `begin` was told how many there will be. Whether there was a list.
+    #[inline]
+    pub fn list_pop<S>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        end: End,
+        count: usize,
+        begin: impl FnOnce(usize) -> S,
+        mut visit: impl FnMut(&mut S, Element<'_>),
+    ) -> Result<bool, WrongType> {
+        let limits = self.list_limits();
+        let popped = self.change_value(db, key, |list: &mut ListValue, op, _| {
+            let count = count.min(list.len());
+            let mut state = begin(count);
+            for _ in 0..count {
+                list.pop(end, |element| visit(&mut state, element));
+            }
+            list.settle(limits);
+            if count != 0 {
+                Step::Pop(end, count).encode(op);
+            }
+        })?;
+        Ok(popped.is_some())
+    }
+
+    /// Takes the element at one end of the key's list and puts it at an end, the same or the
+    /// other; that element, or `None` if there is no list.
+    pub fn list_rotate(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        from: End,
+        to: End,
+    ) -> Result<Option<Vec<u8>>, WrongType> {
+        let limits = self.list_limits();
+        let moved = self.change_value(db, key, |list: &mut ListValue, op, _| {
+            let element = list.pop(from, |element| element.to_vec())?;
+            Step::Pop(from, 1).encode(op);
+            push(list, op, limits, to, [&element[..]].into_iter());
+            list.settle(limits);
+            Some(element)
+        })?;
+        Ok(moved.flatten())
+    }
+
+    /// Gives the place of an element in the key's list to another. `index` makes an index of the
+    /// list's length. Whether there was such an element; `None` if there is no list.
+    pub fn list_set(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        index: impl FnOnce(usize) -> Option<usize>,
+        element: &[u8],
+    ) -> Result<Option<bool>, WrongType> {
+        let limits = self.list_limits();
+        self.change_value(db, key, |list: &mut ListValue, op, _| {
+            list.expect(End::Back, limits, element.len(), 1);
+            let set = index(list.len()).filter(|&index| list.set(index, limits, element));
+            list.settle(limits);
+            if let Some(index) = set {
+                Step::Set(index, element).encode(op);
+            }
+            set.is_some()
+        })
+    }
+
+    /// Puts an element before or behind the first that is `pivot`; how long the list is then.
+    /// `Some(None)` if there is no such element, `None` if there is no list.
+    pub fn list_insert(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        before: bool,
+        pivot: &[u8],
+        element: &[u8],
+    ) -> Result<Option<Option<usize>>, WrongType> {
+        let (limits, pivot) = (self.list_limits(), Needle::new(pivot));
+        self.change_value(db, key, |list: &mut ListValue, op, _| {
+            list.expect(End::Back, limits, element.len(), 1);
+            let found = list.elements().position(|element| pivot.is(element))?;
+            let index = if before { found } else { found + 1 };
+            list.insert(index, limits, element);
+            Step::Insert(index, element).encode(op);
+            Some(list.len())
+        })
+    }
+
+    /// Removes the elements that are `element`: up to `max` of them, the first ones, or the last
+    /// with `from` the back; how many.
+    pub fn list_remove(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        from: End,
+        max: usize,
+        element: &[u8],
+    ) -> Result<usize, WrongType> {
+        let (limits, needle) = (self.list_limits(), Needle::new(element));
+        let removed = self.change_value(db, key, |list: &mut ListValue, op, _| {
+            let is_it = |&(_, element): &(usize, Element<'_>)| needle.is(element);
+            let last = list.len().saturating_sub(1);
+            let mut indexes: Vec<usize> = match from {
+                End::Front => {
+                    let all = list.elements().enumerate();
+                    all.filter(is_it).take(max).map(|(index, _)| index).collect()
+                }
+                End::Back => {
+                    let all = (0..=last).rev().zip(list.backward(last));
+                    all.filter(is_it).take(max).map(|(index, _)| index).collect()
+                }
+            };
+            if from == End::Back {
+                indexes.reverse();
+            }
+            let count = indexes.len();
+            if count != 0 {
+                list.remove_each(&indexes);
+                list.settle(limits);
+                Step::RemoveEach(indexes).encode(op);
+            }
+            count
+        })?;
+        Ok(removed.unwrap_or(0))
+    }
+
+    /// Leaves the elements whose range `keep` makes of the list's length; the range lies within.
+    pub fn list_trim(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        keep: impl FnOnce(usize) -> Range<usize>,
+    ) -> Result<(), WrongType> {
+        let limits = self.list_limits();
+        self.change_value(db, key, |list: &mut ListValue, op, _| {
+            let keep = keep(list.len());
+            let back = list.len() - keep.end;
+            for (end, index, count) in [(End::Back, keep.end, back), (End::Front, 0, keep.start)] {
+                if count != 0 {
+                    list.remove(index, count);
+                    Step::Pop(end, count).encode(op);
+                }
+            }
+            list.settle(limits);
+        })?;
+        Ok(())
+    }
+}
+
+#[inline]
+fn push<'e>(
+    list: &mut ListValue,
+    op: &mut Vec<u8>,
+    limits: ListLimits,
+    end: End,
+    elements: impl ExactSizeIterator<Item = &'e [u8]> + Clone,
+) -> usize {
+    let bytes = elements.clone().map(<[u8]>::len).sum();
+    list.expect(end, limits, bytes, elements.len());
+    Step::encode_push(end, elements.clone(), op);
+    elements.for_each(|element| list.push(end, limits, element));
+    list.len()
+}

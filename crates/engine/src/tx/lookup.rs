@@ -1,0 +1,137 @@
+//! Looking a key up: the ways differ in what they count and whether the key counts as used.
+//!
+//! | | hits and misses | access time | Redis |
+//! |---|---|---|---|
+//! | `peek` | | | |
+//! | `get` | | now, as changed | `lookupKeyWrite` |
+//! | `inspect` | counted | | `lookupKeyRead`, `LOOKUP_NOTOUCH` |
+//! | `read` | counted | now | `lookupKeyRead` |
+//! | `touch` | counted | now, even under `no_touch` | |
+//!
+//! All of them remove a key and elements whose time is over, and make the reply depend on the key's last
+//! change.
+//!
+//! # Soundness
+//! A [`Found`] is good until its table changes. It lives within one of the functions here only,
+//! and none of them changes the table between the `find` that made it and its use: the one
+//! changes in between, removing what is due, come before it or give no `Found` back.
+
+use super::{Key, Tx, is_due, is_over};
+use crate::access::Use;
+use crate::table::entry::EntryRef;
+use crate::table::{Found, SlotMut};
+use ladon_model::DbId;
+
+impl Tx<'_> {
+    /// The entry of a key that exists and has not expired; nothing is counted.
+    #[inline]
+    pub fn peek(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
+        let found = self.find(db, key)?;
+        Some(self.entry(found, Use::None))
+    }
+
+    /// As `peek`, for a command that uses the key: its access time is now.
+    #[inline]
+    pub fn get(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
+        let found = self.find(db, key)?;
+        Some(self.entry(found, self.use_as(Use::Change)))
+    }
+
+    /// As `get`, for a reading command: counts a hit or a miss.
+    #[inline]
+    pub fn read(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
+        let found = self.find_counted(db, key)?;
+        Some(self.entry(found, self.use_as(Use::Read)))
+    }
+
+    /// As `read`, for a command that only looks at the key: its access time stays.
+    #[inline]
+    pub fn inspect(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
+        let found = self.find_counted(db, key)?;
+        Some(self.entry(found, Use::None))
+    }
+
+    /// Marks the key as used now, whatever the client's `no_touch` says; whether it exists.
+    #[inline]
+    pub fn touch(&mut self, db: DbId, key: Key<'_>) -> bool {
+        let Some(found) = self.find_counted(db, key) else { return false };
+        self.entry(found, Use::Read);
+        true
+    }
+
+    /// Whether the key exists; nothing is counted.
+    #[inline]
+    pub fn exists(&mut self, db: DbId, key: Key<'_>) -> bool {
+        self.find(db, key).is_some()
+    }
+
+    /// A live entry's place, to change it; its access time is now. Replacing the value there
+    /// leaves the accounts of bytes to the caller.
+    #[inline]
+    pub(super) fn slot(&mut self, db: DbId, key: Key<'_>) -> Option<SlotMut<'_>> {
+        let found = self.find(db, key)?;
+        if !self.scratch.no_touch {
+            self.entry(found, Use::Change);
+        }
+        let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        let local = table.local(key.hash.0);
+        // SAFETY: the table has not changed since `find`, see the head of the file.
+        Some(unsafe { table.slot_at(local, found) })
+    }
+
+    #[inline]
+    fn find(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
+        let partition = self.locked.partition(key.hash);
+        self.dependency = self.dependency.max(partition.dependency(key.hash));
+        let table = &partition.dbs[usize::from(db)].table;
+        let found = table.find(table.local(key.hash.0), key.bytes)?;
+        // SAFETY: the table has not changed since `find`.
+        if is_due(unsafe { found.entry() }, self.now_ms) {
+            self.expire(db, key);
+            return None;
+        }
+        // SAFETY: as above.
+        let object = unsafe { found.entry() }.object();
+        if object.is_some_and(|object| is_over(object.next_expiry(), self.now_ms)) {
+            return self.find_without_due_elements(db, key);
+        }
+        Some(found)
+    }
+
+    #[cold]
+    fn find_without_due_elements(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
+        self.expire_elements(db, key, usize::MAX);
+        let table = &self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        table.find(table.local(key.hash.0), key.bytes)
+    }
+
+    #[inline]
+    fn find_counted(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
+        let found = self.find(db, key);
+        self.count_lookup(found.is_some());
+        found
+    }
+
+    /// The entry that `find` has just found.
+    #[inline]
+    fn entry(&mut self, found: Found, how: Use) -> EntryRef<'_> {
+        let (rules, random) = (self.keyspace.access_rules(), &mut self.scratch.random);
+        // SAFETY: the table has not changed since `find`, see the head of the file; its lock is
+        // held, and stays so while the entry is borrowed from `self`.
+        unsafe {
+            if how != Use::None {
+                let old = found.entry().access();
+                let word = rules.after(self.now_ms, old, how, random);
+                if word != old {
+                    found.set_access(word);
+                }
+            }
+            found.entry()
+        }
+    }
+
+    #[inline]
+    fn use_as(&self, how: Use) -> Use {
+        if self.scratch.no_touch { Use::None } else { how }
+    }
+}

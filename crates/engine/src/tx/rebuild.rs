@@ -1,0 +1,35 @@
+//! Taking values through the form in which files have them, and back.
+
+use super::{Key, Tx};
+use crate::types;
+use ladon_model::DbId;
+
+impl Tx<'_> {
+    /// Takes every value of a database in the held partitions through the form in which files
+    /// have it, and back (`DEBUG RELOAD`): whatever that form does not keep is gone afterwards.
+    /// Nothing is logged, as the data stays what it is. How many values that were.
+    pub fn rebuild(&mut self, db: DbId) -> usize {
+        let env = self.env();
+        let mut count = 0;
+        for index in self.locked.indexes() {
+            let table = &self.locked.at(index).dbs[usize::from(db)].table;
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            table.for_each(|entry| keys.push(entry.key().to_vec()));
+            for name in &keys {
+                let key = Key { bytes: name, hash: env.hasher.hash(name) };
+                let table = &self.locked.at(index).dbs[usize::from(db)].table;
+                let Some(entry) = table.get(table.local(key.hash.0), name) else { continue };
+                let (expire_at, kind) = (entry.expire_at(), types::kind_of(entry.value()));
+                let mut body = Vec::new();
+                types::encode_body(entry.value(), &mut body);
+                self.remove(db, key);
+                let decoded = types::decode_body(kind, &body, env, |value| {
+                    self.put(db, key, value, expire_at);
+                });
+                assert!(decoded.is_some(), "what was encoded decodes");
+                count += 1;
+            }
+        }
+        count
+    }
+}

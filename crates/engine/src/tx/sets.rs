@@ -1,0 +1,124 @@
+//! What a transaction does to sets.
+
+use super::{Key, Tx};
+use crate::types::collection::WrongType;
+use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue};
+use ladon_model::{DbId, varint};
+
+/// When the members that stay are fewer than the leaving ones by this factor, `set_pop` looks for
+/// the former.
+const POP_KEEP_FACTOR: usize = 5;
+
+impl Tx<'_> {
+    /// Up to where sets stay packed.
+    pub fn set_limits(&self) -> SetLimits {
+        self.keyspace.limits().of_sets()
+    }
+
+    /// Adds members to the key's set, creating it; how many were new.
+    pub fn set_add<'m>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        members: impl ExactSizeIterator<Item = &'m [u8]>,
+    ) -> Result<usize, WrongType> {
+        let limits = self.set_limits();
+        let expected = members.len();
+        let mut members = members.peekable();
+        let first: &[u8] = members.peek().copied().unwrap_or_default();
+        self.upsert_value(
+            db,
+            key,
+            |_| SetValue::for_members(first, expected, limits),
+            |set, op, env| {
+                set.expect(env.hasher, limits, expected);
+                let mut added = 0;
+                for member in members {
+                    if set.add(env.hasher, limits, member) {
+                        put_member(op, OP_ADD, member);
+                        added += 1;
+                    }
+                }
+                added
+            },
+        )
+    }
+
+    /// Removes members from the key's set, and the key with the last one; how many were there.
+    pub fn set_remove<'m>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        members: impl Iterator<Item = &'m [u8]>,
+    ) -> Result<usize, WrongType> {
+        let removed = self.change_value(db, key, |set: &mut SetValue, op, env| {
+            let mut removed = 0;
+            for member in members {
+                if set.remove(env.hasher, member) {
+                    put_member(op, OP_REMOVE, member);
+                    removed += 1;
+                    if set.is_empty() {
+                        break;
+                    }
+                }
+            }
+            removed
+        })?;
+        Ok(removed.unwrap_or(0))
+    }
+
+    /// Takes up to `count` members chosen at random out of the key's set; `visit` sees each.
+    /// Whether there was a set.
+    pub fn set_pop(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        count: usize,
+        mut random: impl FnMut() -> u64,
+        mut visit: impl FnMut(Member<'_>),
+    ) -> Result<bool, WrongType> {
+        let limits = self.set_limits();
+        let mut kept = None;
+        let popped = self.change_value(db, key, |set: &mut SetValue, op, env| {
+            let stay = set.len().saturating_sub(count);
+            if stay == 0 {
+                set.members().for_each(&mut visit);
+                kept = Some(SetValue::of_ints());
+                return;
+            }
+            if count > 1 && stay.saturating_mul(POP_KEEP_FACTOR) <= count {
+                let mut rest =
+                    if set.is_of_ints() { SetValue::of_ints() } else { SetValue::packed() };
+                for _ in 0..stay {
+                    set.pop(env.hasher, &mut random, |member| {
+                        member.with_bytes(|bytes| rest.add(env.hasher, limits, bytes))
+                    });
+                }
+                set.members().for_each(&mut visit);
+                rest.shrink_to_fit();
+                kept = Some(rest);
+                return;
+            }
+            for _ in 0..count {
+                set.pop(env.hasher, &mut random, |member| {
+                    member.with_bytes(|bytes| put_member(op, OP_REMOVE, bytes));
+                    visit(member);
+                });
+            }
+        })?;
+        if let Some(kept) = kept {
+            let expire_at = self.peek(db, key).map_or(0, |entry| entry.expire_at());
+            self.put_value(db, key, kept, expire_at);
+        }
+        Ok(popped.is_some())
+    }
+}
+
+/// Appends a member to an operation, whose first byte says what happened to all of them.
+#[inline]
+fn put_member(op: &mut Vec<u8>, tag: u8, member: &[u8]) {
+    if op.is_empty() {
+        op.push(tag);
+    }
+    varint::put_bytes(op, member);
+}

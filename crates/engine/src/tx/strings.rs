@@ -1,0 +1,225 @@
+//! Changing strings.
+
+use super::{Key, Tx, weight_of};
+use crate::keyspace::partition_of;
+use crate::object::Object;
+use crate::table::entry::{EntryRef, ValueInit, ValueRef};
+use crate::types::collection::WrongType;
+use crate::types::string::{self, Form};
+use ladon_model::{Change, DbId, ValueKind};
+use std::borrow::Cow;
+use std::ops::Range;
+use thiserror::Error;
+
+/// A new string that begins with more zeros than this is logged without them.
+const LEADING_ZEROS_MAX: usize = 64;
+
+/// Why a counter did not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CountError {
+    /// The value is no string.
+    #[error("not a string")]
+    NotString,
+    /// The string is not the decimal form of a 64-bit integer.
+    #[error("not an integer")]
+    NotInteger,
+    /// The sum does not fit into 64 bits.
+    #[error("overflow")]
+    Overflow,
+}
+
+impl Tx<'_> {
+    /// Gives the key a string value and an expiry (0: none), whatever it was before.
+    #[inline]
+    pub fn put_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        self.put_string_as(db, key, bytes, expire_at, Form::Shortest);
+    }
+
+    /// As `put_string`, for a string that was assembled in place (`OBJECT ENCODING`: "raw").
+    pub fn put_grown_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        self.put_string_as(db, key, bytes, expire_at, Form::Grown);
+    }
+
+    /// As `put_string`, for a string that is no integer even if it looks like one (`OBJECT
+    /// ENCODING`: "embstr").
+    pub fn put_text(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        self.put_string_as(db, key, bytes, expire_at, Form::Text);
+    }
+
+    #[inline]
+    fn put_string_as(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64, form: Form) {
+        self.put(db, key, string::init(bytes, form), expire_at);
+        self.put_changed(db, key, bytes, expire_at);
+    }
+
+    #[inline]
+    fn put_changed(&mut self, db: DbId, key: Key<'_>, body: &[u8], expire_at: u64) {
+        let kind = ValueKind::String;
+        self.changed(key, Change::Put { db, key: key.bytes, expire_at, kind, body });
+    }
+
+    /// Adds to the integer that the key's string is (a missing key: 0), keeping the expiry;
+    /// returns the sum.
+    #[inline]
+    pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
+        let (sum, expire_at) = match self.slot(db, key) {
+            Some(mut slot) => {
+                let entry = slot.get();
+                let expire_at = entry.expire_at();
+                if let ValueRef::Int(int) = entry.value() {
+                    let sum = int.checked_add(delta).ok_or(CountError::Overflow)?;
+                    // An integer replaces an integer in place: no account changes.
+                    slot.set(expire_at, ValueInit::Int(sum));
+                    let mut digits = [0; string::INT_BYTES_MAX];
+                    let body = string::format_int(sum, &mut digits);
+                    self.put_changed(db, key, body, expire_at);
+                    return Ok(sum);
+                }
+                let bytes = string::bytes(entry.value()).ok_or(CountError::NotString)?;
+                let int = string::parse_int(&bytes).ok_or(CountError::NotInteger)?;
+                (int.checked_add(delta).ok_or(CountError::Overflow)?, expire_at)
+            }
+            None => (delta, 0),
+        };
+        let mut digits = [0; string::INT_BYTES_MAX];
+        let body = string::format_int(sum, &mut digits);
+        self.put(db, key, ValueInit::Int(sum), expire_at);
+        self.put_changed(db, key, body, expire_at);
+        Ok(sum)
+    }
+
+    /// The strings of several keys at once, for a reading command: counts hits and misses; the
+    /// first that is no string fails it.
+    pub fn read_strings(
+        &mut self,
+        db: DbId,
+        keys: &[Key<'_>],
+    ) -> Result<Vec<Option<Cow<'_, [u8]>>>, WrongType> {
+        // What has expired leaves first, since references to several values cannot outlive that.
+        let mut found = Vec::with_capacity(keys.len());
+        for &key in keys {
+            let value = self.read(db, key).map(EntryRef::value);
+            found.push(
+                value.map(|value| string::bytes(value).ok_or(WrongType)).transpose()?.is_some(),
+            );
+        }
+        let look = |(&key, &found): (&Key<'_>, &bool)| {
+            let database = &self.locked.look_at(partition_of(key.hash)).dbs[usize::from(db)];
+            let entry = database.table.get(database.table.local(key.hash.0), key.bytes)?;
+            found.then(|| string::bytes(entry.value())).flatten()
+        };
+        Ok(keys.iter().zip(&found).map(look).collect())
+    }
+
+    /// Writes `bytes` at `offset` into the key's string, zeros filling a gap; creates it when
+    /// missing, keeps the expiry. Returns the new length.
+    pub fn write_string_at(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<usize, WrongType> {
+        let written = offset..offset + bytes.len();
+        self.edit_string(db, key, written.end, |string| {
+            string[written.clone()].copy_from_slice(bytes);
+            written
+        })
+    }
+
+    /// Changes the key's string in place after making it at least `length_min` bytes long, zeros
+    /// filling a gap; creates it when missing, keeps the expiry. `edit` returns the range that it
+    /// wrote to (an empty one: nothing), and no more than that is logged. Returns the new length.
+    pub fn edit_string(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        length_min: usize,
+        edit: impl FnOnce(&mut [u8]) -> Range<usize>,
+    ) -> Result<usize, WrongType> {
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let Some(mut slot) = self.slot(db, key) else {
+            self.scratch.body = op;
+            return Ok(self.create_string(db, key, length_min, edit));
+        };
+        let entry_bytes = slot.get().bytes() as i64;
+        let length;
+        let mut object_delta = 0;
+        if let Some(object) = slot.object_mut() {
+            let Object::String(string) = object else {
+                self.scratch.body = op;
+                return Err(WrongType);
+            };
+            let (old, capacity) = (string.len(), string.capacity() as i64);
+            string::extend_to(string, length_min);
+            let written = edit(string);
+            string::encode_edit(old, string, written, &mut op);
+            length = string.len();
+            object_delta = string.capacity() as i64 - capacity;
+        } else if let Some(string) = slot.bytes_mut()
+            && length_min <= string.len()
+        {
+            let written = edit(string);
+            string::encode_edit(string.len(), string, written, &mut op);
+            length = string.len();
+        } else {
+            let expire_at = slot.get().expire_at();
+            let mut string =
+                string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
+            let old = string.len();
+            string::extend_to(&mut string, length_min);
+            let written = edit(&mut string);
+            string::encode_edit(old, &string, written, &mut op);
+            length = string.len();
+            let init = string::init(&string, Form::Grown);
+            object_delta = weight_of(&init).object_bytes as i64;
+            slot.set(expire_at, init);
+        }
+        let entry_delta = slot.get().bytes() as i64 - entry_bytes;
+        self.scratch.counters.bytes_delta += entry_delta + object_delta;
+        if object_delta != 0 {
+            let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+            database.object_bytes = (database.object_bytes as i64 + object_delta) as usize;
+        }
+        if !op.is_empty() {
+            let kind = ValueKind::String;
+            self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+        }
+        self.scratch.body = op;
+        self.trim_body();
+        Ok(length)
+    }
+
+    fn create_string(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        length: usize,
+        edit: impl FnOnce(&mut [u8]) -> Range<usize>,
+    ) -> usize {
+        // Zeroed memory of this size comes from the system untouched.
+        let mut string = vec![0; length];
+        let written = edit(&mut string);
+        let zeros = if written.is_empty() { length } else { written.start };
+        if zeros <= LEADING_ZEROS_MAX {
+            self.put_changed(db, key, &string, 0);
+        } else {
+            // Zeros by the megabyte have no business in the log.
+            self.put_changed(db, key, b"", 0);
+            let mut op = Vec::new();
+            string::encode_edit(0, &string, written, &mut op);
+            let kind = ValueKind::String;
+            self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+        }
+        let object;
+        let init = if length > string::INLINE_BYTES_MAX {
+            object = Box::new(Object::String(string));
+            ValueInit::Object(object)
+        } else {
+            ValueInit::Bytes { bytes: &string, grown: true }
+        };
+        self.put(db, key, init, 0);
+        length
+    }
+}

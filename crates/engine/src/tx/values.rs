@@ -1,0 +1,184 @@
+//! What a transaction does to collections of any type.
+
+use super::{Key, Tx};
+use crate::keyspace::partition_of;
+use crate::object::Object;
+use crate::partition::Weight;
+use crate::table::entry::{EntryRef, ValueInit, ValueRef};
+use crate::types::collection::{Collection, Env, WrongType};
+use ladon_model::{Change, DbId, ValueKind};
+
+impl<'a> Tx<'a> {
+    /// What values need to know beyond themselves.
+    #[inline]
+    pub fn env(&self) -> Env<'a> {
+        self.keyspace.env()
+    }
+
+    /// The key's collection, for a reading command: counts a hit or a miss.
+    #[inline]
+    pub fn read_value<C: Collection>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+    ) -> Result<Option<&C>, WrongType> {
+        self.read(db, key).map(value_of).transpose()
+    }
+
+    /// As `read_value`, of several keys at once; the first that is of another type fails it.
+    pub fn read_values<C: Collection>(
+        &mut self,
+        db: DbId,
+        keys: &[Key<'_>],
+    ) -> Result<Vec<Option<&C>>, WrongType> {
+        self.read_each(db, keys, value_of)
+    }
+
+    /// As `read_values`, of any type but strings.
+    pub fn read_objects(
+        &mut self,
+        db: DbId,
+        keys: &[Key<'_>],
+    ) -> Result<Vec<Option<&Object>>, WrongType> {
+        self.read_each(db, keys, |entry| match entry.value() {
+            ValueRef::Object(object) if object.kind() != ValueKind::String => Ok(object),
+            _ => Err(WrongType),
+        })
+    }
+
+    fn read_each<T>(
+        &mut self,
+        db: DbId,
+        keys: &[Key<'_>],
+        pick: for<'e> fn(EntryRef<'e>) -> Result<&'e T, WrongType>,
+    ) -> Result<Vec<Option<&T>>, WrongType> {
+        // What has expired leaves first, since references to several values cannot outlive that.
+        let mut found = Vec::with_capacity(keys.len());
+        for &key in keys {
+            found.push(self.read(db, key).map(pick).transpose()?.is_some());
+        }
+        let look = |(&key, &found): (&Key<'_>, &bool)| {
+            let database = &self.locked.look_at(partition_of(key.hash)).dbs[usize::from(db)];
+            let entry = database.table.get(database.table.local(key.hash.0), key.bytes)?;
+            found.then(|| pick(entry).ok()).flatten()
+        };
+        Ok(keys.iter().zip(&found).map(look).collect())
+    }
+
+    /// The key's collection, for a changing command: nothing is counted.
+    #[inline]
+    pub fn get_value<C: Collection>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+    ) -> Result<Option<&C>, WrongType> {
+        self.get(db, key).map(value_of).transpose()
+    }
+
+    /// Gives the key a collection, whatever it held before; an empty one removes the key.
+    pub fn put_value<C: Collection>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
+        if value.is_empty() {
+            self.delete(db, key);
+            return;
+        }
+        let mut body = std::mem::take(&mut self.scratch.body);
+        body.clear();
+        value.encode(&mut body);
+        self.put(db, key, ValueInit::Object(Box::new(value.into_object())), expire_at);
+        let kind = C::KIND;
+        self.changed(key, Change::Put { db, key: key.bytes, expire_at, kind, body: &body });
+        self.scratch.body = body;
+        self.trim_body();
+    }
+
+    /// Runs `change` on the key's collection; `None` if there is none. It writes what made a
+    /// difference into the operation to log, which comes empty; one that stays empty means that
+    /// nothing changed. A collection that has become empty goes, and its key with it.
+    #[inline]
+    pub fn change_value<C: Collection, R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
+    ) -> Result<Option<R>, WrongType> {
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let outcome = self.change_found(db, key, &mut op, change);
+        self.scratch.body = op;
+        self.trim_body();
+        outcome
+    }
+
+    /// As `change_value`, but where the key does not exist, `change` runs on what `create` made,
+    /// which is then put there unless it is empty.
+    #[inline]
+    pub fn upsert_value<C: Collection, R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        create: impl FnOnce(Env<'_>) -> C,
+        change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
+    ) -> Result<R, WrongType> {
+        let mut change = Some(change);
+        let found = self.change_value(db, key, |value: &mut C, op, env| {
+            change.take().map(|change| change(value, op, env))
+        })?;
+        if let Some(Some(result)) = found {
+            return Ok(result);
+        }
+        let Some(change) = change else { unreachable!("what was not found was not changed") };
+        let mut value = create(self.env());
+        // What changed on the way is not logged, but the scratch memory is there.
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let result = change(&mut value, &mut op, self.env());
+        self.scratch.body = op;
+        if !value.is_empty() {
+            self.put_value(db, key, value, 0);
+        }
+        Ok(result)
+    }
+
+    #[inline]
+    fn change_found<C: Collection, R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        op: &mut Vec<u8>,
+        change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
+    ) -> Result<Option<R>, WrongType> {
+        let env = self.env();
+        let Some(mut slot) = self.slot(db, key) else { return Ok(None) };
+        let value = slot.object_mut().and_then(C::of_mut).ok_or(WrongType)?;
+        let before = weight_of(value);
+        let result = change(value, op, env);
+        let (after, is_empty) = (weight_of(value), value.is_empty());
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        if op.is_empty() {
+            return Ok(Some(result));
+        }
+        if is_empty {
+            if let Some(removed) = self.remove(db, key) {
+                self.scratch.discard(removed.object);
+            }
+            self.changed(key, Change::Delete { db, key: key.bytes });
+        } else {
+            self.changed(key, Change::Update { db, key: key.bytes, kind: C::KIND, op });
+        }
+        Ok(Some(result))
+    }
+}
+
+/// As far as it changes: the object's own size does not.
+#[inline]
+fn weight_of<C: Collection>(value: &C) -> Weight {
+    Weight { object_bytes: value.bytes(), next_expiry: value.next_expiry() }
+}
+
+fn value_of<C: Collection>(entry: EntryRef<'_>) -> Result<&C, WrongType> {
+    match entry.value() {
+        ValueRef::Object(object) => C::of(object).ok_or(WrongType),
+        _ => Err(WrongType),
+    }
+}

@@ -1,0 +1,85 @@
+//! Waiting for keys, within a transaction.
+
+use super::{Key, Tx};
+use crate::partition::Partition;
+use crate::types;
+use crate::wait::{Place, ReadyKey, Waiter};
+use ladon_model::{DbId, ValueKind};
+use std::sync::Arc;
+
+impl Tx<'_> {
+    /// Puts a waiter at the end of the key's line.
+    pub fn wait(&mut self, db: DbId, key: Key<'_>, waiter: &Arc<Waiter>) {
+        self.locked.partition(key.hash).dbs[usize::from(db)].awaited.add(key.bytes, waiter);
+    }
+
+    /// Takes a waiter out of the key's line.
+    pub fn stop_waiting(&mut self, db: DbId, key: Key<'_>, waiter: &Arc<Waiter>) {
+        self.locked.partition(key.hash).dbs[usize::from(db)].awaited.remove(key.bytes, waiter);
+    }
+
+    /// Whether somebody stands in line for a value of this type under the key, where there is one:
+    /// who comes now has to wait behind, and to see to it that they are served.
+    #[inline]
+    pub fn is_awaited(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) -> bool {
+        let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
+        if awaited.is_empty() || awaited.first(key.bytes, kind, Place::default()).is_none() {
+            return false;
+        }
+        // Mostly another thread is about to; but it may have found the log closed.
+        self.scratch.ready.push(ReadyKey { db, key: key.bytes.to_vec(), hash: key.hash });
+        true
+    }
+
+    /// The type of the key's value; nothing is counted, nor does the key count as used.
+    pub fn kind(&mut self, db: DbId, key: Key<'_>) -> Option<ValueKind> {
+        self.peek(db, key).map(|entry| types::kind_of(entry.value()))
+    }
+
+    /// The first in the key's line behind `after` that waits for a value such as is there.
+    pub fn next_waiter(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        after: Place,
+    ) -> Option<(Place, Arc<Waiter>)> {
+        let kind = self.kind(db, key)?;
+        let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
+        awaited.first(key.bytes, kind, after).map(|(place, waiter)| (place, Arc::clone(waiter)))
+    }
+
+    /// Number of keys for which somebody waits, in the held partitions.
+    pub fn awaited_keys(&mut self) -> usize {
+        let count = |partition: &Partition| -> usize {
+            partition.dbs.iter().map(|database| database.awaited.len()).sum()
+        };
+        let indexes = self.locked.indexes();
+        indexes.into_iter().map(|index| count(self.locked.at(index))).sum()
+    }
+
+    /// A value came under the key, or was changed: while the log took no changes, somebody may have
+    /// waited on in spite of it. Nobody waits for a string.
+    #[inline]
+    pub(super) fn note_ready(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
+        if kind == ValueKind::String {
+            return;
+        }
+        let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
+        if !awaited.is_empty() && awaited.has(key.bytes) {
+            let ready = ReadyKey { db, key: key.bytes.to_vec(), hash: key.hash };
+            self.scratch.ready.push(ready);
+        }
+    }
+
+    /// Every awaited key of the database in a held partition has got other data.
+    pub(super) fn note_all_ready(&mut self, db: DbId, partition: usize) {
+        let hasher = self.keyspace.hasher();
+        let database = &self.locked.at(partition).dbs[usize::from(db)];
+        for key in database.awaited.keys() {
+            let hash = hasher.hash(key);
+            if database.table.get(database.table.local(hash.0), key).is_some() {
+                self.scratch.ready.push(ReadyKey { db, key: key.to_vec(), hash });
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What every collection type can do, so that transactions, log, checkpoints and tools need to
+//! know of no type in particular.
+
+use super::Limits;
+use super::shown::Shown;
+use crate::object::Variant;
+use ladon_model::KeyHasher;
+use thiserror::Error;
+
+/// What a value needs to know beyond itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Env<'a> {
+    /// Hashes members.
+    pub hasher: &'a KeyHasher,
+    /// Up to where collections stay packed.
+    pub limits: &'a Limits,
+}
+
+/// The key holds a value of another type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the key holds a value of another type")]
+pub struct WrongType;
+
+/// A value type that is no string. A new one implements this in a file of its own and has a row in
+/// the table of types (`object.rs`).
+pub trait Collection: Variant {
+    /// Whether the order of its elements is part of its value.
+    const ORDERED: bool;
+
+    /// Number of elements.
+    fn len(&self) -> usize;
+    /// Whether there are none; no key ever holds such a collection.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Bytes of memory beyond the value itself, exactly and without a walk.
+    fn bytes(&self) -> usize;
+    /// What `OBJECT ENCODING` answers.
+    fn encoding(&self) -> &'static str;
+    /// How much work dropping it is, in pieces of memory.
+    fn drop_effort(&self) -> usize;
+    /// The same again, in the same encoding.
+    fn duplicate(&self, env: Env<'_>) -> Self;
+    /// Calls `visit` with the parts of each element: a member, or a field and its value.
+    fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]]));
+
+    /// When the first element expires, Unix milliseconds; 0 where none does.
+    fn next_expiry(&self) -> u64 {
+        0
+    }
+    /// Removes up to `max` elements that are due at `now` (Unix milliseconds) and writes that into
+    /// `op`; how many.
+    fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
+        let _ = (now, max, env, op);
+        0
+    }
+
+    /// Appends the body of a `Put`.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads what `encode` wrote; `None` if it is malformed or has no element.
+    fn decode(body: &[u8], env: Env<'_>) -> Option<Self>;
+    /// Applies an `Update`'s op; `None` if it is malformed.
+    ///
+    /// Of a type that is saved in ranges, an op may come again after later ones have had their
+    /// effect: what it says of an element holds whatever stands there, and an element that is not
+    /// there is none to change.
+    fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()>;
+
+    /// How a value of this size is saved by a checkpoint that takes `piece` elements at a time.
+    fn saving(&self, piece: usize) -> Saving {
+        let _ = piece;
+        Saving::Whole
+    }
+    /// Appends to `op` what an `Update` needs to put the elements of a range of hashes back; the
+    /// range begins at `from`. Returns its last hash, and how many elements it has.
+    ///
+    /// # Panics
+    /// For a type that is not saved in ranges.
+    fn encode_range(&self, from: u64, env: Env<'_>, op: &mut Vec<u8>) -> (u64, usize) {
+        let _ = (from, env, op);
+        unreachable!("a {} is not saved in ranges", Self::KIND.name())
+    }
+    /// Whether `encode_range` can go on with this value: one that was replaced cannot.
+    fn is_in_ranges(&self) -> bool {
+        false
+    }
+    /// What the ranges are put back into; `None` for a type that is not saved in them.
+    fn for_ranges() -> Option<Self> {
+        None
+    }
+
+    /// What a body says, for tools; `None` if it is malformed.
+    fn show_body(body: &[u8]) -> Option<Shown<'_>>;
+    /// What an op says, for tools: a record, whose labels are verbs; `None` if it is malformed.
+    fn show_op(op: &[u8]) -> Option<Shown<'_>>;
+}
+
+/// How a value is saved.
+pub enum Saving {
+    /// With the others of its segment, while the lock is held.
+    Whole,
+    /// In ranges of its elements' hashes, each as of a moment of its own (`encode_range`).
+    InRanges,
+    /// From a snapshot that is quickly taken: this appends the body of a `Put` after the lock was
+    /// released.
+    Snapshot(Snapshot),
+}
+
+/// Appends a body that was fixed earlier.
+pub type Snapshot = Box<dyn FnOnce(&mut Vec<u8>) + Send>;

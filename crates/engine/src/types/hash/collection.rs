@@ -1,0 +1,179 @@
+//! Hashes as the rest of the engine sees them, and their form in the log: items, of a whole hash
+//! as of what changed.
+
+use super::item::Item;
+use super::on_table::{OnTable, field_of};
+use super::packed::Packed;
+use super::{Field, HashValue, Repr};
+use crate::types::collection::{Collection, Env, Saving};
+use crate::types::shown::Shown;
+
+impl Item<'_> {
+    fn of(field: Field<'_>) -> Item<'_> {
+        Item::Set { field: field.name, value: field.value, at: field.expire_at }
+    }
+}
+
+impl HashValue {
+    fn as_table(&self) -> Option<&OnTable> {
+        match &self.0 {
+            Repr::Table(fields) => Some(fields),
+            Repr::Packed(_) => None,
+        }
+    }
+}
+
+impl Collection for HashValue {
+    const ORDERED: bool = false;
+
+    fn len(&self) -> usize {
+        HashValue::len(self)
+    }
+
+    #[inline]
+    fn bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(packed) => packed.bytes(),
+            Repr::Table(fields) => fields.bytes(),
+        }
+    }
+
+    fn encoding(&self) -> &'static str {
+        HashValue::encoding(self)
+    }
+
+    fn drop_effort(&self) -> usize {
+        self.as_table().map_or(1, |fields| fields.table.len())
+    }
+
+    fn duplicate(&self, env: Env<'_>) -> HashValue {
+        match &self.0 {
+            Repr::Packed(packed) => HashValue(Repr::Packed(packed.clone())),
+            Repr::Table(_) => {
+                let mut copy = OnTable::new();
+                for field in self.fields() {
+                    copy.set(env.hasher, field.name, field.value, field.expire_at);
+                }
+                HashValue(Repr::Table(Box::new(copy)))
+            }
+        }
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
+        for field in self.fields() {
+            match field.expire_at {
+                0 => visit(&[field.name, field.value]),
+                at => visit(&[field.name, field.value, at.to_string().as_bytes()]),
+            }
+        }
+    }
+
+    #[inline]
+    fn next_expiry(&self) -> u64 {
+        match &self.0 {
+            Repr::Packed(packed) => packed.next_expiry(),
+            Repr::Table(fields) => fields.next_expiry(),
+        }
+    }
+
+    fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
+        let remove = |field: &[u8]| Item::Remove { field }.put(op);
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.expire_due(now, max, remove),
+            Repr::Table(fields) => fields.expire_due(env.hasher, now, max, remove),
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Repr::Packed(packed) => out.extend_from_slice(packed.as_items()),
+            Repr::Table(_) => self.fields().for_each(|field| Item::of(field).put(out)),
+        }
+    }
+
+    fn decode(body: &[u8], env: Env<'_>) -> Option<HashValue> {
+        let mut hash = HashValue(Repr::Packed(Packed::with_room(body.len())));
+        hash.apply_op(body, env)?;
+        (!hash.is_empty()).then_some(hash)
+    }
+
+    fn apply_op(&mut self, mut op: &[u8], env: Env<'_>) -> Option<()> {
+        let limits = env.limits.of_hashes();
+        while !op.is_empty() {
+            match Item::take(&mut op)? {
+                Item::Set { field, value, at } => {
+                    self.set(env.hasher, limits, field, value, at);
+                }
+                Item::Remove { field } => {
+                    self.remove(env.hasher, field);
+                }
+                Item::Expire { field, at } => {
+                    self.set_expiry(env.hasher, field, at);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn saving(&self, piece: usize) -> Saving {
+        match self.as_table() {
+            Some(fields) if fields.table.len() > 2 * piece => Saving::InRanges,
+            _ => Saving::Whole,
+        }
+    }
+
+    fn encode_range(&self, from: u64, env: Env<'_>, op: &mut Vec<u8>) -> (u64, usize) {
+        let Some(fields) = self.as_table() else { return (u64::MAX, 0) };
+        let mut count = 0;
+        let last = fields.table.segment_from(env.hasher, from, |entry| {
+            Item::of(field_of(entry)).put(op);
+            count += 1;
+        });
+        (last, count)
+    }
+
+    /// A hash on a table stays on it: one that is not is another.
+    fn is_in_ranges(&self) -> bool {
+        self.as_table().is_some()
+    }
+
+    fn for_ranges() -> Option<HashValue> {
+        Some(HashValue::on_table())
+    }
+
+    fn show_body(mut body: &[u8]) -> Option<Shown<'_>> {
+        let mut fields = Vec::new();
+        while !body.is_empty() {
+            let Item::Set { field, value, at } = Item::take(&mut body)? else { return None };
+            let mut parts = vec![Shown::Bytes(field), Shown::Bytes(value)];
+            if at != 0 {
+                parts.push(Shown::Int(i64::try_from(at).ok()?));
+            }
+            fields.push(Shown::List(parts));
+        }
+        Some(Shown::List(fields))
+    }
+
+    fn show_op(mut op: &[u8]) -> Option<Shown<'_>> {
+        let (mut set, mut removed, mut expire) = (Vec::new(), Vec::new(), Vec::new());
+        while !op.is_empty() {
+            match Item::take(&mut op)? {
+                Item::Set { field, value, at } => {
+                    let mut parts = vec![Shown::Bytes(field), Shown::Bytes(value)];
+                    if at != 0 {
+                        parts.push(Shown::Int(i64::try_from(at).ok()?));
+                    }
+                    set.push(Shown::List(parts));
+                }
+                Item::Remove { field } => removed.push(Shown::Bytes(field)),
+                Item::Expire { field, at } => {
+                    let at = Shown::Int(i64::try_from(at).ok()?);
+                    expire.push(Shown::List(vec![Shown::Bytes(field), at]));
+                }
+            }
+        }
+        let said = [("set", set), ("remove", removed), ("expire", expire)];
+        let said = said.into_iter().filter(|(_, list)| !list.is_empty());
+        Some(Shown::Record(said.map(|(verb, list)| (verb, Shown::List(list))).collect()))
+    }
+}

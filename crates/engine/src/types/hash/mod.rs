@@ -1,0 +1,317 @@
+//! Hashes: packed fields or a table, by size and content as Redis chooses. Any field may expire.
+//!
+//! A hash that has gone over to a table stays on it. Nothing here looks at a clock: whoever reads
+//! a hash removes what is due first (`Collection::expire_due`).
+
+mod collection;
+mod item;
+mod on_table;
+mod packed;
+
+#[cfg(test)]
+mod tests;
+
+use crate::table::Entries;
+use item::Item;
+use ladon_model::KeyHasher;
+use on_table::{OnTable, field_of};
+use packed::{Packed, PackedFields};
+
+/// Up to where hashes stay packed.
+#[derive(Clone, Copy, Debug)]
+pub struct HashLimits {
+    pub(crate) listpack_entries: usize,
+    pub(crate) listpack_value: usize,
+}
+
+/// Fields with their values.
+pub struct HashValue(Repr);
+
+enum Repr {
+    Packed(Packed),
+    Table(Box<OnTable>),
+}
+
+/// A field, borrowed from its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+    /// When it expires, Unix milliseconds; 0 for never.
+    pub expire_at: u64,
+}
+
+impl std::fmt::Debug for HashValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HashValue({}, {} fields)", self.encoding(), self.len())
+    }
+}
+
+impl HashValue {
+    /// An empty hash of packed fields with room for so many bytes of names and values.
+    pub fn with_room(fields: usize, bytes: usize) -> HashValue {
+        HashValue(Repr::Packed(Packed::with_room(bytes + 2 * fields)))
+    }
+
+    /// An empty hash on a table.
+    pub fn on_table() -> HashValue {
+        HashValue(Repr::Table(Box::new(OnTable::new())))
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        match &self.0 {
+            Repr::Packed(packed) if packed.is_timed() => "listpackex",
+            Repr::Packed(_) => "listpack",
+            Repr::Table(_) => "hashtable",
+        }
+    }
+
+    /// Number of fields.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(packed) => packed.len(),
+            Repr::Table(fields) => fields.table.len(),
+        }
+    }
+
+    /// Whether there are no fields.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The field's value.
+    #[inline]
+    pub fn get(&self, hasher: &KeyHasher, name: &[u8]) -> Option<&[u8]> {
+        self.look(hasher, name).map(|(value, _)| value)
+    }
+
+    /// The field's value and when it expires, Unix milliseconds (0: never).
+    #[inline]
+    pub fn look(&self, hasher: &KeyHasher, name: &[u8]) -> Option<(&[u8], u64)> {
+        match &self.0 {
+            Repr::Packed(packed) => packed.find(name).map(|spot| (packed.value(&spot), spot.at)),
+            Repr::Table(fields) => {
+                fields.get(hasher, name).map(|field| (field.value, field.expire_at))
+            }
+        }
+    }
+
+    /// When the field expires, Unix milliseconds (0: never); `None` if there is no such field.
+    pub fn expire_at(&self, hasher: &KeyHasher, name: &[u8]) -> Option<u64> {
+        self.look(hasher, name).map(|(_, at)| at)
+    }
+
+    /// Gives the field a value and an expiry (0: never), whatever it had; whether it is new.
+    pub fn set(
+        &mut self,
+        hasher: &KeyHasher,
+        limits: HashLimits,
+        name: &[u8],
+        value: &[u8],
+        at: u64,
+    ) -> bool {
+        if let Repr::Packed(packed) = &mut self.0 {
+            if name.len() <= limits.listpack_value && value.len() <= limits.listpack_value {
+                let is_new = match packed.find(name) {
+                    Some(spot) => {
+                        packed.replace(spot, value, at);
+                        false
+                    }
+                    None => {
+                        packed.push(name, value, at);
+                        true
+                    }
+                };
+                if packed.len() > limits.listpack_entries {
+                    self.become_table(hasher);
+                }
+                return is_new;
+            }
+            self.become_table(hasher);
+        }
+        match &mut self.0 {
+            Repr::Table(fields) => fields.set(hasher, name, value, at),
+            Repr::Packed(_) => unreachable!("it has just become a table"),
+        }
+    }
+
+    /// Changes when the field expires (0: never); whether there is such a field.
+    pub fn set_expiry(&mut self, hasher: &KeyHasher, name: &[u8], at: u64) -> bool {
+        match &mut self.0 {
+            Repr::Packed(packed) => {
+                let Some(spot) = packed.find(name) else { return false };
+                let value = packed.value(&spot).to_vec();
+                packed.replace(spot, &value, at);
+                true
+            }
+            Repr::Table(fields) => fields.set_expiry(hasher, name, at),
+        }
+    }
+
+    /// Removes the field; whether it was there.
+    pub fn remove(&mut self, hasher: &KeyHasher, name: &[u8]) -> bool {
+        match &mut self.0 {
+            Repr::Packed(packed) => match packed.find(name) {
+                Some(spot) => {
+                    packed.remove(spot);
+                    true
+                }
+                None => false,
+            },
+            Repr::Table(fields) => fields.remove(hasher, name),
+        }
+    }
+
+    /// Before fields with these names and values are set: goes over to a table at once if they
+    /// are too many, or one is too long.
+    pub fn expect(&mut self, hasher: &KeyHasher, limits: HashLimits, words: &[&[u8]]) {
+        if let Repr::Packed(_) = self.0
+            && (words.len() / 2 > limits.listpack_entries
+                || words.iter().any(|word| word.len() > limits.listpack_value))
+        {
+            self.become_table(hasher);
+        }
+    }
+
+    /// Every field once: packed ones in the order they came, those of a table in the order of
+    /// their hashes.
+    pub fn fields(&self) -> Fields<'_> {
+        Fields(match &self.0 {
+            Repr::Packed(packed) => Walk::Packed(packed.fields()),
+            Repr::Table(fields) => Walk::Table(fields.table.entries()),
+        })
+    }
+
+    /// A field chosen uniformly at random; `None` from an empty hash.
+    pub fn random(&self, mut random: impl FnMut() -> u64) -> Option<Field<'_>> {
+        match &self.0 {
+            Repr::Packed(packed) => {
+                let index = (u128::from(random()) * packed.len() as u128) >> 64;
+                packed.fields().nth(index as usize)
+            }
+            Repr::Table(fields) => fields.table.random(random).map(field_of),
+        }
+    }
+
+    /// Visits fields from a cursor (0 to begin) on, at least about `count` of them unless the
+    /// end comes first. Returns the next cursor, 0 at the end. A field that stays in the hash
+    /// for the whole scan is visited at least once.
+    pub fn scan(
+        &self,
+        hasher: &KeyHasher,
+        cursor: u64,
+        count: usize,
+        mut visit: impl FnMut(Field<'_>),
+    ) -> u64 {
+        match &self.0 {
+            Repr::Packed(packed) => {
+                packed.fields().for_each(visit);
+                0
+            }
+            Repr::Table(fields) => {
+                fields.table.scan_from(hasher, cursor, count, |entry| visit(field_of(entry)))
+            }
+        }
+    }
+
+    /// Gives back memory that was kept for growth.
+    pub fn shrink_to_fit(&mut self) {
+        if let Repr::Packed(packed) = &mut self.0 {
+            packed.shrink_to_fit();
+        }
+    }
+
+    fn become_table(&mut self, hasher: &KeyHasher) {
+        let mut table = OnTable::new();
+        for field in self.fields() {
+            table.set(hasher, field.name, field.value, field.expire_at);
+        }
+        self.0 = Repr::Table(Box::new(table));
+    }
+}
+
+/// Walks over a hash.
+pub struct Fields<'a>(Walk<'a>);
+
+enum Walk<'a> {
+    Packed(PackedFields<'a>),
+    Table(Entries<'a>),
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Field<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Field<'a>> {
+        match &mut self.0 {
+            Walk::Packed(fields) => fields.next(),
+            Walk::Table(entries) => entries.next().map(field_of),
+        }
+    }
+}
+
+/// A hash being changed, together with the operation that the log gets.
+pub struct HashEdit<'e> {
+    pub(crate) hash: &'e mut HashValue,
+    pub(crate) op: &'e mut Vec<u8>,
+    pub(crate) hasher: &'e KeyHasher,
+    pub(crate) limits: HashLimits,
+}
+
+impl HashEdit<'_> {
+    /// The hash as it stands.
+    pub fn hash(&self) -> &HashValue {
+        self.hash
+    }
+
+    /// The field's value.
+    #[inline]
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.hash.get(self.hasher, name)
+    }
+
+    /// See [`HashValue::look`].
+    #[inline]
+    pub fn look(&self, name: &[u8]) -> Option<(&[u8], u64)> {
+        self.hash.look(self.hasher, name)
+    }
+
+    /// See [`HashValue::expire_at`].
+    pub fn expire_at(&self, name: &[u8]) -> Option<u64> {
+        self.hash.expire_at(self.hasher, name)
+    }
+
+    /// See [`HashValue::expect`].
+    pub fn expect(&mut self, words: &[&[u8]]) {
+        self.hash.expect(self.hasher, self.limits, words);
+    }
+
+    /// See [`HashValue::set`].
+    #[inline]
+    pub fn set(&mut self, name: &[u8], value: &[u8], at: u64) -> bool {
+        Item::Set { field: name, value, at }.put(self.op);
+        self.hash.set(self.hasher, self.limits, name, value, at)
+    }
+
+    /// See [`HashValue::set_expiry`].
+    pub fn set_expiry(&mut self, name: &[u8], at: u64) -> bool {
+        let found = self.hash.set_expiry(self.hasher, name, at);
+        if found {
+            Item::Expire { field: name, at }.put(self.op);
+        }
+        found
+    }
+
+    /// See [`HashValue::remove`].
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let found = self.hash.remove(self.hasher, name);
+        if found {
+            Item::Remove { field: name }.put(self.op);
+        }
+        found
+    }
+}

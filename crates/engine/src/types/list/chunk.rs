@@ -1,0 +1,306 @@
+//! A chunk: some elements in one piece of memory, open at both ends.
+//!
+//! ```text
+//! buffer  [ gap | entry entry entry | room ]
+//!               ^start              ^len    ^capacity
+//! ```
+
+use super::End;
+use super::entry::{self, Element, Entry};
+
+/// Bytes that a listpack has around its entries: what Redis' limits count.
+const LISTPACK_FRAME_BYTES: usize = 7;
+
+/// Room that growing leaves at least.
+const SPARE_BYTES_MIN: usize = 16;
+
+/// A run of elements.
+#[derive(Default)]
+pub(super) struct Chunk {
+    buffer: Vec<u8>,
+    /// A chunk of several elements is far smaller than 4 GiB, and one of a single element has no
+    /// use for a gap.
+    start: u32,
+    count: u32,
+}
+
+impl Clone for Chunk {
+    /// Without the gap.
+    fn clone(&self) -> Chunk {
+        Chunk { buffer: self.entries().to_vec(), start: 0, count: self.count }
+    }
+}
+
+impl Chunk {
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The entries, one behind the other.
+    #[inline]
+    pub(super) fn entries(&self) -> &[u8] {
+        &self.buffer[self.start as usize..]
+    }
+
+    /// Bytes of memory that the elements take.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Bytes that a listpack of the same elements would have.
+    #[inline]
+    pub(super) fn listpack_bytes(&self) -> usize {
+        self.entries().len() + LISTPACK_FRAME_BYTES
+    }
+
+    /// Makes room for about so many bytes of further entries, at the front or at the back.
+    pub(super) fn expect(&mut self, end: End, bytes: usize) {
+        match end {
+            End::Front if (self.start as usize) < bytes => self.regrow(bytes, 0),
+            End::Back if self.buffer.capacity() - self.buffer.len() < bytes => {
+                self.regrow(0, bytes);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, end: End, entry: &Entry<'_>) {
+        match end {
+            // One element needs no gap, and may be too long for one.
+            End::Front if self.count != 0 || self.start != 0 => self.push_front(entry),
+            _ => self.push_back(entry),
+        }
+    }
+
+    #[inline]
+    fn push_back(&mut self, entry: &Entry<'_>) {
+        let (size, len) = (entry.size(), self.buffer.len());
+        if self.buffer.capacity() - len < size {
+            self.make_room(End::Back, size);
+        }
+        let at = self.buffer.len();
+        self.buffer.resize(at + size, 0);
+        entry.write(&mut self.buffer[at..]);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn push_front(&mut self, entry: &Entry<'_>) {
+        let size = entry.size();
+        if (self.start as usize) < size {
+            self.make_room(End::Front, size);
+        }
+        let end = self.start as usize;
+        entry.write(&mut self.buffer[end - size..end]);
+        self.start -= size as u32;
+        self.count += 1;
+    }
+
+    /// Takes the element at an end out; `visit` sees it first. There is one.
+    #[inline]
+    pub(super) fn pop<R>(&mut self, end: End, visit: impl FnOnce(Element<'_>) -> R) -> R {
+        let entries = self.entries();
+        let (result, size) = match end {
+            End::Front => {
+                let (element, size) = entry::first(entries);
+                (visit(element), size)
+            }
+            End::Back => {
+                let size = entry::last_size(entries);
+                (visit(entry::first(&entries[entries.len() - size..]).0), size)
+            }
+        };
+        self.count -= 1;
+        if self.count == 0 {
+            self.clear();
+            return result;
+        }
+        match end {
+            End::Front => self.start += size as u32,
+            End::Back => self.buffer.truncate(self.buffer.len() - size),
+        }
+        self.shrink();
+        result
+    }
+
+    /// Where the element of this index begins among the entries, walking from the nearer end;
+    /// `index` may be the number of elements.
+    pub(super) fn offset(&self, index: usize) -> usize {
+        let entries = self.entries();
+        if index <= self.len() / 2 {
+            let mut at = 0;
+            for _ in 0..index {
+                at += entry::first(&entries[at..]).1;
+            }
+            at
+        } else {
+            let mut at = entries.len();
+            for _ in index..self.len() {
+                at -= entry::last_size(&entries[..at]);
+            }
+            at
+        }
+    }
+
+    /// Puts an element before the one of this index, or at the end.
+    pub(super) fn insert(&mut self, index: usize, entry: &Entry<'_>) {
+        let at = self.offset(index);
+        self.replace_bytes(at, 0, entry);
+        self.count += 1;
+    }
+
+    /// Puts an element in the place of the one of this index.
+    pub(super) fn set(&mut self, index: usize, entry: &Entry<'_>) {
+        let at = self.offset(index);
+        let (_, size) = entry::first(&self.entries()[at..]);
+        self.replace_bytes(at, size, entry);
+    }
+
+    /// Removes `count` elements from `index` on.
+    pub(super) fn remove(&mut self, index: usize, count: usize) {
+        if count == self.len() {
+            self.clear();
+            return;
+        }
+        let (begin, end) = (self.offset(index), self.offset(index + count));
+        let start = self.start as usize;
+        if begin == 0 {
+            self.start += end as u32;
+        } else {
+            self.buffer.drain(start + begin..start + end);
+        }
+        self.count -= count as u32;
+        self.shrink();
+    }
+
+    /// Removes the elements of these indexes, counted from `first`, which ascend and are there.
+    pub(super) fn remove_each(&mut self, first: usize, indexes: &[usize]) {
+        if indexes.len() == self.len() {
+            return self.clear();
+        }
+        let mut kept = Vec::with_capacity(self.entries().len());
+        let mut rest = self.entries();
+        let mut next = first;
+        for &index in indexes {
+            let begin = rest;
+            while next < index {
+                rest = &rest[entry::first(rest).1..];
+                next += 1;
+            }
+            kept.extend_from_slice(&begin[..begin.len() - rest.len()]);
+            rest = &rest[entry::first(rest).1..];
+            next += 1;
+        }
+        kept.extend_from_slice(rest);
+        (self.buffer, self.start) = (kept, 0);
+        self.count -= indexes.len() as u32;
+        self.shrink();
+    }
+
+    /// Takes the elements from `index` on out into a chunk of their own.
+    pub(super) fn split_off(&mut self, index: usize) -> Chunk {
+        let at = self.start as usize + self.offset(index);
+        let count = self.count - index as u32;
+        let tail = Chunk { buffer: self.buffer[at..].to_vec(), start: 0, count };
+        self.buffer.truncate(at);
+        self.count -= count;
+        self.shrink();
+        tail
+    }
+
+    /// Appends the elements of another chunk.
+    pub(super) fn append(&mut self, other: &Chunk) {
+        self.expect(End::Back, other.entries().len());
+        self.buffer.extend_from_slice(other.entries());
+        self.count += other.count;
+    }
+
+    /// Gives back room that a chunk which no longer grows has no use for.
+    pub(super) fn trim(&mut self) {
+        let live = self.entries().len();
+        if self.buffer.capacity() - live > live / 16 + SPARE_BYTES_MIN {
+            self.regrow(0, 0);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.buffer.clear();
+        (self.start, self.count) = (0, 0);
+    }
+
+    /// Puts `entry` over the `old` bytes at `at` of the entries.
+    fn replace_bytes(&mut self, at: usize, old: usize, entry: &Entry<'_>) {
+        let size = entry.size();
+        if size > old && self.buffer.capacity() - self.buffer.len() < size - old {
+            self.make_room(End::Back, size - old);
+        }
+        let at = self.start as usize + at;
+        let tail = at + old..self.buffer.len();
+        if size >= old {
+            self.buffer.resize(tail.end + (size - old), 0);
+            self.buffer.copy_within(tail, at + size);
+        } else {
+            let end = tail.end - (old - size);
+            self.buffer.copy_within(tail, at + size);
+            self.buffer.truncate(end);
+        }
+        entry.write(&mut self.buffer[at..at + size]);
+    }
+
+    /// Makes room for `size` bytes before or behind the entries: from the other side, if there is
+    /// much, else from the allocator.
+    #[cold]
+    fn make_room(&mut self, end: End, size: usize) {
+        let live = self.entries().len();
+        let spare = (live / 8).max(SPARE_BYTES_MIN);
+        if end == End::Front {
+            let gap = self.buffer.capacity() - live;
+            if gap >= size + spare {
+                // A third stays behind, for a list that is pushed to from both sides.
+                self.place(size.max(gap - gap / 3));
+            } else {
+                self.regrow(size + spare, 0);
+            }
+        } else if self.start as usize >= size + spare {
+            let start = self.start as usize;
+            self.place((start / 3).min(start - size));
+        } else {
+            self.regrow(0, size + spare);
+        }
+    }
+
+    /// Moves the entries within the memory that there is.
+    fn place(&mut self, start: usize) {
+        let (from, live) = (self.start as usize, self.entries().len());
+        if start > from {
+            self.buffer.resize(start + live, 0);
+            self.buffer.copy_within(from..from + live, start);
+        } else {
+            self.buffer.copy_within(from.., start);
+            self.buffer.truncate(start + live);
+        }
+        self.start = start as u32;
+    }
+
+    /// Moves the entries into new memory with `gap` bytes before and `room` bytes behind them.
+    fn regrow(&mut self, gap: usize, room: usize) {
+        let entries = self.entries();
+        let mut buffer = Vec::with_capacity(gap + entries.len() + room);
+        buffer.resize(gap, 0);
+        buffer.extend_from_slice(entries);
+        self.buffer = buffer;
+        self.start = gap as u32;
+    }
+
+    /// Gives memory back when most of it is unused.
+    #[inline]
+    fn shrink(&mut self) {
+        const KEPT_BYTES: usize = 64;
+        let (live, capacity) = (self.entries().len(), self.buffer.capacity());
+        if live < capacity / 4 && capacity > KEPT_BYTES {
+            self.regrow(live / 2, live / 2);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Lists as the rest of the engine sees them.
+
+use super::{ListValue, Repr, Step};
+use crate::types::collection::{Collection, Env, Saving};
+use crate::types::shown::Shown;
+use ladon_model::varint;
+
+impl Collection for ListValue {
+    const ORDERED: bool = true;
+
+    #[inline]
+    fn len(&self) -> usize {
+        ListValue::len(self)
+    }
+
+    #[inline]
+    fn bytes(&self) -> usize {
+        ListValue::bytes(self)
+    }
+
+    fn encoding(&self) -> &'static str {
+        ListValue::encoding(self)
+    }
+
+    fn drop_effort(&self) -> usize {
+        self.chunks()
+    }
+
+    fn duplicate(&self, _env: Env<'_>) -> ListValue {
+        ListValue::duplicate(self)
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
+        self.elements().for_each(|element| element.with_bytes(|bytes| visit(&[bytes])));
+    }
+
+    /// The elements, first to last, each as length and bytes.
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.elements().for_each(|e| e.with_bytes(|bytes| varint::put_bytes(out, bytes)));
+    }
+
+    fn decode(mut body: &[u8], env: Env<'_>) -> Option<ListValue> {
+        let limits = env.limits.of_lists();
+        let mut list = ListValue::new();
+        while !body.is_empty() {
+            list.append(limits, varint::take_bytes(&mut body)?);
+        }
+        (!list.is_empty()).then_some(list)
+    }
+
+    /// Steps, one after the other.
+    fn apply_op(&mut self, mut op: &[u8], env: Env<'_>) -> Option<()> {
+        let limits = env.limits.of_lists();
+        while !op.is_empty() {
+            self.apply(&Step::take(&mut op)?, limits)?;
+        }
+        Some(())
+    }
+
+    fn saving(&self, piece: usize) -> Saving {
+        match &self.0 {
+            Repr::Chunked(_) if self.len() > 2 * piece => {
+                let snapshot = self.duplicate();
+                Saving::Snapshot(Box::new(move |out| snapshot.encode(out)))
+            }
+            _ => Saving::Whole,
+        }
+    }
+
+    fn show_body(body: &[u8]) -> Option<Shown<'_>> {
+        Shown::list_of_bytes(body)
+    }
+
+    fn show_op(op: &[u8]) -> Option<Shown<'_>> {
+        let steps: Option<Vec<_>> = Step::decode_all(op)?.iter().map(Step::show).collect();
+        let mut steps = steps?;
+        match steps.len() {
+            1 => steps.pop(),
+            _ => Some(Shown::Record(vec![("steps", Shown::List(steps))])),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Up to where a chunk grows, and when a list is one chunk only (`list-max-listpack-size`).
+
+/// How large a chunk may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListLimits {
+    /// In bytes of a listpack; `usize::MAX` where elements are counted.
+    bytes: usize,
+    /// In elements; `usize::MAX` where bytes are counted.
+    count: usize,
+    /// Elements of at least so many bytes have a chunk of their own.
+    large: usize,
+}
+
+/// What Redis takes for a large element, unless told otherwise.
+pub const LARGE_BYTES: usize = 1 << 30;
+
+/// Where elements are counted, chunks of more than one stay below this all the same.
+const SAFE_BYTES: usize = 8192;
+
+/// What a listpack of a single short string has beyond it.
+const SINGLE_EXTRA_BYTES: usize = 9;
+
+/// What Redis takes an entry to need beyond its element, at most.
+const ENTRY_EXTRA_BYTES: usize = 8;
+
+impl ListLimits {
+    /// `list-max-listpack-size`: elements for each chunk, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
+    pub fn of_setting(setting: i64) -> ListLimits {
+        ListLimits::with_large(setting, LARGE_BYTES)
+    }
+
+    /// As `of_setting`; elements of at least `large` bytes have a chunk of their own.
+    pub fn with_large(setting: i64, large: usize) -> ListLimits {
+        if setting >= 0 {
+            let count = usize::try_from(setting).unwrap_or(usize::MAX).clamp(1, u16::MAX.into());
+            return ListLimits { bytes: usize::MAX, count, large };
+        }
+        let doublings = setting.max(-5).unsigned_abs() - 1;
+        ListLimits { bytes: 4096 << doublings, count: usize::MAX, large }
+    }
+
+    /// Whether so many elements, which take so many bytes, are too much for one chunk.
+    #[inline]
+    pub(super) fn exceeded(self, bytes: usize, count: usize) -> bool {
+        if self.bytes != usize::MAX {
+            return bytes > self.bytes;
+        }
+        bytes > SAFE_BYTES || count > self.count
+    }
+
+    /// Whether a chunk of `count` elements in `bytes` takes another one of `len` bytes.
+    #[inline]
+    pub(super) fn admit(self, bytes: usize, count: usize, len: usize) -> bool {
+        len < self.large
+            && !self.exceeded(bytes.saturating_add(len + ENTRY_EXTRA_BYTES), count + 1)
+            && !(count == 1 && self.may_be_large(bytes))
+    }
+
+    /// Whether the only element of a chunk of so many bytes is a large one.
+    fn may_be_large(self, bytes: usize) -> bool {
+        bytes >= self.large.saturating_add(SINGLE_EXTRA_BYTES)
+    }
+
+    /// Whether the one chunk of a list that has shrunk is small enough to be all of it: half of
+    /// what a chunk may have, so that a list at the limit does not go back and forth.
+    pub(super) fn is_small(self, bytes: usize, count: usize) -> bool {
+        bytes <= self.bytes / 2
+            && count <= self.count / 2
+            && !(count == 1 && self.may_be_large(bytes))
+    }
+}

@@ -1,0 +1,286 @@
+//! Lists: a deque of packed chunks, open at both ends.
+//!
+//! A short list is one chunk within the value (Redis: listpack). A longer one is pointers to
+//! chunks of some KiB (quicklist), each shared with the snapshots that saving takes and copied
+//! before its next change.
+//!
+//! ```text
+//! Packed   [ a b c ]
+//! Chunked  (3, ->[ a b c ]) (2, ->[ d e ]) (3, ->[ f g h ])      counts beside the pointers
+//! ```
+
+mod chunk;
+mod chunks;
+mod collection;
+mod delta;
+mod entry;
+mod limits;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use delta::Step;
+pub use entry::{Element, Needle};
+pub use limits::{LARGE_BYTES, ListLimits};
+pub use walk::{Backward, Forward};
+
+use chunk::Chunk;
+use chunks::Chunks;
+use entry::Entry;
+use std::collections::{VecDeque, vec_deque};
+
+/// One of a list's two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The head: Redis' LEFT.
+    Front,
+    /// The tail: Redis' RIGHT.
+    Back,
+}
+
+/// A list of elements.
+pub struct ListValue(Repr);
+
+enum Repr {
+    Packed(Chunk),
+    Chunked(Box<Chunks>),
+}
+
+impl std::fmt::Debug for ListValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ListValue({}, {} elements)", self.encoding(), self.len())
+    }
+}
+
+impl Default for ListValue {
+    fn default() -> Self {
+        ListValue::new()
+    }
+}
+
+impl ListValue {
+    /// An empty list.
+    pub fn new() -> ListValue {
+        ListValue(Repr::Packed(Chunk::default()))
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(chunk) => chunk.len(),
+            Repr::Chunked(chunks) => chunks.len(),
+        }
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory beyond the value itself.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(chunk) => chunk.bytes(),
+            Repr::Chunked(chunks) => chunks.bytes(),
+        }
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        match self.0 {
+            Repr::Packed(_) => "listpack",
+            Repr::Chunked(_) => "quicklist",
+        }
+    }
+
+    /// Number of chunks.
+    pub fn chunks(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(_) => 1,
+            Repr::Chunked(chunks) => chunks.links().len(),
+        }
+    }
+
+    /// Bytes that listpacks of the same chunks would have.
+    pub fn listpack_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(chunk) => chunk.listpack_bytes(),
+            Repr::Chunked(chunks) => {
+                chunks.links().iter().map(|link| link.chunk.listpack_bytes()).sum()
+            }
+        }
+    }
+
+    /// The same elements in the same chunks, which both share where they are many.
+    pub fn duplicate(&self) -> ListValue {
+        match &self.0 {
+            Repr::Packed(chunk) => ListValue(Repr::Packed(chunk.clone())),
+            Repr::Chunked(chunks) => ListValue(Repr::Chunked(Box::new(Chunks::clone(chunks)))),
+        }
+    }
+
+    // ---- changing ----
+
+    /// Before `count` elements of `bytes` bytes together come in at `end`: a list that would grow
+    /// too long for one chunk gets several.
+    pub fn expect(&mut self, end: End, limits: ListLimits, bytes: usize, count: usize) {
+        /// What an entry has around most elements.
+        const AROUND_BYTES: usize = 2;
+        let Repr::Packed(chunk) = &mut self.0 else { return };
+        if limits.exceeded(chunk.listpack_bytes() + bytes, chunk.len() + count) {
+            self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk))));
+        } else if count > 1 {
+            chunk.expect(end, bytes + AROUND_BYTES * count);
+        }
+    }
+
+    /// Puts an element at an end, for which `expect` has made ready.
+    #[inline]
+    pub fn push(&mut self, end: End, limits: ListLimits, element: &[u8]) {
+        match &mut self.0 {
+            Repr::Packed(chunk) => chunk.push(end, &Entry::new(element)),
+            Repr::Chunked(chunks) => chunks.push(end, limits, element),
+        }
+    }
+
+    /// Puts an element at the back of a list that is being loaded: it gets more chunks as the
+    /// first is full, as if it had grown and shrunk to this.
+    pub(crate) fn append(&mut self, limits: ListLimits, element: &[u8]) {
+        if let Repr::Packed(chunk) = &mut self.0 {
+            let (bytes, count) = (chunk.listpack_bytes(), chunk.len());
+            let fits = if count == 0 {
+                !limits.exceeded(bytes + element.len(), 1)
+            } else {
+                limits.admit(bytes, count, element.len())
+            };
+            if !fits {
+                self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk))));
+            }
+        }
+        self.push(End::Back, limits, element);
+    }
+
+    /// Takes the element at an end out, and hands it to `visit` first; `None` if there is none.
+    #[inline]
+    pub fn pop<R>(&mut self, end: End, visit: impl FnOnce(Element<'_>) -> R) -> Option<R> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(match &mut self.0 {
+            Repr::Packed(chunk) => chunk.pop(end, visit),
+            Repr::Chunked(chunks) => chunks.pop(end, visit),
+        })
+    }
+
+    /// Puts an element in the place of another; whether there is one of this index.
+    pub fn set(&mut self, index: usize, limits: ListLimits, element: &[u8]) -> bool {
+        if index >= self.len() {
+            return false;
+        }
+        match &mut self.0 {
+            Repr::Packed(chunk) => chunk.set(index, &Entry::new(element)),
+            Repr::Chunked(chunks) => chunks.set(index, limits, element),
+        }
+        true
+    }
+
+    /// Puts an element before the one of this index, or at the end; whether the index is that.
+    pub fn insert(&mut self, index: usize, limits: ListLimits, element: &[u8]) -> bool {
+        if index > self.len() {
+            return false;
+        }
+        match &mut self.0 {
+            Repr::Packed(chunk) => chunk.insert(index, &Entry::new(element)),
+            Repr::Chunked(chunks) => chunks.insert(index, limits, element),
+        }
+        true
+    }
+
+    /// Removes up to `count` elements from `index` on.
+    pub fn remove(&mut self, index: usize, count: usize) {
+        let count = count.min(self.len().saturating_sub(index));
+        match &mut self.0 {
+            _ if count == 0 => {}
+            Repr::Packed(chunk) => chunk.remove(index, count),
+            Repr::Chunked(chunks) => chunks.remove(index, count),
+        }
+    }
+
+    /// Removes the elements of these indexes, which ascend; none of them may be beyond the end.
+    pub fn remove_each(&mut self, indexes: &[usize]) {
+        match &mut self.0 {
+            Repr::Packed(chunk) => chunk.remove_each(0, indexes),
+            Repr::Chunked(chunks) => chunks.remove_each(indexes),
+        }
+    }
+
+    /// After elements have left, or been replaced: a list that is short again is one chunk.
+    #[inline]
+    pub fn settle(&mut self, limits: ListLimits) {
+        let Repr::Chunked(chunks) = &mut self.0 else { return };
+        if chunks.links().len() > 1 {
+            return;
+        }
+        let bytes = chunks.links().front().map_or(0, |link| link.chunk.listpack_bytes());
+        if limits.is_small(bytes, chunks.len()) {
+            self.0 = Repr::Packed(std::mem::take(&mut **chunks).into_one());
+        }
+    }
+
+    // ---- reading ----
+
+    /// The element of this index.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Element<'_>> {
+        self.forward(index).next()
+    }
+
+    /// The elements from this index on, towards the back.
+    pub fn forward(&self, index: usize) -> Forward<'_> {
+        if index >= self.len() {
+            return Forward { entries: &[], next: no_links() };
+        }
+        match &self.0 {
+            Repr::Packed(chunk) => {
+                Forward { entries: Forward::within(chunk, index), next: no_links() }
+            }
+            Repr::Chunked(chunks) => {
+                let (at, within) = chunks.find(index);
+                let links = chunks.links();
+                let entries = Forward::within(&links[at].chunk, within);
+                Forward { entries, next: links.range(at + 1..) }
+            }
+        }
+    }
+
+    /// The elements from this index on, towards the front.
+    pub fn backward(&self, index: usize) -> Backward<'_> {
+        if index >= self.len() {
+            return Backward { entries: &[], next: no_links().rev() };
+        }
+        match &self.0 {
+            Repr::Packed(chunk) => {
+                Backward { entries: Backward::within(chunk, index), next: no_links().rev() }
+            }
+            Repr::Chunked(chunks) => {
+                let (at, within) = chunks.find(index);
+                let links = chunks.links();
+                let entries = Backward::within(&links[at].chunk, within);
+                Backward { entries, next: links.range(..at).rev() }
+            }
+        }
+    }
+
+    /// All elements.
+    pub fn elements(&self) -> Forward<'_> {
+        self.forward(0)
+    }
+}
+
+fn no_links() -> vec_deque::Iter<'static, chunks::Link> {
+    static NONE: VecDeque<chunks::Link> = VecDeque::new();
+    NONE.iter()
+}

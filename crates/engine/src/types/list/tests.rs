@@ -1,0 +1,260 @@
+//! Lists against a plain deque, through every representation.
+
+use super::*;
+use crate::types::Limits;
+use crate::types::collection::{Collection, Env};
+use ladon_model::KeyHasher;
+use proptest::prelude::*;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Small limits, so that short runs cross them: three elements, or `limits_of_bytes`.
+fn few() -> ListLimits {
+    ListLimits::of_setting(3)
+}
+
+#[derive(Clone, Debug)]
+enum Do {
+    Push(bool, Vec<Vec<u8>>),
+    Pop(bool, usize),
+    Set(usize, Vec<u8>),
+    Insert(usize, Vec<u8>),
+    Remove(usize, usize),
+    RemoveEach(u64),
+    Trim(usize, usize),
+    Reload,
+    Snapshot,
+}
+
+fn element() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => (-20i64..200).prop_map(|int| int.to_string().into_bytes()),
+        1 => any::<i64>().prop_map(|int| int.to_string().into_bytes()),
+        1 => any::<i32>().prop_map(|int| int.to_string().into_bytes()),
+        4 => prop::collection::vec(any::<u8>(), 0..20),
+        1 => (0..4u8, 60usize..300).prop_map(|(n, len)| vec![n; len]),
+        1 => (0..4u8).prop_map(|n| vec![n; 5000]),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Do> {
+    let end = any::<bool>;
+    prop_oneof![
+        8 => (end(), prop::collection::vec(element(), 1..6)).prop_map(|(e, v)| Do::Push(e, v)),
+        6 => (end(), 1usize..4).prop_map(|(e, n)| Do::Pop(e, n)),
+        3 => (any::<usize>(), element()).prop_map(|(i, v)| Do::Set(i, v)),
+        5 => (any::<usize>(), element()).prop_map(|(i, v)| Do::Insert(i, v)),
+        2 => (any::<usize>(), 0usize..6).prop_map(|(i, n)| Do::Remove(i, n)),
+        1 => any::<u64>().prop_map(Do::RemoveEach),
+        1 => (0usize..4, 0usize..4).prop_map(|(a, b)| Do::Trim(a, b)),
+        1 => Just(Do::Reload),
+        1 => Just(Do::Snapshot),
+    ]
+}
+
+fn end_of(front: bool) -> End {
+    if front { End::Front } else { End::Back }
+}
+
+fn contents(list: &ListValue) -> VecDeque<Vec<u8>> {
+    list.elements().map(Element::to_vec).collect()
+}
+
+fn steps(list: &VecDeque<Vec<u8>>, action: &Do) -> Vec<Step<'static>> {
+    fn leak(bytes: &[u8]) -> &'static [u8] {
+        // A few kilobytes for the length of a test.
+        Box::leak(bytes.to_vec().into_boxed_slice())
+    }
+    let len = list.len();
+    match action {
+        Do::Push(front, elements) => {
+            vec![Step::Push(end_of(*front), elements.iter().map(|e| leak(e)).collect())]
+        }
+        Do::Pop(front, count) => vec![Step::Pop(end_of(*front), (*count).min(len))],
+        Do::Set(..) if len == 0 => vec![],
+        Do::Set(index, element) => vec![Step::Set(index % len, leak(element))],
+        Do::Insert(index, element) => vec![Step::Insert(index % (len + 1), leak(element))],
+        Do::Remove(index, count) => {
+            let index = index % (len + 1);
+            vec![Step::Remove(index, (*count).min(len - index))]
+        }
+        Do::RemoveEach(bits) => {
+            vec![Step::RemoveEach((0..len).filter(|i| bits >> (i % 64) & 1 == 1).collect())]
+        }
+        Do::Trim(front, back) => {
+            let front = (*front).min(len);
+            vec![Step::Pop(End::Front, front), Step::Pop(End::Back, (*back).min(len - front))]
+        }
+        Do::Reload | Do::Snapshot => vec![],
+    }
+}
+
+fn model(list: &mut VecDeque<Vec<u8>>, step: &Step<'_>) {
+    match step {
+        Step::Push(End::Front, elements) => {
+            elements.iter().for_each(|e| list.push_front(e.to_vec()));
+        }
+        Step::Push(End::Back, elements) => elements.iter().for_each(|e| list.push_back(e.to_vec())),
+        Step::Pop(End::Front, count) => drop(list.drain(..count)),
+        Step::Pop(End::Back, count) => list.truncate(list.len() - count),
+        Step::Set(index, element) => list[*index] = element.to_vec(),
+        Step::Insert(index, element) => list.insert(*index, element.to_vec()),
+        Step::Remove(index, count) => drop(list.drain(index..&(index + count))),
+        Step::RemoveEach(indexes) => indexes.iter().rev().for_each(|&i| drop(list.remove(i))),
+    }
+}
+
+fn setting() -> impl Strategy<Value = i64> {
+    prop_oneof![1i64..9, Just(-1), Just(-2)]
+}
+
+/// Runs with what a list needs to know where the setting is this.
+fn with_env<R>(setting: i64, run: impl FnOnce(Env<'_>) -> R) -> R {
+    let limits = Limits::default();
+    limits.list_size.store(setting, Relaxed);
+    run(Env { hasher: &KeyHasher::new(1), limits: &limits })
+}
+
+fn agrees(list: &ListValue, plain: &VecDeque<Vec<u8>>) {
+    assert_eq!(list.len(), plain.len());
+    assert_eq!(&contents(list), plain);
+    let back: VecDeque<Vec<u8>> =
+        list.backward(list.len().wrapping_sub(1)).map(Element::to_vec).collect();
+    assert!(back.iter().rev().eq(plain.iter()));
+    for index in 0..plain.len() {
+        assert_eq!(list.get(index).map(Element::to_vec).as_ref(), plain.get(index));
+        assert!(Needle::new(&plain[index]).is(list.get(index).expect("it is there")));
+    }
+    assert_eq!(list.get(plain.len()), None);
+    if let Repr::Chunked(chunks) = &list.0 {
+        let counted: usize = chunks.links().iter().map(|link| link.chunk.len()).sum();
+        assert_eq!(counted, plain.len());
+        assert_eq!(chunks.bytes(), chunks.bytes_by_walking());
+        assert!(chunks.links().iter().all(|link| link.chunk.len() != 0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 400 }))]
+
+    #[test]
+    fn a_list_is_what_a_deque_is(
+        setting in setting(),
+        actions in prop::collection::vec(action(), 0..80),
+    ) {
+        let mut list = ListValue::new();
+        let mut plain = VecDeque::new();
+        let mut snapshots = Vec::new();
+        for action in &actions {
+            for step in steps(&plain, action) {
+                let mut op = Vec::new();
+                step.encode(&mut op);
+                prop_assert_eq!(Step::decode_all(&op), Some(vec![step.clone()]));
+                for cut in 0..op.len() {
+                    prop_assert!(Step::decode_all(&op[..cut]).is_none_or(|steps| steps.is_empty()));
+                }
+                prop_assert_eq!(with_env(setting, |env| list.apply_op(&op, env)), Some(()));
+                model(&mut plain, &step);
+            }
+            match action {
+                Do::Reload if !plain.is_empty() => {
+                    let mut body = Vec::new();
+                    list.encode(&mut body);
+                    list = with_env(setting, |env| ListValue::decode(&body, env)).expect("it decodes");
+                }
+                Do::Snapshot => snapshots.push((list.duplicate(), plain.clone())),
+                _ => {}
+            }
+            agrees(&list, &plain);
+        }
+        for (snapshot, plain) in &snapshots {
+            agrees(snapshot, plain);
+        }
+    }
+
+    #[test]
+    fn ends_are_a_deque(ends in prop::collection::vec((any::<bool>(), any::<bool>()), 0..2000)) {
+        let mut list = ListValue::new();
+        let mut plain = VecDeque::new();
+        for (serial, (push, front)) in ends.into_iter().enumerate() {
+            let end = end_of(front);
+            if push || serial % 3 == 0 {
+                let element = format!("element-{serial}").into_bytes();
+                list.expect(end, ListLimits::of_setting(-1), element.len(), 1);
+                list.push(end, ListLimits::of_setting(-1), &element);
+                if front { plain.push_front(element) } else { plain.push_back(element) }
+            } else {
+                let popped = list.pop(end, |element| element.to_vec());
+                list.settle(ListLimits::of_setting(-1));
+                prop_assert_eq!(popped, if front { plain.pop_front() } else { plain.pop_back() });
+            }
+        }
+        agrees(&list, &plain);
+    }
+}
+
+#[test]
+fn the_encoding_changes_where_redis_changes_it() {
+    let kib8 = ListLimits::of_setting(-2);
+    let push = |list: &mut ListValue, limits, element: &[u8]| {
+        list.expect(End::Back, limits, element.len(), 1);
+        list.push(End::Back, limits, element);
+    };
+    let mut list = ListValue::new();
+    // 7 bytes of frame, 100 entries of 12, and room up to 8192.
+    (0..100).for_each(|n| push(&mut list, kib8, format!("elem-{n:05}").as_bytes()));
+    assert_eq!(list.listpack_bytes(), 7 + 100 * 12);
+    push(&mut list, kib8, &[b'x'; 8192 - 1207]);
+    assert_eq!(list.encoding(), "listpack");
+    push(&mut list, kib8, b"x");
+    assert_eq!((list.encoding(), list.chunks()), ("quicklist", 2));
+    list.remove(100, 2);
+    list.settle(kib8);
+    assert_eq!(list.encoding(), "listpack");
+    let mut list = ListValue::new();
+    (0..4).for_each(|_| push(&mut list, few(), b"x"));
+    assert_eq!((list.encoding(), list.chunks()), ("quicklist", 2));
+    list.pop(End::Back, |_| ());
+    list.pop(End::Back, |_| ());
+    list.settle(few());
+    assert_eq!((list.encoding(), list.len()), ("quicklist", 2));
+    list.pop(End::Back, |_| ());
+    list.settle(few());
+    assert_eq!((list.encoding(), list.len()), ("listpack", 1));
+}
+
+#[test]
+fn steps_that_do_not_fit_are_refused() {
+    let limits = few();
+    let mut list = ListValue::new();
+    list.push(End::Back, limits, b"a");
+    let refused = [
+        Step::Pop(End::Front, 2),
+        Step::Pop(End::Back, 2),
+        Step::Set(1, b"x"),
+        Step::Insert(2, b"x"),
+        Step::Remove(0, 2),
+        Step::Remove(usize::MAX, 2),
+        Step::RemoveEach(vec![0, 1]),
+    ];
+    for step in refused {
+        assert_eq!(list.apply(&step, limits), None, "{step:?}");
+    }
+    with_env(3, |env| {
+        assert_eq!(list.apply_op(&[9], env), None);
+        assert!(ListValue::decode(&[], env).is_none());
+        assert!(ListValue::decode(&[5, b'a'], env).is_none());
+    });
+}
+
+#[test]
+fn a_hundred_short_elements_take_little_more_than_a_listpack() {
+    let limits = ListLimits::of_setting(-2);
+    for front in [false, true] {
+        let mut list = ListValue::new();
+        for n in 0..100 {
+            list.expect(end_of(front), limits, 10, 1);
+            list.push(end_of(front), limits, format!("elem-{n:05}").as_bytes());
+        }
+        assert!(list.bytes() <= 1207 * 9 / 8, "{}", list.bytes());
+    }
+}

@@ -1,0 +1,132 @@
+//! The table of value types: how each is written to the log and read back.
+//!
+//! A new type is files of its own here, which implement [`Collection`], one [`ValueKind`] and one
+//! row in the table of types (`object.rs`).
+//!
+//! [`Collection`]: collection::Collection
+
+mod allocation;
+pub mod collection;
+pub mod hash;
+pub mod list;
+pub mod set;
+pub mod shown;
+pub mod sorted_set;
+pub mod string;
+
+use crate::object::Object;
+use crate::table::entry::{ValueInit, ValueRef};
+use collection::Env;
+use ladon_model::ValueKind;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+
+/// Up to where collections stay packed; Redis' settings of the same names.
+#[derive(Debug)]
+pub struct Limits {
+    /// `set-max-intset-entries`
+    pub set_intset_entries: AtomicUsize,
+    /// `set-max-listpack-entries`
+    pub set_listpack_entries: AtomicUsize,
+    /// `set-max-listpack-value`, bytes
+    pub set_listpack_value: AtomicUsize,
+    /// `hash-max-listpack-entries`
+    pub hash_listpack_entries: AtomicUsize,
+    /// `hash-max-listpack-value`, bytes
+    pub hash_listpack_value: AtomicUsize,
+    /// `list-max-listpack-size`
+    pub list_size: AtomicI64,
+    /// `zset-max-listpack-entries`
+    pub zset_listpack_entries: AtomicUsize,
+    /// `zset-max-listpack-value`, bytes
+    pub zset_listpack_value: AtomicUsize,
+    /// `DEBUG QUICKLIST-PACKED-THRESHOLD`, bytes
+    pub list_large: AtomicUsize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            set_intset_entries: AtomicUsize::new(512),
+            set_listpack_entries: AtomicUsize::new(128),
+            set_listpack_value: AtomicUsize::new(64),
+            hash_listpack_entries: AtomicUsize::new(512),
+            hash_listpack_value: AtomicUsize::new(64),
+            list_size: AtomicI64::new(-2),
+            zset_listpack_entries: AtomicUsize::new(128),
+            zset_listpack_value: AtomicUsize::new(64),
+            list_large: AtomicUsize::new(list::LARGE_BYTES),
+        }
+    }
+}
+
+impl Limits {
+    /// Those of lists.
+    pub fn of_lists(&self) -> list::ListLimits {
+        let (size, large) = (self.list_size.load(Relaxed), self.list_large.load(Relaxed));
+        list::ListLimits::with_large(size, large)
+    }
+
+    pub(crate) fn of_sets(&self) -> set::SetLimits {
+        set::SetLimits {
+            intset_entries: self.set_intset_entries.load(Relaxed),
+            listpack_entries: self.set_listpack_entries.load(Relaxed),
+            listpack_value: self.set_listpack_value.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn of_hashes(&self) -> hash::HashLimits {
+        hash::HashLimits {
+            listpack_entries: self.hash_listpack_entries.load(Relaxed),
+            listpack_value: self.hash_listpack_value.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn of_sorted_sets(&self) -> sorted_set::SortedSetLimits {
+        sorted_set::SortedSetLimits {
+            entries: self.zset_listpack_entries.load(Relaxed),
+            value: self.zset_listpack_value.load(Relaxed),
+        }
+    }
+}
+
+/// The type that clients see.
+pub fn kind_of(value: ValueRef<'_>) -> ValueKind {
+    match value {
+        ValueRef::Bytes { .. } | ValueRef::Int(_) => ValueKind::String,
+        ValueRef::Object(object) => object.kind(),
+    }
+}
+
+/// What `OBJECT ENCODING` answers.
+pub fn encoding_of(value: ValueRef<'_>) -> &'static str {
+    match value {
+        ValueRef::Int(_) => "int",
+        // Redis keeps up to 44 bytes in one allocation with the object's head.
+        ValueRef::Bytes { bytes, grown: false } if bytes.len() <= 44 => "embstr",
+        ValueRef::Bytes { .. } => "raw",
+        ValueRef::Object(object) => object.encoding(),
+    }
+}
+
+/// Appends the body of a `Put` change.
+pub fn encode_body(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Bytes { bytes, .. } => out.extend_from_slice(bytes),
+        ValueRef::Int(int) => string::write_int(int, out),
+        ValueRef::Object(object) => object.encode(out),
+    }
+}
+
+/// Reads the body of a `Put` change and hands the value over; `None` if it is malformed.
+pub(crate) fn decode_body<R>(
+    kind: ValueKind,
+    body: &[u8],
+    env: Env<'_>,
+    then: impl FnOnce(ValueInit<'_>) -> R,
+) -> Option<R> {
+    if kind == ValueKind::String {
+        return Some(then(string::init(body, string::Form::Shortest)));
+    }
+    let object = Object::decode(kind, body, env)?;
+    Some(then(ValueInit::Object(Box::new(object))))
+}

@@ -1,0 +1,331 @@
+//! Sets: sorted integers, packed members, or a table, by size and content as Redis chooses.
+//!
+//! A set only ever goes from integers to packed members to a table; it becomes smaller again when
+//! a command stores it anew.
+
+mod collection;
+mod ints;
+mod member;
+mod packed;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use collection::{OP_ADD, OP_REMOVE};
+pub use member::{Member, Members};
+
+use crate::table::Table;
+use crate::table::entry::ValueInit;
+use crate::types::string::parse_int;
+use ints::Ints;
+use ladon_model::KeyHasher;
+use member::Walk;
+use packed::Packed;
+
+/// Up to where sets stay packed.
+#[derive(Clone, Copy, Debug)]
+pub struct SetLimits {
+    pub(crate) intset_entries: usize,
+    pub(crate) listpack_entries: usize,
+    pub(crate) listpack_value: usize,
+}
+
+/// A set of distinct members.
+pub struct SetValue(Repr);
+
+enum Repr {
+    Ints(Ints),
+    Packed(Packed),
+    Table(Box<Table>),
+}
+
+const NO_VALUE: ValueInit<'static> = ValueInit::Bytes { bytes: &[], grown: false };
+
+impl std::fmt::Debug for SetValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SetValue({}, {} members)", self.encoding(), self.len())
+    }
+}
+
+impl SetValue {
+    /// An empty set fit for `first` and about `expected` members.
+    pub fn for_members(first: &[u8], expected: usize, limits: SetLimits) -> SetValue {
+        if expected <= limits.intset_entries && parse_int(first).is_some() {
+            SetValue::of_ints()
+        } else if expected <= limits.listpack_entries {
+            SetValue::packed()
+        } else {
+            SetValue::table()
+        }
+    }
+
+    /// An empty set that keeps integers as such.
+    pub fn of_ints() -> SetValue {
+        SetValue(Repr::Ints(Ints::new()))
+    }
+
+    /// An empty set of packed members.
+    pub fn packed() -> SetValue {
+        SetValue(Repr::Packed(Packed::default()))
+    }
+
+    /// An empty set on a table.
+    pub fn table() -> SetValue {
+        SetValue(Repr::Table(Box::new(Table::new(0))))
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        match self.0 {
+            Repr::Ints(_) => "intset",
+            Repr::Packed(_) => "listpack",
+            Repr::Table(_) => "hashtable",
+        }
+    }
+
+    /// Whether the members are kept as integers.
+    pub fn is_of_ints(&self) -> bool {
+        matches!(self.0, Repr::Ints(_))
+    }
+
+    /// Number of members.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Ints(ints) => ints.len(),
+            Repr::Packed(packed) => packed.len(),
+            Repr::Table(table) => table.len(),
+        }
+    }
+
+    /// Whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory beyond the value itself.
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Ints(ints) => ints.bytes(),
+            Repr::Packed(packed) => packed.bytes(),
+            Repr::Table(table) => size_of::<Table>() + table.bytes(),
+        }
+    }
+
+    fn packed_bytes(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Packed(packed) => Some(packed.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Whether `member` is in the set.
+    #[inline]
+    pub fn contains(&self, hasher: &KeyHasher, member: &[u8]) -> bool {
+        match &self.0 {
+            Repr::Ints(ints) => parse_int(member).is_some_and(|int| ints.contains(int)),
+            Repr::Packed(packed) => packed.contains(member),
+            Repr::Table(table) => table.get(hasher.hash(member).0, member).is_some(),
+        }
+    }
+
+    /// As `contains`, for another set's member.
+    #[inline]
+    pub fn has(&self, hasher: &KeyHasher, member: Member<'_>) -> bool {
+        match (&self.0, member) {
+            (Repr::Ints(ints), Member::Int(int)) => ints.contains(int),
+            _ => member.with_bytes(|bytes| self.contains(hasher, bytes)),
+        }
+    }
+
+    /// Adds a member; whether it was new.
+    pub fn add(&mut self, hasher: &KeyHasher, limits: SetLimits, member: &[u8]) -> bool {
+        match &mut self.0 {
+            Repr::Ints(ints) => {
+                if let Some(int) = parse_int(member) {
+                    let added = ints.insert(int);
+                    if added && ints.len() > limits.intset_entries {
+                        self.become_table(hasher);
+                    }
+                    return added;
+                }
+                if ints.len() < limits.listpack_entries
+                    && member.len() <= limits.listpack_value
+                    && digits_max(ints) <= limits.listpack_value
+                {
+                    self.become_packed();
+                } else {
+                    self.become_table(hasher);
+                }
+                self.add(hasher, limits, member)
+            }
+            Repr::Packed(packed) => {
+                if packed.contains(member) {
+                    return false;
+                }
+                if packed.len() < limits.listpack_entries && member.len() <= limits.listpack_value {
+                    packed.push(member);
+                    return true;
+                }
+                self.become_table(hasher);
+                self.add(hasher, limits, member)
+            }
+            Repr::Table(table) => {
+                let hash = hasher.hash(member).0;
+                if table.get(hash, member).is_some() {
+                    return false;
+                }
+                table.insert(hasher, hash, member, 0, NO_VALUE, 0);
+                true
+            }
+        }
+    }
+
+    /// Before about `expected` members are added: goes over to a table at once if they are many.
+    pub fn expect(&mut self, hasher: &KeyHasher, limits: SetLimits, expected: usize) {
+        let most = match &self.0 {
+            Repr::Ints(_) => limits.intset_entries,
+            Repr::Packed(_) => limits.listpack_entries,
+            Repr::Table(_) => return,
+        };
+        if expected > most {
+            self.become_table(hasher);
+        }
+    }
+
+    /// Removes a member; whether it was there.
+    pub fn remove(&mut self, hasher: &KeyHasher, member: &[u8]) -> bool {
+        match &mut self.0 {
+            Repr::Ints(ints) => parse_int(member).is_some_and(|int| ints.remove(int)),
+            Repr::Packed(packed) => packed.remove(member),
+            Repr::Table(table) => match table.get_mut(hasher.hash(member).0, member) {
+                Some(slot) => {
+                    slot.remove(hasher);
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    /// Every member once.
+    pub fn members(&self) -> Members<'_> {
+        Members(match &self.0 {
+            Repr::Ints(ints) => Walk::Ints(ints, 0),
+            Repr::Packed(packed) => Walk::Packed(packed.as_bytes()),
+            Repr::Table(table) => Walk::Table(table.entries()),
+        })
+    }
+
+    /// A member chosen uniformly at random; `None` from an empty set.
+    pub fn random(&self, mut random: impl FnMut() -> u64) -> Option<Member<'_>> {
+        match &self.0 {
+            Repr::Ints(ints) => ints.get(below(ints.len(), random())).map(Member::Int),
+            Repr::Packed(packed) => {
+                packed.nth(below(packed.len(), random())).map(|(member, _)| Member::Bytes(member))
+            }
+            Repr::Table(table) => table.random(random).map(|entry| Member::Bytes(entry.key())),
+        }
+    }
+
+    /// Takes a member chosen uniformly at random out; `visit` sees it. `None` from an empty set.
+    pub fn pop<R>(
+        &mut self,
+        hasher: &KeyHasher,
+        mut random: impl FnMut() -> u64,
+        visit: impl FnOnce(Member<'_>) -> R,
+    ) -> Option<R> {
+        match &mut self.0 {
+            Repr::Ints(ints) => {
+                let index = below(ints.len(), random());
+                let int = ints.get(index)?;
+                ints.remove_at(index);
+                Some(visit(Member::Int(int)))
+            }
+            Repr::Packed(packed) => {
+                let (member, place) = packed.nth(below(packed.len(), random()))?;
+                let result = visit(Member::Bytes(member));
+                packed.remove_place(place);
+                Some(result)
+            }
+            Repr::Table(table) => {
+                let slot = table.random_mut(hasher, random)?;
+                let result = visit(Member::Bytes(slot.get().key()));
+                slot.remove(hasher);
+                Some(result)
+            }
+        }
+    }
+
+    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
+    /// end comes first. Returns the next cursor, 0 at the end. A member that stays in the set
+    /// for the whole scan is visited at least once.
+    pub fn scan(
+        &self,
+        hasher: &KeyHasher,
+        cursor: u64,
+        count: usize,
+        mut visit: impl FnMut(Member<'_>),
+    ) -> u64 {
+        let Repr::Table(table) = &self.0 else {
+            self.members().for_each(visit);
+            return 0;
+        };
+        table.scan_from(hasher, cursor, count, |entry| visit(Member::Bytes(entry.key())))
+    }
+
+    /// Keeps the members as integers if all of them are and they are few enough.
+    pub fn become_ints(&mut self, limits: SetLimits) {
+        if self.is_of_ints() || self.len() > limits.intset_entries {
+            return;
+        }
+        let mut ints = Ints::new();
+        for member in self.members() {
+            match member.with_bytes(parse_int) {
+                Some(int) => ints.insert(int),
+                None => return,
+            };
+        }
+        self.0 = Repr::Ints(ints);
+    }
+
+    /// Gives back memory that was kept for growth.
+    pub fn shrink_to_fit(&mut self) {
+        match &mut self.0 {
+            Repr::Ints(ints) => ints.shrink_to_fit(),
+            Repr::Packed(packed) => packed.shrink_to_fit(),
+            Repr::Table(_) => {}
+        }
+    }
+
+    fn become_packed(&mut self) {
+        let mut packed = Packed::default();
+        self.members().for_each(|member| member.with_bytes(|bytes| packed.push(bytes)));
+        self.0 = Repr::Packed(packed);
+    }
+
+    fn become_table(&mut self, hasher: &KeyHasher) {
+        self.0 = self.on_table(hasher);
+    }
+
+    fn on_table(&self, hasher: &KeyHasher) -> Repr {
+        let mut table = Table::new(0);
+        for member in self.members() {
+            member.with_bytes(|bytes| {
+                table.insert(hasher, hasher.hash(bytes).0, bytes, 0, NO_VALUE, 0);
+            });
+        }
+        Repr::Table(Box::new(table))
+    }
+}
+
+/// A draw of 64 bits as a number below `len`.
+#[inline]
+fn below(len: usize, draw: u64) -> usize {
+    ((u128::from(draw) * len as u128) >> 64) as usize
+}
+
+/// Length of the longest decimal form.
+fn digits_max(ints: &Ints) -> usize {
+    let ends = [ints.get(0), ints.len().checked_sub(1).and_then(|last| ints.get(last))];
+    ends.into_iter().flatten().map(|int| itoa::Buffer::new().format(int).len()).max().unwrap_or(0)
+}

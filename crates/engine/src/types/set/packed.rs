@@ -1,0 +1,83 @@
+//! A few short members one behind the other: length and bytes of each, in the order they came.
+
+use ladon_model::varint;
+use std::ops::Range;
+
+/// Distinct members in one piece of memory.
+#[derive(Clone, Default)]
+pub(super) struct Packed {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+impl Packed {
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Bytes of memory that the members take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// The members as they stand, which is also how a log record has them.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn contains(&self, member: &[u8]) -> bool {
+        self.find(member).is_some()
+    }
+
+    /// Adds a member that is not there.
+    pub(super) fn push(&mut self, member: &[u8]) {
+        let wanted = self.bytes.len() + member.len() + 10;
+        if wanted > self.bytes.capacity() {
+            // Half of what doubling would waste.
+            self.bytes.reserve_exact(wanted - self.bytes.len() + self.bytes.len() / 4);
+        }
+        varint::put_bytes(&mut self.bytes, member);
+        self.count += 1;
+    }
+
+    /// Whether it was there.
+    pub(super) fn remove(&mut self, member: &[u8]) -> bool {
+        let Some(place) = self.find(member) else { return false };
+        self.remove_place(place);
+        true
+    }
+
+    /// The member at a position, and where it stands with its length.
+    pub(super) fn nth(&self, index: usize) -> Option<(&[u8], Range<usize>)> {
+        let mut rest = &self.bytes[..];
+        for _ in 0..index {
+            varint::take_bytes(&mut rest)?;
+        }
+        let start = self.bytes.len() - rest.len();
+        let member = varint::take_bytes(&mut rest)?;
+        Some((member, start..self.bytes.len() - rest.len()))
+    }
+
+    pub(super) fn remove_place(&mut self, place: Range<usize>) {
+        self.bytes.drain(place);
+        self.count -= 1;
+        if self.bytes.len() < self.bytes.capacity() / 4 {
+            self.bytes.shrink_to(self.bytes.len() * 2);
+        }
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    fn find(&self, member: &[u8]) -> Option<Range<usize>> {
+        let mut rest = &self.bytes[..];
+        while !rest.is_empty() {
+            let start = self.bytes.len() - rest.len();
+            if varint::take_bytes(&mut rest)? == member {
+                return Some(start..self.bytes.len() - rest.len());
+            }
+        }
+        None
+    }
+}

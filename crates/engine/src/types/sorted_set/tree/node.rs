@@ -1,0 +1,272 @@
+//! The tree's nodes: leaves of items, and inner nodes over children of one height.
+//!
+//! **Invariants:** no node below the root is empty; an inner node's `firsts[i]` is the smallest
+//! item under `children[i]`, and `counts[i]` is how many there are.
+
+use arrayvec::ArrayVec;
+
+/// With the length in front, items of fourteen bytes make a leaf of 1 KiB: allocators have that
+/// size, and moving half of it aside for an insertion is a few dozen nanoseconds.
+pub(super) const FANOUT: usize = 72;
+/// A node with fewer is joined with a neighbour, or filled up from it.
+const POOR: usize = FANOUT / 4;
+/// Neighbours that have no more than this together become one; it leaves room to grow.
+const JOINED_MAX: usize = FANOUT * 3 / 4;
+/// A full node gives to a neighbour that has no more than this; with fewer free places, giving
+/// would be due again too soon.
+const TAKES_MAX: usize = FANOUT - FANOUT / 8;
+
+pub(super) struct Leaf<T> {
+    pub(super) items: ArrayVec<T, FANOUT>,
+}
+
+pub(super) struct Inner<T> {
+    pub(super) firsts: ArrayVec<T, FANOUT>,
+    pub(super) counts: ArrayVec<u64, FANOUT>,
+    pub(super) children: ArrayVec<Node<T>, FANOUT>,
+}
+
+pub(super) enum Node<T> {
+    Leaf(Box<Leaf<T>>),
+    Inner(Box<Inner<T>>),
+}
+
+/// Which side of its tree a node is on.
+#[derive(Clone, Copy)]
+pub(super) struct RightEdge(pub(super) bool);
+
+impl<T: Copy> Node<T> {
+    pub(super) fn leaf() -> Node<T> {
+        Node::Leaf(Box::new(Leaf { items: ArrayVec::new() }))
+    }
+
+    fn inner() -> Node<T> {
+        Node::Inner(Box::new(Inner {
+            firsts: ArrayVec::new(),
+            counts: ArrayVec::new(),
+            children: ArrayVec::new(),
+        }))
+    }
+
+    /// A leaf with these items.
+    pub(super) fn of_items(items: &[T]) -> Node<T> {
+        Node::Leaf(Box::new(Leaf { items: items.iter().copied().collect() }))
+    }
+
+    /// A node over these children, which have items.
+    pub(super) fn over(children: impl Iterator<Item = Node<T>>) -> Node<T> {
+        let mut node = Node::inner();
+        if let Node::Inner(inner) = &mut node {
+            children.for_each(|child| inner.insert_child(inner.children.len(), child));
+        }
+        node
+    }
+
+    /// Number of items or children.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Node::Leaf(leaf) => leaf.items.len(),
+            Node::Inner(inner) => inner.children.len(),
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == FANOUT
+    }
+
+    /// Number of items in and under the node.
+    fn count(&self) -> u64 {
+        match self {
+            Node::Leaf(leaf) => leaf.items.len() as u64,
+            Node::Inner(inner) => inner.counts.iter().sum(),
+        }
+    }
+
+    /// The smallest item.
+    fn first(&self) -> Option<&T> {
+        match self {
+            Node::Leaf(leaf) => leaf.items.first(),
+            Node::Inner(inner) => inner.firsts.first(),
+        }
+    }
+
+    /// Takes everything from `at` on out into a node of its own.
+    fn split_off(&mut self, at: usize) -> Node<T> {
+        match self {
+            Node::Leaf(leaf) => {
+                Node::Leaf(Box::new(Leaf { items: leaf.items.drain(at..).collect() }))
+            }
+            Node::Inner(inner) => Node::Inner(Box::new(Inner {
+                firsts: inner.firsts.drain(at..).collect(),
+                counts: inner.counts.drain(at..).collect(),
+                children: inner.children.drain(at..).collect(),
+            })),
+        }
+    }
+
+    /// Adds everything in a node of the same height behind what is here; there is room.
+    fn append(&mut self, other: Node<T>) {
+        match (self, other) {
+            (Node::Leaf(leaf), Node::Leaf(other)) => leaf.items.extend(other.items),
+            (Node::Inner(inner), Node::Inner(other)) => {
+                inner.firsts.extend(other.firsts);
+                inner.counts.extend(other.counts);
+                inner.children.extend(other.children);
+            }
+            _ => unreachable!("neighbours have one height"),
+        }
+    }
+}
+
+impl<T: Copy> Inner<T> {
+    /// The child with the item of this rank, and the rank within the child; of a rank past the
+    /// end the last child.
+    #[inline]
+    pub(super) fn child_at(&self, mut rank: u64) -> (usize, u64) {
+        let last = self.counts.len() - 1;
+        for (index, &count) in self.counts[..last].iter().enumerate() {
+            if rank < count {
+                return (index, rank);
+            }
+            rank -= count;
+        }
+        (last, rank)
+    }
+
+    /// Makes room in the full child `at` for an item that belongs there; which child the item
+    /// belongs to is open afterwards. `before` says of an item whether the new one comes before.
+    ///
+    /// At the edges nothing is moved, so that items that come in order fill nodes to the brim.
+    /// Whether there is a child more now.
+    pub(super) fn make_room(
+        &mut self,
+        at: usize,
+        item: T,
+        edge: RightEdge,
+        before: impl Fn(&T) -> bool,
+    ) -> bool {
+        let last = self.children.len() - 1;
+        if at == 0 && before(&self.firsts[0]) {
+            match &mut self.children[0] {
+                Node::Leaf(_) => self.insert_empty_leaf(0, item),
+                child => {
+                    let rest = child.split_off(1);
+                    self.refresh(0);
+                    self.insert_child(1, rest);
+                }
+            }
+            return true;
+        }
+        if at == last && edge.0 {
+            match &mut self.children[last] {
+                Node::Leaf(leaf) if !leaf.items.last().is_some_and(&before) => {
+                    self.insert_empty_leaf(last + 1, item);
+                    return true;
+                }
+                Node::Inner(inner) if !inner.firsts.last().is_some_and(&before) => {
+                    let rest = self.children[last].split_off(FANOUT - 1);
+                    self.refresh(last);
+                    self.insert_child(last + 1, rest);
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        if at < last && self.children[at + 1].len() <= TAKES_MAX {
+            self.even_out(at);
+            false
+        } else if at > 0 && self.children[at - 1].len() <= TAKES_MAX {
+            self.even_out(at - 1);
+            false
+        } else if last > 0 {
+            self.two_into_three(if at < last { at } else { at - 1 });
+            true
+        } else {
+            let rest = self.children[at].split_off(FANOUT / 2);
+            self.refresh(at);
+            self.insert_child(at + 1, rest);
+            true
+        }
+    }
+
+    /// After items were taken out from under child `at`: keeps it from staying empty or poor.
+    /// Whether there is a child less now.
+    pub(super) fn shrunk(&mut self, at: usize) -> bool {
+        let len = self.children[at].len();
+        if len == 0 {
+            self.remove_child(at);
+            return true;
+        }
+        self.refresh(at);
+        if len >= POOR || self.children.len() == 1 {
+            return false;
+        }
+        let left = if at + 1 < self.children.len() { at } else { at - 1 };
+        if self.children[left].len() + self.children[left + 1].len() <= JOINED_MAX {
+            let right = self.remove_child(left + 1);
+            self.children[left].append(right);
+            self.refresh(left);
+            true
+        } else {
+            self.even_out(left);
+            false
+        }
+    }
+
+    /// Makes three of the children `left` and `left + 1`, which are full or nearly so: they end
+    /// up two thirds full, where one that is cut in two would be half empty.
+    fn two_into_three(&mut self, left: usize) {
+        let right = &mut self.children[left + 1];
+        let third = (FANOUT + right.len()) / 3;
+        let rest = right.split_off(right.len() - third);
+        self.refresh(left + 1);
+        self.insert_child(left + 2, rest);
+        self.even_out(left);
+    }
+
+    /// Gives the children `left` and `left + 1` the same length.
+    fn even_out(&mut self, left: usize) {
+        let right = self.remove_child(left + 1);
+        let node = &mut self.children[left];
+        let half = (node.len() + right.len()) / 2;
+        let mut rest;
+        if node.len() > half {
+            rest = node.split_off(half);
+            rest.append(right);
+        } else {
+            let mut head = right;
+            rest = head.split_off(half - node.len());
+            node.append(head);
+        }
+        self.refresh(left);
+        self.insert_child(left + 1, rest);
+    }
+
+    /// `item` is about to be the only one in it.
+    fn insert_empty_leaf(&mut self, at: usize, item: T) {
+        self.firsts.insert(at, item);
+        self.counts.insert(at, 0);
+        self.children.insert(at, Node::leaf());
+    }
+
+    fn insert_child(&mut self, at: usize, child: Node<T>) {
+        let Some(&first) = child.first() else { return };
+        self.firsts.insert(at, first);
+        self.counts.insert(at, child.count());
+        self.children.insert(at, child);
+    }
+
+    fn remove_child(&mut self, at: usize) -> Node<T> {
+        self.firsts.remove(at);
+        self.counts.remove(at);
+        self.children.remove(at)
+    }
+
+    /// Reads first item and count of a child that has items anew.
+    fn refresh(&mut self, at: usize) {
+        if let Some(&first) = self.children[at].first() {
+            self.firsts[at] = first;
+        }
+        self.counts[at] = self.children[at].count();
+    }
+}

@@ -1,0 +1,194 @@
+//! Strings: in the entry, as an integer, or boxed when long.
+
+use crate::object::Object;
+use crate::table::entry::{ValueInit, ValueRef};
+use ladon_model::varint;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Longer strings get a box of their own, which can grow without moving the key.
+pub(crate) const INLINE_BYTES_MAX: usize = 2048;
+
+/// What `OBJECT ENCODING` shall say of a short string.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// "int" if it is one.
+    Shortest,
+    /// "embstr", integer or not.
+    Text,
+    /// "raw".
+    Grown,
+}
+
+/// The representation for a string's bytes.
+#[inline]
+pub(crate) fn init(bytes: &[u8], form: Form) -> ValueInit<'_> {
+    if bytes.len() > INLINE_BYTES_MAX {
+        return ValueInit::Object(Box::new(Object::String(bytes.to_vec())));
+    }
+    if form == Form::Shortest
+        && let Some(int) = parse_int(bytes)
+    {
+        return ValueInit::Int(int);
+    }
+    ValueInit::Bytes { bytes, grown: form == Form::Grown }
+}
+
+/// A string's bytes, whatever its representation; `None` if the value is no string.
+pub fn bytes(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
+    match value {
+        ValueRef::Bytes { bytes, .. } => Some(Cow::Borrowed(bytes)),
+        ValueRef::Int(int) => {
+            let mut out = Vec::with_capacity(20);
+            write_int(int, &mut out);
+            Some(Cow::Owned(out))
+        }
+        ValueRef::Object(Object::String(bytes)) => Some(Cow::Borrowed(bytes)),
+        ValueRef::Object(_) => None,
+    }
+}
+
+/// Reads a canonical decimal integer: no sign but `-`, no leading zeros, no spaces.
+#[inline]
+pub fn parse_int(bytes: &[u8]) -> Option<i64> {
+    let (negative, digits) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, bytes),
+    };
+    let (&first, rest) = digits.split_first()?;
+    if digits.len() > 19 || !first.is_ascii_digit() {
+        return None;
+    }
+    if first == b'0' {
+        return (rest.is_empty() && !negative).then_some(0);
+    }
+    let mut value = u64::from(first - b'0');
+    for &digit in rest {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + u64::from(digit - b'0');
+    }
+    if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
+}
+
+/// Bytes that the longest integer takes.
+pub(crate) const INT_BYTES_MAX: usize = 20;
+
+/// The decimal form, written to the end of `digits`.
+#[inline]
+pub(crate) fn format_int(int: i64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
+    let mut at = digits.len();
+    let mut rest = int.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if int < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    &digits[at..]
+}
+
+/// Appends the decimal form.
+pub(crate) fn write_int(int: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(format_int(int, &mut [0; INT_BYTES_MAX]));
+}
+
+const OP_WRITE_AT: u8 = 1;
+
+/// Encodes "these bytes now stand at this offset, zeros fill the gap".
+pub(crate) fn encode_write_at(offset: usize, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(OP_WRITE_AT);
+    varint::put(out, offset as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Reads what `encode_write_at` wrote.
+pub(crate) fn decode_write_at(op: &[u8]) -> Option<(usize, &[u8])> {
+    let (&tag, mut rest) = op.split_first()?;
+    let offset = usize::try_from(varint::take(&mut rest)?).ok()?;
+    (tag == OP_WRITE_AT).then_some((offset, rest))
+}
+
+/// Applies what `encode_write_at` wrote; `None` if it is malformed.
+pub(crate) fn apply_op(string: &mut Vec<u8>, op: &[u8]) -> Option<()> {
+    let (offset, bytes) = decode_write_at(op)?;
+    write_at(string, offset, bytes);
+    Some(())
+}
+
+/// Writes `bytes` at `offset` of `string`, zeros filling the gap.
+pub(crate) fn write_at(string: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    extend_to(string, end);
+    string[offset..end].copy_from_slice(bytes);
+}
+
+/// Makes `string` at least `length` bytes long, zeros at its end.
+pub(crate) fn extend_to(string: &mut Vec<u8>, length: usize) {
+    if string.len() >= length {
+        return;
+    }
+    // A vector doubles; of a large string that would be a lot of memory for what may be one bit.
+    const DOUBLED_BYTES_MAX: usize = 1 << 20;
+    if length > string.capacity() && length > DOUBLED_BYTES_MAX {
+        string.reserve_exact(length + length / 8 - string.len());
+    }
+    string.resize(length, 0);
+}
+
+/// Encodes what an edit wrote to `string`, which was `old_length` bytes long before and may have
+/// grown by zeros. Nothing if nothing happened.
+pub(crate) fn encode_edit(
+    old_length: usize,
+    string: &[u8],
+    written: Range<usize>,
+    out: &mut Vec<u8>,
+) {
+    let grew = string.len() > old_length;
+    let written = match (written.is_empty(), grew) {
+        (true, false) => return,
+        // The last byte says how far it grew.
+        (true, true) => string.len() - 1..string.len(),
+        (false, true) => written.start..string.len(),
+        (false, false) => written,
+    };
+    encode_write_at(written.start, &string[written], out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_canonical() {
+        for (text, value) in [
+            ("0", Some(0)),
+            ("-1", Some(-1)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9223372036854775808", None),
+            ("-9223372036854775809", None),
+            ("01", None),
+            ("-0", None),
+            ("+1", None),
+            ("", None),
+            ("-", None),
+            ("1 ", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(parse_int(text.as_bytes()), value, "{text}");
+            if let Some(value) = value {
+                let mut out = Vec::new();
+                write_int(value, &mut out);
+                assert_eq!(out, text.as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Watched keys: who wants to know that a key was touched (`WATCH`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Set once a watched key was touched; shared by a client and the partitions it watches in.
+#[derive(Debug, Default)]
+pub struct WatchFlag(AtomicBool);
+
+impl WatchFlag {
+    /// Whether a watched key was touched.
+    ///
+    /// Reliable under the locks of the watched keys, which is where `EXEC` asks.
+    pub fn is_touched(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// Says that a watched key was touched.
+    pub fn touch(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+struct Watcher {
+    flag: Arc<WatchFlag>,
+    /// The key had already expired when it was watched: its removal is no change.
+    expired: bool,
+}
+
+type Map = HashMap<Box<[u8]>, Vec<Watcher>>;
+
+/// One database's watched keys within one partition. One word while nobody watches, so that
+/// asking costs no cache line of its own.
+#[derive(Default)]
+pub(crate) struct Watched(Option<Box<Map>>);
+
+impl Watched {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], flag: &Arc<WatchFlag>, expired: bool) {
+        let watchers = self.0.get_or_insert_default().entry(key.into()).or_default();
+        if !watchers.iter().any(|watcher| Arc::ptr_eq(&watcher.flag, flag)) {
+            watchers.push(Watcher { flag: Arc::clone(flag), expired });
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8], flag: &Arc<WatchFlag>) {
+        let Some(map) = &mut self.0 else { return };
+        if let Some(watchers) = map.get_mut(key) {
+            watchers.retain(|watcher| !Arc::ptr_eq(&watcher.flag, flag));
+            if watchers.is_empty() {
+                map.remove(key);
+            }
+        }
+        if map.is_empty() {
+            self.0 = None;
+        }
+    }
+
+    /// The key was changed, or removed when `exists` is false.
+    pub(crate) fn touch(&mut self, key: &[u8], exists: bool) {
+        let Some(watchers) = self.0.as_mut().and_then(|map| map.get_mut(key)) else { return };
+        for watcher in watchers {
+            if watcher.expired && !exists {
+                watcher.expired = false;
+            } else {
+                watcher.flag.touch();
+            }
+        }
+    }
+
+    /// All data is replaced: of each watched key, `before` tells whether something stands there
+    /// so far, `after` what will.
+    pub(crate) fn replace_all(
+        &mut self,
+        mut before: impl FnMut(&[u8]) -> bool,
+        mut after: impl FnMut(&[u8]) -> Presence,
+    ) {
+        for (key, watchers) in self.0.iter_mut().flat_map(|map| map.iter_mut()) {
+            let (before, after) = (before(key), after(key));
+            if !before && after == Presence::Missing {
+                continue;
+            }
+            for watcher in watchers {
+                match (watcher.expired, after) {
+                    // What had expired is gone, or as good as gone.
+                    (true, Presence::Missing) => watcher.expired = false,
+                    (true, Presence::Expired) => {}
+                    (false, Presence::Expired) if !before => watcher.expired = true,
+                    _ => watcher.flag.touch(),
+                }
+            }
+        }
+    }
+}
+
+/// What stands under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Missing,
+    /// Its time is over, but it has not been removed.
+    Expired,
+    Live,
+}

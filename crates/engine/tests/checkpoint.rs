@@ -1,0 +1,422 @@
+//! Fuzzy checkpoints: whatever happens while one is made, its blocks and pieces with the records
+//! since its begin give back the final keyspace.
+
+use ladon_engine::types::list::End;
+use ladon_engine::types::sorted_set::SortedSet;
+use ladon_engine::{
+    Key, Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, Tx,
+    ValueRef, types,
+};
+use ladon_model::{DbId, Lsn};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+fn keyspace() -> Keyspace {
+    Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 3 })
+}
+
+type Dump = BTreeMap<(DbId, Vec<u8>), (Vec<Vec<u8>>, u64)>;
+
+fn dump(keyspace: &Keyspace) -> Dump {
+    let mut found = Dump::new();
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    for number in 0..keyspace.databases() {
+        tx.for_each(keyspace.select(number), |entry| {
+            let members = match entry.value() {
+                ValueRef::Object(object) => {
+                    let mut elements: Vec<Vec<u8>> = Vec::new();
+                    object.for_each(|parts| elements.push(parts.join(&0)));
+                    assert!(!elements.is_empty(), "an empty value");
+                    if !object.is_ordered() {
+                        elements.sort();
+                    }
+                    elements
+                }
+                value => vec![types::string::bytes(value).unwrap().into_owned()],
+            };
+            found.insert((number, entry.key().to_vec()), (members, entry.expire_at()));
+        });
+    }
+    found
+}
+
+/// A keyspace with its log.
+struct Node {
+    keyspace: Keyspace,
+    records: RefCell<Vec<(Lsn, Vec<u8>)>>,
+    scratch: RefCell<Scratch>,
+}
+
+impl Node {
+    fn new() -> Node {
+        let (records, scratch) = (RefCell::default(), RefCell::default());
+        Node { keyspace: keyspace(), records, scratch }
+    }
+
+    fn reserved(&self) -> Lsn {
+        self.records.borrow().last().map_or(Lsn::ZERO, |(lsn, _)| *lsn)
+    }
+
+    fn run(&self, work: impl FnOnce(&mut Tx<'_>)) {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, 1000);
+        work(&mut tx);
+        tx.commit(|changes| {
+            let lsn = Lsn(self.reserved().0 + changes.len() as u64);
+            self.records.borrow_mut().push((lsn, changes.to_vec()));
+            lsn
+        });
+    }
+}
+
+fn names(prefix: &str, range: std::ops::Range<u64>) -> Vec<Vec<u8>> {
+    range.map(|n| format!("{prefix}{n}").into_bytes()).collect()
+}
+
+fn slices(names: &[Vec<u8>]) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+    names.iter().map(Vec::as_slice)
+}
+
+const KEYS: u64 = 12;
+const MEMBERS: u64 = 6000;
+
+/// Gives members scores that depend on `draw`.
+fn set_scores(tx: &mut Tx<'_>, db: DbId, key: Key<'_>, members: &[Vec<u8>], draw: u64) {
+    let _ = tx.sorted_set_upsert(db, key, (members.len(), 1), |set| {
+        for (index, member) in members.iter().enumerate() {
+            let score = (draw.wrapping_mul(2 * index as u64 + 1) >> 40) as f64;
+            set.update(member, |_| Some(score));
+        }
+    });
+}
+
+/// Something happens to some sorted set; they mostly stay large.
+fn change_sorted_set(node: &Node, random: &mut Random) {
+    let (a, b) = (random.below(KEYS / 3), random.below(KEYS / 3));
+    let (a, b) = (format!("sorted{a}").into_bytes(), format!("sorted{b}").into_bytes());
+    let number = random.below(2) as u16;
+    let choice = random.below(40);
+    let from = random.below(MEMBERS);
+    let some = names("m", from..from + 1 + random.below(40));
+    let draw = random.next();
+    node.run(|tx| {
+        let db = tx.keyspace().select(number);
+        let (key, other) = (tx.key(&a), tx.key(&b));
+        match choice {
+            0..18 => set_scores(tx, db, key, &some, draw),
+            18..30 => {
+                let _ = tx.sorted_set_remove(db, key, slices(&some));
+            }
+            30..34 => {
+                let ranks = |set: &SortedSet| {
+                    let from = (draw % set.len() as u64) as usize;
+                    from..(from + some.len()).min(set.len())
+                };
+                let _ = tx.sorted_set_remove_ranks(db, key, ranks, |_, _| {});
+            }
+            34 => {
+                tx.delete(db, key);
+                set_scores(tx, db, key, &names("m", 0..from), draw);
+            }
+            35 if a != b => {
+                tx.rename(db, key, db, other);
+            }
+            36 if a != b => {
+                tx.copy(db, key, db, other);
+            }
+            37 => {
+                tx.delete(db, key);
+            }
+            _ => set_scores(tx, db, key, &names("m", 0..from), draw),
+        }
+    });
+}
+
+/// Something happens to some list; they mostly stay long.
+fn change_list(node: &Node, random: &mut Random) {
+    let (a, b) = (random.below(KEYS / 3), random.below(KEYS / 3));
+    let (a, b) = (format!("list{a}").into_bytes(), format!("list{b}").into_bytes());
+    let number = random.below(2) as u16;
+    let choice = random.below(40);
+    let from = random.below(MEMBERS);
+    let some = names("m", from..from + 1 + random.below(40));
+    let draw = random.next();
+    let (end, other_end) =
+        if draw.is_multiple_of(2) { (End::Front, End::Back) } else { (End::Back, End::Front) };
+    node.run(|tx| {
+        let db = tx.keyspace().select(number);
+        let (key, other) = (tx.key(&a), tx.key(&b));
+        match choice {
+            0..10 => {
+                let _ = tx.list_push(db, key, end, slices(&some));
+            }
+            10..18 => {
+                let _ = tx.list_pop(db, key, end, some.len(), |_| (), |(), _| {});
+            }
+            18..22 => {
+                let _ = tx.list_rotate(db, key, end, other_end);
+            }
+            22..26 => {
+                let index = |len: usize| Some((draw % len as u64) as usize);
+                let _ = tx.list_set(db, key, index, &some[0]);
+            }
+            26..30 => {
+                let _ = tx.list_insert(db, key, draw.is_multiple_of(3), &some[0], b"inserted");
+            }
+            30..33 => {
+                let _ = tx.list_remove(db, key, end, 2, &some[0]);
+            }
+            33 => {
+                let _ = tx.list_trim(db, key, |len| len / 10..len - len / 20);
+            }
+            34 if a != b => {
+                tx.rename(db, key, db, other);
+            }
+            35 if a != b => {
+                tx.copy(db, key, db, other);
+            }
+            36 => {
+                tx.delete(db, key);
+            }
+            _ => {
+                let _ = tx.list_push(db, key, end, slices(&names("m", 0..from)));
+            }
+        }
+    });
+}
+
+/// Something happens to some key; sets mostly stay large.
+fn change(node: &Node, random: &mut Random) {
+    match random.below(5) {
+        0 => return change_sorted_set(node, random),
+        1 => return change_list(node, random),
+        _ => {}
+    }
+    let (a, b) = (random.below(KEYS), random.below(KEYS));
+    let (a, b) = (format!("key{a}").into_bytes(), format!("key{b}").into_bytes());
+    let number = random.below(2) as u16;
+    let choice = random.below(100);
+    let from = random.below(MEMBERS);
+    let some = names("m", from..from + 1 + random.below(40));
+    let draw = random.next();
+    node.run(|tx| {
+        let db = tx.keyspace().select(number);
+        let (key, other) = (tx.key(&a), tx.key(&b));
+        // A key of another type refuses what is meant for one, which is as good.
+        if draw.is_multiple_of(2) && matches!(choice, 0..72 | 98..) {
+            change_hash(tx, db, key, choice, &some, draw);
+            return;
+        }
+        match choice {
+            0..30 => {
+                let _ = tx.set_add(db, key, slices(&some));
+            }
+            30..55 => {
+                let _ = tx.set_remove(db, key, slices(&some));
+            }
+            55..65 => {
+                let mut draws = Random(draw | 1);
+                let _ = tx.set_pop(db, key, some.len(), || draws.next(), |_| {});
+            }
+            65..72 => {
+                tx.delete(db, key);
+                let _ = tx.set_add(db, key, slices(&names("m", 0..from)));
+            }
+            72..76 => {
+                tx.delete(db, key);
+            }
+            76..80 => tx.put_string(db, key, &some[0], 0),
+            80..86 => {
+                tx.set_expire(db, key, if draw.is_multiple_of(3) { 0 } else { 5000 + draw % 1000 });
+            }
+            86..90 if a != b => {
+                tx.rename(db, key, db, other);
+            }
+            90..93 if a != b => {
+                tx.copy(db, key, db, other);
+            }
+            93 => tx.flush(db),
+            94 => tx.swap(0, 1),
+            // Many small keys come and go, so that the tables of keys split and merge.
+            95 => {
+                for name in names("small", 0..3000) {
+                    tx.put_string(db, tx.key(&name), b"v", 0);
+                }
+            }
+            96..98 => {
+                for name in names("small", 0..3000) {
+                    tx.delete(db, tx.key(&name));
+                }
+            }
+            // Members by the thousand, for the same in a set's table.
+            98 => {
+                let _ = tx.set_add(db, key, slices(&names("m", 0..MEMBERS)));
+            }
+            _ => {
+                let _ = tx.set_remove(db, key, slices(&names("m", from / 2..from)));
+            }
+        }
+    });
+}
+
+/// Something happens to a hash, if there is none of another type.
+fn change_hash(tx: &mut Tx<'_>, db: DbId, key: Key<'_>, choice: u64, some: &[Vec<u8>], draw: u64) {
+    let value = draw.to_string().into_bytes();
+    let expire_at = 2000 + draw % 1000;
+    let all = names("m", 0..MEMBERS);
+    let _ = tx.edit_or_create_hash(db, key, &[], |edit| match choice {
+        0..30 => some.iter().for_each(|name| {
+            edit.set(name, &value, if draw.is_multiple_of(3) { expire_at } else { 0 });
+        }),
+        30..50 => some.iter().for_each(|name| {
+            edit.remove(name);
+        }),
+        50..65 => some.iter().for_each(|name| {
+            edit.set_expiry(name, if draw.is_multiple_of(3) { 0 } else { expire_at });
+        }),
+        65..72 => all.iter().step_by(3).for_each(|name| {
+            edit.remove(name);
+        }),
+        _ => all.iter().for_each(|name| {
+            edit.set(name, &value[..draw as usize % value.len()], 0);
+        }),
+    });
+}
+
+/// How often what the test is about came to pass.
+#[derive(Default)]
+struct Seen {
+    pieces: usize,
+    begun: usize,
+    ended: usize,
+}
+
+fn run(seed: u64, seen: &mut Seen) {
+    let mut random = Random(seed);
+    let node = Node::new();
+    for number in 0..KEYS / 2 {
+        let key = format!("key{number}").into_bytes();
+        node.run(|tx| {
+            let members = names("m", 0..MEMBERS / (number + 1));
+            if number.is_multiple_of(2) {
+                tx.set_add(0, tx.key(&key), slices(&members)).unwrap();
+            } else {
+                tx.edit_or_create_hash(0, tx.key(&key), &[], |edit| {
+                    members.iter().for_each(|name| {
+                        edit.set(name, b"v", 0);
+                    });
+                })
+                .unwrap();
+            }
+            let sorted = format!("sorted{number}").into_bytes();
+            set_scores(tx, 0, tx.key(&sorted), &members, number + 99);
+            let list = format!("list{number}").into_bytes();
+            tx.list_push(0, tx.key(&list), End::Back, slices(&members)).unwrap();
+        });
+    }
+    for _ in 0..random.below(60) {
+        change(&node, &mut random);
+    }
+    let begin = node.reserved();
+    let mut cursor = SaveCursor::in_pieces_of(300);
+    let mut blocks: Vec<(SavedBlock, Vec<u8>)> = Vec::new();
+    let pace = 1 + random.below(8);
+    loop {
+        if random.below(pace) == 0 {
+            change(&node, &mut random);
+        }
+        let mut out = Vec::new();
+        let saved = node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out);
+        let Some(block) = saved else { break };
+        if block.keys == 0 && !out.is_empty() {
+            seen.pieces += 1;
+            seen.begun += usize::from(block.hash_first == 0);
+            seen.ended += usize::from(block.hash_last == u64::MAX);
+            // More of it while a set is half saved.
+            for _ in 0..random.below(3) {
+                change(&node, &mut random);
+            }
+        }
+        blocks.push((block, out));
+    }
+    for _ in 0..random.below(20) {
+        change(&node, &mut random);
+    }
+    // Blocks load in any order.
+    for at in (1..blocks.len()).rev() {
+        blocks.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    let restored = keyspace();
+    let recovering = Recovering::new(&restored, 1000);
+    for (block, changes) in &blocks {
+        recovering.block(block, changes).unwrap();
+    }
+    let (lsn, map) = node.keyspace.encode_select_map(|| node.reserved());
+    recovering.select_map(lsn, &map).unwrap();
+    let workers = 1 + random.below(3) as usize;
+    for worker in 0..workers {
+        for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
+            recovering.record((worker, workers), *lsn, changes).unwrap();
+        }
+    }
+    assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
+    let counted = restored.used_bytes();
+    assert_eq!(counted, freed_by_flushing(&restored), "seed {seed}: memory is accounted for");
+}
+
+fn freed_by_flushing(keyspace: &Keyspace) -> u64 {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    for db in 0..keyspace.databases() {
+        tx.flush(db);
+    }
+    drop(tx);
+    scratch.counters.bytes_delta.unsigned_abs()
+}
+
+#[test]
+fn a_checkpoint_and_the_log_give_back_what_was_there() {
+    let mut seen = Seen::default();
+    for seed in 1..=40 {
+        run(seed, &mut seen);
+    }
+    assert!(seen.pieces > 1000, "only {} pieces", seen.pieces);
+    assert!(seen.begun > seen.ended, "every set stayed until it was saved");
+}
+
+/// No step of the saver encodes more than a few thousand members, however large a set is.
+#[test]
+fn a_large_set_is_saved_in_small_steps() {
+    let node = Node::new();
+    let members = names("member:", 0..300_000);
+    node.run(|tx| {
+        tx.set_add(0, tx.key(b"large"), slices(&members)).unwrap();
+    });
+    let mut cursor = SaveCursor::default();
+    let (mut steps, mut longest) = (0, 0);
+    let mut out = Vec::new();
+    while node.keyspace.save_next(&mut cursor, Lsn::ZERO, || node.reserved(), &mut out).is_some() {
+        longest = longest.max(out.len());
+        steps += 1;
+        out.clear();
+    }
+    let member_bytes = 1 + members[299_999].len();
+    assert!(longest < 2 * 2048 * member_bytes, "{longest} bytes in one step");
+    assert!(steps > 100, "{steps} steps");
+}
