@@ -1,0 +1,39 @@
+//! One bit: SETBIT, GETBIT.
+
+use super::bit_offset;
+use crate::args;
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::string;
+
+pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let offset = bit_offset(args[2], ctx.node.settings.proto_max_bulk_len())?;
+    let on = args::integer_or(args[3], 0..=1, "ERR bit is not an integer or out of range")? == 1;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (at, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
+    let mut was_on = false;
+    ctx.tx().edit_string(db, key, at + 1, |string| {
+        let byte = &mut string[at];
+        was_on = *byte & mask != 0;
+        if was_on == on {
+            return 0..0;
+        }
+        *byte ^= mask;
+        at..at + 1
+    })?;
+    ctx.reply.integer(i64::from(was_on));
+    Ok(())
+}
+
+pub(super) fn getbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let offset = bit_offset(args[2], ctx.node.settings.proto_max_bulk_len())?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let mut on = false;
+    if let Some(entry) = ctx.tx().read(db, key) {
+        let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;
+        let byte = bytes.get((offset / 8) as usize).copied().unwrap_or(0);
+        on = byte & 0x80 >> (offset % 8) != 0;
+    }
+    ctx.reply.integer(i64::from(on));
+    Ok(())
+}

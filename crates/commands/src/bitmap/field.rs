@@ -1,0 +1,142 @@
+//! Integers inside a bitmap: BITFIELD, BITFIELD_RO.
+
+use super::integer::{Overflow, Width};
+use super::scaled_offset;
+use crate::args::{integer, is};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::string;
+
+#[derive(Clone, Copy)]
+enum Action {
+    Get,
+    Set(i64, Overflow),
+    Increase(i64, Overflow),
+}
+
+#[derive(Clone, Copy)]
+struct Step {
+    width: Width,
+    /// In bits.
+    offset: u64,
+    action: Action,
+}
+
+pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let steps = parse(args, ctx.node.settings.proto_max_bulk_len())?;
+    if steps.iter().all(|step| matches!(step.action, Action::Get)) {
+        return get_all(ctx, args, &steps);
+    }
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    let writing = steps.iter().filter(|step| !matches!(step.action, Action::Get));
+    let length = writing.map(|step| step.width.bytes(step.offset).end).max().unwrap_or(0);
+    // Room for everything first, also for what will then not be written.
+    tx.edit_string(db, key, length, |_| 0..0)?;
+    reply.array(steps.len());
+    for Step { width, offset, action } in steps {
+        let mut answer = None;
+        tx.edit_string(db, key, 0, |string| {
+            let old = width.read(string, offset);
+            let new = match action {
+                Action::Get => Some(old),
+                Action::Set(value, overflow) => width.fit(set_value(width, value), overflow),
+                Action::Increase(by, overflow) => {
+                    width.fit(i128::from(old) + i128::from(by), overflow)
+                }
+            };
+            answer = match action {
+                Action::Set(..) => new.map(|_| old),
+                _ => new,
+            };
+            match new {
+                Some(new) if new != old => {
+                    width.write(string, offset, new);
+                    width.bytes(offset)
+                }
+                _ => 0..0,
+            }
+        })?;
+        match answer {
+            Some(answer) => reply.integer(answer),
+            None => reply.null(),
+        }
+    }
+    Ok(())
+}
+
+/// What a value to be set counts as: without a sign, a negative one is a very large one.
+fn set_value(width: Width, value: i64) -> i128 {
+    if width.signed { i128::from(value) } else { i128::from(value as u64) }
+}
+
+pub(super) fn bitfield_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let steps = parse(args, ctx.node.settings.proto_max_bulk_len())?;
+    if steps.iter().any(|step| !matches!(step.action, Action::Get)) {
+        return Err(CommandError::text("ERR BITFIELD_RO only supports the GET subcommand"));
+    }
+    get_all(ctx, args, &steps)
+}
+
+fn get_all(ctx: &mut Ctx<'_>, args: &[&[u8]], steps: &[Step]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    let string = match tx.read(db, key) {
+        Some(entry) => string::bytes(entry.value()).ok_or(CommandError::WrongType)?,
+        None => Default::default(),
+    };
+    reply.array(steps.len());
+    for step in steps {
+        reply.integer(step.width.read(&string, step.offset));
+    }
+    Ok(())
+}
+
+fn parse(args: &[&[u8]], bytes_max: u64) -> Result<Vec<Step>, CommandError> {
+    let mut steps = Vec::new();
+    let mut overflow = Overflow::Wrap;
+    let mut rest = &args[2..];
+    while let [word, after @ ..] = rest {
+        rest = match after {
+            [width, offset, after @ ..] if is(word, "get") => {
+                let (width, offset) = parse_place(width, offset, bytes_max)?;
+                steps.push(Step { width, offset, action: Action::Get });
+                after
+            }
+            [width, offset, value, after @ ..] if is(word, "set") || is(word, "incrby") => {
+                let (width, offset) = parse_place(width, offset, bytes_max)?;
+                let value = integer(value)?;
+                let action = if is(word, "set") { Action::Set } else { Action::Increase };
+                steps.push(Step { width, offset, action: action(value, overflow) });
+                after
+            }
+            [what, after @ ..] if is(word, "overflow") => {
+                overflow = parse_overflow(what)?;
+                after
+            }
+            _ => return Err(CommandError::Syntax),
+        };
+    }
+    Ok(steps)
+}
+
+fn parse_place(width: &[u8], offset: &[u8], bytes_max: u64) -> Result<(Width, u64), CommandError> {
+    let width = Width::parse(width).ok_or(CommandError::text(
+        "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but \
+         i64 is.",
+    ))?;
+    let offset = match offset {
+        [b'#', number @ ..] => scaled_offset(number, width.bits.into(), bytes_max)?,
+        offset => scaled_offset(offset, 1, bytes_max)?,
+    };
+    Ok((width, offset))
+}
+
+fn parse_overflow(word: &[u8]) -> Result<Overflow, CommandError> {
+    match word {
+        word if is(word, "wrap") => Ok(Overflow::Wrap),
+        word if is(word, "sat") => Ok(Overflow::Saturate),
+        word if is(word, "fail") => Ok(Overflow::Fail),
+        _ => Err(CommandError::text("ERR Invalid OVERFLOW type specified")),
+    }
+}

@@ -1,0 +1,57 @@
+//! What connections and their libraries are called.
+
+use crate::args::{is, shown};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+
+pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    check_name(args[2])?;
+    *ctx.session.info.name.lock() = args[2].to_vec();
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(super) fn getname(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let name = ctx.session.info.name.lock();
+    if name.is_empty() {
+        ctx.reply.null();
+    } else {
+        ctx.reply.bulk(&*name);
+    }
+    Ok(())
+}
+
+pub(super) fn setinfo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (attribute, value) = (args[2], args[3]);
+    let info = &ctx.session.info;
+    let field = if is(attribute, "lib-name") {
+        &info.lib_name
+    } else if is(attribute, "lib-ver") {
+        &info.lib_ver
+    } else {
+        return Err(CommandError::err(format_args!("Unrecognized option '{}'", shown(attribute))));
+    };
+    if !is_plain(value) {
+        return Err(CommandError::err(format_args!(
+            "{} cannot contain spaces, newlines or special characters.",
+            shown(attribute)
+        )));
+    }
+    *field.lock() = value.to_vec();
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Names stand in the lines of `CLIENT LIST`, so they must not break these.
+pub(crate) fn check_name(name: &[u8]) -> CommandResult {
+    if is_plain(name) {
+        return Ok(());
+    }
+    Err(CommandError::text(
+        "ERR Client names cannot contain spaces, newlines or special characters.",
+    ))
+}
+
+fn is_plain(text: &[u8]) -> bool {
+    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}

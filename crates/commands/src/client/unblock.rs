@@ -1,0 +1,31 @@
+//! `CLIENT UNBLOCK`: another client's wait is to end.
+
+use crate::args::{self, is};
+use crate::blocking::Unserved;
+use crate::clients::Message;
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+
+pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let how = match args[3..] {
+        [] => Unserved::Timeout,
+        [word] if is(word, "timeout") => Unserved::Timeout,
+        [word] if is(word, "error") => Unserved::Error,
+        [_] => {
+            return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        }
+        _ => return Err(CommandError::subcommand(args)),
+    };
+    let id = args::integer(args[2])?;
+    let client = u64::try_from(id).ok().and_then(|id| ctx.node.clients.find(id));
+    let waiting = client.filter(|client| {
+        let claim = client.claim.lock();
+        claim.as_ref().is_some_and(|claim| claim.take())
+    });
+    if let Some(client) = &waiting {
+        let message = Message::Unblock { client: client.id, slot: client.slot, how };
+        ctx.node.threads[client.thread].send(message);
+    }
+    ctx.reply.integer(i64::from(waiting.is_some()));
+    Ok(())
+}

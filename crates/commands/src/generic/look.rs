@@ -1,0 +1,41 @@
+//! Whether a key is there, and what it is: EXISTS, TOUCH, TYPE.
+
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+use ladon_engine::types::kind_of;
+use ladon_engine::{Key, Tx};
+use ladon_model::DbId;
+
+pub(super) fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    count(ctx, args, |tx, db, key| tx.inspect(db, key).is_some())
+}
+
+pub(super) fn touch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    count(ctx, args, |tx, db, key| tx.touch(db, key))
+}
+
+/// Replies with the number of keys that `check` holds for.
+#[inline]
+pub(super) fn count(
+    ctx: &mut Ctx<'_>,
+    args: &[&[u8]],
+    mut check: impl FnMut(&mut Tx<'_>, DbId, Key<'_>) -> bool,
+) -> CommandResult {
+    let db = ctx.db();
+    let first = ctx.first_key(args);
+    let tx = ctx.tx();
+    let mut found = i64::from(check(tx, db, first));
+    for name in &args[2..] {
+        let key = tx.key(name);
+        found += i64::from(check(tx, db, key));
+    }
+    ctx.reply.integer(found);
+    Ok(())
+}
+
+pub(super) fn type_of(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let name = ctx.tx().inspect(db, key).map_or("none", |entry| kind_of(entry.value()).name());
+    ctx.reply.simple(name);
+    Ok(())
+}

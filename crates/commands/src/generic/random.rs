@@ -1,0 +1,87 @@
+//! `RANDOMKEY`.
+
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+use ladon_engine::PARTITIONS;
+
+/// With this many keys or more, partitions differ little in size: the hash spreads keys evenly.
+const EVEN_KEYS_MIN: usize = 256;
+/// Buckets to look for a live key in at once.
+const BUCKETS_PER_LOOK: usize = 64;
+/// Tries before the sizes of all partitions are counted.
+const TRIES_MAX: usize = 4;
+
+pub(super) fn randomkey(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let key = from_a_large_partition(ctx).or_else(|| weighted(ctx)).or_else(|| any(ctx));
+    match key {
+        Some(key) => ctx.reply.bulk(key),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn from_a_large_partition(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
+    (0..TRIES_MAX).find_map(|_| {
+        let partition = ctx.local.rng.below(PARTITIONS);
+        (len(ctx, partition) >= EVEN_KEYS_MIN).then(|| pick(ctx, partition))?
+    })
+}
+
+/// A partition by its share of the keys, then a key of it: exactly fair among few keys.
+fn weighted(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
+    let sizes: Vec<usize> = ctx.partitions().map(|partition| len(ctx, partition)).collect();
+    let total: usize = sizes.iter().sum();
+    (0..TRIES_MAX).take_while(|_| total > 0).find_map(|_| {
+        let mut rest = ctx.local.rng.below(total);
+        let partition = sizes.iter().position(|&size| {
+            let here = rest < size;
+            rest = rest.wrapping_sub(size);
+            here
+        })?;
+        pick(ctx, partition)
+    })
+}
+
+/// Any key that has not expired, where nearly all have: from a random partition on. Finding none
+/// says something of all partitions, and the reply depends on them.
+fn any(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
+    let first = ctx.local.rng.below(PARTITIONS);
+    let number = ctx.session.db;
+    (0..PARTITIONS).map(|offset| (first + offset) % PARTITIONS).find_map(|partition| {
+        ctx.on_partition(partition, |tx| {
+            let db = tx.keyspace().select(number);
+            tx.depend_on_all();
+            let mut found: Option<Vec<u8>> = None;
+            let mut from = ladon_model::KeyHash(0);
+            while found.is_none() {
+                let next = tx.scan(db, partition, from, BUCKETS_PER_LOOK, |entry| {
+                    found.get_or_insert_with(|| entry.key().to_vec());
+                });
+                match next {
+                    Some(next) => from = next,
+                    None => break,
+                }
+            }
+            found
+        })
+    })
+}
+
+fn len(ctx: &mut Ctx<'_>, partition: usize) -> usize {
+    let number = ctx.session.db;
+    ctx.on_partition(partition, |tx| {
+        let db = tx.keyspace().select(number);
+        tx.len_of(db, partition)
+    })
+}
+
+fn pick(ctx: &mut Ctx<'_>, partition: usize) -> Option<Vec<u8>> {
+    let number = ctx.session.db;
+    let mut rng = ctx.local.rng.clone();
+    let key = ctx.on_partition(partition, |tx| {
+        let db = tx.keyspace().select(number);
+        tx.random(db, partition, || rng.next_u64())
+    });
+    ctx.local.rng = rng;
+    key
+}

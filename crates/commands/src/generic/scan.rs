@@ -1,0 +1,129 @@
+//! Listing keys: KEYS at one moment, SCAN piece by piece.
+//!
+//! A cursor is a position in hash order: the top 48 bits of the hash to go on from, 0 at the
+//! start and the end. Splits and merges of the table move no position, so a key that is there
+//! from a scan's start to its end is found, whatever comes and goes around it.
+
+use crate::args::{cursor, integer, is};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::kind_of;
+use ladon_engine::{EntryRef, PARTITIONS, partition_of};
+use ladon_model::KeyHash;
+use ladon_resp::Reply;
+use ladon_settings::glob_match;
+
+/// Hash bits that a cursor leaves out: buckets are never as fine, and clients that read it as a
+/// signed number see a positive one.
+const CURSOR_SHIFT: u32 = 16;
+/// Keys to look at where the client does not say.
+const COUNT_DEFAULT: usize = 10;
+/// Buckets (of some five keys) read while one lock is held.
+const BUCKETS_PER_LOCK_MAX: usize = 64;
+/// Buckets read for each key asked for, at most: what a scan over hardly any keys may cost.
+const BUCKETS_PER_KEY_MAX: usize = 64;
+
+pub(super) fn keys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let db = ctx.db();
+    let pattern = (args[1] != b"*").then_some(args[1]);
+    let (tx, reply) = ctx.tx_and_reply();
+    let mark = reply.begin_array();
+    let mut count = 0;
+    tx.for_each(db, |entry| {
+        if matches(pattern, entry) {
+            reply.bulk(entry.key());
+            count += 1;
+        }
+    });
+    reply.end_array(mark, count);
+    Ok(())
+}
+
+fn matches(pattern: Option<&[u8]>, entry: EntryRef<'_>) -> bool {
+    pattern.is_none_or(|pattern| glob_match(pattern, entry.key(), false))
+}
+
+struct Options<'a> {
+    count: usize,
+    pattern: Option<&'a [u8]>,
+    /// A name that no type has matches nothing.
+    kind: Option<&'a [u8]>,
+}
+
+pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let cursor = cursor(args[1])?;
+    let options = parse(&args[2..])?;
+    let (mut out, mut found) = (Vec::new(), 0);
+    let mut bulks = Reply::new(&mut out, ctx.reply.proto());
+    let next = walk(ctx, cursor, options.count, |entry| {
+        let kind = kind_of(entry.value()).name().as_bytes();
+        if options.kind.is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
+            && matches(options.pattern, entry)
+        {
+            bulks.bulk(entry.key());
+            found += 1;
+        }
+    });
+    ctx.reply.array(2);
+    ctx.reply.bulk_int(next as i64);
+    ctx.reply.array(found);
+    ctx.reply.raw(&out);
+    Ok(())
+}
+
+/// Visits about `count` keys from `cursor` on, locking one partition at a time; where to go on.
+fn walk(ctx: &mut Ctx<'_>, cursor: u64, count: usize, mut visit: impl FnMut(EntryRef<'_>)) -> u64 {
+    let number = ctx.session.db;
+    // Where no cursor of ours points, the scan is over.
+    if cursor > u64::MAX >> CURSOR_SHIFT {
+        return 0;
+    }
+    let mut at = KeyHash(cursor << CURSOR_SHIFT);
+    let mut partition = partition_of(at);
+    let (mut seen, mut buckets_left) = (0, count.saturating_mul(BUCKETS_PER_KEY_MAX));
+    loop {
+        let buckets = (count.saturating_sub(seen) / 4).clamp(1, BUCKETS_PER_LOCK_MAX);
+        let next = ctx.on_partition(partition, |tx| {
+            let db = tx.keyspace().select(number);
+            tx.scan(db, partition, at, buckets, |entry| {
+                seen += 1;
+                visit(entry);
+            })
+        });
+        match next {
+            Some(next) => {
+                at = next;
+                buckets_left = buckets_left.saturating_sub(buckets);
+            }
+            None if partition + 1 == PARTITIONS => return 0,
+            None => {
+                partition += 1;
+                at = KeyHash((partition as u64) << (64 - PARTITIONS.ilog2()));
+            }
+        }
+        // Rounded down, so that nothing is left out; it must not stand still for that.
+        let reached = at.0 >> CURSOR_SHIFT;
+        if reached > cursor && (seen >= count || buckets_left == 0) {
+            return reached;
+        }
+    }
+}
+
+fn parse<'a>(mut words: &[&'a [u8]]) -> Result<Options<'a>, CommandError> {
+    let mut options = Options { count: COUNT_DEFAULT, pattern: None, kind: None };
+    while let [word, value, rest @ ..] = words {
+        words = rest;
+        if is(word, "count") {
+            let count = integer(value)?;
+            options.count =
+                usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::Syntax)?;
+        } else if is(word, "match") {
+            options.pattern = (*value != b"*").then_some(*value);
+        } else if is(word, "type") {
+            options.kind = Some(value);
+        } else {
+            return Err(CommandError::Syntax);
+        }
+    }
+    if words.is_empty() { Ok(options) } else { Err(CommandError::Syntax) }
+}

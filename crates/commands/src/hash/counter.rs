@@ -1,0 +1,50 @@
+//! HINCRBY, HINCRBYFLOAT. A field's expiry stays what it was.
+
+use crate::args::integer;
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_resp::{LongDouble, parse_i64};
+
+pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let delta = integer(args[3])?;
+    let (db, key, name) = (ctx.db(), ctx.first_key(args), args[2]);
+    let sum = ctx.tx().edit_or_create_hash(db, key, &[], |edit| {
+        let (old, at) = match edit.look(name) {
+            Some((value, at)) => {
+                let old = parse_i64(value);
+                (old.ok_or(CommandError::text("ERR hash value is not an integer"))?, at)
+            }
+            None => (0, 0),
+        };
+        let sum = old
+            .checked_add(delta)
+            .ok_or(CommandError::text("ERR increment or decrement would overflow"))?;
+        edit.set(name, itoa::Buffer::new().format(sum).as_bytes(), at);
+        Ok::<i64, CommandError>(sum)
+    })??;
+    ctx.reply.integer(sum);
+    Ok(())
+}
+
+pub(super) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let delta = LongDouble::parse(args[3]).ok_or(CommandError::NotFloat)?;
+    if !delta.is_finite() {
+        return Err(CommandError::text("ERR value is NaN or Infinity"));
+    }
+    let (db, key, name) = (ctx.db(), ctx.first_key(args), args[2]);
+    let text = ctx.tx().edit_or_create_hash(db, key, &[], |edit| {
+        let (old, at) = edit.look(name).unwrap_or((b"0", 0));
+        let old =
+            LongDouble::parse(old).ok_or(CommandError::text("ERR hash value is not a float"))?;
+        let sum = old
+            .checked_add(delta)
+            .filter(|sum| sum.is_finite())
+            .ok_or(CommandError::text("ERR increment would produce NaN or Infinity"))?;
+        let mut text = Vec::with_capacity(32);
+        sum.write_human(&mut text);
+        edit.set(name, &text, at);
+        Ok::<Vec<u8>, CommandError>(text)
+    })??;
+    ctx.reply.bulk(&text);
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! HEXPIRE, HPEXPIRE, HEXPIREAT, HPEXPIREAT.
+
+use super::expiry_options::Unit;
+use super::fields;
+use crate::args::is;
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+use ladon_engine::types::hash::HashValue;
+
+const NO_FIELD: i64 = -2;
+const NOT_MET: i64 = 0;
+const DONE: i64 = 1;
+/// The moment is past, so that the field is gone.
+const REMOVED: i64 = 2;
+
+pub(super) fn hexpire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    expire(ctx, args, Unit::SECONDS, "hexpire")
+}
+
+pub(super) fn hpexpire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    expire(ctx, args, Unit::MILLISECONDS, "hpexpire")
+}
+
+pub(super) fn hexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    expire(ctx, args, Unit::UNIX_SECONDS, "hexpireat")
+}
+
+pub(super) fn hpexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    expire(ctx, args, Unit::UNIX_MILLISECONDS, "hpexpireat")
+}
+
+/// Under which condition on the present expiry (0: none) it changes.
+type Condition = fn(old: u64, new: u64) -> bool;
+
+/// `None`: the word is no condition.
+fn condition(word: &[u8]) -> Option<Condition> {
+    if is(word, "NX") {
+        Some(|old, _| old == 0)
+    } else if is(word, "XX") {
+        Some(|old, _| old != 0)
+    } else if is(word, "GT") {
+        // Never is later than any moment.
+        Some(|old, new| old != 0 && new > old)
+    } else if is(word, "LT") {
+        Some(|old, new| old == 0 || new < old)
+    } else {
+        None
+    }
+}
+
+fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> CommandResult {
+    let (db, key, now_ms) = (ctx.db(), ctx.first_key(args), ctx.now_ms);
+    let (tx, reply) = ctx.tx_and_reply();
+    tx.get_value::<HashValue>(db, key)?;
+    let at = unit.moment(args[2], now_ms, command)?;
+    let condition = condition(args[3]);
+    let words = &args[if condition.is_some() { 4 } else { 3 }..];
+    let names = fields::parse(words, fields::NOT_POSITIVE_HERE)?;
+    reply.array(names.len());
+    let outcome = tx.edit_hash(db, key, |edit| {
+        for name in names {
+            let result = match edit.expire_at(name) {
+                None => NO_FIELD,
+                Some(old) if condition.is_some_and(|allows| !allows(old, at)) => NOT_MET,
+                Some(_) if at <= now_ms => {
+                    edit.remove(name);
+                    REMOVED
+                }
+                Some(_) => {
+                    edit.set_expiry(name, at);
+                    DONE
+                }
+            };
+            reply.integer(result);
+        }
+    })?;
+    if outcome.is_none() {
+        names.iter().for_each(|_| reply.integer(NO_FIELD));
+    }
+    Ok(())
+}

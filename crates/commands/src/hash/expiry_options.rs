@@ -1,0 +1,54 @@
+//! Moments at which fields expire.
+
+use crate::args;
+use crate::error::CommandError;
+
+/// The latest moment that Redis takes, Unix milliseconds.
+const AT_MAX: i64 = (1 << 46) - 1;
+
+/// How a time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    ms: i64,
+    /// From now on, or since 1970.
+    relative: bool,
+}
+
+impl Unit {
+    pub(super) const SECONDS: Unit = Unit { ms: 1000, relative: true };
+    pub(super) const MILLISECONDS: Unit = Unit { ms: 1, relative: true };
+    pub(super) const UNIX_SECONDS: Unit = Unit { ms: 1000, relative: false };
+    pub(super) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, relative: false };
+
+    /// The unit that an option stands for.
+    pub(super) fn of_option(word: &[u8]) -> Option<Unit> {
+        match word.to_ascii_uppercase().as_slice() {
+            b"EX" => Some(Unit::SECONDS),
+            b"PX" => Some(Unit::MILLISECONDS),
+            b"EXAT" => Some(Unit::UNIX_SECONDS),
+            b"PXAT" => Some(Unit::UNIX_MILLISECONDS),
+            _ => None,
+        }
+    }
+
+    /// The moment that is meant, Unix milliseconds.
+    pub(super) fn moment(
+        self,
+        text: &[u8],
+        now_ms: u64,
+        command: &str,
+    ) -> Result<u64, CommandError> {
+        let time = args::integer(text)?;
+        if time < 0 {
+            return Err(CommandError::text("ERR invalid expire time, must be >= 0"));
+        }
+        let base = if self.relative { i64::try_from(now_ms).unwrap_or(i64::MAX) } else { 0 };
+        time.checked_mul(self.ms)
+            .and_then(|ms| ms.checked_add(base))
+            .filter(|at| *at <= AT_MAX)
+            .map(|at| at as u64)
+            .ok_or_else(|| {
+                CommandError::err(format_args!("invalid expire time in '{command}' command"))
+            })
+    }
+}

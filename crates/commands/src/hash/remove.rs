@@ -1,0 +1,13 @@
+//! HDEL.
+
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+
+pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let removed = ctx.tx().edit_hash(db, key, |edit| {
+        args[2..].iter().map(|name| i64::from(edit.remove(name))).sum()
+    })?;
+    ctx.reply.integer(removed.unwrap_or(0));
+    Ok(())
+}

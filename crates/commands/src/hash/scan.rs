@@ -1,0 +1,35 @@
+//! HSCAN.
+
+use crate::args;
+use crate::ctx::Ctx;
+use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::error::CommandResult;
+use ladon_engine::types::hash::HashValue;
+
+pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let cursor = args::cursor(args[2])?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(hash) = tx.read_value::<HashValue>(db, key)? else {
+        // Nobody looks at the options then, in Redis either.
+        reply_empty(reply);
+        return Ok(());
+    };
+    let options = Options::parse(&args[3..], true)?;
+    reply_page(reply, |page| {
+        let mut words = 0;
+        let next = hash.scan(hasher, cursor, options.count, |field| {
+            if options.matches(field.name) {
+                page.bulk(field.name);
+                words += 1;
+                if !options.no_values {
+                    page.bulk(field.value);
+                    words += 1;
+                }
+            }
+        });
+        (next, words)
+    });
+    Ok(())
+}

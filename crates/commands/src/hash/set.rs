@@ -1,0 +1,39 @@
+//! HSET, HMSET, HSETNX.
+
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+
+pub(super) fn hset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let added = set_all(ctx, args, "hset")?;
+    ctx.reply.integer(added);
+    Ok(())
+}
+
+pub(super) fn hmset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    set_all(ctx, args, "hmset")?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// How many fields are new.
+#[inline]
+fn set_all(ctx: &mut Ctx<'_>, args: &[&[u8]], command: &str) -> Result<i64, CommandError> {
+    let (pairs, rest) = args[2..].as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(CommandError::wrong_number(command));
+    }
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let added = ctx.tx().edit_or_create_hash(db, key, &args[2..], |edit| {
+        pairs.iter().map(|[name, value]| i64::from(edit.set(name, value, 0))).sum()
+    })?;
+    Ok(added)
+}
+
+pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key, name, value) = (ctx.db(), ctx.first_key(args), args[2], args[3]);
+    let added = ctx.tx().edit_or_create_hash(db, key, &[], |edit| {
+        edit.get(name).is_none() && edit.set(name, value, 0)
+    })?;
+    ctx.reply.integer(i64::from(added));
+    Ok(())
+}

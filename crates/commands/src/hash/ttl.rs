@@ -1,0 +1,66 @@
+//! HTTL, HPTTL, HEXPIRETIME, HPEXPIRETIME, HPERSIST.
+
+use super::fields;
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+use ladon_engine::types::hash::HashValue;
+
+const NO_FIELD: i64 = -2;
+const NO_EXPIRY: i64 = -1;
+
+pub(super) fn httl(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let now_ms = ctx.now_ms;
+    answer(ctx, args, |at| at.saturating_sub(now_ms).div_ceil(1000))
+}
+
+pub(super) fn hpttl(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let now_ms = ctx.now_ms;
+    answer(ctx, args, |at| at.saturating_sub(now_ms))
+}
+
+pub(super) fn hexpiretime(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, |at| at.div_ceil(1000))
+}
+
+pub(super) fn hpexpiretime(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, |at| at)
+}
+
+/// For each field, what `show` makes of the moment at which it expires.
+fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], show: impl Fn(u64) -> u64) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let hash = tx.read_value::<HashValue>(db, key)?;
+    let names = fields::parse(&args[2..], fields::NOT_POSITIVE)?;
+    reply.array(names.len());
+    for name in names {
+        reply.integer(match hash.and_then(|hash| hash.expire_at(hasher, name)) {
+            None => NO_FIELD,
+            Some(0) => NO_EXPIRY,
+            Some(at) => show(at) as i64,
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn hpersist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    tx.get_value::<HashValue>(db, key)?;
+    let names = fields::parse(&args[2..], fields::NOT_POSITIVE)?;
+    reply.array(names.len());
+    let outcome = tx.edit_hash(db, key, |edit| {
+        for name in names {
+            reply.integer(match edit.expire_at(name) {
+                None => NO_FIELD,
+                Some(0) => NO_EXPIRY,
+                Some(_) => i64::from(edit.set_expiry(name, 0)),
+            });
+        }
+    })?;
+    if outcome.is_none() {
+        names.iter().for_each(|_| reply.integer(NO_FIELD));
+    }
+    Ok(())
+}

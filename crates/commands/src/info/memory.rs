@@ -1,0 +1,62 @@
+//! The section `Memory`.
+//!
+//! `used_memory` is what `maxmemory` is compared with: the data and the tables that it is in.
+
+use super::text::Text;
+use crate::clients::ClientInfo;
+use crate::ctx::Ctx;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
+    let node = ctx.node;
+    let facts = node.process.facts();
+    let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
+    let peak = node.used_memory_peak();
+    let data = used.saturating_sub(fixed);
+    text.section("Memory");
+    text.bytes("used_memory", used);
+    if let Some(resident) = facts.resident_bytes {
+        text.bytes("used_memory_rss", resident);
+    }
+    text.bytes("used_memory_peak", peak);
+    text.field("used_memory_peak_perc", percent(used, peak));
+    text.field("used_memory_overhead", fixed);
+    text.field("used_memory_startup", fixed);
+    text.field("used_memory_dataset", data);
+    text.field("used_memory_dataset_perc", percent(data, data));
+    if let Some(machine) = facts.machine_memory_bytes {
+        text.bytes("total_system_memory", machine);
+    }
+    text.bytes("used_memory_lua", 0);
+    text.bytes("used_memory_scripts", 0);
+    text.none_of(&["number_of_cached_scripts", "number_of_functions", "number_of_libraries"]);
+    text.bytes("maxmemory", node.settings.maxmemory());
+    text.field("maxmemory_policy", node.settings.maxmemory_policy().name());
+    if let Some(resident) = facts.resident_bytes {
+        let ratio = resident as f64 / used.max(1) as f64;
+        text.field("mem_fragmentation_ratio", format_args!("{ratio:.2}"));
+        text.field("mem_fragmentation_bytes", resident as i64 - used as i64);
+    }
+    text.none_of(&["mem_not_counted_for_evict", "mem_replication_backlog", "mem_clients_slaves"]);
+    text.field("mem_total_replication_buffers", 0);
+    let clients = node.clients.list().iter().map(buffers).sum::<usize>();
+    text.field("mem_clients_normal", clients);
+    text.field("mem_cluster_links", 0);
+    text.field("mem_aof_buffer", node.durability.status().log_backlog_bytes);
+    text.field("mem_allocator", node.process.allocator());
+    text.flag("active_defrag_running", false);
+    text.field("lazyfree_pending_objects", node.lazy_free.pending.load(Relaxed));
+    text.field("lazyfreed_objects", node.lazy_free.freed.load(Relaxed));
+}
+
+/// Bytes of a connection's buffers.
+pub(crate) fn buffers(client: &Arc<ClientInfo>) -> usize {
+    let parts =
+        [&client.query_capacity, &client.output_bytes, &client.argv_bytes, &client.multi_bytes];
+    parts.iter().map(|bytes| bytes.load(Relaxed)).sum()
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64)
+}

@@ -1,0 +1,146 @@
+//! One connection's state, as far as commands know it.
+
+use crate::clients::ClientInfo;
+use crate::spec::Flags;
+use crate::table::CommandId;
+use ladon_engine::{Claim, Waiter, WatchFlag};
+use ladon_model::{Gate, Lsn};
+use ladon_resp::Proto;
+use std::sync::Arc;
+
+/// Whether replies are sent (`CLIENT REPLY`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Always.
+    #[default]
+    On,
+    /// Not until `CLIENT REPLY ON`.
+    Off,
+    /// Not for the next command; `SKIP` itself comes first.
+    SkipNext,
+    /// Not for the present command.
+    Skip,
+}
+
+/// A command waiting for `EXEC`.
+#[derive(Debug)]
+pub struct Queued {
+    /// Which command.
+    pub id: CommandId,
+    /// All arguments, the name included.
+    pub args: Vec<Vec<u8>>,
+}
+
+/// An open `MULTI`.
+#[derive(Debug, Default)]
+pub struct Multi {
+    /// What `EXEC` will run.
+    pub queued: Vec<Queued>,
+    /// A command was refused while queueing: `EXEC` will not run.
+    pub aborted: bool,
+    /// Bytes of the queued arguments.
+    pub bytes: usize,
+    /// The flags of all queued commands together.
+    pub flags: Flags,
+}
+
+/// A watched key: SELECT number and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedKey {
+    /// The database number that the client had selected.
+    pub db: u16,
+    /// The key.
+    pub key: Vec<u8>,
+}
+
+/// A connection that waits before it goes on.
+#[derive(Clone, Debug)]
+pub enum Blocked {
+    /// For the log.
+    Log(LogWait),
+    /// For a value to come under a key.
+    Keys(Arc<Waiter>),
+}
+
+impl Blocked {
+    /// Who ends the wait.
+    pub fn claim(&self) -> &Arc<Claim> {
+        match self {
+            Blocked::Log(wait) => &wait.claim,
+            Blocked::Keys(waiter) => &waiter.claim,
+        }
+    }
+}
+
+/// A wait for the log (`WAIT`, `WAITAOF`).
+#[derive(Clone, Debug)]
+pub struct LogWait {
+    /// What must have become durable here.
+    pub durable: Lsn,
+    /// How many nodes beyond this one should have it: more than there are means waiting for the
+    /// deadline.
+    pub replicas: i64,
+    /// When to answer with what has been reached, Unix milliseconds; `None`: never.
+    pub deadline_ms: Option<u64>,
+    /// Writes the reply when the wait is over, however it ended.
+    pub finish: BlockedKind,
+    /// Who ends the wait.
+    pub claim: Arc<Claim>,
+}
+
+/// Which command waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedKind {
+    /// `WAIT`: the number of replicas.
+    Wait,
+    /// `WAITAOF`: whether it is durable here, and the number of replicas.
+    WaitAof,
+}
+
+/// What a connection is to commands.
+pub struct Session {
+    /// What other threads may see and ask of it.
+    pub info: Arc<ClientInfo>,
+    /// The selected database number.
+    pub db: u16,
+    /// Protocol version of replies.
+    pub proto: Proto,
+    /// Whether it may run commands that need a login.
+    pub authenticated: bool,
+    /// An open `MULTI`.
+    pub multi: Option<Box<Multi>>,
+    /// Watched keys.
+    pub watched: Vec<WatchedKey>,
+    /// Set when a watched key was touched; shared with the partitions while keys are watched.
+    pub watch_flag: Arc<WatchFlag>,
+    /// Its own gate, where it asked for one (`CLIENT GATE`).
+    pub gate: Option<Gate>,
+    /// Whether replies are sent.
+    pub reply_mode: ReplyMode,
+    /// Lookups leave access times alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// The LSN of its last change: what `WAIT` and `WAITAOF` wait for.
+    pub last_write: Lsn,
+    /// It gets every command that the server runs (`MONITOR`).
+    pub monitor: bool,
+}
+
+impl Session {
+    /// A new connection.
+    pub fn new(info: Arc<ClientInfo>, authenticated: bool) -> Session {
+        Session {
+            info,
+            db: 0,
+            proto: Proto::Resp2,
+            authenticated,
+            multi: None,
+            watched: Vec::new(),
+            watch_flag: Arc::default(),
+            gate: None,
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            last_write: Lsn::ZERO,
+            monitor: false,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Sets: members in and out, and the questions about one set.
+
+use crate::args;
+use crate::ctx::Ctx;
+use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::error::CommandResult;
+use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::{set_algebra, set_random};
+use ladon_engine::types::set::{Member, SetValue};
+use ladon_resp::Reply;
+
+const READ: Flags = Flags::READONLY;
+const READ_FAST: Flags = READ.or(Flags::FAST);
+const WRITE_FAST: Flags = Flags::WRITE.or(Flags::FAST);
+const STORE: Flags = Flags::WRITE.or(Flags::DENYOOM);
+const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::on_keys("sadd", -3, WRITE_FAST.or(Flags::DENYOOM), KeySpec::FIRST, sadd),
+    CommandSpec::on_keys("srem", -3, WRITE_FAST, KeySpec::FIRST, srem),
+    CommandSpec::on_keys("smove", 4, WRITE_FAST, TWO_KEYS, smove),
+    CommandSpec::on_keys("sismember", 3, READ_FAST, KeySpec::FIRST, sismember),
+    CommandSpec::on_keys("smismember", -3, READ_FAST, KeySpec::FIRST, smismember),
+    CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard),
+    CommandSpec::on_keys("smembers", 2, READ, KeySpec::FIRST, smembers),
+    CommandSpec::on_keys("sscan", -3, READ, KeySpec::FIRST, sscan),
+    CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, set_random::spop),
+    CommandSpec::on_keys("srandmember", -2, READ, KeySpec::FIRST, set_random::srandmember),
+    CommandSpec::on_keys("sinter", -2, READ, KeySpec::ALL, set_algebra::sinter),
+    CommandSpec::on_keys("sinterstore", -3, STORE, KeySpec::ALL, set_algebra::sinterstore),
+    CommandSpec::on_keys(
+        "sintercard",
+        -3,
+        READ.or(Flags::MOVABLEKEYS),
+        KeySpec::Counted { count_at: 1 },
+        set_algebra::sintercard,
+    ),
+    CommandSpec::on_keys("sunion", -2, READ, KeySpec::ALL, set_algebra::sunion),
+    CommandSpec::on_keys("sunionstore", -3, STORE, KeySpec::ALL, set_algebra::sunionstore),
+    CommandSpec::on_keys("sdiff", -2, READ, KeySpec::ALL, set_algebra::sdiff),
+    CommandSpec::on_keys("sdiffstore", -3, STORE, KeySpec::ALL, set_algebra::sdiffstore),
+];
+
+/// A member as a reply.
+#[inline]
+pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Member<'_>) {
+    match member {
+        Member::Int(int) => reply.bulk_int(int),
+        Member::Bytes(bytes) => reply.bulk(bytes),
+    }
+}
+
+fn sadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let added = ctx.tx().set_add(db, key, args[2..].iter().copied())?;
+    ctx.reply.integer(added as i64);
+    Ok(())
+}
+
+fn srem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let removed = ctx.tx().set_remove(db, key, args[2..].iter().copied())?;
+    ctx.reply.integer(removed as i64);
+    Ok(())
+}
+
+fn smove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, from, to, member) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]), args[3]);
+    let hasher = ctx.keyspace().hasher();
+    let tx = ctx.tx();
+    // Without a source, nobody looks at what the destination is.
+    let moved = match tx.get_value::<SetValue>(db, from)?.map(|set| set.contains(hasher, member)) {
+        None => false,
+        Some(present) => {
+            tx.get_value::<SetValue>(db, to)?;
+            if present && from.bytes != to.bytes {
+                tx.set_remove(db, from, [member].into_iter())?;
+                tx.set_add(db, to, [member].into_iter())?;
+            }
+            present
+        }
+    };
+    ctx.reply.integer(i64::from(moved));
+    Ok(())
+}
+
+fn sismember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let present =
+        ctx.tx().read_value::<SetValue>(db, key)?.is_some_and(|set| set.contains(hasher, args[2]));
+    ctx.reply.integer(i64::from(present));
+    Ok(())
+}
+
+fn smismember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let set = tx.read_value::<SetValue>(db, key)?;
+    reply.array(args.len() - 2);
+    for member in &args[2..] {
+        reply.integer(i64::from(set.is_some_and(|set| set.contains(hasher, member))));
+    }
+    Ok(())
+}
+
+fn scard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let count = ctx.tx().read_value::<SetValue>(db, key)?.map_or(0, |set| set.len());
+    ctx.reply.integer(count as i64);
+    Ok(())
+}
+
+fn smembers(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    match tx.read_value::<SetValue>(db, key)? {
+        None => reply.set(0),
+        Some(set) => {
+            reply.set(set.len());
+            set.members().for_each(|member| reply_member(reply, member));
+        }
+    }
+    Ok(())
+}
+
+fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let cursor = args::cursor(args[2])?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(set) = tx.read_value::<SetValue>(db, key)? else {
+        // Nobody looks at the options then, in Redis either.
+        reply_empty(reply);
+        return Ok(());
+    };
+    let options = Options::parse(&args[3..], false)?;
+    reply_page(reply, |page| {
+        let mut members = 0;
+        let next = set.scan(hasher, cursor, options.count, |member| {
+            if member.with_bytes(|bytes| options.matches(bytes)) {
+                reply_member(page, member);
+                members += 1;
+            }
+        });
+        (next, members)
+    });
+    Ok(())
+}

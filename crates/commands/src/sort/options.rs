@@ -1,0 +1,91 @@
+//! What SORT is asked for.
+
+use super::pattern::Pattern;
+use crate::args::{integer, is};
+use crate::error::CommandError;
+
+pub(super) struct Options<'a> {
+    pub(super) descending: bool,
+    pub(super) alpha: bool,
+    /// Offset and count; a negative count is none.
+    pub(super) limit: (i64, i64),
+    pub(super) by: Option<Pattern<'a>>,
+    pub(super) get: Vec<Pattern<'a>>,
+    pub(super) store: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn parse(args: &[&'a [u8]], may_store: bool) -> Result<Options<'a>, CommandError> {
+        let mut options = Options {
+            descending: false,
+            alpha: false,
+            limit: (0, -1),
+            by: None,
+            get: Vec::new(),
+            store: None,
+        };
+        let mut rest = &args[2..];
+        while let [word, after @ ..] = rest {
+            rest = match after {
+                _ if is(word, "asc") || is(word, "desc") => {
+                    options.descending = is(word, "desc");
+                    after
+                }
+                _ if is(word, "alpha") => {
+                    options.alpha = true;
+                    after
+                }
+                [offset, count, after @ ..] if is(word, "limit") => {
+                    options.limit = (integer(offset)?, integer(count)?);
+                    after
+                }
+                [key, after @ ..] if may_store && is(word, "store") => {
+                    options.store = Some(key);
+                    after
+                }
+                [pattern, after @ ..] if is(word, "by") => {
+                    options.by = Some(Pattern::parse(pattern));
+                    after
+                }
+                [pattern, after @ ..] if is(word, "get") => {
+                    options.get.push(Pattern::parse(pattern));
+                    after
+                }
+                _ => return Err(CommandError::Syntax),
+            };
+        }
+        Ok(options)
+    }
+
+    /// BY something that is the same for all elements asks not to sort.
+    pub(super) fn keeps_order(&self) -> bool {
+        matches!(self.by, Some(Pattern::Element | Pattern::Nothing))
+    }
+}
+
+/// Where the key stands that the result is stored under, as `COMMAND GETKEYS` tells: whatever is
+/// wrong with the options, and if there are several, the last.
+pub(crate) fn target_position(args: &[&[u8]]) -> Option<usize> {
+    let (mut at, mut found) = (2, None);
+    while let Some(word) = args.get(at) {
+        if is(word, "store") && at + 1 < args.len() {
+            found = Some(at + 1);
+            at += 1;
+        } else if is(word, "limit") {
+            at += 2;
+        } else if is(word, "get") || is(word, "by") {
+            at += 1;
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Whether a command looks at keys that it does not name.
+pub(super) fn reaches_further(args: &[&[u8]]) -> bool {
+    // What is no option makes it fail before it looks anywhere.
+    Options::parse(args, true).is_ok_and(|options| {
+        let mut patterns = options.by.iter().chain(&options.get);
+        patterns.any(|pattern| matches!(pattern, Pattern::Keys { .. }))
+    })
+}

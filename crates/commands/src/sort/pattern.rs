@@ -1,0 +1,90 @@
+//! BY and GET: from an element to a key or to a field of a hash.
+
+use ladon_engine::Tx;
+use ladon_engine::types::hash::HashValue;
+use ladon_engine::types::string;
+use ladon_model::DbId;
+
+pub(super) enum Pattern<'a> {
+    /// `#`: the element itself.
+    Element,
+    /// The keys with the element in the middle; `prefix*suffix`, or `prefix*suffix->field`.
+    Keys { prefix: &'a [u8], suffix: &'a [u8], field: Option<&'a [u8]> },
+    /// Without a `*`, no element can stand anywhere.
+    Nothing,
+}
+
+impl<'a> Pattern<'a> {
+    pub(super) fn parse(text: &'a [u8]) -> Pattern<'a> {
+        if text == b"#" {
+            return Pattern::Element;
+        }
+        let Some(star) = text.iter().position(|&byte| byte == b'*') else {
+            return Pattern::Nothing;
+        };
+        let (prefix, rest) = (&text[..star], &text[star + 1..]);
+        match rest.windows(2).position(|pair| pair == b"->") {
+            // An arrow at the end points at no field: it is a part of the key.
+            Some(arrow) if arrow + 2 < rest.len() => {
+                Pattern::Keys { prefix, suffix: &rest[..arrow], field: Some(&rest[arrow + 2..]) }
+            }
+            _ => Pattern::Keys { prefix, suffix: rest, field: None },
+        }
+    }
+
+    /// Hands over what the pattern means for an element, if there is something.
+    pub(super) fn look_up<R>(
+        &self,
+        tx: &mut Tx<'_>,
+        db: DbId,
+        element: &[u8],
+        then: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> R {
+        let (prefix, suffix, field) = match self {
+            Pattern::Element => return then(Some(element)),
+            Pattern::Nothing => return then(None),
+            Pattern::Keys { prefix, suffix, field } => (prefix, suffix, field),
+        };
+        let name = [prefix, element, suffix].concat();
+        let (key, hasher) = (tx.key(&name), tx.env().hasher);
+        match field {
+            // What is of another type counts as not there.
+            Some(field) => {
+                let hash = tx.read_value::<HashValue>(db, key).ok().flatten();
+                then(hash.and_then(|hash| hash.get(hasher, field)))
+            }
+            None => {
+                let value = tx.read(db, key).map(|entry| entry.value());
+                then(value.and_then(string::bytes).as_deref())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
+        let text_of = |bytes| std::str::from_utf8(bytes).unwrap();
+        match Pattern::parse(text.as_bytes()) {
+            Pattern::Keys { prefix, suffix, field } => {
+                Some((text_of(prefix), text_of(suffix), field.map(text_of)))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn patterns_are_cut_where_redis_cuts_them() {
+        assert_eq!(parts("w_*"), Some(("w_", "", None)));
+        assert_eq!(parts("a*b*c"), Some(("a", "b*c", None)));
+        assert_eq!(parts("h:*->f"), Some(("h:", "", Some("f"))));
+        assert_eq!(parts("h:*:x->f->g"), Some(("h:", ":x", Some("f->g"))));
+        assert_eq!(parts("h:*->"), Some(("h:", "->", None)));
+        assert_eq!(parts("a->b*"), Some(("a->b", "", None)));
+        assert_eq!(parts("nosort"), None);
+        assert_eq!(parts("#"), None);
+        assert_eq!(parts("#*"), Some(("#", "", None)));
+    }
+}

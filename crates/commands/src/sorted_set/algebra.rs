@@ -1,0 +1,346 @@
+//! Unions, intersections and differences, of sorted sets and sets (whose members all count as 1).
+
+use super::show;
+use crate::args::{self, is};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use crate::float::parse_double;
+use ladon_engine::types::set::SetValue;
+use ladon_engine::types::sorted_set::{Gathered, SortedSet};
+use ladon_engine::{Key, Object, Tx};
+use ladon_model::{DbId, KeyHasher};
+
+pub(super) fn zunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Operation::Union)
+}
+
+pub(super) fn zinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Operation::Inter)
+}
+
+pub(super) fn zdiff(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Operation::Diff)
+}
+
+pub(super) fn zunionstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    store(ctx, args, Operation::Union)
+}
+
+pub(super) fn zinterstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    store(ctx, args, Operation::Inter)
+}
+
+pub(super) fn zdiffstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    store(ctx, args, Operation::Diff)
+}
+
+fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
+    let (names, rest) = split(args[0], &args[1..])?;
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let limits = tx.sorted_set_limits();
+    let inputs = inputs(tx, db, &keys)?;
+    let options = Options::parse(rest, operation, false, keys.len())?;
+    let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
+    show::header(reply, result.len(), options.with_scores);
+    result.for_each(0..result.len(), |member, score| {
+        show::member(reply, member, score, options.with_scores);
+    });
+    Ok(())
+}
+
+fn store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
+    let (names, rest) = split(args[0], &args[2..])?;
+    let (db, to, keys) = (ctx.db(), ctx.key(args[1]), keys(ctx, names));
+    let hasher = ctx.keyspace().hasher();
+    let tx = ctx.tx();
+    let limits = tx.sorted_set_limits();
+    let inputs = inputs(tx, db, &keys)?;
+    let options = Options::parse(rest, operation, true, keys.len())?;
+    let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
+    let count = result.len();
+    tx.put_value(db, to, result, 0);
+    ctx.reply.integer(count as i64);
+    Ok(())
+}
+
+pub(super) fn zintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (names, rest) = split(args[0], &args[1..])?;
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let hasher = ctx.keyspace().hasher();
+    let inputs = inputs(ctx.tx(), db, &keys)?;
+    let mut limit = 0;
+    let mut rest = rest;
+    while let [option, value, after @ ..] = rest {
+        if !is(option, "LIMIT") {
+            break;
+        }
+        limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
+        rest = after;
+    }
+    if !rest.is_empty() {
+        return Err(CommandError::Syntax);
+    }
+    let most = if limit == 0 { usize::MAX } else { limit as usize };
+    let mut count = 0;
+    if let Some(order) = smallest_first(&inputs) {
+        let (first, others) = (order[0].1, &order[1..]);
+        first.for_each_while(|member, _| {
+            let has = |other: &Input<'_>| other.score(hasher, member).is_some();
+            if others.iter().all(|(_, other)| other.is_same(first) || has(other)) {
+                count += 1;
+            }
+            count < most
+        });
+    }
+    ctx.reply.integer(count as i64);
+    Ok(())
+}
+
+type Args<'a, 'b> = &'a [&'b [u8]];
+
+/// The names of the keys, which their number goes before, and what follows them.
+fn split<'a, 'b>(
+    command: &[u8],
+    args: Args<'a, 'b>,
+) -> Result<(Args<'a, 'b>, Args<'a, 'b>), CommandError> {
+    let count = args::integer(args[0])?;
+    if count < 1 {
+        let name = String::from_utf8_lossy(command).to_lowercase();
+        let text = format_args!("at least 1 input key is needed for '{name}' command");
+        return Err(CommandError::err(text));
+    }
+    match usize::try_from(count) {
+        Ok(count) if count < args.len() => Ok(args[1..].split_at(count)),
+        _ => Err(CommandError::Syntax),
+    }
+}
+
+fn keys<'k>(ctx: &Ctx<'_>, names: &[&'k [u8]]) -> Vec<Key<'k>> {
+    names.iter().map(|name| ctx.key(name)).collect()
+}
+
+/// One of the sets that go in.
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    Sorted(&'a SortedSet),
+    Set(&'a SetValue),
+}
+
+fn inputs<'t>(
+    tx: &'t mut Tx<'_>,
+    db: DbId,
+    keys: &[Key<'_>],
+) -> Result<Vec<Option<Input<'t>>>, CommandError> {
+    let objects = tx.read_objects(db, keys)?;
+    let input = |object: Option<&'t Object>| match object {
+        None => Ok(None),
+        Some(Object::SortedSet(set)) => Ok(Some(Input::Sorted(set))),
+        Some(Object::Set(set)) => Ok(Some(Input::Set(set))),
+        Some(_) => Err(CommandError::WrongType),
+    };
+    objects.into_iter().map(input).collect()
+}
+
+impl Input<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Input::Sorted(set) => set.len(),
+            Input::Set(set) => set.len(),
+        }
+    }
+
+    fn score(&self, hasher: &KeyHasher, member: &[u8]) -> Option<f64> {
+        match self {
+            Input::Sorted(set) => set.score(hasher, member),
+            Input::Set(set) => set.contains(hasher, member).then_some(1.0),
+        }
+    }
+
+    fn for_each(&self, mut visit: impl FnMut(&[u8], f64)) {
+        self.for_each_while(|member, score| {
+            visit(member, score);
+            true
+        });
+    }
+
+    fn for_each_while(&self, mut visit: impl FnMut(&[u8], f64) -> bool) {
+        match self {
+            Input::Sorted(set) => set.for_each_while(0..set.len(), visit),
+            Input::Set(set) => {
+                set.members().all(|member| member.with_bytes(|bytes| visit(bytes, 1.0)));
+            }
+        }
+    }
+
+    fn is_same(&self, other: Input<'_>) -> bool {
+        match (self, other) {
+            (Input::Sorted(a), Input::Sorted(b)) => std::ptr::eq(*a, b),
+            (Input::Set(a), Input::Set(b)) => std::ptr::eq(*a, b),
+            _ => false,
+        }
+    }
+}
+
+/// The inputs with their positions, in the order in which unions and intersections take them (the
+/// sums of doubles depend on it); `None` if one is missing.
+fn smallest_first<'a>(inputs: &[Option<Input<'a>>]) -> Option<Vec<(usize, Input<'a>)>> {
+    let all: Option<Vec<Input<'a>>> = inputs.iter().copied().collect();
+    let mut order: Vec<_> = all?.into_iter().enumerate().collect();
+    order.sort_by_key(|(_, input)| input.len());
+    Some(order)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Union,
+    Inter,
+    Diff,
+}
+
+#[derive(Clone, Copy)]
+enum Aggregate {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregate {
+    /// Never NaN where `old` is not.
+    fn of(self, old: f64, new: f64) -> f64 {
+        match self {
+            Aggregate::Sum => number(old + new),
+            Aggregate::Min if new < old => new,
+            Aggregate::Max if new > old => new,
+            Aggregate::Min | Aggregate::Max => old,
+        }
+    }
+}
+
+/// Infinities that cancel each other, or meet a weight of zero, make zero.
+fn number(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score }
+}
+
+struct Options {
+    /// By position; those that are not there are 1.
+    weights: Vec<f64>,
+    aggregate: Aggregate,
+    with_scores: bool,
+}
+
+impl Options {
+    fn parse(
+        mut rest: &[&[u8]],
+        operation: Operation,
+        stores: bool,
+        keys: usize,
+    ) -> Result<Options, CommandError> {
+        let mut options =
+            Options { weights: Vec::new(), aggregate: Aggregate::Sum, with_scores: false };
+        let weighs = operation != Operation::Diff;
+        while let [option, after @ ..] = rest {
+            rest = after;
+            if weighs && after.len() >= keys && is(option, "WEIGHTS") {
+                let (weights, after) = after.split_at(keys);
+                let weight = |text: &&[u8]| parse_double(text);
+                let weights: Option<Vec<f64>> = weights.iter().map(weight).collect();
+                const NO_FLOAT: CommandError =
+                    CommandError::text("ERR weight value is not a float");
+                options.weights = weights.ok_or(NO_FLOAT)?;
+                rest = after;
+            } else if weighs
+                && is(option, "AGGREGATE")
+                && let [how, after @ ..] = after
+            {
+                options.aggregate = match how {
+                    how if is(how, "SUM") => Aggregate::Sum,
+                    how if is(how, "MIN") => Aggregate::Min,
+                    how if is(how, "MAX") => Aggregate::Max,
+                    _ => return Err(CommandError::Syntax),
+                };
+                rest = after;
+            } else if !stores && is(option, "WITHSCORES") {
+                options.with_scores = true;
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    fn weigh(&self, position: usize, score: f64) -> f64 {
+        self.weights.get(position).map_or(score, |weight| weight * score)
+    }
+}
+
+impl Operation {
+    fn run(self, hasher: &KeyHasher, inputs: &[Option<Input<'_>>], options: &Options) -> Gathered {
+        match self {
+            Operation::Union => union(hasher, inputs, options),
+            Operation::Inter => intersection(hasher, inputs, options),
+            Operation::Diff => difference(hasher, inputs),
+        }
+    }
+}
+
+fn union(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], options: &Options) -> Gathered {
+    let mut found = Gathered::default();
+    let mut order: Vec<_> = inputs.iter().enumerate().collect();
+    order.sort_by_key(|(_, input)| input.map_or(0, |input| input.len()));
+    for (position, input) in order {
+        let Some(input) = input else { continue };
+        input.for_each(|member, score| {
+            let score = number(options.weigh(position, score));
+            found.set(hasher, member, |old| match old {
+                Some(old) => options.aggregate.of(old, score),
+                None => score,
+            });
+        });
+    }
+    found
+}
+
+fn intersection(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], options: &Options) -> Gathered {
+    let mut found = Gathered::default();
+    let Some(order) = smallest_first(inputs) else { return found };
+    let ((position, first), others) = (order[0], &order[1..]);
+    first.for_each(|member, score| {
+        let mut sum = number(options.weigh(position, score));
+        for (position, other) in others {
+            let there =
+                if other.is_same(first) { Some(score) } else { other.score(hasher, member) };
+            let Some(there) = there else { return };
+            sum = options.aggregate.of(sum, options.weigh(*position, there));
+        }
+        found.set(hasher, member, |_| sum);
+    });
+    found
+}
+
+/// Either asks all others about each member of the first, or takes the members of each other out
+/// of a copy of the first: whichever is less work, by Redis' estimate for sets.
+fn difference(hasher: &KeyHasher, inputs: &[Option<Input<'_>>]) -> Gathered {
+    let mut found = Gathered::default();
+    let [Some(first), others @ ..] = inputs else { return found };
+    let others: Vec<Input<'_>> = others.iter().copied().flatten().collect();
+    if others.iter().any(|other| other.is_same(*first)) {
+        return found;
+    }
+    let ask = first.len().saturating_mul(others.len() + 1) / 2;
+    let take_out = first.len() + others.iter().map(Input::len).sum::<usize>();
+    if ask <= take_out {
+        first.for_each(|member, score| {
+            if !others.iter().any(|other| other.score(hasher, member).is_some()) {
+                found.set(hasher, member, |_| score);
+            }
+        });
+        return found;
+    }
+    first.for_each(|member, score| found.set(hasher, member, |_| score));
+    for other in others {
+        other.for_each(|member, _| found.remove(hasher, member));
+    }
+    found
+}

@@ -1,0 +1,164 @@
+//! Ranges by rank, score or member: ZRANGE, its older relatives, and ZRANGESTORE.
+
+use super::bounds::Members;
+use super::show;
+use crate::args::{self, is};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::sorted_set::{Gathered, SortedSet};
+use std::ops::Range;
+
+pub(super) fn zrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, None, None)
+}
+
+pub(super) fn zrevrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Some(By::Rank), Some(true))
+}
+
+pub(super) fn zrangebyscore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Some(By::Score), Some(false))
+}
+
+pub(super) fn zrevrangebyscore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Some(By::Score), Some(true))
+}
+
+pub(super) fn zrangebylex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Some(By::Lex), Some(false))
+}
+
+pub(super) fn zrevrangebylex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    answer(ctx, args, Some(By::Lex), Some(true))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Rank,
+    Score,
+    Lex,
+}
+
+/// What a command asks for.
+struct Query<'a> {
+    members: Members<'a>,
+    reversed: bool,
+    with_scores: bool,
+    offset: i64,
+    /// Negative for no limit.
+    limit: i64,
+}
+
+impl<'a> Query<'a> {
+    /// Reads both ends and the options; what the command's name says already is no option.
+    fn parse(
+        ends: [&'a [u8]; 2],
+        options: &[&[u8]],
+        stores: bool,
+        mut by: Option<By>,
+        mut reversed: Option<bool>,
+    ) -> Result<Query<'a>, CommandError> {
+        let (mut with_scores, mut offset, mut limit) = (false, 0, -1);
+        let mut rest = options;
+        while let [option, after @ ..] = rest {
+            rest = after;
+            if !stores && is(option, "WITHSCORES") {
+                with_scores = true;
+            } else if is(option, "LIMIT")
+                && let [first, count, after @ ..] = after
+            {
+                (offset, limit) = (args::integer(first)?, args::integer(count)?);
+                rest = after;
+            } else if reversed.is_none() && is(option, "REV") {
+                reversed = Some(true);
+            } else if by.is_none() && is(option, "BYLEX") {
+                by = Some(By::Lex);
+            } else if by.is_none() && is(option, "BYSCORE") {
+                by = Some(By::Score);
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        let (by, reversed) = (by.unwrap_or(By::Rank), reversed.unwrap_or(false));
+        if limit != -1 && by == By::Rank {
+            return Err(CommandError::text(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or \
+                 BYLEX",
+            ));
+        }
+        if with_scores && by == By::Lex {
+            return Err(CommandError::text(
+                "ERR syntax error, WITHSCORES not supported in combination with BYLEX",
+            ));
+        }
+        let [first, last] = ends;
+        let (min, max) = if reversed { (last, first) } else { (first, last) };
+        let members = match by {
+            By::Rank => Members::by_rank(first, last)?,
+            By::Score => Members::by_score(min, max)?,
+            By::Lex => Members::by_lex(min, max)?,
+        };
+        Ok(Query { members, reversed, with_scores, offset, limit })
+    }
+
+    /// The ranks, counted from the first member, whichever way they are gone through.
+    fn ranks(&self, set: &SortedSet) -> Range<usize> {
+        let found = self.members.ranks(set);
+        // Ranks of a client are counted from where it begins.
+        let found = match self.members {
+            Members::Ranks(..) if self.reversed => set.len() - found.end..set.len() - found.start,
+            _ => found,
+        };
+        let Ok(skipped) = usize::try_from(self.offset) else { return 0..0 };
+        let skipped = skipped.min(found.len());
+        let left = found.len() - skipped;
+        let taken = usize::try_from(self.limit).map_or(left, |limit| limit.min(left));
+        if self.reversed {
+            let end = found.end - skipped;
+            end - taken..end
+        } else {
+            let start = found.start + skipped;
+            start..start + taken
+        }
+    }
+}
+
+fn answer(
+    ctx: &mut Ctx<'_>,
+    args: &[&[u8]],
+    by: Option<By>,
+    reversed: Option<bool>,
+) -> CommandResult {
+    let query = Query::parse([args[2], args[3]], &args[4..], false, by, reversed)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(set) = tx.read_value::<SortedSet>(db, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    let ranks = query.ranks(set);
+    show::header(reply, ranks.len(), query.with_scores);
+    let visit = |member: &[u8], score| show::member(reply, member, score, query.with_scores);
+    if query.reversed {
+        set.for_each_reversed(ranks, visit);
+    } else {
+        set.for_each(ranks, visit);
+    }
+    Ok(())
+}
+
+pub(super) fn zrangestore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let query = Query::parse([args[3], args[4]], &args[5..], true, None, None)?;
+    let (db, to, from) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]));
+    let hasher = ctx.keyspace().hasher();
+    let tx = ctx.tx();
+    let limits = tx.sorted_set_limits();
+    let mut found = Gathered::default();
+    if let Some(set) = tx.read_value::<SortedSet>(db, from)? {
+        set.for_each(query.ranks(set), |member, score| found.set(hasher, member, |_| score));
+    }
+    let count = found.len();
+    tx.put_value(db, to, found.into_sorted_set(limits), 0);
+    ctx.reply.integer(count as i64);
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Members that go: ZREM, and whole ranges of them.
+
+use super::bounds::Members;
+use crate::ctx::Ctx;
+use crate::error::CommandResult;
+
+pub(super) fn zrem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let removed = ctx.tx().sorted_set_remove(db, key, args[2..].iter().copied())?;
+    ctx.reply.integer(removed as i64);
+    Ok(())
+}
+
+pub(super) fn zremrangebyrank(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    remove(ctx, args, Members::by_rank(args[2], args[3])?)
+}
+
+pub(super) fn zremrangebyscore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    remove(ctx, args, Members::by_score(args[2], args[3])?)
+}
+
+pub(super) fn zremrangebylex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    remove(ctx, args, Members::by_lex(args[2], args[3])?)
+}
+
+fn remove(ctx: &mut Ctx<'_>, args: &[&[u8]], members: Members<'_>) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let choose = |set: &_| members.ranks(set);
+    let removed = ctx.tx().sorted_set_remove_ranks(db, key, choose, |_, _| {})?;
+    ctx.reply.integer(removed as i64);
+    Ok(())
+}

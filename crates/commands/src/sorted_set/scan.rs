@@ -1,0 +1,41 @@
+//! ZSCAN.
+
+use crate::args;
+use crate::ctx::Ctx;
+use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::error::CommandResult;
+use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
+use ladon_resp::write_double;
+
+pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let cursor = args::cursor(args[2])?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(set) = tx.read_value::<SortedSet>(db, key)? else {
+        // Nobody looks at the options then, in Redis either.
+        reply_empty(reply);
+        return Ok(());
+    };
+    let options = Options::parse(&args[3..], false)?;
+    reply_page(reply, |page| {
+        let (mut words, mut text) = (0, Vec::new());
+        let next = set.scan(hasher, cursor, options.count, |member, score| {
+            if !options.matches(member) {
+                return;
+            }
+            text.clear();
+            // Redis shows small ones as they stand in memory, and large ones with all digits.
+            if set.is_packed() {
+                write_double(&mut text, score);
+            } else {
+                write_score_17(&mut text, score);
+            }
+            page.bulk(member);
+            page.bulk(&text);
+            words += 2;
+        });
+        (next, words)
+    });
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Counters of one IO thread, written by it alone and read by `INFO` from any.
+
+use crate::histogram::Histogram;
+use crate::table::{CommandId, CommandTable};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A counter with one writer: adding is a load and a store, not a locked instruction.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; only the owning thread may.
+    #[inline]
+    pub fn add(&self, value: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(value), Relaxed);
+    }
+
+    /// Becomes `value` if that is more; only the owning thread may.
+    #[inline]
+    pub fn raise(&self, value: u64) {
+        if value > self.get() {
+            self.0.store(value, Relaxed);
+        }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Back to zero (`CONFIG RESETSTAT`); an addition at the same time may be lost.
+    pub fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
+/// What `INFO commandstats` says of one command.
+#[derive(Debug, Default)]
+pub struct CommandStats {
+    /// Times it ran.
+    pub calls: Counter,
+    /// Nanoseconds that it took.
+    pub nanoseconds: Counter,
+    /// Times it was refused before it ran.
+    pub rejected: Counter,
+    /// Times it ran and failed.
+    pub failed: Counter,
+    /// How long it took; made when it first runs.
+    pub latency: OnceLock<Histogram>,
+}
+
+/// Counters of one IO thread.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "INFO's names")]
+pub struct ThreadStats {
+    pub commands_processed: Counter,
+    pub connections_received: Counter,
+    pub keyspace_hits: Counter,
+    pub keyspace_misses: Counter,
+    pub expired_keys: Counter,
+    pub evicted_keys: Counter,
+    pub expired_subkeys: Counter,
+    pub net_input_bytes: Counter,
+    pub net_output_bytes: Counter,
+    pub reads_processed: Counter,
+    pub writes_processed: Counter,
+    pub error_replies: Counter,
+    pub dirty: Counter,
+    pub logins_failed: Counter,
+    /// Turns of the thread's loop.
+    pub eventloop_cycles: Counter,
+    /// What the turns took, waiting for something to do not included.
+    pub eventloop_nanoseconds: Counter,
+    pub eventloop_nanoseconds_max: Counter,
+    /// Most commands in one batch.
+    pub eventloop_commands_max: Counter,
+    /// What the commands in them took.
+    pub commands_nanoseconds: Counter,
+    per_command: Box<[CommandStats]>,
+    /// Error replies by code.
+    pub errors: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Default for ThreadStats {
+    fn default() -> Self {
+        ThreadStats {
+            commands_processed: Counter::default(),
+            connections_received: Counter::default(),
+            keyspace_hits: Counter::default(),
+            keyspace_misses: Counter::default(),
+            expired_keys: Counter::default(),
+            evicted_keys: Counter::default(),
+            expired_subkeys: Counter::default(),
+            net_input_bytes: Counter::default(),
+            net_output_bytes: Counter::default(),
+            reads_processed: Counter::default(),
+            writes_processed: Counter::default(),
+            error_replies: Counter::default(),
+            dirty: Counter::default(),
+            logins_failed: Counter::default(),
+            eventloop_cycles: Counter::default(),
+            eventloop_nanoseconds: Counter::default(),
+            eventloop_nanoseconds_max: Counter::default(),
+            eventloop_commands_max: Counter::default(),
+            commands_nanoseconds: Counter::default(),
+            per_command: (0..CommandTable::get().len()).map(|_| CommandStats::default()).collect(),
+            errors: Mutex::default(),
+        }
+    }
+}
+
+impl ThreadStats {
+    /// Counts a turn of the thread's loop that took this long, waiting not included.
+    #[inline]
+    pub fn count_cycle(&self, nanoseconds: u64) {
+        self.eventloop_cycles.add(1);
+        self.eventloop_nanoseconds.add(nanoseconds);
+        self.eventloop_nanoseconds_max.raise(nanoseconds);
+    }
+
+    /// A command's counters.
+    #[inline]
+    pub fn command(&self, id: CommandId) -> &CommandStats {
+        &self.per_command[usize::from(id.0)]
+    }
+
+    /// Counts an error reply by its code (the first word).
+    pub fn count_error(&self, text: &[u8]) {
+        self.error_replies.add(1);
+        let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
+        let mut errors = self.errors.lock();
+        // A server that is fed made-up codes must not grow without bound; Redis stops at 128.
+        const CODES_MAX: usize = 128;
+        let code = String::from_utf8_lossy(code).into_owned();
+        let full = errors.len() >= CODES_MAX && !errors.contains_key(&code);
+        *errors.entry(if full { "ERR".to_owned() } else { code }).or_default() += 1;
+    }
+
+    /// Back to zero (`CONFIG RESETSTAT`).
+    pub fn reset(&self) {
+        for counter in [
+            &self.commands_processed,
+            &self.connections_received,
+            &self.keyspace_hits,
+            &self.keyspace_misses,
+            &self.expired_keys,
+            &self.evicted_keys,
+            &self.expired_subkeys,
+            &self.net_input_bytes,
+            &self.net_output_bytes,
+            &self.reads_processed,
+            &self.writes_processed,
+            &self.error_replies,
+            &self.logins_failed,
+            &self.eventloop_cycles,
+            &self.eventloop_nanoseconds,
+            &self.eventloop_nanoseconds_max,
+            &self.eventloop_commands_max,
+            &self.commands_nanoseconds,
+        ] {
+            counter.reset();
+        }
+        for stats in &self.per_command {
+            stats.calls.reset();
+            stats.nanoseconds.reset();
+            stats.rejected.reset();
+            stats.failed.reset();
+            if let Some(latency) = stats.latency.get() {
+                latency.reset();
+            }
+        }
+        self.errors.lock().clear();
+    }
+}

@@ -1,0 +1,51 @@
+//! Changing a part of a string: APPEND, SETRANGE.
+
+use super::length;
+use crate::args::integer;
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::StringTooLong;
+
+pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let limit = ctx.node.settings.proto_max_bulk_len();
+    let tx = ctx.tx();
+    let new = match tx.get(db, key) {
+        Some(entry) => {
+            let old = length(entry.value())?;
+            check_length(old as u64, args[2].len(), limit)?;
+            tx.write_string_at(db, key, old, args[2])?
+        }
+        None => {
+            tx.put_string(db, key, args[2], 0);
+            args[2].len()
+        }
+    };
+    ctx.reply.integer(new as i64);
+    Ok(())
+}
+
+pub(super) fn setrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let offset = u64::try_from(integer(args[2])?)
+        .map_err(|_| CommandError::text("ERR offset is out of range"))?;
+    let bytes = args[3];
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let limit = ctx.node.settings.proto_max_bulk_len();
+    let tx = ctx.tx();
+    let old = tx.get(db, key).map_or(Ok(0), |entry| length(entry.value()))?;
+    let new = if bytes.is_empty() {
+        old
+    } else {
+        check_length(offset, bytes.len(), limit)?;
+        tx.write_string_at(db, key, offset as usize, bytes)?
+    };
+    ctx.reply.integer(new as i64);
+    Ok(())
+}
+
+fn check_length(at: u64, bytes: usize, limit: u64) -> Result<(), CommandError> {
+    match at.checked_add(bytes as u64) {
+        Some(end) if end <= limit => Ok(()),
+        _ => Err(CommandError::err(StringTooLong)),
+    }
+}

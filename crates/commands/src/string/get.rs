@@ -1,0 +1,138 @@
+//! Reading one string: GET, GETDEL, GETEX, STRLEN, GETRANGE (SUBSTR).
+
+use super::expiry::Expiry;
+use super::{length, reply_string};
+use crate::args::{integer, is};
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::string;
+
+pub(super) fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    match tx.read(db, key) {
+        Some(entry) => reply_string(reply, entry.value()),
+        None => {
+            reply.null();
+            Ok(())
+        }
+    }
+}
+
+pub(super) fn getdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    get(ctx, args)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    ctx.tx().delete(db, key);
+    Ok(())
+}
+
+/// What `GETEX` shall do to the expiry.
+#[derive(Clone, Copy)]
+enum Change<'a> {
+    Keep,
+    Persist,
+    Set(Expiry<'a>),
+}
+
+pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let change = parse_getex(&args[2..])?;
+    let (db, key, now_ms) = (ctx.db(), ctx.first_key(args), ctx.now_ms);
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(entry) = tx.read(db, key) else {
+        reply.null();
+        return Ok(());
+    };
+    // The type comes before the time, as in Redis; an error takes the reply back.
+    reply_string(reply, entry.value())?;
+    match change {
+        Change::Keep => {}
+        Change::Persist => {
+            tx.set_expire_if(db, key, 0, |old| old != 0);
+        }
+        Change::Set(expiry) => {
+            let expire_at = expiry.at(now_ms, "getex")?;
+            tx.set_expire(db, key, expire_at);
+        }
+    }
+    Ok(())
+}
+
+fn parse_getex<'a>(mut options: &[&'a [u8]]) -> Result<Change<'a>, CommandError> {
+    let mut change = Change::Keep;
+    while let [word, rest @ ..] = options {
+        options = rest;
+        let present = match change {
+            Change::Set(expiry) => Some(expiry),
+            _ => None,
+        };
+        if is(word, "persist") && present.is_none() {
+            change = Change::Persist;
+        } else if !matches!(change, Change::Persist)
+            && let Some(expiry) = Expiry::parse(word, rest.first().copied(), present)
+        {
+            change = Change::Set(expiry);
+            options = &rest[1..];
+        } else {
+            return Err(CommandError::Syntax);
+        }
+    }
+    Ok(change)
+}
+
+pub(super) fn strlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let length = ctx.tx().read(db, key).map_or(Ok(0), |entry| length(entry.value()))?;
+    ctx.reply.integer(length as i64);
+    Ok(())
+}
+
+pub(super) fn getrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (start, end) = (integer(args[2])?, integer(args[3])?);
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(entry) = tx.read(db, key) else {
+        reply.bulk(b"");
+        return Ok(());
+    };
+    let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;
+    reply.bulk(&bytes[range(start, end, bytes.len())]);
+    Ok(())
+}
+
+/// The bytes from `start` to `end`, both included, negative ones counted from the end.
+fn range(start: i64, end: i64, length: usize) -> std::ops::Range<usize> {
+    if start < 0 && end < 0 && start > end {
+        return 0..0;
+    }
+    let length = length as i64;
+    // What lies before the beginning is moved to it, the end too: "abc" from 0 to -9 is "a".
+    let from_end = |at: i64| if at < 0 { (length + at).max(0) } else { at };
+    let (start, end) = (from_end(start), from_end(end).min(length - 1));
+    if start > end { 0..0 } else { start as usize..end as usize + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn ranges_are_those_of_redis() {
+        for (start, end, expected) in [
+            (0, 2, "abc"),
+            (0, -1, "abcde"),
+            (-2, -1, "de"),
+            (-1, -2, ""),
+            (0, -9, "a"),
+            (-9, -9, "a"),
+            (-9, 1, "ab"),
+            (4, 99, "e"),
+            (5, 99, ""),
+            (3, 1, ""),
+            (i64::MIN, i64::MAX, "abcde"),
+            (i64::MAX, i64::MIN, ""),
+        ] {
+            assert_eq!(&"abcde"[range(start, end, 5)], expected, "{start} {end}");
+        }
+        assert_eq!(range(0, -1, 0), 0..0);
+    }
+}

@@ -1,0 +1,155 @@
+//! Writing one string: SET with its options, SETEX, PSETEX, SETNX, GETSET.
+
+use super::expiry::{Expiry, Unit};
+use super::reply_string;
+use crate::args::is;
+use crate::ctx::Ctx;
+use crate::error::{CommandError, CommandResult};
+use ladon_engine::types::string;
+use ladon_engine::{EntryRef, ValueRef};
+
+/// When `SET` may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition<'a> {
+    Always,
+    /// `NX`: the key does not exist.
+    Missing,
+    /// `XX`: the key exists.
+    Existing,
+    /// `IFEQ`: the key holds this string.
+    Equal(&'a [u8]),
+}
+
+impl Condition<'_> {
+    fn allows(self, old: Option<ValueRef<'_>>) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::Missing => old.is_none(),
+            Condition::Existing => old.is_some(),
+            Condition::Equal(wanted) => {
+                old.and_then(string::bytes).is_some_and(|bytes| *bytes == *wanted)
+            }
+        }
+    }
+}
+
+struct Options<'a> {
+    condition: Condition<'a>,
+    get: bool,
+    keep_ttl: bool,
+    expiry: Option<Expiry<'a>>,
+}
+
+pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if args.len() > 3 {
+        return set_with_options(ctx, args);
+    }
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    ctx.tx().put_string(db, key, args[2], 0);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let Options { condition, get, keep_ttl, expiry } = parse(&args[3..])?;
+    let mut expire_at = expiry.map_or(Ok(0), |expiry| expiry.at(ctx.now_ms, "set"))?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let (tx, reply) = ctx.tx_and_reply();
+    if get {
+        match tx.read(db, key) {
+            Some(entry) => reply_string(reply, entry.value())?,
+            None => reply.null(),
+        }
+    }
+    if keep_ttl || condition != Condition::Always {
+        let old = tx.get(db, key);
+        let value = old.map(EntryRef::value);
+        if matches!(condition, Condition::Equal(_)) && value.is_some_and(|v| !is_string(v)) {
+            return Err(CommandError::WrongType);
+        }
+        if !condition.allows(value) {
+            if !get {
+                reply.null();
+            }
+            return Ok(());
+        }
+        if keep_ttl {
+            expire_at = old.map_or(0, EntryRef::expire_at);
+        }
+    }
+    tx.put_string(db, key, args[2], expire_at);
+    if !get {
+        reply.ok();
+    }
+    Ok(())
+}
+
+fn is_string(value: ValueRef<'_>) -> bool {
+    ladon_engine::types::kind_of(value) == ladon_model::ValueKind::String
+}
+
+fn parse<'a>(mut words: &[&'a [u8]]) -> Result<Options<'a>, CommandError> {
+    use Condition::{Always, Equal, Existing, Missing};
+    let mut options = Options { condition: Always, get: false, keep_ttl: false, expiry: None };
+    while let [word, rest @ ..] = words {
+        words = rest;
+        let (condition, next) = (options.condition, rest.first().copied());
+        if is(word, "nx") && matches!(condition, Always | Missing) {
+            options.condition = Missing;
+        } else if is(word, "xx") && matches!(condition, Always | Existing) {
+            options.condition = Existing;
+        } else if is(word, "get") {
+            options.get = true;
+        } else if is(word, "keepttl") && options.expiry.is_none() {
+            options.keep_ttl = true;
+        } else if is(word, "ifeq")
+            && condition == Always
+            && let Some(wanted) = next
+        {
+            options.condition = Equal(wanted);
+            words = &rest[1..];
+        } else if !options.keep_ttl
+            && let Some(expiry) = Expiry::parse(word, next, options.expiry)
+        {
+            options.expiry = Some(expiry);
+            words = &rest[1..];
+        } else {
+            return Err(CommandError::Syntax);
+        }
+    }
+    Ok(options)
+}
+
+pub(super) fn setex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    set_with_expiry(ctx, args, Unit::Ex, "setex")
+}
+
+pub(super) fn psetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    set_with_expiry(ctx, args, Unit::Px, "psetex")
+}
+
+fn set_with_expiry(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> CommandResult {
+    let expire_at = Expiry::new(unit, args[2]).at(ctx.now_ms, command)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    ctx.tx().put_string(db, key, args[3], expire_at);
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(super) fn setnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let tx = ctx.tx();
+    let is_new = tx.get(db, key).is_none();
+    if is_new {
+        tx.put_string(db, key, args[2], 0);
+    }
+    ctx.reply.integer(i64::from(is_new));
+    Ok(())
+}
+
+pub(super) fn getset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    super::get::get(ctx, args)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    ctx.tx().put_string(db, key, args[2], 0);
+    Ok(())
+}

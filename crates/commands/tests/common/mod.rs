@@ -1,0 +1,163 @@
+//! Commands without a server: a node on a fake log and clock, its clients, and scripts of
+//! requests with the replies that they must get.
+
+#![allow(dead_code, unused_imports, reason = "every test file uses its own part of this")]
+
+mod fakes;
+mod real;
+mod script;
+mod show;
+
+pub use fakes::{FakeClock, FakeLog};
+pub use script::{check, check_on};
+pub use show::show;
+
+use ladon_commands::ctx::Local;
+use ladon_commands::rng::Rng;
+use ladon_commands::{
+    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, connection, execute,
+};
+use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
+use ladon_resp::Proto;
+use ladon_settings::Settings;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Where a fake clock begins, Unix milliseconds.
+pub const START_MS: u64 = 1_700_000_000_000;
+
+/// A node with nothing around it.
+pub struct TestNode {
+    pub node: Node,
+    pub clock: Arc<FakeClock>,
+    pub log: Arc<FakeLog>,
+}
+
+/// A connection to a [`TestNode`], and the IO thread behind it.
+pub struct TestClient {
+    pub session: Session,
+    pub local: Local,
+    pub scratch: Scratch,
+}
+
+/// Every key with its database number (as `SELECT` knows it), body and expiry.
+pub type Dump = BTreeMap<(u16, Vec<u8>), (String, Vec<Vec<u8>>, u64)>;
+
+impl TestNode {
+    pub fn new() -> TestNode {
+        TestNode::with_settings(Settings::new())
+    }
+
+    pub fn with_settings(settings: Settings) -> TestNode {
+        let keyspace = empty_keyspace();
+        let (clock, log) = (Arc::new(FakeClock::new(START_MS)), Arc::new(FakeLog::default()));
+        let parts = NodeParts {
+            keyspace: Arc::new(keyspace),
+            settings: Arc::new(settings),
+            clock: clock.clone(),
+            durability: log.clone(),
+            threads: vec![ThreadHandle::new(|| {})],
+            run_id: "0".repeat(40),
+            io_backend: "none".to_owned(),
+        };
+        TestNode { node: Node::new(parts), clock, log }
+    }
+
+    pub fn client(&self) -> TestClient {
+        let id = self.node.clients.next_id();
+        let addr = format!("127.0.0.1:{id}");
+        let info = Arc::new(ClientInfo { id, addr, ..ClientInfo::default() });
+        self.node.clients.add(Arc::clone(&info));
+        TestClient {
+            session: Session::new(info, true),
+            local: Local::new(0, self.node.stats[0].clone(), Rng::new(id)),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Runs one request; the raw reply and what becomes of the connection.
+    pub fn request(&self, client: &mut TestClient, args: &[&[u8]]) -> (Vec<u8>, Outcome) {
+        let id = self.node.table.find(args[0]);
+        let first_key = id
+            .and_then(|id| self.node.table.spec(id).keys.positions(args).next())
+            .map(|at| self.node.keyspace.hash(args[at]));
+        let mut out = Vec::new();
+        let now_ms = self.node.clock.unix_ms();
+        let outcome = execute(
+            &self.node,
+            &mut client.local,
+            &mut client.scratch,
+            &mut client.session,
+            Request { id, args, first_key },
+            now_ms,
+            &mut out,
+            &mut |changes| self.log.append(changes),
+        );
+        (out, outcome)
+    }
+
+    /// Runs one request given as words (see [`script::words`]); the reply as [`show`] has it.
+    pub fn run(&self, client: &mut TestClient, line: &str) -> String {
+        let words = script::words(line);
+        let args: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        show(&self.request(client, &args).0)
+    }
+
+    /// A connection ends.
+    pub fn end(&self, mut client: TestClient) {
+        let TestClient { session, local, scratch } = &mut client;
+        connection::end(&self.node, local, scratch, session, &mut |c| self.log.append(c));
+    }
+
+    /// What the node holds now, expired keys that still take memory included.
+    pub fn dump(&self) -> Dump {
+        dump(&self.node.keyspace)
+    }
+
+    /// What replaying the log into an empty keyspace gives.
+    pub fn replayed(&self) -> Dump {
+        let keyspace = empty_keyspace();
+        let recovering = Recovering::new(&keyspace, START_MS);
+        for (lsn, changes) in self.log.records() {
+            recovering.record((0, 1), lsn, &changes).expect("a logged record applies");
+        }
+        dump(&keyspace)
+    }
+}
+
+/// Speaks RESP3 from now on.
+pub fn speak_resp3(client: &mut TestClient) {
+    client.session.proto = Proto::Resp3;
+}
+
+fn empty_keyspace() -> Keyspace {
+    Keyspace::new(KeyspaceOptions { hash_seed: 42, databases: 16 })
+}
+
+fn dump(keyspace: &Keyspace) -> Dump {
+    use ladon_engine::{ValueRef, types};
+    let mut found = Dump::new();
+    let mut scratch = Scratch::default();
+    // At time zero nothing has expired.
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    for number in 0..keyspace.databases() {
+        let db = keyspace.select(number);
+        tx.for_each(db, |entry| {
+            let value = entry.value();
+            let parts = match value {
+                ValueRef::Object(object) => {
+                    let mut elements: Vec<Vec<u8>> = Vec::new();
+                    object.for_each(|parts| elements.push(parts.join(&0)));
+                    if !object.is_ordered() {
+                        elements.sort();
+                    }
+                    elements
+                }
+                value => vec![types::string::bytes(value).expect("a string").into_owned()],
+            };
+            let kind = types::kind_of(value).name().to_owned();
+            found.insert((number, entry.key().to_vec()), (kind, parts, entry.expire_at()));
+        });
+    }
+    found
+}

@@ -1,0 +1,88 @@
+//! What runs most on sets allocates nothing once buffers are warm.
+
+mod common;
+
+use common::{TestClient, TestNode};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: by the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        // SAFETY: by the caller's contract.
+        unsafe { System.dealloc(piece, layout) }
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: by the caller's contract.
+        unsafe { System.realloc(piece, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs a request into a warm buffer, past the test log, and counts.
+fn allocations(
+    node: &TestNode,
+    client: &mut TestClient,
+    args: &[&[u8]],
+    out: &mut Vec<u8>,
+) -> usize {
+    let id = node.node.table.find(args[0]);
+    let first_key = Some(node.node.keyspace.hash(args[1]));
+    out.clear();
+    let before = ALLOCATIONS.load(Relaxed);
+    ladon_commands::execute(
+        &node.node,
+        &mut client.local,
+        &mut client.scratch,
+        &mut client.session,
+        ladon_commands::Request { id, args, first_key },
+        common::START_MS,
+        out,
+        &mut |_| ladon_model::Lsn(1),
+    );
+    ALLOCATIONS.load(Relaxed) - before
+}
+
+#[test]
+fn warm_sets_allocate_nothing() {
+    for (kind, size) in [("", 100), ("m", 100), ("m", 2000)] {
+        let node = TestNode::new();
+        let mut client = node.client();
+        let members: Vec<String> = (0..size).map(|n| format!("{kind}{n}")).collect();
+        node.run(&mut client, &format!("SADD s {}", members.join(" ")));
+        let member = members[size / 2].as_bytes();
+        let mut out = Vec::with_capacity(1000);
+        client.local.begin_batch(&node.node);
+        for round in 0..4 {
+            for args in [
+                &[&b"SISMEMBER"[..], b"s", member][..],
+                &[b"SISMEMBER", b"s", b"nobody"],
+                &[b"SCARD", b"s"],
+                &[b"SADD", b"s", member],
+                &[b"SREM", b"s", member],
+                &[b"SADD", b"s", member],
+                &[b"SREM", b"s", b"nobody"],
+                &[b"SRANDMEMBER", b"s"],
+                &[b"SPOP", b"s"],
+            ] {
+                let count = allocations(&node, &mut client, args, &mut out);
+                let command = String::from_utf8_lossy(args[0]);
+                assert!(round < 3 || count == 0, "{command} of {kind}{size}: {count} allocations");
+            }
+        }
+    }
+}
