@@ -1,0 +1,162 @@
+//! A batch: up to 64 requests, of one connection or of many, that go through parsing, prefetching
+//! and execution together, so that cache misses overlap and nothing is paid per request that can
+//! be paid per batch.
+
+use crate::connection::Connection;
+use ladon_commands::{CommandId, CommandSpec, KeySpec, Node};
+use ladon_model::KeyHash;
+use ladon_resp::{Arg, Limits, Progress, ProtocolError};
+
+/// Enough that memory's latency is hidden, few enough that a batch's buckets stay in the cache.
+pub(crate) const REQUESTS_MAX: usize = 64;
+
+/// With fewer keys than this, fetching ahead costs more than it hides.
+const LOOKAHEAD_KEYS_MIN: usize = 3;
+
+/// One request of the batch.
+pub(crate) struct Item {
+    pub(crate) slot: u32,
+    /// Where the request begins in its connection's input.
+    pub(crate) start: usize,
+    /// Where the next one begins.
+    pub(crate) end: usize,
+    pub(crate) kind: ItemKind,
+    pub(crate) id: Option<CommandId>,
+    pub(crate) first_key: Option<KeyHash>,
+    /// How many keys of the batch belong to this and earlier requests.
+    pub(crate) keys_end: u32,
+}
+
+pub(crate) enum ItemKind {
+    /// Arguments lie in the input, at these positions of the batch's `args`.
+    InPlace { first: u32, count: u32 },
+    /// An inline request with quotes.
+    Owned(Box<[Vec<u8>]>),
+    /// The stream is broken here.
+    Invalid(ProtocolError),
+}
+
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    pub(crate) args: Vec<Arg>,
+    keys: Vec<(u16, KeyHash)>,
+}
+
+/// Why gathering from a connection stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathered {
+    /// It has no further whole request.
+    Drained,
+    /// There may be more.
+    Full,
+}
+
+impl Batch {
+    pub(crate) fn is_full(&self) -> bool {
+        self.items.len() >= REQUESTS_MAX
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.args.clear();
+        self.keys.clear();
+    }
+
+    /// Parses whole requests off a connection's input. `parsed` is how far earlier calls of this
+    /// batch have got.
+    pub(crate) fn gather(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+        limits: &Limits,
+    ) -> Gathered {
+        let mut start = connection.consumed;
+        let limits = limits.with_authenticated(connection.session.authenticated);
+        // What a stranger may send depends on the outcome of each request.
+        let mut room =
+            if limits.authenticated { REQUESTS_MAX.saturating_sub(self.items.len()) } else { 1 };
+        while room > 0 {
+            let buffer = &connection.input[start..];
+            if buffer.is_empty() {
+                return Gathered::Drained;
+            }
+            let first = self.args.len();
+            let progress = connection.parser.parse(buffer, &limits, &mut self.args);
+            let (end, kind) = match progress {
+                Ok(Progress::Complete { consumed }) => {
+                    let count = (self.args.len() - first) as u32;
+                    if count == 0 {
+                        start += consumed;
+                        if connection.consumed + consumed == start {
+                            connection.consumed = start;
+                        }
+                        continue;
+                    }
+                    (start + consumed, ItemKind::InPlace { first: first as u32, count })
+                }
+                Ok(Progress::Inline { consumed, arguments }) => {
+                    (start + consumed, ItemKind::Owned(arguments.into_boxed_slice()))
+                }
+                Ok(Progress::Incomplete { needed }) => {
+                    connection.input.reserve(needed);
+                    return Gathered::Drained;
+                }
+                Err(error) => (connection.input.len(), ItemKind::Invalid(error)),
+            };
+            let (mut id, mut first_key) = (None, None);
+            match &kind {
+                ItemKind::InPlace { .. } => {
+                    let (args, input) = (&self.args[first..], &connection.input[start..]);
+                    id = node.table.find(args[0].of(input));
+                    if let Some(id) = id {
+                        let db = connection.session.db;
+                        let spec = node.table.spec(id);
+                        first_key = hash_keys(node, spec, db, args, input, &mut self.keys);
+                    }
+                }
+                ItemKind::Owned(arguments) => id = node.table.find(&arguments[0]),
+                ItemKind::Invalid(_) => {
+                    let keys_end = self.keys.len() as u32;
+                    self.items.push(Item { slot, start, end, kind, id, first_key, keys_end });
+                    return Gathered::Drained;
+                }
+            }
+            let keys_end = self.keys.len() as u32;
+            self.items.push(Item { slot, start, end, kind, id, first_key, keys_end });
+            start = end;
+            room -= 1;
+        }
+        Gathered::Full
+    }
+
+    /// The keys of all requests, in order, for fetching ahead; none if there are too few for that.
+    #[inline]
+    pub(crate) fn keys(&self) -> &[(u16, KeyHash)] {
+        if self.keys.len() < LOOKAHEAD_KEYS_MIN { &[] } else { &self.keys }
+    }
+}
+
+/// Hashes a request's keys, for fetching ahead; the first one's, if that is where it is expected.
+#[inline]
+fn hash_keys(
+    node: &Node,
+    spec: &CommandSpec,
+    db: u16,
+    args: &[Arg],
+    input: &[u8],
+    keys: &mut Vec<(u16, KeyHash)>,
+) -> Option<KeyHash> {
+    let KeySpec::Range { first, last, step } = spec.keys else { return None };
+    let first = usize::from(first);
+    let hash = node.keyspace.hash(args.get(first)?.of(input));
+    keys.push((db, hash));
+    if last != 1 {
+        let end = if last < 0 { args.len() } else { args.len().min(last as usize + 1) };
+        let more = args[..end].iter().skip(first).step_by(usize::from(step));
+        let more = more.skip(1).take(REQUESTS_MAX);
+        keys.extend(more.map(|arg| (db, node.keyspace.hash(arg.of(input)))));
+    }
+    Some(hash)
+}

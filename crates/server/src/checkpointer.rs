@@ -1,0 +1,330 @@
+//! Checkpoints: when to make one, and making it step by step.
+//!
+//! A checkpoint is made by one thread of its own at its own pace; the IO threads never pay for it
+//! beyond the moment in which one segment's partition is locked.
+
+use ladon_commands::node::CheckpointError;
+use ladon_engine::{Keyspace, SaveCursor};
+use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
+use ladon_model::Lsn;
+use ladon_platform::Clock;
+use ladon_settings::Settings;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A checkpoint in the making.
+pub struct CheckpointRun {
+    keyspace: Arc<Keyspace>,
+    log: Arc<Log>,
+    writer: CheckpointWriter,
+    cursor: SaveCursor,
+    buffer: Vec<u8>,
+    keys: u64,
+}
+
+impl CheckpointRun {
+    /// Begins one at the log's present end.
+    ///
+    /// # Errors
+    /// The log's.
+    pub fn begin(keyspace: &Arc<Keyspace>, log: &Arc<Log>) -> Result<CheckpointRun, LogError> {
+        Ok(CheckpointRun {
+            keyspace: Arc::clone(keyspace),
+            log: Arc::clone(log),
+            writer: log.begin_checkpoint()?,
+            cursor: SaveCursor::default(),
+            buffer: Vec::new(),
+            keys: 0,
+        })
+    }
+
+    /// Saves one segment; whether there may be more.
+    ///
+    /// # Errors
+    /// The log's; the checkpoint is lost then.
+    pub fn step(&mut self) -> Result<bool, LogError> {
+        const KEPT_BYTES_MAX: usize = 4 << 20;
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES_MAX);
+        let log = &self.log;
+        let (cursor, begin) = (&mut self.cursor, self.writer.begin_lsn());
+        let saved = self.keyspace.save_next(cursor, begin, || log.reserved(), &mut self.buffer);
+        let Some(block) = saved else { return Ok(false) };
+        let header = BlockHeader {
+            db: block.db,
+            hash_first: block.hash_first,
+            hash_last: block.hash_last,
+            lsn: block.lsn,
+            keys: u64::from(block.keys),
+        };
+        self.writer.block(&header, &self.buffer)?;
+        self.keys += header.keys;
+        Ok(true)
+    }
+
+    /// Puts the checkpoint in force and deletes what it makes obsolete, but for `log_keep_bytes`
+    /// of the log behind it.
+    ///
+    /// # Errors
+    /// The log's; the checkpoint is lost then.
+    pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
+        let log = &self.log;
+        let (lsn, meta) = self.keyspace.encode_select_map(|| log.reserved());
+        let info = self.writer.finish(lsn, &meta)?;
+        let _kept = self.log.pin(Lsn(info.begin.0.saturating_sub(log_keep_bytes)));
+        if let Err(error) = self.log.delete_obsolete() {
+            tracing::warn!("cannot delete obsolete log files: {error}");
+        }
+        Ok(info)
+    }
+
+    /// Keys saved so far.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Share of the way gone, 0 to 1.
+    pub fn progress(&self) -> f64 {
+        self.cursor.progress(self.keyspace.databases())
+    }
+}
+
+/// What is known of checkpoints, for `INFO`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CheckpointStatus {
+    pub(crate) running_since_ms: Option<u64>,
+    pub(crate) progress: f64,
+    pub(crate) last_ok_unix: u64,
+    pub(crate) last_failed: Option<String>,
+    pub(crate) last_seconds: Option<u64>,
+    pub(crate) last: Option<CheckpointInfo>,
+    pub(crate) made: u64,
+    /// The log's end when the last one began.
+    pub(crate) last_begin: Lsn,
+    /// Changes of all threads when the last one began.
+    pub(crate) dirty_at_begin: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    status: CheckpointStatus,
+    requested: bool,
+    stop: bool,
+    /// Checkpoints that ended, well or not: what waiters look at.
+    ended: u64,
+}
+
+/// Makes checkpoints when asked and when the settings say so.
+pub struct Checkpointer {
+    keyspace: Arc<Keyspace>,
+    log: Arc<Log>,
+    settings: Arc<Settings>,
+    clock: Arc<dyn Clock>,
+    dirty: Box<dyn Fn() -> u64 + Send + Sync>,
+    shared: Mutex<Shared>,
+    changed: Condvar,
+    stopping: AtomicBool,
+}
+
+/// How often the settings' conditions are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+impl Checkpointer {
+    /// A checkpointer; `dirty` counts the changes of all threads since the start.
+    pub fn new(
+        keyspace: Arc<Keyspace>,
+        log: Arc<Log>,
+        settings: Arc<Settings>,
+        clock: Arc<dyn Clock>,
+        dirty: Box<dyn Fn() -> u64 + Send + Sync>,
+    ) -> Checkpointer {
+        let last = log.last_checkpoint();
+        let now_s = clock.unix_ms() / 1000;
+        let status = CheckpointStatus {
+            last_ok_unix: last.as_ref().map_or(now_s, |info| info.created_ms / 1000),
+            last_begin: last.as_ref().map_or(log.oldest(), |info| info.begin),
+            last,
+            ..CheckpointStatus::default()
+        };
+        Checkpointer {
+            keyspace,
+            log,
+            settings,
+            clock,
+            dirty,
+            shared: Mutex::new(Shared { status, ..Shared::default() }),
+            changed: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn status(&self) -> CheckpointStatus {
+        self.shared.lock().status.clone()
+    }
+
+    /// Changes since the last checkpoint began.
+    pub(crate) fn dirty(&self) -> u64 {
+        (self.dirty)().saturating_sub(self.shared.lock().status.dirty_at_begin)
+    }
+
+    /// Asks for a checkpoint; does not wait.
+    ///
+    /// # Errors
+    /// `Busy` while one is being made.
+    pub fn request(&self) -> Result<(), CheckpointError> {
+        let mut shared = self.shared.lock();
+        if shared.requested || shared.status.running_since_ms.is_some() {
+            return Err(CheckpointError::Busy);
+        }
+        shared.requested = true;
+        // INFO says "in progress" from this moment on, as after a fork.
+        shared.status.running_since_ms = Some(self.clock.unix_ms());
+        shared.status.progress = 0.0;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Makes a checkpoint in the calling thread.
+    ///
+    /// # Errors
+    /// `Busy` while one is being made; `Failed` with the reason.
+    pub fn make(&self) -> Result<(), CheckpointError> {
+        {
+            let mut shared = self.shared.lock();
+            if shared.requested || shared.status.running_since_ms.is_some() {
+                return Err(CheckpointError::Busy);
+            }
+            shared.status.running_since_ms = Some(self.clock.unix_ms());
+        }
+        self.run_now()
+    }
+
+    /// The thread's loop; returns when told to stop.
+    pub fn run(&self) {
+        loop {
+            {
+                let mut shared = self.shared.lock();
+                if !shared.requested && !shared.stop {
+                    self.changed.wait_for(&mut shared, LOOK_EVERY);
+                }
+                if shared.stop {
+                    return;
+                }
+                if !shared.requested {
+                    if shared.status.running_since_ms.is_some() || !self.is_due(&shared.status) {
+                        continue;
+                    }
+                    shared.status.running_since_ms = Some(self.clock.unix_ms());
+                }
+                shared.requested = false;
+            }
+            if let Err(error) = self.run_now() {
+                tracing::error!("checkpoint failed: {error}");
+            }
+        }
+    }
+
+    /// Ends the loop, and a checkpoint in the making with it.
+    pub fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        self.shared.lock().stop = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether the settings ask for a checkpoint now.
+    fn is_due(&self, status: &CheckpointStatus) -> bool {
+        const RETRY_AFTER_S: u64 = 5;
+        let now_s = self.clock.unix_ms() / 1000;
+        let since_s = now_s.saturating_sub(status.last_ok_unix);
+        if status.last_failed.is_some() && since_s < RETRY_AFTER_S {
+            return false;
+        }
+        let log_bytes = self.log.reserved().0.saturating_sub(status.last_begin.0);
+        if log_bytes == 0 {
+            return false;
+        }
+        let by_bytes = self.settings.checkpoint_log_bytes();
+        let base = status.last.as_ref().map_or(0, |info| info.bytes);
+        let by_share = u128::from(base) * u128::from(self.settings.checkpoint_log_percent()) / 100;
+        if by_bytes != 0 && log_bytes >= by_bytes && u128::from(log_bytes) >= by_share {
+            return true;
+        }
+        let interval_s = self.settings.checkpoint_interval();
+        if interval_s != 0 && since_s >= interval_s {
+            return true;
+        }
+        let dirty = (self.dirty)().saturating_sub(status.dirty_at_begin);
+        self.settings
+            .save()
+            .iter()
+            .any(|point| dirty >= point.changes && since_s >= point.after.as_secs())
+    }
+
+    fn run_now(&self) -> Result<(), CheckpointError> {
+        let begin_ns = self.clock.monotonic_ns();
+        let (dirty, begin) = ((self.dirty)(), self.log.reserved());
+        let result = self.run_steps();
+        let seconds = (self.clock.monotonic_ns() - begin_ns) / 1_000_000_000;
+        let mut shared = self.shared.lock();
+        shared.status.running_since_ms = None;
+        shared.status.last_seconds = Some(seconds);
+        shared.ended += 1;
+        self.changed.notify_all();
+        match result {
+            Ok(info) => {
+                shared.status.last_ok_unix = self.clock.unix_ms() / 1000;
+                shared.status.last_failed = None;
+                shared.status.last_begin = begin;
+                shared.status.dirty_at_begin = dirty;
+                shared.status.made += 1;
+                shared.status.last = Some(info);
+                Ok(())
+            }
+            Err(error) => {
+                shared.status.last_failed = Some(error.to_string());
+                Err(CheckpointError::Failed(error.to_string()))
+            }
+        }
+    }
+
+    fn run_steps(&self) -> Result<CheckpointInfo, LogError> {
+        /// Segments between two looks at what the world wants.
+        const STEPS: usize = 64;
+        let mut run = CheckpointRun::begin(&self.keyspace, &self.log)?;
+        loop {
+            for _ in 0..STEPS {
+                let before = run.keys();
+                if !run.step()? {
+                    return run.finish(self.settings.log_keep_bytes());
+                }
+                self.delay(run.keys() - before);
+            }
+            self.shared.lock().status.progress = run.progress();
+            if self.stopping.load(Relaxed) {
+                return Err(LogError::Checkpoint {
+                    path: self.log.dir().to_owned(),
+                    error: Arc::new(std::io::ErrorKind::Interrupted.into()),
+                });
+            }
+        }
+    }
+
+    /// Lets the time pass that saving so many keys shall take longer (`rdb-key-save-delay`), as
+    /// long as the setting says so and the server runs.
+    fn delay(&self, keys: u64) {
+        const LOOK_AGAIN: Duration = Duration::from_millis(5);
+        let mut spent = Duration::ZERO;
+        while !self.stopping.load(Relaxed) {
+            let wanted = keys.saturating_mul(self.settings.rdb_key_save_delay());
+            let left = Duration::from_micros(wanted).saturating_sub(spent);
+            if left.is_zero() {
+                return;
+            }
+            let nap = left.min(LOOK_AGAIN);
+            std::thread::sleep(nap);
+            spent += nap;
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! One connection of an IO thread: its buffers and where its replies stand.
+//!
+//! ```text
+//! input   [ consumed | requests ... | part of a request ]
+//! output  [ passed the gate, to be sent | waits at the gate: (end, LSN) ... ]   + one in flight
+//! ```
+
+use ladon_commands::session::LogWait;
+use ladon_commands::{Blocked, Session};
+use ladon_engine::Waiter;
+use ladon_model::{Gate, Lsn};
+use ladon_net::ConnId;
+use ladon_resp::Parser;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is known of a connection when it begins.
+#[derive(Clone, Debug)]
+pub struct ConnectionStart {
+    /// The backend's name for it.
+    pub conn: ConnId,
+    /// The client's address, for `CLIENT LIST`.
+    pub addr: String,
+    /// Our address.
+    pub laddr: String,
+    /// The descriptor's number, for display.
+    pub fd: i32,
+    /// It came through a unix socket.
+    pub unix: bool,
+}
+
+/// Replies up to `end` may leave when `gate` has passed `lsn`.
+struct Mark {
+    end: u64,
+    lsn: Lsn,
+    gate: Gate,
+}
+
+/// How far the log has got, as of one look at it.
+#[derive(Clone, Copy)]
+pub(crate) struct Positions {
+    pub(crate) written: Lsn,
+    pub(crate) durable: Lsn,
+}
+
+impl Positions {
+    #[inline]
+    pub(crate) fn passed(self, gate: Gate, lsn: Lsn) -> bool {
+        match gate {
+            Gate::None => true,
+            Gate::Write | Gate::EverySec => self.written >= lsn,
+            Gate::Fsync => self.durable >= lsn,
+        }
+    }
+}
+
+pub(crate) struct Connection {
+    pub(crate) conn: ConnId,
+    pub(crate) session: Session,
+    pub(crate) parser: Parser,
+    pub(crate) input: Vec<u8>,
+    /// Bytes of `input` whose requests have run.
+    pub(crate) consumed: usize,
+    pub(crate) output: Vec<u8>,
+    /// Count of all bytes ever handed to the backend: where `output` begins.
+    output_start: u64,
+    marks: VecDeque<Mark>,
+    /// Bytes of `output` that have passed the gate.
+    sendable: usize,
+    /// The highest LSN that the replies since the last mark depend on.
+    pub(crate) depends: Lsn,
+    /// Bytes of the buffer in flight; zero when there is none.
+    pub(crate) in_flight: usize,
+    /// Waits for something before its next request.
+    pub(crate) blocked: Option<Blocked>,
+    /// What the reply to a wait for a key depends on if nobody serves it: the key's absence.
+    pub(crate) blocked_depends: Lsn,
+    /// Clients are paused and this one has asked for something.
+    pub(crate) paused: bool,
+    /// Close once the output is out.
+    pub(crate) closing: bool,
+    /// The backend was told to close it.
+    pub(crate) closed: bool,
+    /// Close now, whatever is left to send.
+    pub(crate) aborted: bool,
+    /// It is on the worker's list of connections with something to run.
+    pub(crate) in_ready: bool,
+    /// It is on the worker's list of connections whose output or state changed.
+    pub(crate) in_touched: bool,
+    /// It is on the list of connections that wait at the gate.
+    pub(crate) waiting: bool,
+    /// The peer will send nothing more.
+    pub(crate) input_ended: bool,
+    /// When the output first went over the soft limit, Unix milliseconds; 0 when it is not.
+    pub(crate) over_soft_limit_ms: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(conn: ConnId, session: Session) -> Connection {
+        Connection {
+            conn,
+            session,
+            parser: Parser::new(),
+            input: Vec::new(),
+            consumed: 0,
+            output: Vec::new(),
+            output_start: 0,
+            marks: VecDeque::new(),
+            sendable: 0,
+            depends: Lsn::ZERO,
+            in_flight: 0,
+            blocked: None,
+            blocked_depends: Lsn::ZERO,
+            paused: false,
+            closing: false,
+            closed: false,
+            aborted: false,
+            in_ready: false,
+            in_touched: false,
+            waiting: false,
+            input_ended: false,
+            over_soft_limit_ms: 0,
+        }
+    }
+
+    /// Closes off the replies written so far: they may leave when `gate` has passed what they
+    /// depend on. A later reply never overtakes an earlier one.
+    #[inline]
+    pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
+        let lsn = std::mem::take(&mut self.depends);
+        if self.marks.is_empty() && positions.passed(gate, lsn) {
+            self.sendable = self.output.len();
+            return;
+        }
+        let end = self.output_start + self.output.len() as u64;
+        if self.marks.back().is_some_and(|mark| mark.end == end) || end == self.output_start {
+            return;
+        }
+        self.marks.push_back(Mark { end, lsn, gate });
+    }
+
+    /// Closes off the replies up to `end` of the output under their own gate, whatever gate the
+    /// later ones will have.
+    #[cold]
+    pub(crate) fn mark_up_to(&mut self, end: usize, gate: Gate) {
+        let end = self.output_start + end as u64;
+        let marked = self.marks.back().map_or(self.output_start, |mark| mark.end);
+        if end > marked {
+            self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
+        }
+    }
+
+    /// Lets replies through that the gate has passed meanwhile.
+    pub(crate) fn advance(&mut self, positions: Positions) {
+        while let Some(mark) = self.marks.front() {
+            if !positions.passed(mark.gate, mark.lsn) {
+                return;
+            }
+            self.sendable = (mark.end - self.output_start) as usize;
+            self.marks.pop_front();
+        }
+    }
+
+    /// Throws away the replies that have not passed the gate; returns where an error in their
+    /// place goes: the connection's last word.
+    pub(crate) fn replace_waiting(&mut self) -> &mut Vec<u8> {
+        self.marks.clear();
+        self.output.truncate(self.sendable);
+        self.closing = true;
+        &mut self.output
+    }
+
+    /// What stands in the output may leave, whatever the gate says.
+    pub(crate) fn all_is_sendable(&mut self) {
+        self.sendable = self.output.len();
+    }
+
+    /// What the first waiting reply waits for.
+    pub(crate) fn awaits(&self) -> Option<(Gate, Lsn)> {
+        self.marks.front().map(|mark| (mark.gate, mark.lsn))
+    }
+
+    /// Takes the bytes that may be sent now; `spare` is an empty buffer to go on with.
+    pub(crate) fn take_sendable(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+        if self.sendable == 0 || self.in_flight != 0 {
+            return None;
+        }
+        let buffer = if self.sendable == self.output.len() {
+            std::mem::replace(&mut self.output, spare())
+        } else {
+            let mut rest = spare();
+            rest.extend_from_slice(&self.output[self.sendable..]);
+            let mut sent = std::mem::replace(&mut self.output, rest);
+            sent.truncate(self.sendable);
+            sent
+        };
+        self.output_start += buffer.len() as u64;
+        self.sendable = 0;
+        self.in_flight = buffer.len();
+        Some(buffer)
+    }
+
+    /// Bytes of replies that have not left yet.
+    pub(crate) fn output_bytes(&self) -> usize {
+        self.output.len() + self.in_flight
+    }
+
+    /// Nothing is left to send.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.output.is_empty() && self.in_flight == 0
+    }
+
+    /// A wait is over.
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = None;
+        self.session.info.blocked.store(false, Relaxed);
+        self.session.info.times_out.store(false, Relaxed);
+        *self.session.info.claim.lock() = None;
+    }
+
+    /// The wait for the log, if that is what it waits for.
+    pub(crate) fn log_wait(&self) -> Option<&LogWait> {
+        match &self.blocked {
+            Some(Blocked::Log(wait)) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// Who waits for a key in its name.
+    pub(crate) fn waiter(&self) -> Option<&Arc<Waiter>> {
+        match &self.blocked {
+            Some(Blocked::Keys(waiter)) => Some(waiter),
+            _ => None,
+        }
+    }
+
+    /// May run its next request.
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.blocked.is_none() && !self.paused && !self.closing && !self.closed && !self.aborted
+    }
+
+    /// Puts it on the worker's list of connections with something to run.
+    #[inline]
+    pub(crate) fn make_ready(&mut self, ready: &mut Vec<u32>) {
+        if !self.in_ready {
+            self.in_ready = true;
+            ready.push(self.conn.slot);
+        }
+    }
+
+    /// Puts it on the worker's list of connections whose output or state changed.
+    #[inline]
+    pub(crate) fn touch(&mut self, touched: &mut Vec<u32>) {
+        if !self.in_touched {
+            self.in_touched = true;
+            touched.push(self.conn.slot);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! One IO thread: a backend, a worker, and the connections handed to it.
+//!
+//! Thread 0 accepts and hands each connection to the thread that has fewest, for life.
+
+use crate::connection::ConnectionStart;
+use crate::listening::Listening;
+use crate::shutdown::StopSignal;
+use crate::worker::{Net, Worker};
+use ladon_commands::Node;
+use ladon_net::{
+    AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, PeerAddr, Sink, Waker,
+};
+use parking_lot::Mutex;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Replies that a stopping server still waits to send, at most this long.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// The connections on their way to a thread, and how many it has.
+pub(crate) struct Handover {
+    sockets: Mutex<Vec<(OwnedFd, ConnInfo)>>,
+    connections: AtomicUsize,
+    waker: Waker,
+}
+
+impl Handover {
+    pub(crate) fn new(waker: Waker) -> Handover {
+        Handover { sockets: Mutex::default(), connections: AtomicUsize::new(0), waker }
+    }
+}
+
+pub(crate) struct IoThread {
+    pub(crate) index: usize,
+    pub(crate) node: Arc<Node>,
+    pub(crate) worker: Worker,
+    pub(crate) backend: AnyBackend,
+    pub(crate) handovers: Arc<[Handover]>,
+    pub(crate) stop: Arc<StopSignal>,
+    /// Of the thread that accepts: what it shall listen on, and what it does listen on.
+    pub(crate) listening: Option<Arc<Listening>>,
+    pub(crate) listeners: Vec<Listener>,
+}
+
+/// What a poll reports goes to the worker; accepted sockets go to a thread.
+struct ThreadSink<'a> {
+    index: usize,
+    worker: &'a mut Worker,
+    handovers: &'a [Handover],
+    mine: &'a mut Vec<(OwnedFd, ConnInfo)>,
+}
+
+impl Sink for ThreadSink<'_> {
+    fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
+        let least = self.handovers.iter().enumerate();
+        let least = least.min_by_key(|(_, handover)| handover.connections.load(Relaxed));
+        let Some((index, handover)) = least else { return };
+        handover.connections.fetch_add(1, Relaxed);
+        if index == self.index {
+            self.mine.push((socket, info));
+        } else {
+            handover.sockets.lock().push((socket, info));
+            handover.waker.wake();
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.worker.received(conn, bytes);
+    }
+
+    fn input_ended(&mut self, conn: ConnId) -> AfterInput {
+        self.worker.input_ended(conn);
+        AfterInput::KeepSending
+    }
+
+    #[inline]
+    fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        self.worker.sent(conn, buffer);
+    }
+
+    fn closed(&mut self, conn: ConnId, _reason: CloseReason) {
+        self.handovers[self.index].connections.fetch_sub(1, Relaxed);
+        self.worker.closed(conn);
+    }
+}
+
+impl Net for AnyBackend {
+    #[inline]
+    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        Backend::send_last(self, conn, buffer);
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        Backend::close(self, conn);
+    }
+}
+
+impl IoThread {
+    /// Runs until the server stops and what was owed has left.
+    pub(crate) fn run(mut self) -> std::io::Result<()> {
+        self.follow_listening()?;
+        let mut mine = Vec::new();
+        let mut stopping_since: Option<Instant> = None;
+        loop {
+            let timeout = if stopping_since.is_some() {
+                self.worker.timeout().min(Duration::from_millis(10))
+            } else {
+                self.worker.timeout()
+            };
+            let mut sink = ThreadSink {
+                index: self.index,
+                worker: &mut self.worker,
+                handovers: &self.handovers,
+                mine: &mut mine,
+            };
+            self.backend.poll(&mut sink, Some(timeout))?;
+            let began_ns = self.node.clock.monotonic_ns();
+            for (socket, info) in mine.drain(..) {
+                self.adopt(socket, &info);
+            }
+            let handed = std::mem::take(&mut *self.handovers[self.index].sockets.lock());
+            for (socket, info) in handed {
+                self.adopt(socket, &info);
+            }
+            if stopping_since.is_none() {
+                self.follow_listening()?;
+            }
+            self.worker.turn(&mut self.backend);
+            let spent_ns = self.node.clock.monotonic_ns() - began_ns;
+            self.node.stats[self.index].count_cycle(spent_ns);
+            if self.stop.is_requested() {
+                let since = *stopping_since.get_or_insert_with(|| {
+                    self.backend.stop_listening();
+                    self.worker.stop();
+                    Instant::now()
+                });
+                if self.worker.is_drained() || since.elapsed() > DRAIN_MAX {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn follow_listening(&mut self) -> std::io::Result<()> {
+        let news = self.listening.as_ref().and_then(|listening| listening.news());
+        let Some(wanted) = news else { return Ok(()) };
+        self.backend.retain_listeners(|listener| wanted.contains(listener));
+        for listener in wanted.iter().filter(|listener| !self.listeners.contains(listener)) {
+            self.backend.listen(listener.clone())?;
+        }
+        self.listeners = wanted;
+        Ok(())
+    }
+
+    fn adopt(&mut self, socket: OwnedFd, info: &ConnInfo) {
+        let refusal = self.refusal(info);
+        if refusal.is_some() {
+            self.node.rejected_connections.fetch_add(1, Relaxed);
+        }
+        let conn = self.backend.adopt(socket);
+        let start = ConnectionStart {
+            conn,
+            addr: shown(&info.peer),
+            laddr: shown(&info.local),
+            fd: info.fd,
+            unix: matches!(info.peer, PeerAddr::Unix(_)),
+        };
+        self.worker.opened(start, refusal);
+    }
+
+    /// Why a client may not come in.
+    fn refusal(&self, info: &ConnInfo) -> Option<&'static str> {
+        let settings = &self.node.settings;
+        if self.node.clients.count() >= settings.maxclients() {
+            return Some("ERR max number of clients reached");
+        }
+        if let PeerAddr::Tcp(peer) = &info.peer
+            && settings.protected_mode()
+            && settings.requirepass().is_empty()
+            && !peer.ip().to_canonical().is_loopback()
+        {
+            return Some(
+                "DENIED Ladon runs in protected mode: no password is set, so it serves clients \
+                 of this machine only. Set 'requirepass', or 'protected-mode no' if every \
+                 network that reaches it is trusted.",
+            );
+        }
+        None
+    }
+}
+
+fn shown(address: &PeerAddr) -> String {
+    match address {
+        // Redis shows unix clients as the path with a zero for the port.
+        PeerAddr::Unix(path) => format!("{}:0", path.display()),
+        PeerAddr::Tcp(address) => address.to_string(),
+    }
+}

@@ -1,0 +1,33 @@
+//! Ladon's server: IO threads, the batch, the gate's waiting room, checkpoints, start and stop.
+//!
+//! ```text
+//! ladon-net backend --bytes--> Worker: parse, batch, execute, publish --> gate --> replies
+//!                                          |                               ^
+//!                                          +--> log (appender) ------------+ positions
+//! ```
+//!
+//! **Architecture invariant:** [`Worker`] is a state machine without sockets, files or threads of
+//! its own, so that the simulator runs the very code that the server runs.
+
+mod batch;
+mod checkpointer;
+mod client_memory;
+mod connection;
+pub mod dropper;
+mod durability;
+mod io_thread;
+mod listening;
+mod recovery;
+mod run;
+mod shutdown;
+mod timed_disk;
+mod waiting;
+mod worker;
+
+pub use checkpointer::{CheckpointRun, Checkpointer};
+pub use connection::ConnectionStart;
+pub use durability::LogDurability;
+pub use recovery::{Recovered, recover};
+pub use run::{RunError, run};
+pub use shutdown::StopSignal;
+pub use worker::{Net, Worker, WorkerParts};

@@ -1,0 +1,172 @@
+//! Where the server listens, and changing that while it runs.
+//!
+//! `CONFIG SET` binds what is new before anything else happens, so that a refusal changes nothing;
+//! an address that stays keeps its socket and whoever waits there; what goes is shut down at once,
+//! so that its address is free when the reply is sent. The thread that accepts takes over in its
+//! own time: clients of a new address wait in the kernel's queue until then.
+
+use crate::run::RunError;
+use ladon_net::{
+    ListenAddress, ListenError, ListenOptions, Listener, PeerAddr, Waker, set_keepalive,
+};
+use ladon_settings::{Endpoint, Settings};
+use parking_lot::Mutex;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What the accepting thread shall listen on.
+pub(crate) struct Listening {
+    wanted: Mutex<Vec<Listener>>,
+    changed: AtomicBool,
+    waker: Waker,
+}
+
+impl Listening {
+    /// `waker` wakes the thread that accepts, which finds `wanted` when it looks first.
+    pub(crate) fn new(wanted: Vec<Listener>, waker: Waker) -> Listening {
+        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(true), waker }
+    }
+
+    /// Listens as changed settings say, or refuses the change; in Redis' words.
+    pub(crate) fn follow(
+        &self,
+        settings: &Settings,
+        changed: &[&'static str],
+    ) -> Result<(), (&'static str, String)> {
+        let rebinds = changed.contains(&"resp");
+        if !rebinds && !changed.contains(&"tcp-keepalive") {
+            return Ok(());
+        }
+        let mut wanted = self.wanted.lock();
+        // Everything that can fail comes first.
+        let next = if rebinds {
+            bind_all(settings, &wanted, Duration::ZERO).map_err(|error| refusal(&error, changed))?
+        } else {
+            wanted.clone()
+        };
+        for listener in next.iter().filter(|it| matches!(it.local(), PeerAddr::Tcp(_))) {
+            // Connections to come inherit it; as in Redis, the present ones stay as they are.
+            set_keepalive(listener, keepalive(settings))
+                .map_err(|error| ("tcp-keepalive", error.to_string()))?;
+        }
+        for gone in wanted.iter().filter(|listener| !next.contains(listener)) {
+            gone.shut_down();
+        }
+        for listener in next.iter().filter(|listener| !wanted.contains(listener)) {
+            tracing::info!("listening on {}", listener.local());
+        }
+        *wanted = next;
+        self.changed.store(true, Ordering::Release);
+        self.waker.wake();
+        Ok(())
+    }
+
+    /// What to listen on and nothing else, if that has changed; asked by the accepting thread.
+    #[inline]
+    pub(crate) fn news(&self) -> Option<Vec<Listener>> {
+        if !self.changed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.changed.store(false, Ordering::Relaxed);
+        Some(self.wanted.lock().clone())
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn close(&self) {
+        self.wanted.lock().clear();
+    }
+}
+
+fn refusal(error: &RunError, changed: &[&'static str]) -> (&'static str, String) {
+    tracing::warn!("cannot listen as CONFIG SET asks: {error}");
+    if changed.contains(&"port") {
+        ("port", "Unable to listen on this port. Check server logs.".to_owned())
+    } else if changed.contains(&"bind") {
+        ("bind", "Failed to bind to specified addresses.".to_owned())
+    } else {
+        ("resp", error.to_string())
+    }
+}
+
+fn keepalive(settings: &Settings) -> Option<Duration> {
+    let seconds = settings.tcp_keepalive();
+    (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)))
+}
+
+/// Listens on what the settings name, at start.
+pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
+    let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
+    if listeners.is_empty() {
+        let address = settings.value(ladon_settings::Id::resp);
+        return Err(RunError::Address { address, reason: "none of them is here".to_owned() });
+    }
+    Ok(listeners)
+}
+
+/// Listens on what the settings name, or goes on with those of `present` that they name.
+fn bind_all(
+    settings: &Settings,
+    present: &[Listener],
+    in_use_patience: Duration,
+) -> Result<Vec<Listener>, RunError> {
+    let options = ListenOptions {
+        backlog: i32::try_from(settings.tcp_backlog()).unwrap_or(i32::MAX),
+        keepalive: keepalive(settings),
+        unix_mode: Some(settings.unixsocketperm()).filter(|&mode| mode != 0),
+        in_use_patience,
+        ..ListenOptions::default()
+    };
+    let mut listeners: Vec<Listener> = Vec::new();
+    for endpoint in settings.resp() {
+        for address in addresses_of(&endpoint)? {
+            let kept = present.iter().find(|listener| *listener.asked() == address);
+            if let Some(listener) = kept {
+                listeners.push(listener.clone());
+                continue;
+            }
+            match Listener::bind(&address, &options, listeners.len()) {
+                Ok(listener) => listeners.push(listener),
+                Err(ListenError::Io { address, source })
+                    if is_optional(&endpoint) && is_missing(&source) =>
+                {
+                    tracing::info!("not listening on {address}, which is optional: {source}");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(listeners)
+}
+
+fn is_optional(endpoint: &Endpoint) -> bool {
+    matches!(endpoint, Endpoint::Tcp { optional: true, .. })
+}
+
+/// Whether this machine has no such address, or not even its family.
+fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, Unsupported};
+    matches!(error.kind(), AddrNotAvailable | Unsupported)
+        || error.raw_os_error() == Some(libc::EAFNOSUPPORT)
+}
+
+fn addresses_of(endpoint: &Endpoint) -> Result<Vec<ListenAddress>, RunError> {
+    match endpoint {
+        Endpoint::Unix(path) => Ok(vec![ListenAddress::Unix(path.into())]),
+        Endpoint::Tcp { host, port, .. } => {
+            let any = match host.as_str() {
+                "*" => Some(IpAddr::from([0; 4])),
+                "::*" => Some(IpAddr::from([0; 16])),
+                _ => None,
+            };
+            if let Some(any) = any {
+                return Ok(vec![ListenAddress::Tcp(SocketAddr::new(any, *port))]);
+            }
+            let resolved = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
+                RunError::Address { address: format!("{host}:{port}"), reason: error.to_string() }
+            })?;
+            Ok(resolved.map(ListenAddress::Tcp).collect())
+        }
+    }
+}

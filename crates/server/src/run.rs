@@ -1,0 +1,320 @@
+//! Starting a server and seeing it through to its clean end.
+
+use crate::checkpointer::Checkpointer;
+use crate::dropper::Dropper;
+use crate::durability::{LogDurability, sync_every};
+use crate::io_thread::{Handover, IoThread};
+use crate::listening::{Listening, bind};
+use crate::recovery::{Recovered, recover};
+use crate::shutdown::StopSignal;
+use crate::timed_disk::TimedDisk;
+use crate::worker::{Worker, WorkerParts};
+use ladon_commands::latency_events::LatencyEvents;
+use ladon_commands::limits;
+use ladon_commands::{Node, NodeParts, ThreadHandle};
+use ladon_engine::{Keyspace, Locks, Scratch};
+use ladon_log::{DataDir, LogError, LogOptions, OpenError, Progress, RecoverError};
+use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
+use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
+use ladon_settings::{IoBackend, Settings};
+use parking_lot::Mutex;
+use std::fmt::Write as _;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why the server did not start, or did not end well.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A socket cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// An address to listen on does not resolve.
+    #[error("cannot listen on {address}: {reason}")]
+    Address {
+        /// As it stands in the settings.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The data cannot be recovered.
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    /// The log could not be closed in order.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A thread or an IO backend cannot be started.
+    #[error("cannot start {what}: {error}")]
+    Start {
+        /// What.
+        what: String,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// An IO thread ended before its time.
+    #[error("an IO thread failed: {0}")]
+    Thread(String),
+}
+
+/// Runs a server until `stop` is requested. Prints the banner when it is ready. `process` is the
+/// one that it runs in.
+///
+/// # Errors
+/// See [`RunError`]; nothing was changed if it did not start.
+pub fn run(
+    settings: Arc<Settings>,
+    stop: Arc<StopSignal>,
+    process: Box<dyn Process>,
+) -> Result<(), RunError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let latency_events = Arc::new(LatencyEvents::new(Arc::clone(&settings)));
+    let listeners = bind(&settings)?;
+    let addresses: Vec<String> =
+        listeners.iter().map(|listener| listener.local().to_string()).collect();
+
+    let data = PathBuf::from(settings.data());
+    let recovered = open(&settings, &clock, &latency_events, &data)?;
+    let keys = count_keys(&recovered);
+    let Recovered { keyspace, log, report } = recovered;
+    if let Some(torn) = &report.torn {
+        tracing::warn!(
+            "the log ended in a torn frame: {} was cut at byte {} ({} bytes dropped, found: {})",
+            torn.path.display(),
+            torn.offset,
+            torn.bytes,
+            torn.found
+        );
+    }
+    log.set_sync_every(sync_every(settings.gate()));
+    let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
+
+    let threads = settings.io_threads();
+    let choice = match settings.io_backend() {
+        IoBackend::Auto => BackendChoice::Auto,
+        IoBackend::IoUring => BackendChoice::IoUring,
+        IoBackend::Mio => BackendChoice::Mio,
+    };
+    let mut backends = Vec::new();
+    let mut fallback = None;
+    for _ in 0..threads {
+        let (backend, reason) = AnyBackend::new(choice).map_err(starting("an IO backend"))?;
+        fallback = fallback.or(reason);
+        backends.push(backend);
+    }
+    if let Some(reason) = &fallback {
+        tracing::warn!("io_uring is not available ({reason}); using mio");
+    }
+    let backend_name = backends.first().map_or("", |backend| backend.name());
+
+    let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
+    let checkpointer = Arc::new(Checkpointer::new(
+        Arc::clone(&keyspace),
+        Arc::clone(&log),
+        Arc::clone(&settings),
+        Arc::clone(&clock),
+        Box::new({
+            let node = Arc::clone(&node_cell);
+            move || node.get().map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
+        }),
+    ));
+    let durability = Arc::new(LogDurability {
+        log: Arc::clone(&log),
+        checkpointer: Arc::clone(&checkpointer),
+        stop: Arc::clone(&stop),
+        recovered_keys: keys,
+        recovery_time: report.duration,
+    });
+    let listening = Listening::new(listeners, backends[0].waker());
+    let listening = Arc::new(listening);
+    let mut node = Node::new(NodeParts {
+        keyspace,
+        settings: Arc::clone(&settings),
+        clock: Arc::clone(&clock),
+        durability,
+        threads: backends
+            .iter()
+            .map(|backend| {
+                let waker = backend.waker();
+                ThreadHandle::new(move || waker.wake())
+            })
+            .collect(),
+        run_id: random_hex(),
+        io_backend: backend_name.to_owned(),
+    });
+    node.process = process;
+    node.latency_events = latency_events;
+    node.follow_settings = Some(Box::new({
+        let listening = Arc::clone(&listening);
+        move |settings, changed| listening.follow(settings, changed)
+    }));
+    let node = Arc::new(node);
+    let dropper = Dropper::start(Arc::clone(&node.lazy_free)).map_err(starting("the dropper"))?;
+    let _ = node_cell.set(Arc::clone(&node));
+
+    let handovers: Arc<[Handover]> =
+        backends.iter().map(|backend| Handover::new(backend.waker())).collect();
+    for backend in &backends {
+        let waker = backend.waker();
+        stop.add_waker(move || waker.wake());
+    }
+    print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
+
+    let checkpoint_thread = thread::Builder::new()
+        .name("ladon-checkpoint".into())
+        .spawn({
+            let checkpointer = Arc::clone(&checkpointer);
+            move || {
+                // A checkpoint has time; the clients on the same core have not.
+                ladon_platform::priority::give_way();
+                checkpointer.run();
+            }
+        })
+        .map_err(starting("the checkpointer"))?;
+    let failure: Arc<Mutex<Option<String>>> = Arc::default();
+    let mut io_threads = Vec::new();
+    for (index, backend) in backends.into_iter().enumerate() {
+        let waker = backend.waker();
+        let worker = Worker::new(WorkerParts {
+            node: Arc::clone(&node),
+            log: Arc::clone(&log),
+            thread: index,
+            seed: random_u64(),
+            wake: Arc::new(move || waker.wake()),
+            dropper: Some(dropper.clone()),
+        });
+        let io_thread = IoThread {
+            index,
+            node: Arc::clone(&node),
+            worker,
+            backend,
+            handovers: Arc::clone(&handovers),
+            stop: Arc::clone(&stop),
+            listening: (index == 0).then(|| Arc::clone(&listening)),
+            listeners: Vec::new(),
+        };
+        let (failure, stop) = (Arc::clone(&failure), Arc::clone(&stop));
+        let spawned = thread::Builder::new().name(format!("ladon-io-{index}")).spawn(move || {
+            // A panic of one thread must not leave a server that serves some clients only.
+            let guard = StopOnPanic { stop: &stop, failure: &failure };
+            if let Err(error) = io_thread.run() {
+                *failure.lock() = Some(error.to_string());
+                stop.request(ladon_commands::node::Shutdown::default());
+            }
+            std::mem::forget(guard);
+        });
+        io_threads.push(spawned.map_err(starting("an IO thread"))?);
+    }
+
+    let how = stop.wait();
+    tracing::info!("stopping: no new connections, finishing replies");
+    for io_thread in io_threads {
+        // A panic was printed by the hook and is in `failure`.
+        let _ = io_thread.join();
+    }
+    listening.close();
+    checkpointer.stop();
+    let _ = checkpoint_thread.join();
+    if how.save == Some(true)
+        && let Err(error) = checkpointer.make()
+    {
+        tracing::error!("the checkpoint at shutdown failed: {error}; the log holds everything");
+    }
+    writer.stop();
+    log.close()?;
+    if let Some(failure) = failure.lock().take() {
+        return Err(RunError::Thread(failure));
+    }
+    tracing::info!("stopped; the log is complete");
+    Ok(())
+}
+
+struct StopOnPanic<'a> {
+    stop: &'a StopSignal,
+    failure: &'a Mutex<Option<String>>,
+}
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        *self.failure.lock() = Some("an internal error, printed above".to_owned());
+        self.stop.request(ladon_commands::node::Shutdown::default());
+    }
+}
+
+fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
+    move |error| RunError::Start { what: what.to_owned(), error }
+}
+
+fn open(
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+    latency_events: &Arc<LatencyEvents>,
+    path: &Path,
+) -> Result<Recovered, RunError> {
+    let options =
+        LogOptions { segment_bytes: settings.log_segment_bytes(), ..LogOptions::default() };
+    let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), Arc::clone(latency_events));
+    let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), path, options, random_u64())?;
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let shown = Mutex::new(Instant::now());
+    let progress = |progress: Progress| {
+        let mut shown = shown.lock();
+        if shown.elapsed() >= Duration::from_secs(1) {
+            *shown = Instant::now();
+            tracing::info!(
+                "recovering, {:?}: {} of {} MB, {} items",
+                progress.phase,
+                progress.bytes_done >> 20,
+                progress.bytes_total >> 20,
+                progress.items
+            );
+        }
+    };
+    let databases = u16::try_from(settings.databases()).unwrap_or(u16::MAX);
+    let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
+    Ok(recover(dir, databases, clock.unix_ms(), workers, prepare, &progress)?)
+}
+
+fn count_keys(recovered: &Recovered) -> u64 {
+    let mut scratch = Scratch::default();
+    let mut tx = recovered.keyspace.begin(Locks::All, &mut scratch, 0);
+    (0..recovered.keyspace.databases()).map(|db| tx.len(db) as u64).sum()
+}
+
+fn print_banner(
+    settings: &Settings,
+    addresses: &[String],
+    backend: &str,
+    fallback: Option<&str>,
+    keys: u64,
+    recovery: &Duration,
+) {
+    let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(banner, "  RESP      {}", addresses.join(", "));
+    let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
+    let _ =
+        writeln!(banner, "  backend   {backend}{fallback}, {} IO threads", settings.io_threads());
+    let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
+    let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
+    print!("{banner}");
+    let _ = io::Write::flush(&mut io::stdout());
+}
+
+/// From the system; only for what need not be secret.
+fn random_u64() -> u64 {
+    let mut bytes = [0u8; 8];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    match read {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => SystemClock.unix_us() ^ u64::from(std::process::id()) << 40,
+    }
+}
+
+fn random_hex() -> String {
+    (0..3).map(|_| format!("{:016x}", random_u64())).collect::<String>()[..40].to_owned()
+}

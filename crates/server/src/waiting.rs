@@ -1,0 +1,100 @@
+//! The gate's waiting room: connections whose replies wait for the log, and connections that wait
+//! by their own wish (`WAIT`, `WAITAOF`).
+
+use crate::connection::{Connection, Positions};
+use ladon_commands::session::{BlockedKind, LogWait};
+use ladon_log::{Listener, Log, LogError, LogState};
+use ladon_model::{Gate, Lsn};
+use ladon_resp::Reply;
+use std::sync::Arc;
+
+/// The lowest positions that somebody of this thread waits for.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    pub(crate) written: Lsn,
+    pub(crate) durable_lowest: Lsn,
+    pub(crate) durable_highest: Lsn,
+}
+
+impl Default for Awaited {
+    fn default() -> Self {
+        Awaited { written: Lsn::MAX, durable_lowest: Lsn::MAX, durable_highest: Lsn::ZERO }
+    }
+}
+
+impl Awaited {
+    pub(crate) fn add(&mut self, gate: Gate, lsn: Lsn) {
+        match gate {
+            Gate::None => {}
+            Gate::Write | Gate::EverySec => self.written = self.written.min(lsn),
+            Gate::Fsync => {
+                self.durable_lowest = self.durable_lowest.min(lsn);
+                self.durable_highest = self.durable_highest.max(lsn);
+            }
+        }
+    }
+
+    /// Asks the log for what is awaited. Returns true if some of it is reached already, and the
+    /// waiting room must be looked through again.
+    pub(crate) fn register(self, log: &Log, listener: &Arc<Listener>) -> bool {
+        let mut reached = false;
+        if self.written != Lsn::MAX {
+            reached |= listener.await_written(self.written);
+        }
+        if self.durable_lowest != Lsn::MAX {
+            log.want_durable(self.durable_highest);
+            reached |= listener.await_durable(self.durable_lowest);
+        }
+        reached
+    }
+}
+
+/// Whether a blocked connection's wait is over.
+pub(crate) fn is_over(blocked: &LogWait, positions: Positions, now_ms: u64) -> bool {
+    // There are no replicas, so one that wants any waits for its deadline.
+    let reached = blocked.replicas <= 0 && positions.durable >= blocked.durable;
+    reached || blocked.deadline_ms.is_some_and(|deadline| deadline <= now_ms)
+}
+
+/// Why what is not durable now never will be, if that is so.
+pub(crate) fn sync_failure(log: &Log) -> Option<LogError> {
+    if log.accepts_writes() {
+        return None;
+    }
+    match log.state() {
+        LogState::SyncFailed { error } => Some(error),
+        _ => None,
+    }
+}
+
+/// Tells a connection that waits for what will not come, and hangs up: how many replies it waits
+/// for is not known here, and it must not wait for ever.
+pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: &LogError) {
+    let reply = connection.awaits();
+    let blocked = connection.log_wait().map(|blocked| (Gate::Fsync, blocked.durable));
+    let hopeless = |(gate, lsn)| gate == Gate::Fsync && positions.durable < lsn;
+    if !reply.or(blocked).is_some_and(hopeless) {
+        return;
+    }
+    if connection.log_wait().is_some() {
+        connection.blocked = None;
+    }
+    let proto = connection.session.proto;
+    let text = format!("MISCONF It is not known whether the change is safe: {error}");
+    Reply::new(connection.replace_waiting(), proto).error(text);
+    connection.all_is_sendable();
+}
+
+/// Answers a connection whose wait is over.
+pub(crate) fn answer(connection: &mut Connection, blocked: &LogWait, positions: Positions) {
+    let proto = connection.session.proto;
+    let mut reply = Reply::new(&mut connection.output, proto);
+    match blocked.finish {
+        BlockedKind::Wait => reply.integer(0),
+        BlockedKind::WaitAof => {
+            reply.array(2);
+            reply.integer(i64::from(positions.durable >= blocked.durable));
+            reply.integer(0);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Connections that wait: for a key to come, or for the log.
+//!
+//! A wait ends when its claim is taken: by whoever serves it, on whichever thread, by its time
+//! here, by `CLIENT UNBLOCK`, or by the connection's end. Whoever waits for a key stands on no list
+//! that a turn looks through.
+
+use super::Worker;
+use crate::connection::Connection;
+use crate::waiting;
+use ladon_commands::Message;
+use ladon_commands::blocking::{self, Answer, KeyWait, UNBLOCKED, Unserved};
+use ladon_commands::session::ReplyMode;
+use ladon_commands::{Blocked, Session};
+use ladon_resp::Reply;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Worker {
+    /// A connection's request waits from now on.
+    pub(super) fn block(&mut self, slot: u32, blocked: Blocked) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let info = &connection.session.info;
+        info.blocked.store(true, Relaxed);
+        *info.claim.lock() = Some(Arc::clone(blocked.claim()));
+        let deadline_ms = match &blocked {
+            Blocked::Log(wait) => wait.deadline_ms,
+            Blocked::Keys(waiter) => KeyWait::of(waiter).deadline_ms,
+        };
+        info.times_out.store(deadline_ms.is_some(), Relaxed);
+        if let (Blocked::Keys(_), Some(deadline_ms)) = (&blocked, deadline_ms) {
+            self.deadlines.insert((deadline_ms, slot));
+        }
+        connection.blocked = Some(blocked);
+    }
+
+    /// Ends the waits for keys whose time is over.
+    pub(super) fn end_overdue(&mut self) {
+        while let Some(&(deadline_ms, slot)) = self.deadlines.first()
+            && deadline_ms <= self.now_ms
+        {
+            self.deadlines.pop_first();
+            let waiter = self.connections[slot as usize].as_ref().and_then(|c| c.waiter());
+            // One that was served meanwhile has its answer on the way.
+            if waiter.is_some_and(|waiter| waiter.claim.take()) {
+                self.end_unserved(slot, Unserved::Timeout);
+            }
+        }
+    }
+
+    /// `CLIENT UNBLOCK` has taken the claim of a connection's wait.
+    pub(super) fn end_wait(&mut self, client: u64, slot: u32, how: Unserved) {
+        let Some(connection) = &self.connections[slot as usize] else { return };
+        if connection.session.info.id == client && connection.blocked.is_some() {
+            self.end_unserved(slot, how);
+        }
+    }
+
+    /// Answers a wait whose claim was taken here without anything to give.
+    fn end_unserved(&mut self, slot: u32, how: Unserved) {
+        let positions = self.positions();
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let before = connection.output.len();
+        match connection.blocked.clone() {
+            None => return,
+            Some(Blocked::Keys(waiter)) => {
+                let (appender, now_ms) = (&mut self.appender, self.now_ms);
+                let append = &mut |changes: &[u8]| appender.append(changes, now_ms);
+                blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
+                let (session, out) = (&connection.session, &mut connection.output);
+                blocking::answer_unserved(&self.node, &mut self.local, session, &waiter, how, out);
+                connection.depends = connection.depends.max(connection.blocked_depends);
+            }
+            Some(Blocked::Log(_)) if how == Unserved::Error => {
+                Reply::new(&mut connection.output, connection.session.proto).error(UNBLOCKED);
+                self.local.stats.count_error(UNBLOCKED.as_bytes());
+            }
+            Some(Blocked::Log(wait)) => waiting::answer(connection, &wait, positions),
+        }
+        silence(connection, before);
+        self.resume(slot);
+    }
+
+    /// Sends the replies to those whom this thread has served: its own at once, the others' to
+    /// their threads.
+    pub(super) fn deliver_answers(&mut self) {
+        for answer in std::mem::take(&mut self.local.answers) {
+            if answer.thread == self.local.thread {
+                self.answer(answer);
+            } else {
+                self.node.threads[answer.thread].send(Message::Answer(answer));
+            }
+        }
+    }
+
+    /// A connection's wait was served.
+    pub(super) fn answer(&mut self, answer: Answer) {
+        let Some(connection) = &mut self.connections[answer.slot as usize] else { return };
+        // Whoever waited may be gone.
+        let is_for = |waiter| Arc::ptr_eq(waiter, &answer.waiter);
+        if !connection.waiter().is_some_and(is_for) {
+            return;
+        }
+        let before = connection.output.len();
+        connection.output.extend_from_slice(&answer.reply);
+        silence(connection, before);
+        connection.depends = connection.depends.max(answer.depends);
+        if let Some(lsn) = answer.wrote {
+            connection.session.last_write = lsn;
+        }
+        self.forget_deadline(answer.slot);
+        self.resume(answer.slot);
+    }
+
+    /// A connection waits no longer: it is about to go.
+    pub(super) fn withdraw(&mut self, slot: u32) {
+        self.forget_deadline(slot);
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let Some(blocked) = connection.blocked.take() else { return };
+        connection.unblock();
+        // Whoever took the claim before, the line is left; a server has taken it out already.
+        blocked.claim().take();
+        if let Blocked::Keys(waiter) = blocked {
+            let (appender, now_ms) = (&mut self.appender, self.now_ms);
+            let append = &mut |changes: &[u8]| appender.append(changes, now_ms);
+            blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
+        }
+    }
+
+    fn forget_deadline(&mut self, slot: u32) {
+        let Some(connection) = &self.connections[slot as usize] else { return };
+        let deadline_ms = connection.waiter().and_then(|waiter| KeyWait::of(waiter).deadline_ms);
+        if let Some(deadline_ms) = deadline_ms {
+            self.deadlines.remove(&(deadline_ms, slot));
+        }
+    }
+
+    /// Goes on with a connection's next request.
+    fn resume(&mut self, slot: u32) {
+        self.forget_deadline(slot);
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        connection.unblock();
+        connection.touch(&mut self.touched);
+        connection.make_ready(&mut self.ready);
+    }
+}
+
+/// Takes back a reply from `before` on that the client does not want (`CLIENT REPLY`).
+fn silence(connection: &mut Connection, before: usize) {
+    let Session { reply_mode, .. } = &mut connection.session;
+    match reply_mode {
+        ReplyMode::On => return,
+        ReplyMode::Skip => *reply_mode = ReplyMode::On,
+        ReplyMode::Off | ReplyMode::SkipNext => {}
+    }
+    connection.output.truncate(before);
+}

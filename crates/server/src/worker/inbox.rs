@@ -1,0 +1,53 @@
+//! What other threads ask of this one, and settings that changed.
+
+use super::Worker;
+use ladon_commands::Message;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Worker {
+    pub(super) fn refresh_limits(&mut self) {
+        let generation = self.node.settings.generation();
+        if generation != self.limits_generation {
+            self.limits_generation = generation;
+            self.limits.bulk_bytes_max = self.node.settings.proto_max_bulk_len();
+            if self.client_memory.refresh(&self.node) {
+                for connection in self.connections.iter().flatten() {
+                    self.client_memory.count(&self.node, &connection.session.info);
+                }
+            }
+        }
+    }
+
+    pub(super) fn read_inbox(&mut self) {
+        for message in self.node.threads[self.local.thread].take() {
+            match message {
+                Message::Deliver { client, bytes } => self.deliver(client, &bytes),
+                Message::Answer(answer) => self.answer(answer),
+                Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
+                Message::Kill => self.close_killed(),
+                Message::Pause => {}
+            }
+        }
+    }
+
+    fn deliver(&mut self, client: u64, bytes: &[u8]) {
+        let found = self.connections.iter_mut().flatten();
+        let Some(connection) = found.into_iter().find(|c| c.session.info.id == client) else {
+            return;
+        };
+        if connection.closing {
+            return;
+        }
+        connection.output.extend_from_slice(bytes);
+        connection.touch(&mut self.touched);
+    }
+
+    fn close_killed(&mut self) {
+        for connection in self.connections.iter_mut().flatten() {
+            if connection.session.info.killed.load(Relaxed) && !connection.closed {
+                connection.aborted = true;
+                connection.touch(&mut self.touched);
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One IO thread's state machine: bytes in, batches, replies out when the gate lets them.
+//!
+//! A turn: take every connection that has input, gather up to 64 requests at a time, prefetch,
+//! execute, publish to the log once, then let out what the gate has passed.
+//!
+//! **Invariants:** replies of a connection leave in the order of its requests; a reply leaves only
+//! when its gate has passed the highest LSN that it depends on; nothing here waits.
+
+mod blocked;
+mod inbox;
+mod network;
+mod release;
+mod requests;
+mod time;
+
+use crate::batch::Batch;
+use crate::client_memory::ClientMemory;
+use crate::connection::{Connection, Positions};
+use crate::dropper::Dropper;
+use ladon_commands::Node;
+use ladon_commands::ctx::Local;
+use ladon_commands::rng::Rng;
+use ladon_engine::Scratch;
+use ladon_log::{Appender, Listener, Log};
+use ladon_model::Gate;
+use ladon_net::ConnId;
+use ladon_resp::Limits;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Where a worker's bytes go; a backend, or the simulator's network.
+pub trait Net {
+    /// Sends a whole buffer; one at a time for each connection.
+    fn send(&mut self, conn: ConnId, buffer: Vec<u8>);
+    /// Hangs up; `Worker::closed` must follow.
+    fn close(&mut self, conn: ConnId);
+}
+
+/// What a worker is made from.
+pub struct WorkerParts {
+    /// The node.
+    pub node: Arc<Node>,
+    /// The log.
+    pub log: Arc<Log>,
+    /// This thread's number, and its place in `node.threads`.
+    pub thread: usize,
+    /// Seeds what is random.
+    pub seed: u64,
+    /// Wakes the thread when the log has got as far as somebody waits for.
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+    /// Where large values are dropped; `None`: on the spot.
+    pub dropper: Option<Dropper>,
+}
+
+/// One IO thread's state machine.
+pub struct Worker {
+    node: Arc<Node>,
+    log: Arc<Log>,
+    listener: Arc<Listener>,
+    appender: Appender,
+    local: Local,
+    scratch: Scratch,
+    dropper: Option<Dropper>,
+    connections: Vec<Option<Box<Connection>>>,
+    open: usize,
+    /// Connections with something to run.
+    ready: Vec<u32>,
+    /// Connections whose output or state changed this turn.
+    touched: Vec<u32>,
+    /// Connections that wait at the gate, or by their own wish.
+    waiting: Vec<u32>,
+    /// When connections that wait for a key give up: (Unix milliseconds, connection).
+    deadlines: BTreeSet<(u64, u32)>,
+    /// Connections held back by `CLIENT PAUSE`.
+    paused: Vec<u32>,
+    batch: Batch,
+    limits: Limits,
+    limits_generation: u64,
+    buffers: Vec<Vec<u8>>,
+    now_ms: u64,
+    next_tick_ms: u64,
+    client_memory: ClientMemory,
+    turn_output_bytes: usize,
+    seen: Positions,
+    /// The default gate when the turn began.
+    turn_gate: Gate,
+    stopping: bool,
+    /// Testing only: replies leave without waiting, which the simulator must notice.
+    pub early_reply_canary: bool,
+}
+
+/// Empty buffers kept for reuse, and how large one may be for that.
+const BUFFERS_MAX: usize = 64;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+impl Worker {
+    /// A worker without connections.
+    pub fn new(parts: WorkerParts) -> Worker {
+        let listener = parts.log.add_listener(parts.wake);
+        Worker {
+            appender: parts.log.appender(),
+            local: Local::new(
+                parts.thread,
+                Arc::clone(&parts.node.stats[parts.thread]),
+                Rng::new(parts.seed),
+            ),
+            seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
+            node: parts.node,
+            log: parts.log,
+            listener,
+            scratch: Scratch::default(),
+            dropper: parts.dropper,
+            connections: Vec::new(),
+            open: 0,
+            ready: Vec::new(),
+            touched: Vec::new(),
+            waiting: Vec::new(),
+            deadlines: BTreeSet::new(),
+            paused: Vec::new(),
+            batch: Batch::default(),
+            limits: Limits::default(),
+            limits_generation: u64::MAX,
+            buffers: Vec::new(),
+            now_ms: 0,
+            next_tick_ms: 0,
+            client_memory: ClientMemory::default(),
+            turn_output_bytes: 0,
+            turn_gate: Gate::default(),
+            stopping: false,
+            early_reply_canary: false,
+        }
+    }
+
+    /// Number of open connections.
+    pub fn open_connections(&self) -> usize {
+        self.open
+    }
+
+    /// No further requests are run; replies still leave.
+    pub fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Whether every reply that was owed has left.
+    pub fn is_drained(&self) -> bool {
+        self.connections.iter().flatten().all(|c| c.is_drained() || c.closed)
+    }
+
+    /// Runs everything that can run and lets replies out.
+    pub fn turn(&mut self, net: &mut impl Net) {
+        self.run_requests();
+        self.release(net);
+    }
+
+    /// First half of a turn: runs what can run and publishes to the log.
+    pub fn run_requests(&mut self) {
+        self.now_ms = self.node.clock.unix_ms();
+        self.turn_gate = self.node.settings.gate();
+        self.refresh_limits();
+        self.read_inbox();
+        if self.now_ms >= self.next_tick_ms {
+            self.tick();
+        }
+        self.end_overdue();
+        self.resume_paused();
+        if !self.stopping {
+            self.run_batches();
+        }
+        self.appender.publish();
+        self.deliver_answers();
+        self.settle_counters();
+    }
+
+    fn positions(&self) -> Positions {
+        Positions { written: self.log.written(), durable: self.log.durable() }
+    }
+
+    fn recycle(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() != 0
+            && buffer.capacity() <= BUFFER_BYTES_MAX
+            && self.buffers.len() < BUFFERS_MAX
+        {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    fn settle_counters(&mut self) {
+        let counters = std::mem::take(&mut self.scratch.counters);
+        let stats = &self.local.stats;
+        stats.keyspace_hits.add(counters.hits);
+        stats.keyspace_misses.add(counters.misses);
+        stats.expired_keys.add(counters.expired);
+        stats.evicted_keys.add(counters.evicted);
+        stats.expired_subkeys.add(counters.expired_elements);
+        self.node.keyspace.add_used_bytes(counters.bytes_delta);
+        if !self.scratch.garbage.is_empty() {
+            let garbage = std::mem::take(&mut self.scratch.garbage);
+            if let Some(dropper) = &self.dropper {
+                dropper.drop_later(garbage);
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.log.remove_listener(&self.listener);
+    }
+}

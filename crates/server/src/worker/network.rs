@@ -1,0 +1,110 @@
+//! What the network reports: connections that come and go, and bytes.
+
+use super::Worker;
+use crate::client_memory;
+use crate::connection::{Connection, ConnectionStart};
+use ladon_commands::{ClientInfo, Session, connection};
+use ladon_net::ConnId;
+use ladon_resp::Reply;
+use std::sync::Arc;
+
+impl Worker {
+    /// A connection began. `refusal` is an error to be sent before hanging up, if any.
+    pub fn opened(&mut self, start: ConnectionStart, refusal: Option<&str>) {
+        let slot = start.conn.slot as usize;
+        if self.connections.len() <= slot {
+            self.connections.resize_with(slot + 1, || None);
+        }
+        self.now_ms = self.node.clock.unix_ms();
+        let info = Arc::new(ClientInfo {
+            id: self.node.clients.next_id(),
+            thread: self.local.thread,
+            slot: start.conn.slot,
+            fd: start.fd,
+            addr: start.addr,
+            laddr: start.laddr,
+            unix: start.unix,
+            created_ms: self.now_ms,
+            last_active_ms: self.now_ms.into(),
+            resp: 2.into(),
+            multi: (-1).into(),
+            ..ClientInfo::default()
+        });
+        let authenticated = self.node.settings.requirepass().is_empty();
+        let session = Session::new(Arc::clone(&info), authenticated);
+        let mut connection = Box::new(Connection::new(start.conn, session));
+        if let Some(refusal) = refusal {
+            Reply::new(&mut connection.output, connection.session.proto).error(refusal);
+            connection.closing = true;
+            connection.touch(&mut self.touched);
+        } else {
+            self.node.clients.add(info);
+            self.local.stats.connections_received.add(1);
+        }
+        debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");
+        self.connections[slot] = Some(connection);
+        self.open += 1;
+    }
+
+    /// Bytes arrived.
+    #[inline]
+    pub fn received(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.local.stats.net_input_bytes.add(bytes.len() as u64);
+        self.local.stats.reads_processed.add(1);
+        let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
+        if connection.input.capacity() == 0 {
+            connection.input = self.buffers.pop().unwrap_or_default();
+        }
+        connection.input.extend_from_slice(bytes);
+        if connection.is_runnable() {
+            connection.make_ready(&mut self.ready);
+        } else {
+            connection.touch(&mut self.touched);
+        }
+    }
+
+    /// The peer will send nothing more: what it sent is still answered.
+    pub fn input_ended(&mut self, conn: ConnId) {
+        if let Some(connection) = &mut self.connections[conn.slot as usize] {
+            connection.input_ended = true;
+            connection.touch(&mut self.touched);
+        }
+    }
+
+    /// A buffer was taken by the kernel whole.
+    #[inline]
+    pub fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        self.local.stats.net_output_bytes.add(buffer.len() as u64);
+        self.local.stats.writes_processed.add(1);
+        if let Some(connection) = &mut self.connections[conn.slot as usize] {
+            connection.in_flight = 0;
+            Self::publish_output(connection);
+            if !connection.output.is_empty() || connection.closing || connection.input_ended {
+                connection.touch(&mut self.touched);
+            }
+        }
+        self.recycle(buffer);
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, conn: ConnId) {
+        self.withdraw(conn.slot);
+        let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
+        self.open -= 1;
+        client_memory::forget(&self.node, &connection.session.info);
+        let (appender, now_ms) = (&mut self.appender, self.now_ms);
+        connection::end(
+            &self.node,
+            &mut self.local,
+            &mut self.scratch,
+            &mut connection.session,
+            &mut |changes| appender.append(changes, now_ms),
+        );
+        self.ready.retain(|&slot| slot != conn.slot);
+        self.touched.retain(|&slot| slot != conn.slot);
+        self.waiting.retain(|&slot| slot != conn.slot);
+        self.paused.retain(|&slot| slot != conn.slot);
+        self.recycle(std::mem::take(&mut connection.input));
+        self.recycle(std::mem::take(&mut connection.output));
+    }
+}

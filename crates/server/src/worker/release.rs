@@ -1,0 +1,217 @@
+//! Letting replies out when the gate has passed what they depend on, and what a connection may
+//! hold back.
+
+use super::{BUFFER_BYTES_MAX, BUFFERS_MAX, Net, Worker};
+use crate::connection::{Connection, Positions};
+use crate::waiting::{self, Awaited};
+use ladon_commands::Node;
+use ladon_model::Gate;
+use ladon_settings::OutputClass;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Worker {
+    /// Second half of a turn: lets out what the gate has passed, and asks the log for the rest.
+    pub fn release(&mut self, net: &mut impl Net) {
+        let mut positions = self.positions();
+        // The default gate, for those that have not asked for another. If it changed during the
+        // turn, the stricter one counts for requests from both sides of the change.
+        let default_gate = self.node.settings.gate().max(self.turn_gate);
+        let mut touched = std::mem::take(&mut self.touched);
+        if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
+            // One write for the batch, by whoever comes first; a failure is in the log's state.
+            let _ = self.log.write_published();
+            positions = self.positions();
+        } else if default_gate == Gate::None && self.log.reserved() > positions.written {
+            // Only when there is something: waking the writer for every batch of reads would cost
+            // more than the reads.
+            self.log.write_soon();
+        }
+        let moved = positions.written > self.seen.written || positions.durable > self.seen.durable;
+        self.seen = positions;
+        for &slot in &touched {
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            let gate = connection.session.gate.unwrap_or(default_gate);
+            let gate = if self.early_reply_canary { Gate::None } else { gate };
+            connection.mark(gate, positions);
+            connection.in_touched = false;
+            self.settle(slot, net);
+        }
+        touched.clear();
+        self.touched = touched;
+        if moved || !self.waiting.is_empty() {
+            self.look_through_waiting(net);
+        }
+        self.client_memory.enforce(&self.node);
+    }
+
+    /// Whether a connection's new replies wait for a write that this thread can make itself.
+    fn needs_write(&self, slot: u32, default_gate: Gate, positions: Positions) -> bool {
+        let Some(connection) = &self.connections[slot as usize] else { return false };
+        let gate = connection.session.gate.unwrap_or(default_gate);
+        matches!(gate, Gate::Write | Gate::EverySec) && positions.written < connection.depends
+    }
+
+    fn look_through_waiting(&mut self, net: &mut impl Net) {
+        loop {
+            // Before the positions: a failed sync is final, so they move no more after it.
+            let lost = waiting::sync_failure(&self.log);
+            let positions = self.positions();
+            self.seen = positions;
+            let mut awaited = Awaited::default();
+            for slot in std::mem::take(&mut self.waiting) {
+                let Some(connection) = &mut self.connections[slot as usize] else { continue };
+                connection.waiting = false;
+                connection.advance(positions);
+                if let Some(error) = &lost {
+                    waiting::give_up(connection, positions, error);
+                }
+                if let Some(wait) = connection.log_wait()
+                    && waiting::is_over(wait, positions, self.now_ms)
+                    && wait.claim.take()
+                {
+                    let wait = wait.clone();
+                    waiting::answer(connection, &wait, positions);
+                    connection.unblock();
+                    connection.mark(Gate::None, positions);
+                    connection.make_ready(&mut self.ready);
+                }
+                self.settle(slot, net);
+                let Some(connection) = &self.connections[slot as usize] else { continue };
+                if let Some((gate, lsn)) = connection.awaits() {
+                    awaited.add(gate, lsn);
+                }
+                // What has been reached, and waits for more than the log, must not be asked for
+                // again: the answer would be "reached" for ever.
+                if let Some(blocked) = connection.log_wait()
+                    && blocked.durable > positions.durable
+                {
+                    awaited.add(Gate::Fsync, blocked.durable);
+                }
+            }
+            if !awaited.register(&self.log, &self.listener) {
+                return;
+            }
+        }
+    }
+
+    /// Sends what may be sent, and puts the connection where it belongs.
+    fn settle(&mut self, slot: u32, net: &mut impl Net) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        if connection.closed {
+            return;
+        }
+        let buffers = &mut self.buffers;
+        if let Some(buffer) = connection.take_sendable(|| buffers.pop().unwrap_or_default()) {
+            net.send(connection.conn, buffer);
+        }
+        if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
+        {
+            connection.waiting = true;
+            self.waiting.push(slot);
+        }
+        Self::compact(connection, &mut self.buffers);
+        let is_over_limit =
+            !connection.aborted && Self::is_over_limit(&self.node, connection, self.now_ms);
+        let ended = connection.input_ended && connection.is_runnable() && !connection.in_ready;
+        let done = (connection.closing || ended) && connection.is_drained();
+        // Nobody is there any more to whom a value could be given.
+        let gone = connection.input_ended && connection.waiter().is_some();
+        let ends = is_over_limit || connection.aborted || done || gone;
+        if ends {
+            connection.closed = true;
+            net.close(connection.conn);
+        }
+        Self::publish_info(connection, self.now_ms);
+        self.client_memory.count(&self.node, &connection.session.info);
+        if ends {
+            self.withdraw(slot);
+        }
+    }
+
+    /// Drops the requests that have run from the input; an idle connection keeps no buffer.
+    #[inline]
+    fn compact(connection: &mut Connection, buffers: &mut Vec<Vec<u8>>) {
+        if connection.consumed == 0 {
+            return;
+        }
+        if connection.consumed == connection.input.len() {
+            let mut input = std::mem::take(&mut connection.input);
+            input.clear();
+            if buffers.len() < BUFFERS_MAX && input.capacity() <= BUFFER_BYTES_MAX {
+                buffers.push(input);
+            }
+        } else {
+            connection.input.drain(..connection.consumed);
+        }
+        connection.consumed = 0;
+        if connection.output.is_empty() && connection.output.capacity() != 0 {
+            let output = std::mem::take(&mut connection.output);
+            if buffers.len() < BUFFERS_MAX && output.capacity() <= BUFFER_BYTES_MAX {
+                buffers.push(output);
+            }
+        }
+    }
+
+    /// Whether a client sends or holds back more than it may.
+    pub(super) fn is_over_limit(node: &Node, connection: &mut Connection, now_ms: u64) -> bool {
+        let query_limit = node.settings.client_query_buffer_limit();
+        if query_limit != 0 && connection.input.len() as u64 > query_limit {
+            tracing::warn!(
+                "closing client id={}: its query buffer is over client-query-buffer-limit",
+                connection.session.info.id
+            );
+            return true;
+        }
+        let output = connection.output_bytes() as u64;
+        if output < 16 * 1024 {
+            connection.over_soft_limit_ms = 0;
+            return false;
+        }
+        let class =
+            if connection.session.monitor { OutputClass::Replica } else { OutputClass::Normal };
+        let limit = node.settings.output_limit(class);
+        if limit.soft_bytes == 0 || output <= limit.soft_bytes {
+            connection.over_soft_limit_ms = 0;
+        } else if connection.over_soft_limit_ms == 0 {
+            connection.over_soft_limit_ms = now_ms;
+        }
+        let soft_since = connection.over_soft_limit_ms;
+        let over_soft =
+            soft_since != 0 && now_ms.saturating_sub(soft_since) >= limit.soft_seconds * 1000;
+        let over_hard = limit.hard_bytes != 0 && output > limit.hard_bytes;
+        if over_hard || over_soft {
+            tracing::warn!(
+                "closing client id={}: its output buffer is over client-output-buffer-limit",
+                connection.session.info.id
+            );
+        }
+        over_hard || over_soft
+    }
+
+    /// Tells other threads how the connection stands.
+    #[inline]
+    fn publish_info(connection: &Connection, now_ms: u64) {
+        let (session, info) = (&connection.session, &*connection.session.info);
+        info.last_active_ms.store(now_ms, Relaxed);
+        info.db.store(session.db, Relaxed);
+        info.query_bytes.store(connection.input.len(), Relaxed);
+        info.query_capacity.store(connection.input.capacity(), Relaxed);
+        Self::publish_output(connection);
+        info.resp.store(session.proto.number(), Relaxed);
+        let multi = session.multi.as_ref();
+        info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);
+        info.multi_bytes.store(multi.map_or(0, |multi| multi.bytes), Relaxed);
+        info.watched.store(session.watched.len() as u32, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn publish_output(connection: &Connection) {
+        let (info, bytes) = (&*connection.session.info, connection.output_bytes());
+        info.output_bytes.store(bytes, Relaxed);
+        info.output_capacity.store(connection.output.capacity(), Relaxed);
+        if bytes > info.output_peak.load(Relaxed) {
+            info.output_peak.store(bytes, Relaxed);
+        }
+        info.writing.store(bytes != 0, Relaxed);
+    }
+}

@@ -1,0 +1,136 @@
+//! What goes by the clock: how long to sleep, expiry, idle clients, pauses.
+
+use super::Worker;
+use ladon_commands::eviction;
+use ladon_engine::{Locks, PARTITIONS};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often a blocked backlog is looked at again.
+const BACKLOG_RETRY: Duration = Duration::from_millis(1);
+
+/// Expired keys removed from a partition at one go, so that its lock is held briefly.
+const EXPIRE_MAX: usize = 64;
+
+impl Worker {
+    /// How long the network may be waited for; `None`: until something comes.
+    pub fn timeout(&self) -> Duration {
+        if !self.touched.is_empty() || (!self.ready.is_empty() && !self.log.is_backlogged()) {
+            return Duration::ZERO;
+        }
+        if !self.ready.is_empty() {
+            return BACKLOG_RETRY;
+        }
+        let mut until_ms = self.next_tick_ms;
+        if !self.paused.is_empty() {
+            until_ms = until_ms.min(self.node.pause_until_ms());
+        }
+        if let Some(&(deadline_ms, _)) = self.deadlines.first() {
+            until_ms = until_ms.min(deadline_ms);
+        }
+        for &slot in &self.waiting {
+            let blocked = self.connections[slot as usize].as_ref().and_then(|c| c.log_wait());
+            if let Some(deadline) = blocked.and_then(|blocked| blocked.deadline_ms) {
+                until_ms = until_ms.min(deadline);
+            }
+        }
+        Duration::from_millis(until_ms.saturating_sub(self.node.clock.unix_ms()))
+    }
+
+    /// What is done every so often (`hz`): expiry, idle clients, peaks.
+    pub(super) fn tick(&mut self) {
+        let interval_ms = 1000 / u64::from(self.node.settings.hz().max(1));
+        self.next_tick_ms = self.now_ms + interval_ms.max(1);
+        if self.node.active_expire.load(Relaxed) && self.node.paused(self.now_ms).is_none() {
+            let began_ns = self.node.clock.monotonic_ns();
+            self.expire_due(interval_ms);
+            let spent_ms = (self.node.clock.monotonic_ns() - began_ns) / 1_000_000;
+            self.node.latency_events.note("expire-cycle", spent_ms, self.now_ms / 1000);
+        }
+        if !self.log.is_backlogged() {
+            let (appender, now_ms) = (&mut self.appender, self.now_ms);
+            eviction::make_room_in_between(
+                &self.node,
+                &mut self.local,
+                &mut self.scratch,
+                now_ms,
+                interval_ms * 250_000,
+                &mut |changes| appender.append(changes, now_ms),
+            );
+        }
+        let timeout_ms = self.node.settings.timeout() * 1000;
+        if timeout_ms != 0 {
+            for slot in 0..self.connections.len() {
+                let Some(connection) = &mut self.connections[slot] else { continue };
+                let idle = connection.session.info.last_active_ms.load(Relaxed) + timeout_ms;
+                let exempt = connection.session.monitor || connection.blocked.is_some();
+                if idle <= self.now_ms && !exempt && !connection.closing {
+                    connection.aborted = true;
+                    connection.touch(&mut self.touched);
+                }
+            }
+        }
+        if self.local.thread == 0 {
+            self.node.sample();
+        }
+    }
+
+    /// Removes keys whose time is over from this thread's share of the partitions, for at most as
+    /// much of the time between ticks as `active-expire-effort` allows.
+    fn expire_due(&mut self, interval_ms: u64) {
+        self.scratch.read_only = !self.node.durability.accepts_writes();
+        let threads = self.node.threads.len();
+        let most_ns = expiry_ns_max(interval_ms, self.node.settings.active_expire_effort());
+        let begin_ns = self.node.clock.monotonic_ns();
+        for partition in (self.local.thread..PARTITIONS).step_by(threads) {
+            loop {
+                if self.log.is_backlogged() {
+                    return;
+                }
+                let (node, now_ms) = (&self.node, self.now_ms);
+                let mut tx =
+                    node.keyspace.begin(Locks::Partition(partition), &mut self.scratch, now_ms);
+                let removed = tx.expire_due(partition, EXPIRE_MAX);
+                let appender = &mut self.appender;
+                tx.commit(|changes| appender.append(changes, now_ms));
+                if removed < EXPIRE_MAX {
+                    break;
+                }
+                let spent_ns = self.node.clock.monotonic_ns() - begin_ns;
+                if spent_ns > most_ns {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn resume_paused(&mut self) {
+        if self.paused.is_empty() {
+            return;
+        }
+        for slot in std::mem::take(&mut self.paused) {
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            connection.paused = false;
+            connection.session.info.blocked.store(false, Relaxed);
+            connection.make_ready(&mut self.ready);
+        }
+    }
+}
+
+/// How long expiry may take of the time between two ticks: a quarter, and as in Redis a fiftieth
+/// more for each step of effort, 1 to 10.
+fn expiry_ns_max(interval_ms: u64, effort: u32) -> u64 {
+    interval_ms * (250_000 + 20_000 * u64::from(effort.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expiry_ns_max;
+
+    #[test]
+    fn effort_buys_time() {
+        assert_eq!(expiry_ns_max(100, 1), 25_000_000);
+        assert_eq!(expiry_ns_max(100, 2), 27_000_000);
+        assert_eq!(expiry_ns_max(100, 10), 43_000_000);
+    }
+}
