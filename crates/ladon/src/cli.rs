@@ -1,0 +1,153 @@
+//! The command line, made from the table of settings.
+
+use crate::exit;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use ladon_settings::kind::Kind;
+use ladon_settings::{LoadError, Loader, Note, Setting, Settings, TABLE};
+use std::path::PathBuf;
+
+/// The whole command line.
+pub fn command() -> Command {
+    let command = Command::new("ladon")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A durable, multi-core in-memory database that speaks Redis' protocol")
+        .after_help(exit::HELP)
+        .args_conflicts_with_subcommands(true);
+    with_settings(command)
+        .subcommand(with_settings(
+            Command::new("serve").about("Run the server (what `ladon` alone does, too)"),
+        ))
+        .subcommand(
+            with_settings(
+                Command::new("config").about("Print the effective settings and their origins"),
+            )
+            .arg(switch("json", "As one JSON object").conflicts_with("markdown"))
+            .arg(switch("markdown", "The documentation of every setting instead")),
+        )
+        .subcommand(
+            Command::new("check").about("Verify a data directory without a server").arg(dir()),
+        )
+        .subcommand(
+            Command::new("dump")
+                .about("Print the checkpoints and the log of a data directory")
+                .arg(dir())
+                .arg(switch("json", "As JSON lines, with values in full")),
+        )
+        .subcommand(Command::new("version").about("Print the version"))
+}
+
+fn dir() -> Arg {
+    let path = value_parser!(PathBuf);
+    Arg::new("dir").value_name("DIR").required(true).value_parser(path).help("The data directory")
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// Adds the files and a flag for every setting.
+fn with_settings(command: Command) -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        let path = value_parser!(PathBuf);
+        Arg::new(name).long(name).value_name("FILE").value_parser(path).help(help)
+    };
+    command
+        .arg(file("config", "Settings in TOML; flags win over it"))
+        .arg(file("redis-conf", "An existing redis.conf; wins over --config, flags win over it"))
+        .args(TABLE.iter().map(flag))
+}
+
+fn flag(setting: &'static Setting) -> Arg {
+    let default = match setting.default {
+        "" => String::new(),
+        default => format!(" [default: {default}]"),
+    };
+    let choices = match setting.kind {
+        Kind::Text => String::new(),
+        kind => format!(" ({})", kind.describe()),
+    };
+    let doc = setting.doc.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let flag = Arg::new(setting.name)
+        .long(setting.name)
+        .visible_aliases(setting.aliases.iter().copied())
+        .value_name("VALUE")
+        .allow_hyphen_values(true)
+        .help(format!("{doc}{choices}{default}"))
+        .help_heading(setting.section)
+        // A flag that could only repeat what is so would be noise in the help.
+        .hide(matches!(setting.kind, Kind::Fixed { .. }) || setting.part_of.is_some());
+    match setting.kind {
+        // `--resp A --resp B` is the same as `--resp A,B`.
+        Kind::Endpoints => {
+            flag.action(ArgAction::Append).value_parser(NonEmptyStringValueParser::new())
+        }
+        // As in Redis: said twice, the last one counts.
+        _ => flag.overrides_with(setting.name),
+    }
+}
+
+/// The settings of a command line with its files, and what there is to tell about them.
+pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
+    let mut loader = Loader::new();
+    if let Some(path) = matches.get_one::<PathBuf>("config") {
+        loader.toml_file(path);
+    }
+    if let Some(path) = matches.get_one::<PathBuf>("redis-conf") {
+        loader.redis_conf(path);
+    }
+    // In the order of the command line, so that of two that say the same the later wins.
+    let mut flags: Vec<(usize, &str, String)> = Vec::new();
+    for setting in TABLE {
+        let Some(values) = matches.get_many::<String>(setting.name) else { continue };
+        let last = matches.indices_of(setting.name).and_then(Iterator::last).unwrap_or(0);
+        flags.push((last, setting.name, values.cloned().collect::<Vec<_>>().join(" ")));
+    }
+    flags.sort_unstable();
+    for (_, name, value) in &flags {
+        loader.flag(name, value);
+    }
+    loader.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[track_caller]
+    fn check(arguments: &[&str], name: &str, expected: &str) {
+        let matches = command().try_get_matches_from(arguments).expect("a good command line");
+        let matches = matches.subcommand().map_or(&matches, |(_, matches)| matches);
+        let (settings, _) = load(matches).expect("good settings");
+        assert_eq!(settings.get(&[name])[0].1, expected);
+    }
+
+    #[test]
+    fn flags_become_settings() {
+        check(&["ladon"], "gate", "everysec");
+        check(&["ladon", "--gate", "write"], "gate", "write");
+        check(&["ladon", "serve", "--gate", "none"], "gate", "none");
+        check(&["ladon", "config", "--gate", "fsync"], "appendfsync", "always");
+        check(
+            &["ladon", "config", "--resp", "a:1", "--resp", "unix:/s,b:2"],
+            "resp",
+            "a:1 unix:/s b:2",
+        );
+        check(&["ladon", "config", "--port", "7"], "resp", "127.0.0.1:7");
+        check(&["ladon", "--port", "7", "--port", "8"], "port", "8");
+        check(
+            &["ladon", "config", "--slowlog-log-slower-than", "-1"],
+            "slowlog-log-slower-than",
+            "-1",
+        );
+        check(&["ladon", "config", "--appendonly", "no", "--gate", "write"], "gate", "write");
+        check(&["ladon", "config", "--gate", "write", "--appendonly", "no"], "gate", "none");
+        check(&["ladon", "config", "--dir", "/x"], "data", "/x");
+        check(&["ladon", "config", "--save", ""], "save", "");
+    }
+}

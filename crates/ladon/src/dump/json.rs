@@ -1,0 +1,154 @@
+//! For programs: a JSON object a line. Bytes that are no UTF-8 are `{"hex": "..."}`.
+//!
+//! | `type` | fields |
+//! |---|---|
+//! | `checkpoint` | `file`, `begin`, `node`, `created_ms` |
+//! | `block` | `file`, `offset`, `db`, `hash_first`, `hash_last`, `lsn`, `keys`; its keys follow |
+//! | `key` | `file`, `lsn`, and those of a `put` below |
+//! | `metadata` | `file`, `offset`, `lsn`, `bytes` |
+//! | `segment` | `file`, `base`, `durable`, `node`, `created_ms` |
+//! | `changes` | `file`, `offset`, `lsn`, `time_ms`, `node`, `changes` (a list, see below) |
+//! | `sync-mark`, `clean-end` | `file`, `offset`, `lsn`, `time_ms`, `node`, `durable` |
+//!
+//! A change has `op` (`put`, `update`, `delete`, `expire`, `flushdb`, `swapdb`), `db`, and by its
+//! kind `key`, `kind`, `value` (a string, or a list of members), `expire_at_ms` (0: never).
+
+use super::Format;
+use ladon_engine::types::shown::Shown;
+use ladon_log::checkpoint::format::{CheckpointHeader, PartKind};
+use ladon_log::checkpoint::reader::Part;
+use ladon_log::frame::FrameKind;
+use ladon_log::reader::Frame;
+use ladon_log::segment::SegmentHeader;
+use ladon_model::{Change, ChangeError, Changes};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+pub struct Json;
+
+impl Format for Json {
+    fn checkpoint(
+        &self,
+        out: &mut dyn Write,
+        file: &str,
+        header: &CheckpointHeader,
+    ) -> io::Result<()> {
+        let line = json!({
+            "type": "checkpoint", "file": file, "begin": header.begin.0, "node": header.node,
+            "created_ms": header.created_ms,
+        });
+        writeln!(out, "{line}")
+    }
+
+    fn part(&self, out: &mut dyn Write, file: &str, part: &Part) -> io::Result<()> {
+        let (header, lsn) = (&part.header, part.header.lsn.0);
+        if part.kind == PartKind::Meta {
+            let line = json!({
+                "type": "metadata", "file": file, "offset": part.offset, "lsn": lsn,
+                "bytes": bytes(&part.payload),
+            });
+            return writeln!(out, "{line}");
+        }
+        let line = json!({
+            "type": "block", "file": file, "offset": part.offset, "db": header.db,
+            "hash_first": format!("{:016x}", header.hash_first),
+            "hash_last": format!("{:016x}", header.hash_last),
+            "lsn": lsn, "keys": header.keys,
+        });
+        writeln!(out, "{line}")?;
+        for change in Changes::new(&part.payload) {
+            let mut line = one_change(&change);
+            line["type"] = "key".into();
+            line["file"] = file.into();
+            line["lsn"] = lsn.into();
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    fn segment(&self, out: &mut dyn Write, file: &str, header: &SegmentHeader) -> io::Result<()> {
+        let line = json!({
+            "type": "segment", "file": file, "base": header.base.0, "durable": header.durable.0,
+            "node": header.node, "created_ms": header.created_ms,
+        });
+        writeln!(out, "{line}")
+    }
+
+    fn frame(&self, out: &mut dyn Write, file: &str, frame: &Frame<'_>) -> io::Result<()> {
+        let header = &frame.header;
+        let mut line = json!({
+            "type": frame.kind.name(), "file": file, "offset": frame.offset, "lsn": header.lsn.0,
+            "time_ms": header.unix_ms, "node": header.node,
+        });
+        match frame.kind {
+            FrameKind::Changes => {
+                let changes = Changes::new(frame.payload).map(|change| one_change(&change));
+                line["changes"] = changes.collect();
+            }
+            FrameKind::SyncMark | FrameKind::CleanEnd => {
+                line["durable"] = frame.durable_mark().map(|lsn| lsn.0).into();
+            }
+        }
+        writeln!(out, "{line}")
+    }
+}
+
+fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
+    match *change {
+        Ok(Change::Put { db, key, expire_at, kind, body }) => {
+            let value = Shown::body(kind, body).map_or_else(|| bytes(body), |body| shown(&body));
+            json!({
+                "op": "put", "db": db, "key": bytes(key), "kind": kind.name(), "value": value,
+                "expire_at_ms": expire_at,
+            })
+        }
+        Ok(Change::Update { db, key, kind, op }) => {
+            let mut line = json!({
+                "op": "update", "db": db, "key": bytes(key), "kind": kind.name(),
+            });
+            match Shown::op(kind, op) {
+                Some(Shown::Record(parts)) => {
+                    for (label, part) in parts {
+                        line[label] = shown(&part);
+                    }
+                }
+                Some(other) => line["change"] = shown(&other),
+                None => line["unknown"] = bytes(op),
+            }
+            line
+        }
+        Ok(Change::Delete { db, key }) => json!({ "op": "delete", "db": db, "key": bytes(key) }),
+        Ok(Change::Expire { db, key, expire_at }) => {
+            json!({ "op": "expire", "db": db, "key": bytes(key), "expire_at_ms": expire_at })
+        }
+        Ok(Change::FlushDb { db }) => json!({ "op": "flushdb", "db": db }),
+        Ok(Change::SwapDb { first, second }) => {
+            json!({ "op": "swapdb", "db": first, "other": second })
+        }
+        Err(error) => json!({ "error": error.to_string() }),
+    }
+}
+
+fn shown(what: &Shown<'_>) -> Value {
+    match what {
+        Shown::Bytes(raw) => bytes(raw),
+        Shown::Int(int) => (*int).into(),
+        // JSON has no infinities.
+        Shown::Float(float) if float.is_infinite() => float.to_string().into(),
+        Shown::Float(float) => (*float).into(),
+        Shown::List(all) => all.iter().map(shown).collect(),
+        Shown::Record(parts) => {
+            parts.iter().map(|(label, part)| ((*label).to_owned(), shown(part))).collect()
+        }
+    }
+}
+
+fn bytes(raw: &[u8]) -> Value {
+    match str::from_utf8(raw) {
+        Ok(text) => text.into(),
+        Err(_) => {
+            let hex: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": hex })
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The `ladon` program: one server and the tools for its files.
+//!
+//! Every command line ends in an [`Exit`]; what went wrong is one message on the standard error
+//! output, with the way out of it.
+
+mod allocator;
+mod check;
+mod cli;
+mod config;
+mod dump;
+mod exit;
+mod logging;
+mod output;
+mod readable;
+mod serve;
+mod signals;
+
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = match cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            // Help and version are errors to clap. A closed output is nobody's problem here.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    let exit = match matches.subcommand() {
+        Some(("check", matches)) => check::run(matches),
+        Some(("dump", matches)) => dump::run(matches),
+        Some(("config", matches)) => config::run(matches),
+        Some(("version", _)) => version(),
+        Some(("serve", matches)) => serve::run(matches),
+        // `ladon` alone, or with settings: the server.
+        _ => serve::run(&matches),
+    };
+    exit.into()
+}
+
+fn version() -> Exit {
+    let text = concat!("ladon ", env!("CARGO_PKG_VERSION"), "\n");
+    output::with_stdout(|out| out.write_all(text.as_bytes())).err().unwrap_or(Exit::Ok)
+}

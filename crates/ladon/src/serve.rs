@@ -1,0 +1,108 @@
+//! `ladon serve`: from the command line to a running server, and its end.
+
+use crate::cli;
+use crate::exit::Exit;
+use crate::{allocator, logging, signals};
+use clap::ArgMatches;
+use ladon_log::{OpenError, RecoverError};
+use ladon_net::ListenError;
+use ladon_platform::allow_open_files;
+use ladon_server::{RunError, StopSignal};
+use ladon_settings::Settings;
+use std::io;
+use std::sync::Arc;
+
+/// Log, checkpoint, library and IO files beside the connections.
+const OTHER_FILES: u64 = 64;
+
+/// Runs a server until it is told to stop.
+pub fn run(matches: &ArgMatches) -> Exit {
+    let (settings, notes) = match cli::load(matches) {
+        Ok((settings, notes)) => (Arc::new(settings), notes),
+        Err(error) => {
+            eprintln!("{error}\nladon: these settings cannot be used; nothing was started");
+            return Exit::Usage;
+        }
+    };
+    if settings.resp().is_empty() {
+        eprintln!("ladon: there is nothing to listen on; give an address with --resp or --port");
+        return Exit::Usage;
+    }
+    if let Err(error) = logging::start(Arc::clone(&settings)) {
+        let file = settings.logfile();
+        eprintln!("ladon: cannot write the log file {file}: {error}; name another with --logfile");
+        return Exit::Refused;
+    }
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    make_room_for_clients(&settings);
+    let stop = Arc::new(StopSignal::default());
+    let ended = match signals::watch(Arc::clone(&stop)) {
+        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Box::new(allocator::process())),
+        Err(error) => Err(RunError::Start { what: "the signal handler".to_owned(), error }),
+    };
+    let Err(error) = ended else { return Exit::Ok };
+    let message = match way_out(&error) {
+        Some(way_out) => format!("{error}; {way_out}"),
+        None => error.to_string(),
+    };
+    if !settings.logfile().is_empty() {
+        tracing::error!("{message}");
+    }
+    eprintln!("ladon: {message}");
+    exit_of(&error)
+}
+
+/// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.
+fn make_room_for_clients(settings: &Settings) {
+    let wanted = settings.maxclients() as u64 + OTHER_FILES;
+    let allowed = allow_open_files(wanted);
+    if allowed >= wanted {
+        return;
+    }
+    let clients = allowed.saturating_sub(OTHER_FILES).max(1);
+    tracing::warn!(
+        "the system allows {allowed} open files (ulimit -n), and maxclients {} needs {wanted}: \
+         maxclients is {clients}",
+        settings.maxclients()
+    );
+    if let Err(error) = settings.set_many(&[("maxclients", clients.to_string())]) {
+        tracing::error!("{error}");
+    }
+}
+
+/// What to do, where the message does not say so itself.
+fn way_out(error: &RunError) -> Option<&'static str> {
+    match error {
+        RunError::Listen(ListenError::InUse(_)) => {
+            Some("stop that one, or listen elsewhere with --resp or --port")
+        }
+        RunError::Listen(ListenError::NotASocket(_)) => {
+            Some("remove it, or listen elsewhere with --resp")
+        }
+        RunError::Listen(ListenError::Io { .. }) | RunError::Address { .. } => {
+            Some("listen elsewhere with --resp or --port")
+        }
+        RunError::Open(OpenError::Io { error, .. })
+        | RunError::Recover(RecoverError::Io { error, .. }) => match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
+                "give the directory to the user that runs the server, or use another one with --data",
+            ),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Some("make room on that disk, or use another directory with --data")
+            }
+            _ => Some("see to that, or use another directory with --data"),
+        },
+        _ => None,
+    }
+}
+
+fn exit_of(error: &RunError) -> Exit {
+    match error {
+        RunError::Open(OpenError::Damaged(_))
+        | RunError::Recover(RecoverError::Damaged(_) | RecoverError::Sink { .. }) => Exit::Damaged,
+        RunError::Log(_) | RunError::Thread(_) => Exit::Failed,
+        _ => Exit::Refused,
+    }
+}

@@ -1,0 +1,34 @@
+//! Signals: SIGTERM and SIGINT stop the server in good order, a second one at once; SIGHUP (the
+//! terminal is gone) stops nothing. SIGPIPE is ignored by every Rust program.
+
+use ladon_commands::node::Shutdown;
+use ladon_server::StopSignal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+/// What a shell reports for a process that a signal ended.
+const SIGNAL_EXIT: i32 = 128;
+
+/// Watches for signals for the rest of the process' life.
+pub fn watch(stop: Arc<StopSignal>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    thread::Builder::new().name("ladon-signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                tracing::info!("SIGHUP: ignored; SIGTERM stops the server");
+                continue;
+            }
+            if stop.is_requested() {
+                tracing::warn!("a second signal: stopping at once; the next start recovers");
+                signal_hook::low_level::exit(SIGNAL_EXIT + signal);
+            }
+            let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };
+            tracing::info!("{name}: stopping; once more stops at once");
+            stop.request(Shutdown::default());
+        }
+    })?;
+    Ok(())
+}
