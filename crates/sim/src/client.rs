@@ -1,0 +1,209 @@
+//! A client: sends requests on its connection, some pipelined, and notes what comes back.
+
+use crate::history::Operation;
+use crate::model::Call;
+use ladon_net::ConnId;
+use ladon_resp::client::{Decoder, Value, write_request};
+use ladon_sim_disk::Random;
+use std::collections::VecDeque;
+
+/// How a server whose disk fails to sync answers what waits for that sync.
+const UNKNOWN_OUTCOME: &[u8] = b"MISCONF It is not known";
+
+/// Few keys, so that clients meet.
+const KEYS: u64 = 4;
+/// Requests of a client that may be on their way at once.
+const PIPELINE_MAX: usize = 4;
+
+/// A request whose reply has not come: which operation it belongs to, and whether its reply is
+/// the operation's.
+struct Awaited {
+    operation: usize,
+    is_last: bool,
+}
+
+pub(crate) struct Client {
+    pub(crate) conn: ConnId,
+    pub(crate) worker: usize,
+    awaited: VecDeque<Awaited>,
+    /// Operations that the node has not said to have run, in the order in which they were sent.
+    to_run: VecDeque<usize>,
+    /// The node runs a transaction's calls.
+    in_multi: bool,
+    input: Vec<u8>,
+    decoder: Decoder,
+    /// Makes values unlike any other's.
+    serial: u64,
+    name: u64,
+}
+
+impl Client {
+    pub(crate) fn new(name: u64, conn: ConnId, worker: usize) -> Client {
+        Client {
+            conn,
+            worker,
+            awaited: VecDeque::new(),
+            to_run: VecDeque::new(),
+            in_multi: false,
+            input: Vec::new(),
+            decoder: Decoder::default(),
+            serial: 0,
+            name,
+        }
+    }
+
+    pub(crate) fn may_send(&self) -> bool {
+        self.awaited.len() < PIPELINE_MAX
+    }
+
+    /// The bytes of a new operation, which is noted in the history.
+    pub(crate) fn send(
+        &mut self,
+        random: &mut Random,
+        step: u64,
+        history: &mut Vec<Operation>,
+    ) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let operation = history.len();
+        let atomic = random.chance(1, 8);
+        let calls: Vec<Call> =
+            (0..if atomic { 2 + random.below(2) } else { 1 }).map(|_| self.call(random)).collect();
+        if atomic {
+            write_request(&mut bytes, &["MULTI"]);
+            self.awaited.push_back(Awaited { operation, is_last: false });
+        }
+        for call in &calls {
+            write_request(&mut bytes, call);
+            self.awaited.push_back(Awaited { operation, is_last: !atomic });
+        }
+        if atomic {
+            write_request(&mut bytes, &["EXEC"]);
+            self.awaited.push_back(Awaited { operation, is_last: true });
+        }
+        history.push(Operation { calls, atomic, begin: step, end: None });
+        self.to_run.push_back(operation);
+        bytes
+    }
+
+    /// The node has run this call; the operation that it completes. Operations before that one
+    /// were refused.
+    pub(crate) fn ran(&mut self, call: &Call, history: &[Operation]) -> Option<usize> {
+        let ends_multi = call[0] == b"EXEC";
+        if call[0] == b"MULTI" || ends_multi {
+            self.in_multi = !ends_multi;
+        }
+        if self.in_multi {
+            return None;
+        }
+        while let Some(at) = self.to_run.pop_front() {
+            let operation = &history[at];
+            if operation.atomic == ends_multi && (ends_multi || operation.calls[0] == *call) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Notes the replies in what came back.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        step: u64,
+        history: &mut [Operation],
+    ) -> Result<(), String> {
+        self.input.extend_from_slice(bytes);
+        loop {
+            let decoded = self
+                .decoder
+                .decode(&self.input)
+                .map_err(|error| format!("a reply that is none: {error}"))?;
+            self.input.drain(..decoded.consumed);
+            let Some(value) = decoded.value else { return Ok(()) };
+            let awaited =
+                self.awaited.pop_front().ok_or_else(|| format!("an unasked reply: {value:?}"))?;
+            if matches!(&value, Value::Error(text) if text.starts_with(UNKNOWN_OUTCOME)) {
+                // Neither done nor not done: the connection ends here.
+                self.awaited.clear();
+                return Ok(());
+            }
+            if awaited.is_last {
+                history[awaited.operation].end = Some((step, value));
+            } else if let Value::Error(text) = value
+                && !text.starts_with(b"MISCONF")
+            {
+                return Err(format!("an error while queueing: {}", text.escape_ascii()));
+            }
+        }
+    }
+
+    fn call(&mut self, random: &mut Random) -> Call {
+        self.serial += 1;
+        let key = |random: &mut Random| format!("k{}", random.below(KEYS));
+        let value = format!("{}:{}", self.name, self.serial);
+        let (a, b) = (key(random), key(random));
+        let member = format!("m{}", random.below(6));
+        let hash = format!("h{}", random.below(2));
+        let sorted = format!("z{}", random.below(2));
+        let counter = format!("n{}", random.below(2));
+        // A long value crosses the thresholds of representations and of the log's chunks.
+        let long = "x".repeat(random.below(40) as usize * 100) + &value;
+        let words: Vec<String> = match random.below(43) {
+            0..4 => vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }],
+            4..8 => vec!["GET".into(), a],
+            8..10 => vec!["INCR".into(), counter],
+            10 => vec!["DEL".into(), a],
+            11 => vec!["APPEND".into(), a, value],
+            12 => vec!["MSET".into(), a, value.clone(), b, value],
+            13 => vec!["MGET".into(), a, b, counter],
+            14 => vec!["RENAME".into(), a, b],
+            15 | 16 => vec!["SADD".into(), format!("s{}", random.below(2)), member, value],
+            17 => vec!["SREM".into(), format!("s{}", random.below(2)), member],
+            18 => vec!["SCARD".into(), format!("s{}", random.below(2))],
+            19 => vec!["SMOVE".into(), "s0".into(), "s1".into(), member],
+            20 => vec!["DBSIZE".into()],
+            21 | 22 => vec!["HSET".into(), hash, member.clone(), value, "n".into(), "5".into()],
+            23 => vec!["HGET".into(), hash, member],
+            24 => vec!["HDEL".into(), hash, member],
+            25 => vec!["HLEN".into(), hash],
+            26 => vec!["HINCRBY".into(), hash, "n".into(), "1".into()],
+            28 | 29 => {
+                let score = random.below(9).to_string();
+                vec!["ZADD".into(), sorted, score.clone(), member, score, value]
+            }
+            30 => vec!["ZINCRBY".into(), sorted, "3".into(), member],
+            31 => vec!["ZREM".into(), sorted, member],
+            32 => vec!["ZRANK".into(), sorted, member],
+            33 => vec!["ZPOPMIN".into(), sorted],
+            27 => {
+                let at = if random.chance(1, 3) { "1" } else { "4000000000000" };
+                let words = ["HPEXPIREAT", &hash, at, "FIELDS", "1", &member];
+                words.map(str::to_owned).to_vec()
+            }
+            34..42 => list_call(random, value, long),
+            _ if random.chance(1, 20) => vec!["FLUSHALL".into()],
+            _ => vec!["SISMEMBER".into(), "s0".into(), member],
+        };
+        words.into_iter().map(String::into_bytes).collect()
+    }
+}
+
+/// A call on lists. What is inserted and removed is found again only by chance.
+fn list_call(random: &mut Random, value: String, long: String) -> Vec<String> {
+    let list = format!("l{}", random.below(2));
+    let element = if random.chance(1, 6) { long } else { value };
+    let common = format!("e{}", random.below(4));
+    let end = |random: &mut Random| if random.chance(1, 2) { "LEFT" } else { "RIGHT" };
+    let words = match random.below(12) {
+        0 | 1 => vec!["RPUSH", &list, &element, &common],
+        2 => vec!["LPUSH", &list, &common, &element],
+        3 => vec!["LPOP", &list],
+        4 => vec!["RPOP", &list],
+        5 | 6 => vec!["BLPOP", &list, "0.003"],
+        7 => vec!["LMOVE", "l0", "l1", end(random), end(random)],
+        8 => vec!["LRANGE", &list, "0", "-1"],
+        9 => vec!["LREM", &list, "0", &common],
+        10 => vec!["LINSERT", &list, "BEFORE", &common, &element],
+        _ => vec!["LTRIM", &list, "0", "5"],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,61 @@
+//! What the clients saw.
+
+use crate::model::{Call, State, apply};
+use ladon_resp::client::Value;
+
+/// One step for the oracle: a request, or a whole MULTI ... EXEC.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) calls: Vec<Call>,
+    /// More than one call in one transaction.
+    pub(crate) atomic: bool,
+    /// When it was sent, in steps of the simulation.
+    pub(crate) begin: u64,
+    /// When its reply came, and the reply; for a transaction, `EXEC`'s.
+    pub(crate) end: Option<(u64, Value)>,
+}
+
+impl Operation {
+    /// Does it to the data; whether its reply, if it has one, is explained.
+    pub(crate) fn apply(&self, state: &mut State) -> bool {
+        let reply = if self.atomic {
+            Value::Array(self.calls.iter().map(|call| apply(state, call)).collect())
+        } else {
+            apply(state, &self.calls[0])
+        };
+        self.end.as_ref().is_none_or(|(_, seen)| *seen == reply)
+    }
+
+    /// Whether it waits where there is nothing.
+    pub(crate) fn may_wait(&self) -> bool {
+        !self.atomic && self.calls[0][0] == b"BLPOP"
+    }
+
+    /// Whether there is nothing for it.
+    pub(crate) fn finds_nothing(&self, state: &State) -> bool {
+        apply(&mut state.clone(), &self.calls[0]) == Value::NullArray
+    }
+
+    /// A refusal (the log takes no writes) means that nothing happened.
+    pub(crate) fn was_refused(&self) -> bool {
+        matches!(&self.end, Some((_, Value::Error(text)))
+            if text.starts_with(b"MISCONF") || text.starts_with(b"EXECABORT"))
+    }
+
+    pub(crate) fn show(&self) -> String {
+        let calls: Vec<String> = self
+            .calls
+            .iter()
+            .map(|call| {
+                let words: Vec<String> =
+                    call.iter().map(|word| word.escape_ascii().to_string()).collect();
+                words.join(" ")
+            })
+            .collect();
+        let end = match &self.end {
+            Some((at, value)) => format!("{at}: {value:?}"),
+            None => "never".to_owned(),
+        };
+        format!("[{} .. {end}] {}", self.begin, calls.join("; "))
+    }
+}

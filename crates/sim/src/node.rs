@@ -1,0 +1,204 @@
+//! A node's life, from recovery to its crash.
+
+use crate::clock::SimClock;
+use crate::model::{Call, Datum, State};
+use crate::plan::{Canary, Plan};
+use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
+use ladon_engine::{Keyspace, Locks, Object, Scratch, ValueRef, types};
+use ladon_log::{DataDir, Log, LogOptions};
+use ladon_net::ConnId;
+use ladon_platform::{Clock, Disk};
+use ladon_server::{
+    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Recovered, StopSignal,
+    Worker, WorkerParts, recover,
+};
+use ladon_settings::Settings;
+use ladon_sim_disk::{Random, SimDisk};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes on their way from the workers to the clients.
+#[derive(Default)]
+pub(crate) struct Wire {
+    pub(crate) sent: Vec<(ConnId, Vec<u8>)>,
+    pub(crate) closed: Vec<ConnId>,
+}
+
+impl Net for Wire {
+    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
+        self.sent.push((conn, buffer));
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.closed.push(conn);
+    }
+}
+
+pub(crate) struct SimNode {
+    node: Arc<Node>,
+    pub(crate) keyspace: Arc<Keyspace>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) checkpoint: Option<CheckpointRun>,
+    clock: Arc<SimClock>,
+}
+
+impl SimNode {
+    /// Recovers from the disk.
+    pub(crate) fn start(
+        disk: &SimDisk,
+        clock: &Arc<SimClock>,
+        plan: &Plan,
+        random: &mut Random,
+        canary: Canary,
+    ) -> Result<SimNode, String> {
+        let shared_clock: Arc<dyn Clock> = Arc::<SimClock>::clone(clock);
+        let shared_disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let options = LogOptions {
+            segment_bytes: plan.segment_bytes,
+            chunk_bytes: 4096,
+            ..LogOptions::default()
+        };
+        let path = Path::new("/data");
+        let clock_again = Arc::clone(&shared_clock);
+        let dir = DataDir::open(shared_disk, clock_again, path, options, 42)
+            .map_err(|error| format!("cannot open: {error}"))?;
+        let Recovered { keyspace, log, .. } = recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
+            .map_err(|error| format!("cannot recover: {error}"))?;
+        log.set_sync_every(Some(Duration::from_secs(1)));
+        let settings = Arc::new(Settings::new());
+        settings
+            .set_many(&[("gate", plan.gate.name())])
+            .map_err(|error| format!("cannot set the gate: {error}"))?;
+        let checkpointer = Arc::new(Checkpointer::new(
+            Arc::clone(&keyspace),
+            Arc::clone(&log),
+            Arc::clone(&settings),
+            Arc::clone(&shared_clock),
+            Box::new(|| 0),
+        ));
+        let node = Arc::new(Node::new(NodeParts {
+            keyspace: Arc::clone(&keyspace),
+            settings,
+            clock: shared_clock,
+            durability: Arc::new(LogDurability {
+                log: Arc::clone(&log),
+                checkpointer,
+                stop: Arc::new(StopSignal::default()),
+                recovered_keys: 0,
+                recovery_time: Duration::ZERO,
+            }),
+            // One more than there are: its inbox is where the node tells what it runs.
+            threads: (0..=plan.workers).map(|_| ThreadHandle::new(|| {})).collect(),
+            run_id: "0".repeat(40),
+            io_backend: "sim".to_owned(),
+        }));
+        node.clients.add_monitor(u64::MAX, plan.workers);
+        let workers = (0..plan.workers)
+            .map(|thread| {
+                let mut worker = Worker::new(WorkerParts {
+                    node: Arc::clone(&node),
+                    log: Arc::clone(&log),
+                    thread,
+                    seed: random.next_u64(),
+                    wake: Arc::new(|| {}),
+                    dropper: None,
+                });
+                worker.early_reply_canary = canary == Canary::EarlyReply;
+                worker
+            })
+            .collect();
+        let wires = (0..plan.workers).map(|_| Wire::default()).collect();
+        let clock = Arc::clone(clock);
+        Ok(SimNode { node, keyspace, log, workers, wires, checkpoint: None, clock })
+    }
+
+    /// What the node has run since the last time: by which client (its worker and slot), and the
+    /// call. Refused requests are not among it.
+    pub(crate) fn ran(&self) -> Vec<(usize, u32, Call)> {
+        let inbox = self.node.threads[self.workers.len()].take();
+        inbox
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Deliver { bytes, .. } => parse_monitored(&bytes),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn connect(&mut self, worker: usize, slot: u32) -> ConnId {
+        let conn = ConnId { slot, generation: 0 };
+        let addr = format!("sim:{worker}.{slot}");
+        let start = ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false };
+        self.workers[worker].opened(start, None);
+        conn
+    }
+
+    /// One step of the checkpoint in the making, or the beginning of one.
+    pub(crate) fn step_checkpoint(&mut self) {
+        // Errors of the disk are part of the world; the checkpoint is lost then, no more.
+        self.checkpoint = match self.checkpoint.take() {
+            None => CheckpointRun::begin(&self.keyspace, &self.log).ok(),
+            Some(mut run) => match run.step() {
+                Ok(true) => Some(run),
+                Ok(false) => {
+                    let _ = run.finish(0);
+                    None
+                }
+                Err(_) => None,
+            },
+        };
+    }
+
+    /// All data, as the engine holds it.
+    pub(crate) fn data(&self) -> State {
+        let mut scratch = Scratch::default();
+        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, self.clock.unix_ms());
+        let mut data = State::new();
+        let db = self.keyspace.select(0);
+        tx.for_each(db, |entry| {
+            let datum = match entry.value() {
+                ValueRef::Object(Object::Set(set)) => {
+                    let member = |member: types::set::Member<'_>| member.with_bytes(<[u8]>::to_vec);
+                    Datum::Set(set.members().map(member).collect())
+                }
+                ValueRef::Object(Object::List(list)) => {
+                    Datum::List(list.elements().map(|element| element.to_vec()).collect())
+                }
+                ValueRef::Object(Object::Hash(hash)) => {
+                    let field = |field: types::hash::Field<'_>| {
+                        (field.name.to_vec(), (field.value.to_vec(), field.expire_at))
+                    };
+                    Datum::Hash(hash.fields().map(field).collect())
+                }
+                ValueRef::Object(Object::SortedSet(set)) => {
+                    let mut scores = BTreeMap::new();
+                    set.for_each(0..set.len(), |member, score| {
+                        scores.insert(member.to_vec(), score as i64);
+                    });
+                    Datum::Sorted(scores)
+                }
+                value => Datum::Text(
+                    types::string::bytes(value).map(|b| b.into_owned()).unwrap_or_default(),
+                ),
+            };
+            data.insert(entry.key().to_vec(), datum);
+        });
+        data
+    }
+}
+
+/// Reads a line of `MONITOR`: `+0.000000 [0 sim:1.2] "SET" "k" "v"`. Clients here send nothing
+/// that needs escapes.
+fn parse_monitored(line: &[u8]) -> Option<(usize, u32, Call)> {
+    let line = std::str::from_utf8(line).ok()?.trim_end();
+    let (head, words) = line.split_once("] \"")?;
+    let (worker, slot) = head.rsplit_once("sim:")?.1.split_once('.')?;
+    let mut call: Call =
+        words.strip_suffix('"')?.split("\" \"").map(|word| word.as_bytes().to_vec()).collect();
+    call[0].make_ascii_uppercase();
+    Some((worker.parse().ok()?, slot.parse().ok()?, call))
+}

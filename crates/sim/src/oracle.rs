@@ -1,0 +1,222 @@
+//! The oracle: is there an order of the operations that explains everything?
+//!
+//! The search of Wing and Gong ("Testing and Verifying Concurrent Objects", 1993) with Lowe's
+//! memory of (operations done, data) pairs seen before. Operations are tried in the order in which
+//! they were sent, which is nearly the order in which they ran, so a correct run is explained
+//! almost without searching.
+//!
+//! Before any search, the order in which the node says that it ran them is tried (`witness.rs`).
+//! It is no more than a hint: it has to explain everything as any other order has to, and where it
+//! does not, the search decides. But it explains every correct run in one pass, and so leaves
+//! nothing undecided.
+
+use crate::history::Operation;
+use crate::model::State;
+use crate::witness;
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// Positions that one search may visit; with more it gives up undecided.
+const POSITIONS_MAX: usize = 5_000;
+
+/// Searches are repeated with more and more unanswered operations allowed to have happened: after
+/// most crashes few have, and allowing many multiplies the orders that lead nowhere.
+const UNSEEN_ALLOWED: [usize; 8] = [0, 1, 2, 3, 5, 8, 16, usize::MAX];
+
+/// What the oracle says of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Some order explains everything.
+    Explained,
+    /// No order does.
+    Unexplained,
+    /// The search grew too large to tell.
+    Undecided,
+}
+
+/// Whether the operations, begun on `before`, can have led to `after`. `order`: positions of
+/// operations in the order in which the node ran them, as far as that is known.
+pub(crate) fn judge(
+    operations: &[Operation],
+    order: &[usize],
+    before: &State,
+    after: &State,
+) -> Verdict {
+    if witness::explains(operations, order, before, after) {
+        return Verdict::Explained;
+    }
+    let operations: Vec<&Operation> = operations.iter().filter(|op| !op.was_refused()).collect();
+    let mut gave_up = false;
+    for unseen_allowed in UNSEEN_ALLOWED {
+        let mut search = Search {
+            done: vec![false; operations.len()],
+            open: operations.iter().filter(|op| op.end.is_some()).count(),
+            operations: operations.clone(),
+            after,
+            seen: HashSet::new(),
+            unseen_allowed,
+            gave_up: false,
+        };
+        if search.run(before.clone(), 0) {
+            return Verdict::Explained;
+        }
+        gave_up = search.gave_up;
+    }
+    if gave_up { Verdict::Undecided } else { Verdict::Unexplained }
+}
+
+struct Search<'a> {
+    operations: Vec<&'a Operation>,
+    done: Vec<bool>,
+    /// Operations with a reply that are still to be placed.
+    open: usize,
+    after: &'a State,
+    seen: HashSet<u64>,
+    /// How many operations without a reply may still be placed.
+    unseen_allowed: usize,
+    gave_up: bool,
+}
+
+impl Search<'_> {
+    /// `first`: all operations before it are done.
+    fn run(&mut self, state: State, mut first: usize) -> bool {
+        if self.open == 0 && state == *self.after {
+            return true;
+        }
+        let mut hasher = DefaultHasher::new();
+        self.done.hash(&mut hasher);
+        state.hash(&mut hasher);
+        if self.seen.len() >= POSITIONS_MAX {
+            self.gave_up = true;
+            return false;
+        }
+        if !self.seen.insert(hasher.finish()) {
+            return false;
+        }
+        while first < self.done.len() && self.done[first] {
+            first += 1;
+        }
+        // What was sent after the first reply that is still to be placed cannot come before it.
+        let horizon = (first..self.operations.len())
+            .filter(|&at| !self.done[at])
+            .filter_map(|at| self.operations[at].end.as_ref().map(|(end, _)| *end))
+            .min()
+            .unwrap_or(u64::MAX);
+        // First what was answered, in the order in which it was sent; what nobody saw only where
+        // that does not explain enough. Tried the other way round, the requests that piled up
+        // behind a dead disk would be put in every order.
+        for answered in [true, false] {
+            if !answered && self.unseen_allowed == 0 {
+                break;
+            }
+            for at in first..self.operations.len() {
+                let operation = self.operations[at];
+                if self.done[at] || operation.end.is_some() != answered {
+                    continue;
+                }
+                if operation.begin > horizon {
+                    break;
+                }
+                let mut next = state.clone();
+                if !operation.apply(&mut next) {
+                    continue;
+                }
+                // What nobody saw and what changed nothing need not have happened.
+                if !answered && next == state {
+                    continue;
+                }
+                self.done[at] = true;
+                self.unseen_allowed -= usize::from(!answered);
+                self.open -= usize::from(answered);
+                if self.run(next, first) {
+                    return true;
+                }
+                self.done[at] = false;
+                self.unseen_allowed += usize::from(!answered);
+                self.open += usize::from(answered);
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Call, Datum};
+    use ladon_resp::client::Value;
+
+    /// By search, and by the order in which they stand here, which is the right one in these tests.
+    fn explains(operations: &[Operation], before: &State, after: &State) -> bool {
+        let explained = judge(operations, &[], before, after) == Verdict::Explained;
+        let order: Vec<usize> = (0..operations.len()).collect();
+        assert_eq!(witness::explains(operations, &order, before, after), explained);
+        explained
+    }
+
+    fn call(text: &str) -> Call {
+        text.split(' ').map(|word| word.as_bytes().to_vec()).collect()
+    }
+
+    fn operation(text: &str, begin: u64, end: Option<(u64, Value)>) -> Operation {
+        Operation { calls: vec![call(text)], atomic: false, begin, end }
+    }
+
+    fn ok(at: u64) -> Option<(u64, Value)> {
+        Some((at, Value::Simple(b"OK".to_vec())))
+    }
+
+    fn state(key: &str, value: &str) -> State {
+        State::from([(key.into(), Datum::Text(value.into()))])
+    }
+
+    #[test]
+    fn a_lost_acknowledged_write_is_noticed() {
+        let history = [operation("SET a 1", 0, ok(1))];
+        assert!(explains(&history, &State::new(), &state("a", "1")));
+        assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn an_unacknowledged_write_may_be_there_or_not() {
+        let history = [operation("SET a 1", 0, None)];
+        assert!(explains(&history, &State::new(), &state("a", "1")));
+        assert!(explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn a_value_that_was_shown_must_not_be_taken_back() {
+        let shown = Some((3, Value::Bulk(b"1".to_vec())));
+        let history = [operation("SET a 1", 0, None), operation("GET a", 2, shown)];
+        assert!(explains(&history, &State::new(), &state("a", "1")));
+        assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn half_a_transaction_is_noticed() {
+        let calls = vec![call("SET a 1"), call("SET b 1")];
+        let history = [Operation { calls, atomic: true, begin: 0, end: None }];
+        assert!(!explains(&history, &State::new(), &state("a", "1")));
+    }
+
+    #[test]
+    fn real_time_is_respected() {
+        let none = Some((3, Value::Null));
+        let history = [operation("SET a 1", 0, ok(1)), operation("GET a", 2, none)];
+        assert!(!explains(&history, &State::new(), &state("a", "1")));
+    }
+
+    #[test]
+    fn an_order_against_real_time_is_no_witness() {
+        let none = Some((3, Value::Null));
+        let history = [operation("SET a 1", 0, ok(1)), operation("GET a", 2, none)];
+        assert!(!witness::explains(&history, &[1, 0], &State::new(), &state("a", "1")));
+    }
+
+    #[test]
+    fn an_order_without_what_was_answered_is_no_witness() {
+        let history = [operation("SET a 1", 0, ok(1)), operation("SET b 1", 0, None)];
+        assert!(!witness::explains(&history, &[1], &State::new(), &state("b", "1")));
+    }
+}

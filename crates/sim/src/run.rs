@@ -1,0 +1,258 @@
+//! One run: a seed's schedule of clients, workers, log, checkpoints, faults and crashes.
+
+use crate::client::Client;
+use crate::clock::SimClock;
+use crate::history::Operation;
+use crate::model::State;
+use crate::node::SimNode;
+use crate::oracle::{Verdict, judge};
+use crate::plan::{Canary, Plan};
+use ladon_log::LogState;
+use ladon_sim_disk::{Fault, Random, SimDisk};
+use std::sync::Arc;
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Operations of clients.
+    pub operations: u64,
+    /// Crashes, each followed by a recovery.
+    pub crashes: u64,
+    /// Checkpoints begun.
+    pub checkpoints: u64,
+    /// Crashes after which the oracle's search grew too large to tell.
+    pub undecided: u64,
+}
+
+/// What went wrong, with the seed that repeats it.
+#[derive(Debug)]
+pub struct Trouble {
+    /// The seed.
+    pub seed: u64,
+    /// What, and the history behind it.
+    pub what: String,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what)
+    }
+}
+
+/// Runs one seed to its end.
+///
+/// # Errors
+/// The first thing that the oracle cannot explain.
+pub fn run_seed(seed: u64, canary: Canary) -> Result<Report, Trouble> {
+    let mut run = Run::new(seed, canary).map_err(|what| Trouble { seed, what })?;
+    run.run().map_err(|what| Trouble { seed, what })
+}
+
+struct Run {
+    random: Random,
+    plan: Plan,
+    canary: Canary,
+    disk: SimDisk,
+    clock: Arc<SimClock>,
+    node: Option<SimNode>,
+    clients: Vec<Client>,
+    history: Vec<Operation>,
+    /// Positions in the history, in the order in which the node ran them.
+    order: Vec<usize>,
+    before: State,
+    step: u64,
+    names: u64,
+    report: Report,
+}
+
+impl Run {
+    fn new(seed: u64, canary: Canary) -> Result<Run, String> {
+        let mut random = Random::new(seed);
+        let plan = Plan::new(&mut random);
+        let mut run = Run {
+            disk: SimDisk::new(random.next_u64()),
+            random,
+            plan,
+            canary,
+            clock: Arc::new(SimClock::new()),
+            node: None,
+            clients: Vec::new(),
+            history: Vec::new(),
+            order: Vec::new(),
+            before: State::new(),
+            step: 0,
+            names: 0,
+            report: Report::default(),
+        };
+        run.begin_life()?;
+        Ok(run)
+    }
+
+    fn run(&mut self) -> Result<Report, String> {
+        while self.step < self.plan.steps {
+            self.step += 1;
+            self.clock.advance_us(self.random.below(2_000));
+            let node = self.node.as_mut().expect("a node lives between crashes");
+            match self.random.below(100) {
+                0..40 => self.client_sends(),
+                40..65 => self.worker_turns()?,
+                65..80 => {
+                    node.log.step();
+                }
+                80..92 => {
+                    self.report.checkpoints += u64::from(node.checkpoint.is_none());
+                    node.step_checkpoint();
+                }
+                92..97 => self.fault(),
+                97 => self.clock.advance_us(1_500_000),
+                _ if self.random.chance(1, 4) => self.crash()?,
+                _ => {}
+            }
+        }
+        self.settle()?;
+        self.crash()?;
+        Ok(self.report)
+    }
+
+    fn client_sends(&mut self) {
+        let at = self.random.below(self.clients.len() as u64) as usize;
+        let Some(client) = self.clients.get_mut(at) else { return };
+        if !client.may_send() {
+            return;
+        }
+        let bytes = client.send(&mut self.random, self.step, &mut self.history);
+        self.report.operations += 1;
+        let node = self.node.as_mut().expect("a node lives between crashes");
+        // A request may arrive in pieces.
+        let cut = self.random.below(bytes.len() as u64 + 1) as usize;
+        for piece in [&bytes[..cut], &bytes[cut..]] {
+            if !piece.is_empty() {
+                node.workers[client.worker].received(client.conn, piece);
+            }
+        }
+    }
+
+    fn worker_turns(&mut self) -> Result<(), String> {
+        let node = self.node.as_mut().expect("a node lives between crashes");
+        let at = self.random.below(node.workers.len() as u64) as usize;
+        // The halves of a turn apart, so that others come in between.
+        match self.random.below(3) {
+            0 => node.workers[at].run_requests(),
+            _ => node.workers[at].turn(&mut node.wires[at]),
+        }
+        self.deliver(at)
+    }
+
+    fn deliver(&mut self, worker: usize) -> Result<(), String> {
+        let node = self.node.as_mut().expect("a node lives between crashes");
+        for (worker, slot, call) in node.ran() {
+            let mut clients = self.clients.iter_mut();
+            if let Some(client) = clients.find(|c| c.worker == worker && c.conn.slot == slot) {
+                self.order.extend(client.ran(&call, &self.history));
+            }
+        }
+        let wire = &mut node.wires[worker];
+        let closed = std::mem::take(&mut wire.closed);
+        for (conn, bytes) in std::mem::take(&mut wire.sent) {
+            let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
+            let client = client.ok_or("a reply for nobody")?;
+            client
+                .receive(&bytes, self.step, &mut self.history)
+                .map_err(|what| self.explain(&what))?;
+            let node = self.node.as_mut().expect("a node lives between crashes");
+            node.workers[worker].sent(conn, bytes);
+        }
+        for conn in closed {
+            let node = self.node.as_mut().expect("a node lives between crashes");
+            // Only a failed sync is a reason to hang up on these clients.
+            if !matches!(node.log.state(), LogState::SyncFailed { .. }) {
+                return Err(self.explain(&format!("worker {worker} hung up on {conn:?}")));
+            }
+            node.workers[worker].closed(conn);
+            self.clients.retain(|client| client.worker != worker || client.conn != conn);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self) {
+        let times = 1 + self.random.below(3);
+        if self.plan.write_errors && self.random.chance(1, 2) {
+            self.disk.fail_next(Fault::Write, times);
+        } else if self.plan.sync_errors && self.random.chance(1, 4) {
+            self.disk.fail_next(Fault::Sync, 1);
+        } else if self.plan.power_cuts && self.random.chance(1, 4) {
+            self.disk.cut_power_after(1 + self.random.below(10));
+        }
+    }
+
+    /// Lets everything that is owed arrive, as far as a broken disk allows it.
+    fn settle(&mut self) -> Result<(), String> {
+        self.disk.heal();
+        for _ in 0..20 {
+            self.step += 1;
+            self.clock.advance_us(1_200_000);
+            let node = self.node.as_mut().expect("a node lives between crashes");
+            node.log.step();
+            for worker in 0..self.plan.workers {
+                let node = self.node.as_mut().expect("a node lives between crashes");
+                node.workers[worker].turn(&mut node.wires[worker]);
+                self.deliver(worker)?;
+            }
+        }
+        let node = self.node.as_ref().expect("a node lives between crashes");
+        if !self.disk.power_is_off() && node.log.accepts_writes() {
+            if let Some(open) = self.history.iter().find(|operation| operation.end.is_none()) {
+                return Err(self.explain(&format!("never answered: {}", open.show())));
+            }
+            let data = node.data();
+            if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
+                return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self) -> Result<(), String> {
+        self.report.crashes += 1;
+        self.node = None;
+        self.clients.clear();
+        if self.plan.power_cuts || self.disk.power_is_off() {
+            self.disk.power_cut();
+        } else {
+            self.disk.kill();
+        }
+        self.disk.heal();
+        let before = std::mem::take(&mut self.before);
+        let history = std::mem::take(&mut self.history);
+        let order = std::mem::take(&mut self.order);
+        self.begin_life()?;
+        let verdict = judge(&history, &order, &before, &self.before);
+        self.report.undecided += u64::from(verdict == Verdict::Undecided);
+        if verdict == Verdict::Unexplained {
+            let found = self.before.clone();
+            (self.history, self.before) = (history, before);
+            return Err(self.explain(&format!("after the crash at step {}: {found:?}", self.step)));
+        }
+        Ok(())
+    }
+
+    fn begin_life(&mut self) -> Result<(), String> {
+        let node =
+            SimNode::start(&self.disk, &self.clock, &self.plan, &mut self.random, self.canary);
+        let mut node = node.map_err(|what| self.explain(&what))?;
+        self.before = node.data();
+        for slot in 0..self.plan.clients {
+            let worker = slot % self.plan.workers;
+            let conn = node.connect(worker, slot as u32);
+            self.names += 1;
+            self.clients.push(Client::new(self.names, conn, worker));
+        }
+        self.node = Some(node);
+        Ok(())
+    }
+
+    fn explain(&self, what: &str) -> String {
+        let history: Vec<String> = self.history.iter().map(Operation::show).collect();
+        format!("{what}\nplan: {:?}\nbefore: {:?}\n{}", self.plan, self.before, history.join("\n"))
+    }
+}

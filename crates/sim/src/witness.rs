@@ -1,0 +1,87 @@
+//! The order in which the node ran the operations, as an explanation of what was seen.
+//!
+//! ```text
+//! ran       SET a 1   GET a   INCR n   SET a 2   GET n        after the crash: a = 1, n = 1
+//! answered    yes      yes     no        no       no
+//! kept      <------- up to here -----> | lost
+//! ```
+//! The log keeps a prefix of the changes. So there must be a cut such that the operations before
+//! it lead to the data that was found, and nothing behind it that changed data was answered.
+
+use crate::history::Operation;
+use crate::model::State;
+use ladon_resp::client::Value;
+
+/// Whether the operations, run in `order` (positions, none twice) on `before` and cut short by a
+/// crash somewhere, explain every reply and `after`.
+pub(crate) fn explains(
+    operations: &[Operation],
+    order: &[usize],
+    before: &State,
+    after: &State,
+) -> bool {
+    let ran = order.iter().map(|&at| &operations[at]).filter(|op| !op.was_refused());
+    let ran = when_served(ran, before);
+    let answered = |operation: &&Operation| operation.end.is_some() && !operation.was_refused();
+    let all_answered = operations.iter().filter(answered).count();
+    if ran.iter().copied().filter(answered).count() != all_answered || !respects_time(&ran) {
+        return false;
+    }
+    let mut state = before.clone();
+    let mut cuts = Vec::new();
+    for (at, operation) in ran.iter().enumerate() {
+        if state == *after {
+            cuts.push(at);
+        }
+        // Whatever is lost later, this is what the replies were made from.
+        if !operation.apply(&mut state) {
+            return false;
+        }
+    }
+    state == *after || cuts.into_iter().rev().any(|cut| nothing_seen_is_lost(&ran[cut..], after))
+}
+
+/// The order with each operation that waited at the place where it was served: behind the one that
+/// brought what it took, first come, first served. What was never served stays where it came.
+fn when_served<'a>(ran: impl Iterator<Item = &'a Operation>, before: &State) -> Vec<&'a Operation> {
+    let mut state = before.clone();
+    let (mut served, mut waiting): (Vec<&Operation>, Vec<&Operation>) = (Vec::new(), Vec::new());
+    for operation in ran {
+        let is_answered_with_nothing =
+            matches!(&operation.end, Some((_, Value::NullArray | Value::Null)));
+        if operation.may_wait() && !is_answered_with_nothing && operation.finds_nothing(&state) {
+            waiting.push(operation);
+            continue;
+        }
+        operation.apply(&mut state);
+        served.push(operation);
+        let mut at = 0;
+        while at < waiting.len() {
+            if waiting[at].finds_nothing(&state) {
+                at += 1;
+            } else {
+                waiting[at].apply(&mut state);
+                served.push(waiting.remove(at));
+            }
+        }
+    }
+    served.extend(waiting);
+    served
+}
+
+/// What was answered before another operation was sent ran before it.
+fn respects_time(ran: &[&Operation]) -> bool {
+    let mut latest_begin = 0;
+    ran.iter().all(|operation| {
+        latest_begin = latest_begin.max(operation.begin);
+        operation.end.as_ref().is_none_or(|(end, _)| *end >= latest_begin)
+    })
+}
+
+/// Whether all answers among the operations behind a cut hold without what was lost.
+fn nothing_seen_is_lost(behind: &[&Operation], kept: &State) -> bool {
+    behind.iter().filter(|operation| operation.end.is_some()).all(|operation| {
+        let mut state = kept.clone();
+        operation.apply(&mut state) && state == *kept
+    })
+}

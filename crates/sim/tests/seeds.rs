@@ -1,0 +1,33 @@
+//! A few thousand seeds, and the canary.
+
+use ladon_sim::{Canary, Report, run_seed};
+
+const SEEDS: u64 = 4_000;
+
+#[test]
+fn seeds_without_trouble() {
+    let mut total = Report::default();
+    for seed in 0..SEEDS {
+        match run_seed(seed, Canary::None) {
+            Ok(report) => {
+                total.operations += report.operations;
+                total.crashes += report.crashes;
+                total.checkpoints += report.checkpoints;
+                total.undecided += report.undecided;
+            }
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+    // The schedule must be worth something.
+    assert!(total.operations > SEEDS * 50, "{total:?}");
+    assert!(total.crashes > SEEDS * 2, "{total:?}");
+    assert!(total.checkpoints > SEEDS, "{total:?}");
+    assert!(total.undecided * 1_000 < total.crashes, "the oracle must tell: {total:?}");
+}
+
+/// The harness works: a server that answers before its gate has passed is caught.
+#[test]
+fn an_early_reply_is_caught() {
+    let caught = (0..400).filter(|&seed| run_seed(seed, Canary::EarlyReply).is_err()).count();
+    assert!(caught > 20, "only {caught} of 400 seeds noticed");
+}
