@@ -1,0 +1,198 @@
+//! One connection's part of the load, and the check of what a crash left of it.
+
+use crate::client::Client;
+use crate::model::{Held, Model};
+use crate::operation::{COUNTERS, Operation, SETS, TEXTS};
+use crate::random::Random;
+use ladon_resp::client::{Value, write_request};
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+
+/// A connection with keys of its own; lives through the crashes.
+pub struct Lane {
+    seed: u64,
+    number: u64,
+    /// Operations sent, in all rounds together.
+    sent: u64,
+    /// Operations acknowledged, from the first on.
+    acknowledged: u64,
+    /// The state after `acknowledged` operations.
+    model: Model,
+}
+
+impl Lane {
+    /// Lane `number` of a run with this seed.
+    pub fn new(seed: u64, number: u64) -> Lane {
+        Lane { seed, number, sent: 0, acknowledged: 0, model: Model::default() }
+    }
+
+    /// Operations acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Sends operations until the connection breaks, checking every reply.
+    ///
+    /// # Errors
+    /// A reply that should have been another. A broken connection is none.
+    pub fn load(&mut self, client: &mut Client, pipeline_max: u64) -> Result<(), String> {
+        let mut random = Random::new(self.seed, self.sent);
+        let mut waiting: VecDeque<(Operation, usize)> = VecDeque::new();
+        loop {
+            let mut bytes = Vec::new();
+            let room = (2 * pipeline_max).saturating_sub(waiting.len() as u64);
+            for _ in 0..room.min(1 + random.below(pipeline_max)) {
+                let operation = Operation::nth(self.seed, self.number, self.sent);
+                let before = operation.write(self.number, &mut bytes);
+                waiting.push_back((operation, before));
+                self.sent += 1;
+            }
+            if client.send(&bytes).is_err() {
+                return Ok(());
+            }
+            // Some stay on their way, so that a crash hits requests in every state.
+            let leave = random.below(pipeline_max) as usize;
+            while waiting.len() > leave {
+                let Some((operation, before)) = waiting.pop_front() else { break };
+                for _ in 0..before {
+                    match client.reply() {
+                        Ok(Value::Simple(text)) if text == b"OK" || text == b"QUEUED" => {}
+                        Ok(other) => return Err(self.wrong(&operation, &"QUEUED", &other)),
+                        Err(error) => return broken(error),
+                    }
+                }
+                let got = match client.reply() {
+                    Ok(got) => got,
+                    Err(error) => return broken(error),
+                };
+                let wanted = self.model.apply(&operation);
+                if got != wanted {
+                    return Err(self.wrong(&operation, &wanted, &got));
+                }
+                self.acknowledged += 1;
+            }
+        }
+    }
+
+    /// Compares the server's state with the states that a crash may leave, and goes on from there.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check(&mut self, client: &mut Client) -> Result<(), String> {
+        let found = self.read(client).map_err(|error| format!("reading back: {error}"))?;
+        let mut model = self.model.clone();
+        for number in self.acknowledged..=self.sent {
+            if model == found {
+                self.model = model;
+                self.acknowledged = number;
+                self.sent = number;
+                return Ok(());
+            }
+            model.apply(&Operation::nth(self.seed, self.number, number));
+        }
+        Err(self.differences(&found))
+    }
+
+    /// As [`Lane::check`], but for the gate `none`, which may lose the end of what it acknowledged.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check_prefix(&mut self, before: &LaneMark, client: &mut Client) -> Result<(), String> {
+        self.acknowledged = before.acknowledged;
+        self.model = before.model.clone();
+        self.check(client)
+    }
+
+    /// How the lane stands.
+    pub fn mark(&self) -> LaneMark {
+        LaneMark { acknowledged: self.acknowledged, model: self.model.clone() }
+    }
+
+    fn read(&self, client: &mut Client) -> io::Result<Model> {
+        let mut bytes = Vec::new();
+        let name = |key: &str| format!("lane{}:{key}", self.number);
+        for key in TEXTS.iter().chain(&COUNTERS) {
+            write_request(&mut bytes, &["GET", &name(key)]);
+            write_request(&mut bytes, &["EXPIRETIME", &name(key)]);
+        }
+        for key in SETS {
+            write_request(&mut bytes, &["SMEMBERS", &name(key)]);
+            write_request(&mut bytes, &["EXPIRETIME", &name(key)]);
+        }
+        client.send(&bytes)?;
+        let mut model = Model::default();
+        for &key in TEXTS.iter().chain(&COUNTERS).chain(&SETS) {
+            let (value, expire_at) = (client.reply()?, client.reply()?);
+            let held = match value {
+                Value::Null => continue,
+                Value::Array(members) if members.is_empty() => continue,
+                Value::Bulk(text) => Held::Text(text),
+                Value::Array(members) => {
+                    Held::Set(members.iter().map(member).collect::<Result<_, _>>()?)
+                }
+                other => return Err(io::Error::other(format!("{key}: {other:?}"))),
+            };
+            let Value::Integer(expire_at) = expire_at else {
+                return Err(io::Error::other(format!("{key}: EXPIRETIME says {expire_at:?}")));
+            };
+            model.keys.insert(key, (held, u64::try_from(expire_at).unwrap_or(0)));
+        }
+        Ok(model)
+    }
+
+    fn wrong(&self, operation: &Operation, wanted: &dyn std::fmt::Debug, got: &Value) -> String {
+        let number = self.acknowledged;
+        let text = format!("lane {}, operation {number}, {operation:?}", self.number);
+        format!("{text}: wanted {wanted:?}, got {got:?}")
+    }
+
+    /// The keys that differ from the state after what was acknowledged.
+    fn differences(&self, found: &Model) -> String {
+        let mut text = format!(
+            "lane {}: no number of operations from {} (acknowledged) to {} (sent) leads here:",
+            self.number, self.acknowledged, self.sent
+        );
+        for key in TEXTS.iter().chain(&COUNTERS).chain(&SETS) {
+            let (wanted, got) = (self.model.keys.get(key), found.keys.get(key));
+            if wanted != got {
+                text += &format!("\n  {key}: acknowledged {}, found {}", show(wanted), show(got));
+            }
+        }
+        text
+    }
+}
+
+/// A lane's state at some time.
+#[derive(Clone)]
+pub struct LaneMark {
+    acknowledged: u64,
+    model: Model,
+}
+
+fn member(value: &Value) -> io::Result<u64> {
+    let text = value.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let number = text.and_then(|text| text.parse().ok());
+    number.ok_or_else(|| io::Error::other(format!("{value:?} is no member")))
+}
+
+/// A connection that a dying server broke is the purpose; garbage or silence is not.
+fn broken(error: io::Error) -> Result<(), String> {
+    use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
+    match error.kind() {
+        InvalidData | TimedOut | WouldBlock => Err(format!("reading a reply: {error}")),
+        _ => Ok(()),
+    }
+}
+
+fn show(entry: Option<&(Held, u64)>) -> String {
+    let mut text = match entry {
+        None => "nothing".to_owned(),
+        Some((Held::Text(text), at)) => {
+            let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
+            format!("{} bytes '{shown}' until {at}", text.len())
+        }
+        Some((Held::Set(set), at)) => format!("{} members {set:?} until {at}", BTreeSet::len(set)),
+    };
+    text.truncate(400);
+    text
+}
