@@ -1,0 +1,26 @@
+//! The proof from outside: one script, two servers, the transcripts compared.
+//!
+//! ```text
+//! scripts/FAMILY/TOPIC.txt --parse--> Script --play--> Transcript (redis-server)
+//!                                            --play--> Transcript (ladon)     --compare--> Mismatch*
+//! ```
+//!
+//! **Architecture invariant:** nothing here uses any other crate of the workspace. What reads
+//! Ladon's bytes must not share code, and so mistakes, with what wrote them; Ladon is a binary.
+
+pub mod compare;
+pub mod connection;
+pub mod locate;
+pub mod play;
+pub mod python;
+pub mod reply;
+pub mod script;
+pub mod server;
+pub mod words;
+
+pub use compare::{Mismatch, compare};
+pub use connection::Connection;
+pub use play::{Entry, Transcript, play};
+pub use reply::Reply;
+pub use script::{Check, Script, Step};
+pub use server::Server;

@@ -1,0 +1,185 @@
+//! A server process that lives as long as its value.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::connection::Connection;
+use crate::locate;
+use crate::reply::Reply;
+
+/// How long a server may take to answer its first PING.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// A running server with a data directory of its own.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What starts it, the first time and after a kill.
+    command: Command,
+    process: Child,
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts a redis-server (or one that takes its arguments) without persistence.
+    ///
+    /// # Errors
+    /// If it does not start, with the end of what it wrote.
+    pub fn redis(program: &Path) -> io::Result<Server> {
+        let directory = tempfile::tempdir()?;
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--appendonly", "no", "--enable-debug-command", "yes", "--dir"])
+            .arg(directory.path());
+        Server::start(command, port, directory)
+    }
+
+    /// Starts Ladon with two IO threads, `--gate` as given and `extra` arguments.
+    ///
+    /// # Errors
+    /// If it does not start, with the end of what it wrote.
+    pub fn ladon(program: &Path, gate: &str, extra: &[&str]) -> io::Result<Server> {
+        let directory = tempfile::tempdir()?;
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command
+            .args(["serve", "--resp", &format!("127.0.0.1:{port}"), "--data"])
+            .arg(directory.path().join("data"))
+            .args(["--gate", gate, "--io-threads", "2", "--enable-debug-command", "yes"])
+            .args(extra);
+        Server::start(command, port, directory)
+    }
+
+    /// The server under test: Ladon with gate `none`, or the one that `CONFORMANCE_SUBJECT`
+    /// names, which has to take redis-server's arguments.
+    ///
+    /// # Errors
+    /// If it cannot be built or started.
+    pub fn subject() -> io::Result<Server> {
+        match std::env::var_os("CONFORMANCE_SUBJECT") {
+            Some(path) => Server::redis(Path::new(&path)),
+            None => Server::ladon(&locate::ladon()?, "none", &[]),
+        }
+    }
+
+    /// The server under test as those run it who may lose nothing: Ladon at the gate `fsync`, or
+    /// the one that `CONFORMANCE_SUBJECT` names with an append-only file synced at every write.
+    ///
+    /// # Errors
+    /// If it cannot be built or started.
+    pub fn durable_subject() -> io::Result<Server> {
+        let Some(path) = std::env::var_os("CONFORMANCE_SUBJECT") else {
+            return Server::ladon(&locate::ladon()?, "fsync", &[]);
+        };
+        let directory = tempfile::tempdir()?;
+        let port = free_port()?;
+        let mut command = Command::new(path);
+        command
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--appendonly", "yes", "--appendfsync", "always", "--dir"])
+            .arg(directory.path());
+        Server::start(command, port, directory)
+    }
+
+    /// `kill -9`, and the same server again: same port, same data directory.
+    ///
+    /// # Errors
+    /// If it does not come back, with the end of what it wrote.
+    pub fn kill_and_restart(&mut self) -> io::Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        self.process = self.command.spawn()?;
+        self.wait_until_ready()
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// The process, for what looks at it from outside.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What it has written to standard output and error.
+    pub fn output(&self) -> String {
+        std::fs::read_to_string(output_path(&self.directory)).unwrap_or_default()
+    }
+
+    fn start(mut command: Command, port: u16, directory: TempDir) -> io::Result<Server> {
+        let output = File::create(output_path(&directory))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .current_dir(directory.path());
+        let process =
+            command.spawn().map_err(|error| io::Error::other(format!("{command:?}: {error}")))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut server = Server { address, command, process, directory };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&mut self) -> io::Result<()> {
+        let start = Instant::now();
+        loop {
+            let reply = Connection::open(self.address, 2).map(|mut it| it.call(&["ping"]));
+            if matches!(&reply, Ok(Reply::Simple(text)) if text == "PONG") {
+                return Ok(());
+            }
+            let ended = self.process.try_wait()?;
+            if ended.is_some() || start.elapsed() > START_LIMIT {
+                let text = self.output();
+                let command = &self.command;
+                let why = format!("{command:?} does not answer ({ended:?}, {reply:?})\n{text}");
+                return Err(io::Error::other(why));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn output_path(directory: &TempDir) -> PathBuf {
+    directory.path().join("output.txt")
+}
+
+/// A port that nothing listens on. Between this and the server's bind another process may take
+/// it; the server then fails to start, and says so.
+///
+/// It lies below the range from which the system gives ports to outgoing connections (32768 and up
+/// on Linux): while a killed server is away, a client's connection attempt could otherwise get the
+/// very port that it calls, and be connected with itself.
+fn free_port() -> io::Result<u16> {
+    const FIRST: u32 = 24_000;
+    const COUNT: u32 = 8_000;
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Test processes that run side by side start at different places.
+    let start = std::process::id().wrapping_mul(97);
+    for _ in 0..COUNT {
+        let step = start.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed));
+        let port = (FIRST + step % COUNT) as u16;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(io::Error::other("no free port from 24000 to 31999"))
+}
