@@ -1,0 +1,68 @@
+//! Nothing of a run outlives it: servers and their directories go when the run ends, panics or is
+//! interrupted.
+//!
+//! Ends and panics are the business of `Drop`. A signal runs no destructors, so every server is also
+//! in the list below, and a thread that waits for signals empties it before it ends the process.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Mutex, PoisonError};
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+static RUNNING: Mutex<Vec<(u32, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Starts a server and adds it to the list in one step, so that no signal falls in between.
+///
+/// # Errors
+/// What `start` says.
+pub fn start_listed(
+    directory: &Path,
+    start: impl FnOnce() -> io::Result<Child>,
+) -> io::Result<Child> {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = start()?;
+    running.push((child.id(), directory.to_owned()));
+    Ok(child)
+}
+
+/// Takes a server off the list, once it has been waited for.
+pub fn forget(pid: u32) {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|(running, _)| *running != pid);
+}
+
+/// Starts the thread that cleans up on SIGINT, SIGTERM and SIGHUP and ends the process with
+/// 128 + the signal's number.
+///
+/// # Errors
+/// What the operating system says when handlers cannot be set.
+pub fn on_signals() -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            // The lock stays held: no further server may start while the process ends.
+            let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+            for (pid, directory) in running.iter() {
+                kill_and_wait(*pid);
+                // A directory that cannot be removed is a leftover, not a reason to stay.
+                let _ = std::fs::remove_dir_all(directory);
+            }
+            std::process::exit(128 + signal);
+        }
+    })?;
+    Ok(())
+}
+
+/// SIGKILL; a process that is gone already is what was wanted. Waited for, as a server that still
+/// writes while its directory is removed would leave some of it.
+fn kill_and_wait(pid: u32) {
+    if let Ok(pid) = i32::try_from(pid) {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        let _ = waitpid(Pid::from_raw(pid), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! A plain blocking client for what happens beside the load: is the server up, how many keys has
+//! it, save now.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// One reply, as far as the lab needs to tell them apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// `+...`
+    Simple(String),
+    /// `-...`
+    Error(String),
+    /// `:...`
+    Integer(i64),
+    /// `$...`, or nil.
+    Bulk(Option<Vec<u8>>),
+}
+
+/// A connection for one command at a time.
+#[derive(Debug)]
+pub struct Control {
+    reader: BufReader<TcpStream>,
+}
+
+/// More than any reply to a command of the lab.
+const BULK_BYTES_MAX: usize = 64 << 20;
+
+impl Control {
+    /// Connects.
+    ///
+    /// # Errors
+    /// What connecting says.
+    pub fn connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        Ok(Self { reader: BufReader::new(stream) })
+    }
+
+    /// Sends one command and reads its reply.
+    ///
+    /// # Errors
+    /// Of the socket; `InvalidData` when the bytes are no reply; `TimedOut`/`WouldBlock` after two
+    /// minutes without one.
+    pub fn call(&mut self, words: &[&str]) -> io::Result<Reply> {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request += &format!("${}\r\n{word}\r\n", word.len());
+        }
+        self.reader.get_mut().write_all(request.as_bytes())?;
+        self.read_reply()
+    }
+
+    /// Sends several commands together and reads their replies.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn calls(&mut self, commands: &[Vec<&str>]) -> io::Result<Vec<Reply>> {
+        let mut request = String::new();
+        for words in commands {
+            request += &format!("*{}\r\n", words.len());
+            for word in words {
+                request += &format!("${}\r\n{word}\r\n", word.len());
+            }
+        }
+        self.reader.get_mut().write_all(request.as_bytes())?;
+        commands.iter().map(|_| self.read_reply()).collect()
+    }
+
+    /// As [`Self::call`], for commands that answer with an integer.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; `Other` with the reply when it is none.
+    pub fn integer(&mut self, words: &[&str]) -> io::Result<i64> {
+        match self.call(words)? {
+            Reply::Integer(value) => Ok(value),
+            other => Err(unexpected(words, &other)),
+        }
+    }
+
+    /// As [`Self::call`], for commands that answer with a text.
+    ///
+    /// # Errors
+    /// As [`Self::integer`].
+    pub fn text(&mut self, words: &[&str]) -> io::Result<String> {
+        match self.call(words)? {
+            Reply::Simple(text) => Ok(text),
+            Reply::Bulk(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            other => Err(unexpected(words, &other)),
+        }
+    }
+
+    /// The value of `field` in `INFO section`.
+    ///
+    /// # Errors
+    /// As [`Self::text`]; `NotFound` when INFO does not have the field.
+    pub fn info(&mut self, section: &str, field: &str) -> io::Result<String> {
+        let text = self.text(&["INFO", section])?;
+        text.lines()
+            .find_map(|line| {
+                line.trim_end().strip_prefix(field)?.strip_prefix(':').map(str::to_owned)
+            })
+            .ok_or_else(|| {
+                io::Error::new(io::ErrorKind::NotFound, format!("INFO {section} has no {field}"))
+            })
+    }
+
+    fn read_reply(&mut self) -> io::Result<Reply> {
+        let line = self.read_line()?;
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, format!("no reply: {line:?}"));
+        let (kind, rest) = line.split_at_checked(1).ok_or_else(invalid)?;
+        Ok(match kind {
+            "+" => Reply::Simple(rest.to_owned()),
+            "-" => Reply::Error(rest.to_owned()),
+            ":" => Reply::Integer(rest.parse().map_err(|_| invalid())?),
+            "$" if rest == "-1" => Reply::Bulk(None),
+            "$" => {
+                let length: usize = rest.parse().map_err(|_| invalid())?;
+                if length > BULK_BYTES_MAX {
+                    return Err(invalid());
+                }
+                let mut bytes = vec![0; length + 2];
+                self.reader.read_exact(&mut bytes)?;
+                bytes.truncate(length);
+                Reply::Bulk(Some(bytes))
+            }
+            _ => return Err(invalid()),
+        })
+    }
+
+    fn read_line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+fn unexpected(words: &[&str], reply: &Reply) -> io::Error {
+    io::Error::other(format!("{} answered {reply:?}", words.join(" ")))
+}

@@ -1,0 +1,64 @@
+//! Real servers: finding their programs, starting them as this process's children, stopping them.
+
+pub mod arguments;
+pub mod cleanup;
+pub mod control;
+pub mod find;
+pub mod server;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The programs that the lab knows how to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// This repository's `ladon`.
+    Ladon,
+    /// `redis-server` of this machine (Debian 12 has 7.0.15).
+    Redis,
+    /// `valkey-server` of the peers' tree.
+    Valkey,
+    /// `redis-server` of the peers' tree.
+    Redis8,
+}
+
+impl Kind {
+    /// All, in the order in which they are listed.
+    pub const ALL: [Self; 4] = [Self::Ladon, Self::Redis, Self::Valkey, Self::Redis8];
+
+    /// The name on the command line and in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ladon => "ladon",
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+            Self::Redis8 => "redis8",
+        }
+    }
+}
+
+/// What a server promises of an acknowledged write; the same promise for Ladon and for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Persistence {
+    /// Memory only. Ladon: `--gate none`; the others: no snapshots, no append-only file.
+    None,
+    /// On the disk within a second. Ladon: `--gate everysec`; the others: `appendfsync everysec`.
+    Everysec,
+    /// On the disk before the reply. Ladon: `--gate fsync`; the others: `appendfsync always`.
+    Fsync,
+}
+
+impl Persistence {
+    /// The name on the command line and in tables, which is also Ladon's name for the gate.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Everysec => "everysec",
+            Self::Fsync => "fsync",
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! `stall`: does a command on a large value make the others wait?
+//!
+//! One connection does one long command after the other while some others each GET a small value at
+//! fixed times. A GET's wait counts from when it was due, and those that fall due while one waits are
+//! made up for: a stop of 100 ms is seen by every GET that falls into it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::WorkError;
+use super::common::{Bench, CLIENTS, Common, failed_on};
+use super::saving;
+use crate::load::data::Data;
+use crate::load::driver::Driver;
+use crate::load::large::{Command, Fill, Sizes, Stall, Value};
+use crate::load::sample::Sample;
+use crate::load::words::NAMES_MAX;
+use crate::load::workload::{LANE_OF_READS, LANE_OF_WRITES, Mix, Strings};
+use crate::measure::cores;
+use crate::report::statistics::median;
+use crate::report::table::{Table, number};
+use crate::report::target::{Limit, verdict};
+use crate::systems::arguments::Setup;
+use crate::systems::server::Server;
+use crate::systems::{Kind, Persistence};
+
+/// Options of `stall`.
+#[derive(Args, Clone, Debug, Serialize)]
+pub struct StallArguments {
+    /// Options of every work.
+    #[command(flatten)]
+    pub common: Common,
+    /// Interleaved rounds; figures are medians over them.
+    #[arg(long, default_value_t = 1)]
+    pub rounds: usize,
+    /// Seconds for which each command is repeated, at least once.
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Milliseconds from one command to the next, where it does not take longer: back to back they
+    /// would show how a server shares its time between connections, not what one command does.
+    #[arg(long, default_value_t = 1000)]
+    pub every: u64,
+    /// IO threads of Ladon, each with a core of the server's. Default: 2 where the machine has three
+    /// cores, else 1.
+    #[arg(long)]
+    pub io_threads: Option<usize>,
+    /// Connections that read.
+    #[arg(long, default_value_t = 10)]
+    pub clients: usize,
+    /// Microseconds between the requests of each of them.
+    #[arg(long, default_value_t = 1000)]
+    pub interval: u64,
+    /// Small keys for them to read.
+    #[arg(long, default_value_t = 10_000)]
+    pub keys: u32,
+    /// Members of the sorted set that is deleted.
+    #[arg(long, default_value_t = 10_000_000)]
+    pub sorted_set: u32,
+    /// Fields of the hash that is read.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub hash: u32,
+    /// Members of each of the sets that are united.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub set: u32,
+    /// Elements of the list that is read.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub list: u32,
+}
+
+/// Stretches that are measured, in this order.
+const STRETCHES: [(&str, &[Command]); 6] = [
+    ("nothing", &[]),
+    ("HGETALL", &[Command::Hgetall]),
+    ("SUNIONSTORE", &[Command::Sunionstore]),
+    ("LRANGE 0 -1", &[Command::Lrange]),
+    ("DEL sorted set", &[Command::DelSortedSet]),
+    (
+        "BGSAVE + all",
+        &[Command::DelSortedSet, Command::Hgetall, Command::Sunionstore, Command::Lrange],
+    ),
+];
+
+/// The last stretch, in which the server saves.
+const SAVING: usize = STRETCHES.len() - 1;
+
+/// What the readers saw in one stretch.
+#[derive(Debug, Serialize)]
+struct Seen {
+    seconds: f64,
+    /// Commands that were done.
+    commands: usize,
+    longest_command_us: f64,
+    gets: u64,
+    p50_us: f64,
+    p99_us: f64,
+    p999_us: f64,
+    longest_us: f64,
+    /// The load generator's own longest turn.
+    generator_us: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Outcome {
+    system: String,
+    kind: Kind,
+    command_line: Vec<String>,
+    /// By stretch, per round.
+    stretches: Vec<Vec<Seen>>,
+}
+
+/// Measures, prints and writes the results.
+///
+/// # Errors
+/// Whatever ends the run early; a wrong answer does.
+pub fn run(arguments: &StallArguments) -> Result<(), WorkError> {
+    check(arguments).map_err(WorkError::Argument)?;
+    let default_threads = if cores::allowed()?.len() > 2 { 2 } else { 1 };
+    let io_threads = arguments.io_threads.unwrap_or(default_threads);
+    let bench = Bench::prepare(&arguments.common, io_threads)?;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for program in &bench.programs {
+        outcomes.push(Outcome {
+            system: program.label.clone(),
+            kind: program.kind,
+            command_line: Vec::new(),
+            stretches: STRETCHES.iter().map(|_| Vec::new()).collect(),
+        });
+    }
+    for round in 0..arguments.rounds {
+        for turn in 0..bench.programs.len() {
+            let system = (turn + round) % bench.programs.len();
+            let program = &bench.programs[system];
+            eprintln!("stall: round {} of {}: {}", round + 1, arguments.rounds, program.label);
+            let threads = if program.kind == Kind::Ladon { io_threads } else { 1 };
+            let setup = Setup { io_threads: threads, ..Setup::new(Persistence::None) };
+            let server = bench.start(program, &setup)?;
+            outcomes[system].command_line.clone_from(&server.command_line);
+            let seen = measure(&bench, arguments, &server)?;
+            for (stretch, seen) in outcomes[system].stretches.iter_mut().zip(seen) {
+                stretch.push(seen);
+            }
+        }
+    }
+    let text = render(&bench, arguments, io_threads, &outcomes);
+    bench.finish("stall", arguments, outcomes, &text)
+}
+
+fn check(arguments: &StallArguments) -> Result<(), String> {
+    let sizes = [arguments.keys, arguments.sorted_set, arguments.hash, arguments.set];
+    if sizes.iter().chain([&arguments.list]).any(|&size| size == 0 || size > NAMES_MAX / 2) {
+        return Err(format!("sizes must be from 1 to {}", NAMES_MAX / 2));
+    }
+    if [arguments.rounds, arguments.clients].contains(&0)
+        || [arguments.interval, arguments.every].contains(&0)
+    {
+        return Err("--rounds, --clients, --interval and --every must be above 0".into());
+    }
+    if arguments.io_threads == Some(0) {
+        return Err("--io-threads must be above 0".into());
+    }
+    if !(0.01..=3600.0).contains(&arguments.seconds) {
+        return Err("--seconds must be between 0.01 and 3600".into());
+    }
+    Ok(())
+}
+
+fn measure(
+    bench: &Bench,
+    arguments: &StallArguments,
+    server: &Server,
+) -> Result<Vec<Seen>, WorkError> {
+    let sizes = Sizes {
+        sorted_set: arguments.sorted_set,
+        hash: arguments.hash,
+        set: arguments.set,
+        list: arguments.list,
+    };
+    let mut data = Data::new(arguments.keys, KEY_BYTES, VALUE_BYTES);
+    bench.load(server, &mut data)?;
+    for value in [Value::Hash, Value::FirstSet, Value::SecondSet] {
+        bench.ask_all(server, CLIENTS, Fill::new(value, sizes))?;
+    }
+    bench.ask_all(server, 1, Fill::new(Value::List, sizes))?;
+    let mut all = Vec::new();
+    for (index, (name, commands)) in STRETCHES.iter().enumerate() {
+        if commands.contains(&Command::DelSortedSet) {
+            bench.ask_all(server, CLIENTS, Fill::new(Value::SortedSet, sizes))?;
+        }
+        let seen = if index == SAVING {
+            while_saving(bench, arguments, server, &mut data, sizes, commands)?
+        } else {
+            let until = Instant::now() + Duration::from_secs_f64(arguments.seconds);
+            let more = || Instant::now() < until;
+            stretch(bench, arguments, server, &mut data, sizes, commands, more)?
+        };
+        eprintln!("  {name}: p99.9 {:.0} us, longest {:.0} us", seen.p999_us, seen.longest_us);
+        all.push(seen);
+    }
+    Ok(all)
+}
+
+/// Length of the small keys and values.
+const KEY_BYTES: usize = 16;
+const VALUE_BYTES: usize = 16;
+
+fn while_saving(
+    bench: &Bench,
+    arguments: &StallArguments,
+    server: &Server,
+    data: &mut Data,
+    sizes: Sizes,
+    commands: &[Command],
+) -> Result<Seen, WorkError> {
+    let saves = AtomicBool::new(true);
+    // Asked for before the load, so that no command comes before the save.
+    let mut control = server.control()?;
+    saving::start(server, &mut control)?;
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let done = loop {
+                match saving::is_done(server, &mut control) {
+                    Ok(false) => std::thread::sleep(saving::POLL),
+                    Ok(true) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            saves.store(false, Ordering::Relaxed);
+            done
+        });
+        let more = || saves.load(Ordering::Relaxed);
+        let seen = stretch(bench, arguments, server, data, sizes, commands, more);
+        let watched = watch.join().map_err(|_| WorkError::Unexpected {
+            system: server.label.clone(),
+            what: "could not be watched while it saved".into(),
+        })?;
+        watched.and(seen)
+    })
+}
+
+/// Runs until no command is wanted any more, the time is over and every GET that was due is answered.
+fn stretch(
+    bench: &Bench,
+    arguments: &StallArguments,
+    server: &Server,
+    data: &mut Data,
+    sizes: Sizes,
+    commands: &[Command],
+    more: impl Fn() -> bool,
+) -> Result<Seen, WorkError> {
+    let failed = failed_on(server);
+    let gets = Strings::new(data, Mix::Get, 1, arguments.common.seed);
+    let stall = Stall::new(gets, arguments.clients, sizes, commands, more);
+    let mut driver = Driver::connect(server.address, arguments.clients + 1, bench.waiting, stall)
+        .map_err(&failed)?;
+    let interval = Duration::from_micros(arguments.interval);
+    for reader in 0..arguments.clients {
+        // Spread over the interval.
+        driver.pace(reader, interval, interval * reader as u32 / arguments.clients as u32);
+    }
+    driver.probe(arguments.clients, Duration::from_millis(arguments.every));
+    let began = Instant::now();
+    let mut sample = Sample::empty()?;
+    let over = |driver: &Driver<Stall<'_>>| {
+        began.elapsed().as_secs_f64() >= arguments.seconds
+            && driver.workload().ended()
+            && driver.behind() < CAUGHT_UP.max(interval * 2)
+    };
+    while !over(&driver) {
+        sample.add(&driver.run(SLICE).map_err(&failed)?);
+        if began.elapsed() > STRETCH_MAX {
+            let what = format!("had not caught up after {STRETCH_MAX:?}");
+            return Err(WorkError::Unexpected { system: server.label.clone(), what });
+        }
+    }
+    sample.add(&driver.drain().map_err(&failed)?);
+    let latency = |share| sample.lane_latency_us(LANE_OF_READS, share);
+    Ok(Seen {
+        seconds: sample.elapsed.as_secs_f64(),
+        commands: driver.workload().asked(),
+        longest_command_us: sample.lane_max_us(LANE_OF_WRITES),
+        gets: sample.latency_ns[LANE_OF_READS].len(),
+        p50_us: latency(0.5),
+        p99_us: latency(0.99),
+        p999_us: latency(0.999),
+        longest_us: sample.lane_max_us(LANE_OF_READS),
+        generator_us: sample.longest_turn.as_secs_f64() * 1e6,
+    })
+}
+
+/// How often it is asked whether a stretch is over.
+const SLICE: Duration = Duration::from_millis(20);
+/// Readers that are no further behind than this have made up for what they missed.
+const CAUGHT_UP: Duration = Duration::from_millis(5);
+/// A server that the readers alone keep busy never lets them catch up.
+const STRETCH_MAX: Duration = Duration::from_secs(600);
+
+fn render(
+    bench: &Bench,
+    arguments: &StallArguments,
+    io_threads: usize,
+    outcomes: &[Outcome],
+) -> String {
+    let mut text = format!(
+        "\nLadon with {io_threads} IO thread{} on core {:?}, the others' commands on one thread of the same\n\
+         a sorted set of {}, a hash of {}, two sets of {}, a list of {}; {} connections GET, each every {} us; \
+         commands every {} ms for {} s; medians of {} rounds\n\nthe wait of a GET, milliseconds\n\n",
+        if io_threads == 1 { "" } else { "s" },
+        bench.cores.server,
+        arguments.sorted_set,
+        arguments.hash,
+        arguments.set,
+        arguments.list,
+        arguments.clients,
+        arguments.interval,
+        arguments.every,
+        arguments.seconds,
+        arguments.rounds
+    );
+    let mut table = Table::new(&[
+        "meanwhile",
+        "system",
+        "p50",
+        "p99",
+        "p99.9",
+        "longest",
+        "GETs",
+        "commands",
+        "longest command",
+        "generator's longest turn",
+    ]);
+    for (index, (name, _)) in STRETCHES.iter().enumerate() {
+        for outcome in outcomes {
+            let of = |figure: fn(&Seen) -> f64| middle(&outcome.stretches[index], figure);
+            let ms = |figure: fn(&Seen) -> f64| number(of(figure).map(|us| us / 1000.0), 2);
+            table.row(vec![
+                (*name).to_owned(),
+                outcome.system.clone(),
+                ms(|seen| seen.p50_us),
+                ms(|seen| seen.p99_us),
+                ms(|seen| seen.p999_us),
+                ms(|seen| seen.longest_us),
+                number(of(|seen| seen.gets as f64), 0),
+                number(of(|seen| seen.commands as f64), 0),
+                ms(|seen| seen.longest_command_us),
+                ms(|seen| seen.generator_us),
+            ]);
+        }
+    }
+    text += &table.render();
+    text.push('\n');
+    for outcome in outcomes.iter().filter(|outcome| outcome.kind == Kind::Ladon) {
+        for (index, (name, _)) in STRETCHES.iter().enumerate().skip(1) {
+            let p999 = middle(&outcome.stretches[index], |seen| seen.p999_us / 1000.0);
+            let what = format!("milliseconds of p99.9 of GET, meanwhile {name},");
+            text += &verdict(&what, p999, Limit::AtMost(2.0));
+        }
+    }
+    text
+}
+
+fn middle(rounds: &[Seen], figure: impl Fn(&Seen) -> f64) -> Option<f64> {
+    median(&rounds.iter().map(figure).collect::<Vec<f64>>())
+}
