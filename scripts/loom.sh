@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Soak: every interleaving, up to a bound, of the partition locks, of the log's reservation and
+# publishing, and of the gate's positions.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}"
+cargo test --release -p ladon-engine --test loom "$@"
+cargo test --release -p ladon-log --test loom "$@"
