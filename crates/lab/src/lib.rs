@@ -17,5 +17,6 @@
 pub mod load;
 pub mod measure;
 pub mod report;
+pub mod results;
 pub mod systems;
 pub mod works;

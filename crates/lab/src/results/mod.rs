@@ -1,0 +1,12 @@
+//! What a run found: the shape of `results.json`, reading and writing it, and its statistics.
+//!
+//! **Invariant:** the file holds samples, never conclusions: every round of every cell, with all that
+//! is needed to repeat it. Medians, intervals and winners are computed by whoever reads it, so that an
+//! old file gains from a better report.
+
+pub mod schema;
+
+pub use schema::{
+    Axis, Better, Cell, FORMAT, Figure, MissingRecord, Outcome, PartResult, Percentiles, Results,
+    Round, SettingRecord, SystemRecord, WorkResult,
+};
