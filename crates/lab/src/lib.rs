@@ -1,9 +1,12 @@
 //! The lab: Ladon beside the servers that it wants to stand in for, on one machine, in one run.
 //!
 //! ```text
-//!   works/    one file per question ("what does a GET cost?"), each one subcommand
-//!     |  uses
+//!   works/    what the published comparisons measured, as data        (`ladon-lab run`)
+//!   probes/   our own engineering questions, each one subcommand       (`ladon-lab probe NAME`)
+//!     |  use
+//!   run/      rounds, pinning, progress, the record of a run
 //!   systems/  find, start, pin and stop real servers     load/    pipelining client that checks
+//!   dialects/ operations <-> bytes of each protocol      operation.rs  what is asked, protocol-free
 //!   measure/  CPU, memory, machine                       report/  medians, ratios, table, JSON
 //! ```
 //!
@@ -14,9 +17,11 @@
 //! the others; it links none of Ladon's crates, so nothing can be measured that a user cannot run.
 #![forbid(unsafe_code)]
 
+pub mod dialects;
 pub mod load;
 pub mod measure;
+pub mod operation;
+pub mod probes;
 pub mod report;
 pub mod results;
 pub mod systems;
-pub mod works;

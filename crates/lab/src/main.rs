@@ -1,42 +1,49 @@
-//! The `ladon-lab` program: one subcommand per question, see `ladon-lab --help`.
+//! The `ladon-lab` program: see `ladon-lab --help`.
 #![forbid(unsafe_code)]
 
 use clap::{Parser, Subcommand};
+use ladon_lab::probes::{self, WorkError};
 use ladon_lab::systems::cleanup;
-use ladon_lab::works::{self, WorkError};
 
 /// Measures Ladon beside real peers on this machine.
 #[derive(Parser)]
 #[command(name = "ladon-lab", version)]
 struct Arguments {
     #[command(subcommand)]
-    work: Work,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Work {
+enum Command {
+    /// One of our own engineering questions about Ladon beside the servers that speak its protocol.
+    #[command(subcommand)]
+    Probe(Probe),
+}
+
+#[derive(Subcommand)]
+enum Probe {
     /// SET and GET of small values: CPU per operation, throughput, latency, memory.
-    Kv(works::kv::KvArguments),
+    Kv(probes::kv::KvArguments),
     /// Resident memory of many small keys.
-    Memory(works::memory::MemoryArguments),
+    Memory(probes::memory::MemoryArguments),
     /// Restart with many small keys, from a checkpoint and from the log.
-    Recovery(works::recovery::RecoveryArguments),
+    Recovery(probes::recovery::RecoveryArguments),
     /// Latency and memory while a server saves under load.
-    Checkpoint(works::checkpoint::CheckpointArguments),
+    Checkpoint(probes::checkpoint::CheckpointArguments),
     /// Throughput with every write on the disk before its reply, beside none.
-    Fsync(works::fsync::FsyncArguments),
+    Fsync(probes::fsync::FsyncArguments),
     /// Operations of hashes, lists, sets, sorted sets, bitmaps and counters: CPU, or memory.
-    Types(works::types::TypesArguments),
+    Types(probes::types::TypesArguments),
     /// CPU per operation with several IO threads, beside one.
-    Threads(works::threads::ThreadsArguments),
+    Threads(probes::threads::ThreadsArguments),
     /// The longest wait of a reader while the table grows.
-    Growth(works::growth::GrowthArguments),
+    Growth(probes::growth::GrowthArguments),
     /// Share of requests that a full cache answers.
-    Eviction(works::eviction::EvictionArguments),
+    Eviction(probes::eviction::EvictionArguments),
     /// Waits of small GETs while a command works on a large value.
-    Stall(works::stall::StallArguments),
+    Stall(probes::stall::StallArguments),
     /// Memory and CPU of connections that do nothing.
-    Idle(works::idle::IdleArguments),
+    Idle(probes::idle::IdleArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -54,17 +61,23 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), WorkError> {
-    match arguments.work {
-        Work::Kv(arguments) => works::kv::run(&arguments),
-        Work::Memory(arguments) => works::memory::run(&arguments),
-        Work::Recovery(arguments) => works::recovery::run(&arguments),
-        Work::Checkpoint(arguments) => works::checkpoint::run(&arguments),
-        Work::Fsync(arguments) => works::fsync::run(&arguments),
-        Work::Types(arguments) => works::types::run(&arguments),
-        Work::Threads(arguments) => works::threads::run(&arguments),
-        Work::Growth(arguments) => works::growth::run(&arguments),
-        Work::Eviction(arguments) => works::eviction::run(&arguments),
-        Work::Stall(arguments) => works::stall::run(&arguments),
-        Work::Idle(arguments) => works::idle::run(&arguments),
+    match arguments.command {
+        Command::Probe(probe) => run_probe(probe),
+    }
+}
+
+fn run_probe(probe: Probe) -> Result<(), WorkError> {
+    match probe {
+        Probe::Kv(arguments) => probes::kv::run(&arguments),
+        Probe::Memory(arguments) => probes::memory::run(&arguments),
+        Probe::Recovery(arguments) => probes::recovery::run(&arguments),
+        Probe::Checkpoint(arguments) => probes::checkpoint::run(&arguments),
+        Probe::Fsync(arguments) => probes::fsync::run(&arguments),
+        Probe::Types(arguments) => probes::types::run(&arguments),
+        Probe::Threads(arguments) => probes::threads::run(&arguments),
+        Probe::Growth(arguments) => probes::growth::run(&arguments),
+        Probe::Eviction(arguments) => probes::eviction::run(&arguments),
+        Probe::Stall(arguments) => probes::stall::run(&arguments),
+        Probe::Idle(arguments) => probes::idle::run(&arguments),
     }
 }

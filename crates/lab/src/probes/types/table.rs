@@ -1,12 +1,12 @@
 //! The tables that `types` prints: an operation in each row.
 
 use super::{Cell, TypesArguments};
+use crate::probes::common::Bench;
+use crate::probes::measured::Measured;
 use crate::report::statistics::{median, ratio};
 use crate::report::table::{Table, number};
 use crate::report::target::{Limit, verdict};
 use crate::systems::Kind;
-use crate::works::common::Bench;
-use crate::works::measured::Measured;
 
 /// All tables and the verdicts.
 pub(super) fn render(bench: &Bench, arguments: &TypesArguments, cells: &[Cell]) -> String {

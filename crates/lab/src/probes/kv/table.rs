@@ -2,11 +2,11 @@
 
 use super::cell::Cell;
 use super::{KvArguments, Part};
+use crate::probes::common::Bench;
+use crate::probes::measured::Measured;
 use crate::report::statistics::{median, ratio};
 use crate::report::table::{Table, number};
 use crate::systems::Kind;
-use crate::works::common::Bench;
-use crate::works::measured::Measured;
 
 /// All tables of one persistence.
 pub(super) fn render(bench: &Bench, arguments: &KvArguments, part: &Part) -> String {

@@ -1,5 +1,5 @@
-//! Every work, as a user starts it, tiny: against a real redis-server, which is named twice, so that
-//! a work's handling of several systems is seen too. Skips, and says so, where there is none.
+//! Every probe, as a user starts it, tiny: against a real redis-server, which is named twice, so that
+//! a probe's handling of several systems is seen too. Skips, and says so, where there is none.
 
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn lab(work: &str, arguments: &[&str]) -> Option<Output> {
     let out = tempfile::tempdir().unwrap();
     let json = out.path().join("result.json");
     let output = Command::new(env!("CARGO_BIN_EXE_ladon-lab"))
-        .arg(work)
+        .args(["probe", work])
         .args(["--systems", "redis,redis", "--json"])
         .arg(&json)
         .args(arguments)
@@ -24,7 +24,7 @@ fn lab(work: &str, arguments: &[&str]) -> Option<Output> {
     assert_eq!(record["work"], work);
     assert_eq!(record["systems"].as_array().unwrap().len(), 2);
     assert!(record["machine"]["kernel"].as_str().unwrap().contains("Linux"));
-    assert_eq!(record["command_line"][1], work);
+    assert_eq!(record["command_line"][2], work);
     let text = std::fs::read_to_string(out.path().join("result.txt")).unwrap();
     assert!(text.contains("redis#2"), "{text}");
     Some(output)
@@ -134,7 +134,17 @@ fn an_interrupted_run_leaves_no_server_behind() {
     }
     let root = tempfile::tempdir().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_ladon-lab"))
-        .args(["kv", "--systems", "redis", "--seconds", "60", "--keys", "2000", "--data-root"])
+        .args([
+            "probe",
+            "kv",
+            "--systems",
+            "redis",
+            "--seconds",
+            "60",
+            "--keys",
+            "2000",
+            "--data-root",
+        ])
         .arg(root.path())
         .spawn()
         .unwrap();

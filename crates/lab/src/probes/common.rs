@@ -1,4 +1,4 @@
-//! What all works share: where systems are, which cores they get, where results go, and the record
+//! What all probes share: where systems are, which cores they get, where results go, and the record
 //! that lets somebody repeat a run.
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::load::workload::Mix;
-use crate::works::measured::Measured;
+use crate::probes::measured::Measured;
 
 /// A column of the tables, with what every round showed.
 #[derive(Debug, Serialize)]

@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::TypesArguments;
 use crate::load::question::{Asking, Question, things_min};
 use crate::load::types::{bitmap, counter, hash, list, set, sorted_set};
+use crate::probes::WorkError;
+use crate::probes::common::{Bench, CLIENTS};
+use crate::probes::measured::Measured;
 use crate::systems::server::Server;
-use crate::works::WorkError;
-use crate::works::common::{Bench, CLIENTS};
-use crate::works::measured::Measured;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]

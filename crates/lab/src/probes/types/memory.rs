@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::TypesArguments;
 use crate::load::types::{hash, list, sorted_set};
+use crate::probes::WorkError;
+use crate::probes::common::{Bench, CLIENTS};
+use crate::probes::memory::settled;
 use crate::report::table::{Table, number};
 use crate::report::target::{Limit, verdict};
 use crate::systems::Kind;
 use crate::systems::arguments::Setup;
 use crate::systems::server::Server;
-use crate::works::WorkError;
-use crate::works::common::{Bench, CLIENTS};
-use crate::works::memory::settled;
 
 /// What is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

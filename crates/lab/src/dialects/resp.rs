@@ -1,0 +1,359 @@
+//! Redis' protocol (RESP2), spoken by Ladon, Redis, Valkey, KeyDB, Dragonfly and Pogocache.
+//!
+//! Rows of the index work are hashes; what finds them is a search module's index, which is
+//! not part of the protocol, so those operations are refused here.
+
+use std::borrow::Cow;
+
+use super::{Dialect, Framed, Malformed, Refused};
+use crate::load::words;
+use crate::operation::{Answer, Operation, OperationKind};
+
+/// The dialect.
+#[derive(Clone, Debug, Default)]
+pub struct Resp {
+    /// User name and password to log in with.
+    login: Option<(Option<String>, String)>,
+}
+
+/// Longer than any reply that a work causes: what a peer announces must not make us wait for ever.
+const REPLY_BYTES_MAX: usize = 1 << 30;
+
+/// Set members come one array deep; nothing that is asked for here nests deeper.
+const DEPTH_MAX: usize = 4;
+
+impl Resp {
+    /// Without login.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { login: None }
+    }
+
+    /// With `AUTH` on each connection.
+    #[must_use]
+    pub const fn with_login(user: Option<String>, password: String) -> Self {
+        Self { login: Some((user, password)) }
+    }
+}
+
+impl Dialect for Resp {
+    fn can(&self, kind: OperationKind) -> Result<(), String> {
+        match kind {
+            OperationKind::InsertRow | OperationKind::FindByGroup => {
+                Err("no secondary indexes".to_owned())
+            }
+            OperationKind::ScanFrom => {
+                Err("no scan in the order of keys: SCAN walks in the order of hashes".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn hello(&mut self, _: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed> {
+        let Some((user, password)) = &self.login else { return Ok(0) };
+        words::array(2 + usize::from(user.is_some()), out);
+        words::bulk(b"AUTH", out);
+        if let Some(user) = user {
+            words::bulk(user.as_bytes(), out);
+        }
+        words::bulk(password.as_bytes(), out);
+        Ok(1)
+    }
+
+    fn check_hello(&self, _: usize, frame: &[u8]) -> Result<(), Refused> {
+        if frame == OK { Ok(()) } else { Err(refused(frame)) }
+    }
+
+    #[inline]
+    fn encode(&mut self, _: u64, operation: &Operation, out: &mut Vec<u8>) {
+        match operation {
+            Operation::Set { key, value } => {
+                out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
+                words::bulk(key, out);
+                words::bulk(value, out);
+            }
+            Operation::Get { key } => {
+                out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+                words::bulk(key, out);
+            }
+            Operation::Delete { key } => {
+                out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
+                words::bulk(key, out);
+            }
+            Operation::Add { key, by } => {
+                out.extend_from_slice(b"*3\r\n$6\r\nINCRBY\r\n");
+                words::bulk(key, out);
+                words::bulk(by.to_string().as_bytes(), out);
+            }
+            Operation::AddMember { set, member } => {
+                out.extend_from_slice(b"*3\r\n$4\r\nSADD\r\n");
+                words::bulk(set, out);
+                words::bulk(member, out);
+            }
+            Operation::Members { set } => {
+                out.extend_from_slice(b"*2\r\n$8\r\nSMEMBERS\r\n");
+                words::bulk(set, out);
+            }
+            Operation::SetMany { pairs } => {
+                words::array(1 + 2 * pairs.len(), out);
+                words::bulk(b"MSET", out);
+                for (key, value) in pairs {
+                    words::bulk(key, out);
+                    words::bulk(value, out);
+                }
+            }
+            // The driver asks `can` first.
+            Operation::InsertRow { .. }
+            | Operation::FindByGroup { .. }
+            | Operation::ScanFrom { .. } => unreachable!("refused by can()"),
+        }
+    }
+
+    #[inline]
+    fn frame(&self, _: Option<&Operation>, bytes: &[u8]) -> Result<Framed, Malformed> {
+        Ok(match reply_length(bytes, 0)? {
+            Some(length) => Framed::Frame { length, tag: None },
+            None => Framed::Incomplete,
+        })
+    }
+
+    fn answer(&self, operation: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
+        let kind = operation.kind();
+        match (kind, frame.first()) {
+            (OperationKind::Set | OperationKind::SetMany, Some(b'+')) if frame == OK => {
+                Ok(Answer::Done)
+            }
+            (OperationKind::Get, Some(b'$')) => {
+                Ok(Answer::Value(bulk(frame).map_err(Refused)?.map(<[u8]>::to_vec)))
+            }
+            (OperationKind::Delete, Some(b':')) => Ok(Answer::Existed(integer(frame)? == 1)),
+            (OperationKind::Add, Some(b':')) => Ok(Answer::Integer(integer(frame)?)),
+            (OperationKind::AddMember, Some(b':')) => Ok(Answer::Existed(integer(frame)? == 0)),
+            (OperationKind::Members, Some(b'*')) => Ok(Answer::Members(bulks(frame)?)),
+            _ => Err(refused(frame)),
+        }
+    }
+
+    #[inline]
+    fn is_right(&self, operation: &Operation, expected: &Answer, frame: &[u8]) -> bool {
+        match (operation, expected) {
+            (Operation::Set { .. } | Operation::SetMany { .. }, Answer::Done) => frame == OK,
+            (Operation::Get { .. }, Answer::Value(Some(value))) => {
+                bulk(frame) == Ok(Some(value.as_slice()))
+            }
+            (Operation::Get { .. }, Answer::Value(None)) => frame == b"$-1\r\n",
+            (Operation::Delete { .. }, Answer::Existed(existed)) => {
+                frame == if *existed { b":1\r\n" } else { b":0\r\n" }
+            }
+            (Operation::AddMember { .. }, Answer::Existed(existed)) => {
+                frame == if *existed { b":0\r\n" } else { b":1\r\n" }
+            }
+            (Operation::Add { .. }, Answer::Integer(value)) => integer(frame) == Ok(*value),
+            _ => self
+                .answer(operation, frame)
+                .is_ok_and(|answer| answer.means_the_same(expected, operation)),
+        }
+    }
+
+    #[inline]
+    fn value<'a>(&self, _: &Operation, frame: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, Refused> {
+        if frame.first() != Some(&b'$') {
+            return Err(refused(frame));
+        }
+        Ok(bulk(frame).map_err(Refused)?.map(Cow::Borrowed))
+    }
+}
+
+const OK: &[u8] = b"+OK\r\n";
+
+/// Bytes of the first reply in `bytes`; `None` while it is not whole.
+#[inline]
+fn reply_length(bytes: &[u8], depth: usize) -> Result<Option<usize>, Malformed> {
+    let Some(&kind) = bytes.first() else { return Ok(None) };
+    let Some(line) = line_length(bytes) else {
+        // No line of ours is longer than an error's.
+        return if bytes.len() > 64 * 1024 { Err(malformed(bytes)) } else { Ok(None) };
+    };
+    match kind {
+        b'+' | b'-' | b':' => Ok(Some(line)),
+        b'$' => {
+            let Some(length) = count(bytes, line)? else { return Ok(Some(line)) };
+            let whole = line + length + 2;
+            Ok((bytes.len() >= whole).then_some(whole))
+        }
+        b'*' if depth < DEPTH_MAX => {
+            let mut at = line;
+            for _ in 0..count(bytes, line)?.unwrap_or(0) {
+                match reply_length(&bytes[at..], depth + 1)? {
+                    Some(length) => at += length,
+                    None => return Ok(None),
+                }
+            }
+            Ok(Some(at))
+        }
+        _ => Err(malformed(bytes)),
+    }
+}
+
+/// Bytes of the first line with its end.
+#[inline]
+fn line_length(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.iter().position(|&byte| byte == b'\n')?;
+    Some(end + 1)
+}
+
+/// The number in a reply's first line of `line` bytes; `None` for -1.
+#[inline]
+fn count(bytes: &[u8], line: usize) -> Result<Option<usize>, Malformed> {
+    let digits = bytes[1..line].strip_suffix(b"\r\n").ok_or_else(|| malformed(bytes))?;
+    if digits == b"-1" {
+        return Ok(None);
+    }
+    let mut number = 0usize;
+    for &digit in digits {
+        if !digit.is_ascii_digit() || number > REPLY_BYTES_MAX {
+            return Err(malformed(bytes));
+        }
+        number = number * 10 + usize::from(digit - b'0');
+    }
+    if digits.is_empty() || number > REPLY_BYTES_MAX {
+        return Err(malformed(bytes));
+    }
+    Ok(Some(number))
+}
+
+fn malformed(bytes: &[u8]) -> Malformed {
+    Malformed(bytes[..bytes.len().min(80)].escape_ascii().to_string())
+}
+
+/// The bytes of a whole bulk reply; `None` for nil.
+#[inline]
+fn bulk(frame: &[u8]) -> Result<Option<&[u8]>, String> {
+    let not_bulk = || frame[..frame.len().min(80)].escape_ascii().to_string();
+    if frame.first() != Some(&b'$') {
+        return Err(not_bulk());
+    }
+    let line = line_length(frame).ok_or_else(not_bulk)?;
+    match count(frame, line) {
+        Ok(None) => Ok(None),
+        Ok(Some(length)) if frame.len() == line + length + 2 && frame.ends_with(b"\r\n") => {
+            Ok(Some(&frame[line..line + length]))
+        }
+        _ => Err(not_bulk()),
+    }
+}
+
+fn bulks(frame: &[u8]) -> Result<Vec<Vec<u8>>, Refused> {
+    let failed = |_| refused(frame);
+    let mut at = line_length(frame).ok_or_else(|| refused(frame))?;
+    let mut items = Vec::new();
+    for _ in 0..count(frame, at).map_err(failed)?.unwrap_or(0) {
+        let rest = &frame[at..];
+        let length = reply_length(rest, 1).map_err(failed)?.ok_or_else(|| refused(frame))?;
+        let item = bulk(&rest[..length]).map_err(Refused)?.ok_or_else(|| refused(frame))?;
+        items.push(item.to_vec());
+        at += length;
+    }
+    Ok(items)
+}
+
+fn integer(frame: &[u8]) -> Result<i64, Refused> {
+    let digits = frame.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b"\r\n"));
+    digits
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| refused(frame))
+}
+
+fn refused(frame: &[u8]) -> Refused {
+    let text = frame.strip_suffix(b"\r\n").unwrap_or(frame);
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    Refused(text[..text.len().min(200)].escape_ascii().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get() -> Operation {
+        Operation::Get { key: b"k".to_vec() }
+    }
+
+    #[test]
+    fn replies_are_framed_at_every_length() {
+        let resp = Resp::new();
+        let replies: [&[u8]; 7] = [
+            b"+OK\r\n",
+            b"-ERR no\r\n",
+            b":12\r\n",
+            b"$3\r\na\nb\r\n",
+            b"$-1\r\n",
+            b"*0\r\n",
+            b"*2\r\n$1\r\na\r\n$0\r\n\r\n",
+        ];
+        for reply in replies {
+            for length in 1..reply.len() {
+                assert_eq!(resp.frame(None, &reply[..length]), Ok(Framed::Incomplete));
+            }
+            let longer = [reply, b"+more"].concat();
+            let frame = Framed::Frame { length: reply.len(), tag: None };
+            assert_eq!(resp.frame(None, &longer), Ok(frame), "{}", reply.escape_ascii());
+        }
+        for bad in [b"x\r\n".as_slice(), b"$x\r\n", b"$\r\n", b"$99999999999\r\n", b"$1\n"] {
+            assert!(resp.frame(None, bad).is_err(), "{}", bad.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn quick_and_slow_judgement_agree() {
+        let resp = Resp::new();
+        let set = Operation::Set { key: b"k".to_vec(), value: b"v".to_vec() };
+        let delete = Operation::Delete { key: b"k".to_vec() };
+        let add = Operation::Add { key: b"k".to_vec(), by: -3 };
+        let add_member = Operation::AddMember { set: b"s".to_vec(), member: b"m".to_vec() };
+        let answers = [
+            Answer::Done,
+            Answer::Value(None),
+            Answer::Value(Some(b"v".to_vec())),
+            Answer::Integer(1),
+            Answer::Existed(true),
+            Answer::Existed(false),
+            Answer::Members(vec![b"v".to_vec()]),
+        ];
+        let frames: [&[u8]; 8] = [
+            b"+OK\r\n",
+            b"$-1\r\n",
+            b"$1\r\nv\r\n",
+            b"$1\r\nw\r\n",
+            b":1\r\n",
+            b":0\r\n",
+            b"-ERR\r\n",
+            b"*1\r\n$1\r\nv\r\n",
+        ];
+        for operation in [set, get(), delete, add, add_member] {
+            for expected in &answers {
+                for frame in frames {
+                    let slow = resp.answer(&operation, frame).is_ok_and(|a| &a == expected);
+                    let quick = resp.is_right(&operation, expected, frame);
+                    assert_eq!(quick, slow, "{operation:?} {expected:?} {}", frame.escape_ascii());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_keeps_the_servers_words() {
+        let refused = Resp::new().answer(&get(), b"-LOADING dataset\r\n").unwrap_err();
+        assert_eq!(refused.to_string(), "LOADING dataset");
+    }
+
+    #[test]
+    fn a_password_is_said_first() {
+        let mut out = Vec::new();
+        let mut resp = Resp::with_login(Some("me".into()), "secret".into());
+        assert_eq!(resp.hello(b"", &mut out), Ok(1));
+        assert_eq!(out, b"*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\nsecret\r\n");
+        assert!(resp.check_hello(0, b"+OK\r\n").is_ok());
+        assert_eq!(resp.check_hello(0, b"-WRONGPASS\r\n").unwrap_err().to_string(), "WRONGPASS");
+    }
+}
