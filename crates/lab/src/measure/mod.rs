@@ -4,3 +4,4 @@ pub mod cores;
 pub mod cpu;
 pub mod machine;
 pub mod memory;
+pub mod usage;

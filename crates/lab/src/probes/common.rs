@@ -104,7 +104,11 @@ impl Bench {
     /// # Errors
     /// When a system that was asked for is missing, none is found, or pinning is refused.
     pub fn prepare(common: &Common, server_cores: usize) -> Result<Self, WorkError> {
-        let places = Places { ladon: common.ladon.clone(), peers: common.peers.clone() };
+        let places = Places {
+            ladon: common.ladon.clone(),
+            peers: common.peers.clone(),
+            ..Places::default()
+        };
         let programs = if common.systems.is_empty() {
             let (found, missing) = find::all(&places);
             for error in missing {

@@ -1,11 +1,9 @@
-//! How each program is told its port, its directory and its promise.
-//!
-//! Saves that a server starts by itself are off everywhere (Ladon's checkpoints, the others'
-//! rewrites and snapshots): one that falls into one system's two seconds and not into another's
-//! would make the figures a matter of luck. What a save costs is the `checkpoint` work's question.
+//! How the probes' programs are told their port, their directory and their promise.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::system::{Launch, Program, Role};
 use super::{Kind, Persistence};
 
 /// What a server is started for.
@@ -28,69 +26,32 @@ impl Setup {
     }
 }
 
-/// More than any work connects.
-const MAX_CLIENTS: &str = "20000";
-
 /// The program's arguments.
+///
+/// # Panics
+/// When a system has no setting for a promise that all four have.
 #[must_use]
 pub fn arguments(kind: Kind, port: u16, directory: &Path, setup: &Setup) -> Vec<String> {
-    let directory = directory.display().to_string();
-    let mut arguments = match kind {
-        Kind::Ladon => ladon(port, &directory, setup),
-        Kind::Redis | Kind::Valkey | Kind::Redis8 => redis_like(port, &directory, setup),
-    };
-    arguments.extend(setup.extra.iter().cloned());
-    arguments
-}
-
-fn ladon(port: u16, directory: &str, setup: &Setup) -> Vec<String> {
-    let words = [
-        "serve",
-        "--resp",
-        &format!("127.0.0.1:{port}"),
-        "--data",
+    let promise = setup.persistence.promise();
+    let settings = kind.system().settings();
+    let setting = settings.into_iter().find(|setting| setting.promise == promise);
+    let launch = Launch {
+        setting: setting.expect("a setting for every promise"),
         directory,
-        "--gate",
-        setup.persistence.name(),
-        "--io-threads",
-        &setup.io_threads.to_string(),
-        "--checkpoint-log-percent",
-        "0",
-        "--maxclients",
-        MAX_CLIENTS,
-    ];
-    words.map(str::to_owned).into()
-}
-
-fn redis_like(port: u16, directory: &str, setup: &Setup) -> Vec<String> {
-    let (append_only, sync) = match setup.persistence {
-        Persistence::None => ("no", "everysec"),
-        Persistence::Everysec => ("yes", "everysec"),
-        Persistence::Fsync => ("yes", "always"),
+        ports: &[port],
+        io_threads: setup.io_threads,
+        role: Role::Single,
+        extra: &setup.extra,
     };
-    let words = [
-        "--bind",
-        "127.0.0.1",
-        "--port",
-        &port.to_string(),
-        "--dir",
-        directory,
-        "--daemonize",
-        "no",
-        "--save",
-        "",
-        "--appendonly",
-        append_only,
-        "--appendfsync",
-        sync,
-        "--auto-aof-rewrite-percentage",
-        "0",
-        "--io-threads",
-        &setup.io_threads.to_string(),
-        "--maxclients",
-        MAX_CLIENTS,
-    ];
-    words.map(str::to_owned).into()
+    let bare = Program {
+        system: kind.name(),
+        label: String::new(),
+        command: Vec::new(),
+        version: String::new(),
+        parts: BTreeMap::new(),
+    };
+    let processes = kind.system().launch(&bare, &launch);
+    processes.expect("a single node").swap_remove(0).command_line
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub enum Reply {
     Integer(i64),
     /// `$...`, or nil.
     Bulk(Option<Vec<u8>>),
+    /// `*...`
+    Array(Vec<Self>),
 }
 
 /// A connection for one command at a time.
@@ -26,6 +28,10 @@ pub struct Control {
 
 /// More than any reply to a command of the lab.
 const BULK_BYTES_MAX: usize = 64 << 20;
+/// More than any list that the lab asks for (`CONFIG GET *` has some hundreds of items).
+const ITEMS_MAX: usize = 100_000;
+/// Lists of lists of lists: deeper than any reply to the lab.
+const DEPTH_MAX: usize = 8;
 
 impl Control {
     /// Connects.
@@ -50,7 +56,7 @@ impl Control {
             request += &format!("${}\r\n{word}\r\n", word.len());
         }
         self.reader.get_mut().write_all(request.as_bytes())?;
-        self.read_reply()
+        self.read_reply(0)
     }
 
     /// Sends several commands together and reads their replies.
@@ -66,7 +72,7 @@ impl Control {
             }
         }
         self.reader.get_mut().write_all(request.as_bytes())?;
-        commands.iter().map(|_| self.read_reply()).collect()
+        commands.iter().map(|_| self.read_reply(0)).collect()
     }
 
     /// As [`Self::call`], for commands that answer with an integer.
@@ -107,7 +113,7 @@ impl Control {
             })
     }
 
-    fn read_reply(&mut self) -> io::Result<Reply> {
+    fn read_reply(&mut self, depth: usize) -> io::Result<Reply> {
         let line = self.read_line()?;
         let invalid = || io::Error::new(io::ErrorKind::InvalidData, format!("no reply: {line:?}"));
         let (kind, rest) = line.split_at_checked(1).ok_or_else(invalid)?;
@@ -125,6 +131,14 @@ impl Control {
                 self.reader.read_exact(&mut bytes)?;
                 bytes.truncate(length);
                 Reply::Bulk(Some(bytes))
+            }
+            "*" => {
+                let items: usize = rest.parse().map_err(|_| invalid())?;
+                if items > ITEMS_MAX || depth > DEPTH_MAX {
+                    return Err(invalid());
+                }
+                let items = (0..items).map(|_| self.read_reply(depth + 1));
+                Reply::Array(items.collect::<io::Result<_>>()?)
             }
             _ => return Err(invalid()),
         })

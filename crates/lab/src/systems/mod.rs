@@ -1,10 +1,23 @@
 //! Real servers: finding their programs, starting them as this process's children, stopping them.
+//!
+//! One file per system ([`ladon`], [`redis`], ...) says everything that is particular to it, as a
+//! [`system::System`]; [`registry`] lists them; [`instance`] starts, pins and stops any of them.
+//! [`find`], [`arguments`] and [`server`] are the older way in, by [`Kind`], which the probes use.
 
 pub mod arguments;
 pub mod cleanup;
 pub mod control;
 pub mod find;
+pub mod instance;
+pub mod ladon;
+pub mod places;
+pub mod redis;
+pub mod redis8;
+pub mod redis_like;
+pub mod registry;
 pub mod server;
+pub mod system;
+pub mod valkey;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -37,6 +50,17 @@ impl Kind {
             Self::Redis8 => "redis8",
         }
     }
+
+    /// The system that it names.
+    #[must_use]
+    pub const fn system(self) -> &'static dyn system::System {
+        match self {
+            Self::Ladon => &ladon::Ladon,
+            Self::Redis => &redis::Redis,
+            Self::Valkey => &valkey::Valkey,
+            Self::Redis8 => &redis8::Redis8,
+        }
+    }
 }
 
 /// What a server promises of an acknowledged write; the same promise for Ladon and for the others.
@@ -59,6 +83,16 @@ impl Persistence {
             Self::None => "none",
             Self::Everysec => "everysec",
             Self::Fsync => "fsync",
+        }
+    }
+
+    /// The promise that it is.
+    #[must_use]
+    pub const fn promise(self) -> system::Promise {
+        match self {
+            Self::None => system::Promise::None,
+            Self::Everysec => system::Promise::Everysec,
+            Self::Fsync => system::Promise::Fsync,
         }
     }
 }

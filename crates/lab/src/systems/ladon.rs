@@ -1,0 +1,119 @@
+//! This repository's `ladon`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::places::Places;
+use super::redis_like;
+use super::system::{
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+};
+
+/// Ladon.
+#[derive(Clone, Copy, Debug)]
+pub struct Ladon;
+
+/// More than any work connects.
+const MAX_CLIENTS: &str = "20000";
+
+impl System for Ladon {
+    fn name(&self) -> &'static str {
+        "ladon"
+    }
+
+    fn title(&self) -> &'static str {
+        "Ladon"
+    }
+
+    fn find(&self, places: &Places) -> Result<Program, Missing> {
+        let candidates = places.ladon.clone().map_or_else(candidates, |path| vec![path]);
+        let install = "cargo build --release -p ladon-bin (or --ladon PATH)";
+        places.program(self.name(), candidates, &["--version"], install)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        vec![
+            Setting { name: "gate none", promise: Promise::None },
+            Setting { name: "gate write", promise: Promise::Os },
+            Setting { name: "gate everysec", promise: Promise::Everysec },
+            Setting { name: "gate fsync", promise: Promise::Fsync },
+        ]
+    }
+
+    fn driver(&self) -> DriverKind {
+        DriverKind::Resp
+    }
+
+    fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
+        let gate = match launch.setting.promise {
+            Promise::None => "none",
+            Promise::Os => "write",
+            Promise::Everysec => "everysec",
+            Promise::Fsync => "fsync",
+        };
+        let arguments = [
+            "serve",
+            "--resp",
+            &format!("127.0.0.1:{}", launch.ports[0]),
+            "--data",
+            &launch.directory.display().to_string(),
+            "--gate",
+            gate,
+            "--io-threads",
+            &launch.io_threads.to_string(),
+            // No checkpoint of its own accord: see `redis_like`.
+            "--checkpoint-log-percent",
+            "0",
+            "--maxclients",
+            MAX_CLIENTS,
+        ];
+        let arguments = arguments.map(str::to_owned).into();
+        Ok(vec![Process::new(program, arguments, launch.extra)])
+    }
+
+    fn ready(&self, address: SocketAddr) -> io::Result<()> {
+        redis_like::ready(address)
+    }
+
+    fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
+        redis_like::effective_settings(address)
+    }
+
+    fn can(&self, capability: Capability) -> Result<(), String> {
+        match capability {
+            Capability::Nodes(Topology::Single) | Capability::Snapshot | Capability::Restart => {
+                Ok(())
+            }
+            Capability::Nodes(Topology::Replica | Topology::MasterMaster) => {
+                Err("Ladon has no replication yet".to_owned())
+            }
+            Capability::Nodes(Topology::Cluster { .. }) => {
+                Err("Ladon has no cluster yet".to_owned())
+            }
+        }
+    }
+
+    fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
+        redis_like::begin_snapshot(address)
+    }
+
+    fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
+        redis_like::snapshot_under_way(address)
+    }
+}
+
+/// Ladon lies beside this program when both were built in one go. A debug build is not a candidate:
+/// its figures would say nothing.
+fn candidates() -> Vec<PathBuf> {
+    let Ok(this) = std::env::current_exe() else { return Vec::new() };
+    let Some(folder) = this.parent() else { return Vec::new() };
+    let mut candidates = Vec::new();
+    if !folder.ends_with("debug") {
+        candidates.push(folder.join("ladon"));
+    }
+    candidates.extend(folder.parent().map(|target| target.join("release/ladon")));
+    candidates.dedup();
+    candidates
+}

@@ -1,0 +1,113 @@
+//! All systems that the lab knows, in the order in which they are listed.
+
+use super::places::Places;
+use super::system::{Missing, Program, System};
+use super::{ladon, redis, redis8, valkey};
+
+/// All of them.
+pub static ALL: &[&dyn System] = &[&ladon::Ladon, &redis::Redis, &redis8::Redis8, &valkey::Valkey];
+
+/// A system and its program here.
+#[derive(Clone)]
+pub struct Found {
+    /// The system.
+    pub system: &'static dyn System,
+    /// Its program.
+    pub program: Program,
+}
+
+/// Why a list of names is no list of systems.
+#[derive(Debug, thiserror::Error)]
+pub enum NameError {
+    /// Not in [`ALL`].
+    #[error("unknown system `{name}`; known: {}, each also as NAME@PROGRAM", known())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+}
+
+fn known() -> String {
+    ALL.iter().map(|system| system.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// The system of this name.
+///
+/// # Errors
+/// [`NameError::Unknown`].
+pub fn by_name(name: &str) -> Result<&'static dyn System, NameError> {
+    let found = ALL.iter().copied().find(|system| system.name() == name);
+    found.ok_or_else(|| NameError::Unknown { name: name.to_owned() })
+}
+
+/// Looks for the named systems (`redis`, or `ladon@PATH` for a certain program), in that order: what
+/// was found, and what is missing. One named several times is numbered: `ladon`, `ladon#2`.
+///
+/// # Errors
+/// The first name that is unknown.
+pub fn named(names: &[String], places: &Places) -> Result<(Vec<Found>, Vec<Missing>), NameError> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut missing = Vec::new();
+    for name in names {
+        let (name, path) = match name.split_once('@') {
+            Some((name, path)) => (name, Some(path.into())),
+            None => (name.as_str(), None),
+        };
+        let system = by_name(name)?;
+        match system.find(&Places { program: path, ..places.clone() }) {
+            Ok(mut program) => {
+                let before = found.iter().filter(|other| other.program.system == name).count();
+                if before > 0 {
+                    program.label = format!("{name}#{}", before + 1);
+                }
+                found.push(Found { system, program });
+            }
+            Err(reason) => missing.push(reason),
+        }
+    }
+    Ok((found, missing))
+}
+
+/// Looks for all of them.
+#[must_use]
+pub fn everything(places: &Places) -> (Vec<Found>, Vec<Missing>) {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for system in ALL.iter().copied() {
+        match system.find(places) {
+            Ok(program) => found.push(Found { system, program }),
+            Err(reason) => missing.push(reason),
+        }
+    }
+    (found, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_settings_go_from_weak_to_strong() {
+        for (index, system) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|other| other.name() != system.name()));
+            let settings = system.settings();
+            assert!(!settings.is_empty(), "{}", system.name());
+            assert!(settings.is_sorted_by_key(|setting| setting.promise), "{}", system.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        let error = named(&["rediss".to_owned()], &Places::default()).err().unwrap();
+        assert!(error.to_string().contains("known: ladon, redis"), "{error}");
+    }
+
+    #[test]
+    fn several_of_a_system_are_numbered() {
+        let names: Vec<String> = ["redis@/bin/true", "redis@/bin/true"].map(str::to_owned).into();
+        let (found, missing) = named(&names, &Places::default()).unwrap();
+        assert!(missing.is_empty(), "{missing:?}");
+        let labels: Vec<&str> = found.iter().map(|one| one.program.label.as_str()).collect();
+        assert_eq!(labels, ["redis", "redis#2"]);
+    }
+}

@@ -1,0 +1,73 @@
+//! `valkey-server` of the peers' tree, or of this machine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+use super::places::{Places, on_path};
+use super::redis_like;
+use super::system::{
+    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
+};
+
+/// Valkey.
+#[derive(Clone, Copy, Debug)]
+pub struct Valkey;
+
+impl System for Valkey {
+    fn name(&self) -> &'static str {
+        "valkey"
+    }
+
+    fn title(&self) -> &'static str {
+        "Valkey"
+    }
+
+    fn find(&self, places: &Places) -> Result<Program, Missing> {
+        let mut candidates = places.in_trees("usr/bin/valkey-server");
+        candidates.extend(on_path("valkey-server"));
+        places.program(self.name(), candidates, &["--version"], "scripts/install-systems.sh")
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        redis_like::settings()
+    }
+
+    fn driver(&self) -> DriverKind {
+        DriverKind::Resp
+    }
+
+    /// The second is the cluster's bus.
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
+        let arguments = redis_like::arguments(launch, "--io-threads");
+        Ok(vec![Process::new(program, arguments, launch.extra)])
+    }
+
+    fn ready(&self, address: SocketAddr) -> io::Result<()> {
+        redis_like::ready(address)
+    }
+
+    fn join(&self, nodes: &[SocketAddr], topology: Topology) -> Result<(), String> {
+        redis_like::join(nodes, topology)
+    }
+
+    fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
+        redis_like::effective_settings(address)
+    }
+
+    fn can(&self, capability: Capability) -> Result<(), String> {
+        redis_like::can(capability)
+    }
+
+    fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
+        redis_like::begin_snapshot(address)
+    }
+
+    fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
+        redis_like::snapshot_under_way(address)
+    }
+}
