@@ -4,7 +4,10 @@
 //! is needed to repeat it. Medians, intervals and winners are computed by whoever reads it, so that an
 //! old file gains from a better report.
 
+pub mod file;
+pub mod merge;
 pub mod schema;
+pub mod statistics;
 
 pub use schema::{
     Axis, Better, Cell, FORMAT, Figure, MissingRecord, Outcome, PartResult, Percentiles, Results,
