@@ -337,12 +337,7 @@ fn output_path(node: &Node, process: usize) -> PathBuf {
     node.directory.path().join(format!("output-{}-{process}", node.starts))
 }
 
-fn spawn(
-    process: &Process,
-    directory: &Path,
-    output: &Path,
-    cores: &[usize],
-) -> io::Result<Child> {
+fn spawn(process: &Process, directory: &Path, output: &Path, cores: &[usize]) -> io::Result<Child> {
     let file = File::create(output)?;
     let errors = file.try_clone()?;
     let mut command = Command::new(&process.command_line[0]);
