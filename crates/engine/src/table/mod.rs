@@ -238,28 +238,23 @@ impl Table {
         if self.directory().is_some_and(|directory| directory.depth == depth) {
             self.resize_directory(depth + 1);
         }
-        let low = Segment::new(depth as u8 + 1, prefix << 1);
+        // The old segment stays as the lower half: nothing is left for the epochs to free, which
+        // would come late and leave holes.
         let high = Segment::new(depth as u8 + 1, prefix << 1 | 1);
+        let words = Words::of(&[old]);
+        old.restart(depth as u8 + 1, prefix << 1);
         let directory = self.directory().expect("a table with a segment has a directory");
         let width = 1usize << (directory.depth - depth);
         let first = (prefix as usize) << (directory.depth - depth);
         for slot in 0..width {
-            directory.set(first + slot, if slot < width / 2 { low } else { high });
+            directory.set(first + slot, if slot < width / 2 { segment } else { high });
         }
         self.segments += 1;
-        self.move_words(hasher, old);
-        self.retire_segment(segment);
+        self.put_back(hasher, &words);
     }
 
-    fn move_words(&mut self, hasher: &KeyHasher, old: &Segment) {
-        let mut words = [0u64; CAPACITY];
-        let mut count = 0;
-        for (_, word) in old.words() {
-            words[count] = word;
-            count += 1;
-            prefetch::prefetch_word(word);
-        }
-        for &word in &words[..count] {
+    fn put_back(&mut self, hasher: &KeyHasher, words: &Words) {
+        for &word in words.as_slice() {
             // SAFETY: the entry is live and ours.
             let hash = hasher.hash(unsafe { unpack(word).as_ref() }.key());
             self.insert_word(hasher, self.local(hash.0), word);
@@ -298,15 +293,14 @@ impl Table {
         if u32::from(other.depth.get()) != depth || this.count() + other.count() > MERGE_COUNT_MAX {
             return;
         }
-        let merged = Segment::new(depth as u8 - 1, prefix >> 1);
+        let words = Words::of(&[this, other]);
+        this.restart(depth as u8 - 1, prefix >> 1);
         let first = ((prefix & !1) as usize) << shift;
         for slot in first..first + (2 << shift) {
-            directory.set(slot, merged);
+            directory.set(slot, segment);
         }
         self.segments -= 1;
-        self.move_words(hasher, this);
-        self.move_words(hasher, other);
-        self.retire_segment(segment);
+        self.put_back(hasher, &words);
         self.retire_segment(buddy);
         self.shrink_directory();
     }
@@ -708,6 +702,30 @@ impl SlotMut<'_> {
             }
             object
         }
+    }
+}
+
+/// The words of segments that are about to be filled anew.
+struct Words {
+    words: [u64; CAPACITY],
+    count: usize,
+}
+
+impl Words {
+    /// Of segments that have no more keys together than one may have. Their entries, whose keys
+    /// are about to be hashed, are asked for on the way.
+    fn of(segments: &[&Segment]) -> Words {
+        let mut words = Words { words: [0; CAPACITY], count: 0 };
+        for (_, word) in segments.iter().flat_map(|segment| segment.words()) {
+            words.words[words.count] = word;
+            words.count += 1;
+            prefetch::prefetch_word(word);
+        }
+        words
+    }
+
+    fn as_slice(&self) -> &[u64] {
+        &self.words[..self.count]
     }
 }
 

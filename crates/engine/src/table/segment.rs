@@ -38,7 +38,7 @@ pub(crate) type LocalHash = u64;
 #[repr(C, align(64))]
 pub(crate) struct Segment {
     displaced: [Cell<u8>; BUCKETS.div_ceil(2)],
-    /// How many top bits of the hash all keys here share; never changes.
+    /// How many top bits of the hash all keys here share.
     pub(super) depth: Cell<u8>,
     count: Cell<u16>,
     /// Those bits, right-aligned.
@@ -115,6 +115,18 @@ impl Segment {
     pub(super) unsafe fn free(segment: NonNull<Segment>) {
         // SAFETY: by contract.
         unsafe { alloc::dealloc(segment.as_ptr().cast(), Layout::new::<Segment>()) }
+    }
+
+    /// Forgets all words, and is a segment of this depth and prefix from now on. Who is
+    /// prefetching may see words or nothing.
+    pub(super) fn restart(&self, depth: u8, prefix: u64) {
+        for word in self.buckets.iter().flatten() {
+            word.store(0, Relaxed);
+        }
+        self.displaced.iter().for_each(|cell| cell.set(0));
+        self.count.set(0);
+        self.depth.set(depth);
+        self.prefix.set(prefix);
     }
 
     #[inline]

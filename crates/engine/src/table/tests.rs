@@ -204,3 +204,21 @@ fn segments_are_visited_from_anywhere_to_their_end() {
         assert!(expected.is_empty());
     }
 }
+
+/// What a split leaves behind would be freed late, one page here and one there.
+#[test]
+fn a_segment_that_splits_stays_as_the_lower_half() {
+    let hasher = KeyHasher::new(4);
+    let mut table = Table::new(9);
+    insert(&mut table, &hasher, 0, 0);
+    let first = table.directory().unwrap().at(0);
+    let mut number = 0;
+    while table.segments() < 4 {
+        number += 1;
+        insert(&mut table, &hasher, number, 0);
+        assert_eq!(table.directory().unwrap().at(0), first);
+    }
+    for number in 0..=number {
+        assert_eq!(get(&table, &hasher, number), Some(0));
+    }
+}
