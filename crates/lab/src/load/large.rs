@@ -305,7 +305,7 @@ impl Workload for Stall<'_> {
         &self.request
     }
 
-    fn check(&self, connection: usize, key: u32, bytes: &[u8]) -> Check {
+    fn check(&mut self, connection: usize, key: u32, bytes: &[u8]) -> Check {
         if connection != self.number {
             return self.gets.check(connection, key, bytes);
         }
@@ -371,9 +371,8 @@ mod tests {
         all.batch(1, &mut pieces);
         assert_eq!(pieces, [0, 1, 2]);
         assert_eq!(all.check(1, 0, b"*200\r\n$10"), Check::Right(6));
-        let pair = |number: usize| {
-            [all.right_answer(1, 1), all.right_answer(1, 2)].concat()[number * 34..][..34].to_vec()
-        };
+        let in_order = [all.right_answer(1, 1), all.right_answer(1, 2)].concat();
+        let pair = |number: usize| in_order[number * 34..][..34].to_vec();
         let first: Vec<u8> = (36..100).rev().flat_map(pair).collect();
         assert_eq!(all.check(1, 1, &first[..first.len() - 1]), Check::Incomplete);
         assert_eq!(all.check(1, 1, &first), Check::Right(64 * 34));

@@ -16,6 +16,7 @@ pub mod large;
 pub mod question;
 pub mod random;
 pub mod sample;
+pub mod stream;
 pub mod template;
 pub mod types;
 pub mod words;

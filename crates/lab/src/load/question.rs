@@ -135,7 +135,7 @@ impl<Q: Question> Workload for Asking<Q> {
     }
 
     #[inline]
-    fn check(&self, _: usize, key: u32, bytes: &[u8]) -> Check {
+    fn check(&mut self, _: usize, key: u32, bytes: &[u8]) -> Check {
         let mut room = self.room.borrow_mut();
         room.clear();
         self.question.judge(key, bytes, &mut room)

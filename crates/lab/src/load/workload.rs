@@ -4,25 +4,55 @@ use super::data::Data;
 use super::random::Random;
 use super::template::Template;
 
-/// A source of batches, and the judge of their replies.
+/// A source of batches, and the judge of their replies. Users are numbered from 0; where each has a
+/// connection of its own, that is the connection's number too.
 pub trait Workload {
-    /// Writes the next batch for connection `connection` and pushes one key per request on `keys`;
-    /// the requests' bytes are returned. No request when there is nothing more to ask.
-    fn batch(&mut self, connection: usize, keys: &mut Vec<u32>) -> &[u8];
+    /// Writes the next batch for user `user` and pushes one key per request on `keys` (below
+    /// `u32::MAX`); the requests' bytes are returned. No request when there is nothing more to ask.
+    fn batch(&mut self, user: usize, keys: &mut Vec<u32>) -> &[u8];
 
-    /// Judges the bytes that connection `connection` has received since the last right reply,
-    /// as the answer to its request about `key`.
-    fn check(&self, connection: usize, key: u32, bytes: &[u8]) -> Check;
+    /// Whose the first reply in `bytes` is, which are not empty.
+    fn whose(&self, bytes: &[u8]) -> Whose {
+        let _ = bytes;
+        Whose::Next
+    }
+
+    /// Judges the bytes received since the last right reply as the answer to user `user`'s request
+    /// about `key`.
+    fn check(&mut self, user: usize, key: u32, bytes: &[u8]) -> Check;
 
     /// What the right answer would have been, for messages.
-    fn right_answer(&self, connection: usize, key: u32) -> Vec<u8>;
+    fn right_answer(&self, user: usize, key: u32) -> Vec<u8>;
 
-    /// Which of the sample's latencies connection `connection` counts in, below
-    /// [`super::sample::LANES`].
-    fn lane(&self, connection: usize) -> usize;
+    /// What was asked, for messages.
+    fn about(&self, user: usize, key: u32) -> String {
+        let _ = user;
+        format!("key {key}")
+    }
 
-    /// The most bytes that the right answers to one batch take.
+    /// Which of the sample's latencies user `user` counts in, below [`super::sample::LANES`].
+    fn lane(&self, user: usize) -> usize;
+
+    /// The most bytes that the right answers to one batch take; a good guess is enough.
     fn reply_bytes_max(&self) -> usize;
+}
+
+/// Whose a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The next request's, in the order of sending.
+    Next,
+    /// It says whose.
+    Of {
+        /// The user.
+        user: usize,
+        /// The number of its request within the batch.
+        slot: usize,
+    },
+    /// Not enough bytes to tell.
+    Incomplete,
+    /// No request's.
+    Nobody,
 }
 
 /// Judgement of received bytes.
@@ -195,7 +225,7 @@ impl Workload for Strings<'_> {
     }
 
     #[inline]
-    fn check(&self, connection: usize, key: u32, bytes: &[u8]) -> Check {
+    fn check(&mut self, connection: usize, key: u32, bytes: &[u8]) -> Check {
         if !self.writes(connection) {
             return self.check_value(key, bytes);
         }
@@ -283,7 +313,7 @@ mod tests {
     #[test]
     fn replies_are_judged_at_every_length() {
         let mut data = Data::new(10, 11, 8);
-        let get = Strings::new(&mut data, Mix::Get, 1, 0);
+        let mut get = Strings::new(&mut data, Mix::Get, 1, 0);
         let right = get.right_answer(0, 3);
         for length in 0..right.len() {
             assert_eq!(get.check(0, 3, &right[..length]), Check::Incomplete);
@@ -293,7 +323,7 @@ mod tests {
         assert_eq!(get.check(0, 3, b"$-1\r\n"), Check::Wrong);
         assert_eq!(get.check(0, 3, b"-"), Check::Wrong);
         let mut data = Data::new(10, 11, 8);
-        let set = Strings::new(&mut data, Mix::Set, 1, 0);
+        let mut set = Strings::new(&mut data, Mix::Set, 1, 0);
         assert_eq!(set.check(0, 3, b"+O"), Check::Incomplete);
         assert_eq!(set.check(0, 3, b"+OK\r\n+OK"), Check::Right(5));
         assert_eq!(set.check(0, 3, b"-ERR no"), Check::Wrong);
