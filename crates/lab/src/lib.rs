@@ -25,3 +25,4 @@ pub mod probes;
 pub mod report;
 pub mod results;
 pub mod systems;
+pub mod traffic;

@@ -59,6 +59,11 @@ pub trait Dialect: Send {
     /// The server's refusal.
     fn check_hello(&self, number: usize, frame: &[u8]) -> Result<(), Refused>;
 
+    /// Whether replies carry the tags of their requests, and so may come in any order.
+    fn tags_replies(&self) -> bool {
+        false
+    }
+
     /// Appends the request. Where replies may come out of order it carries `tag`, and the reply does.
     fn encode(&mut self, tag: u64, operation: &Operation, out: &mut Vec<u8>);
 

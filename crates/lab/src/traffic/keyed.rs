@@ -1,0 +1,318 @@
+//! Reads and writes of the keys of one space, in any mix.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::ledger::Ledger;
+use super::pick::{Distribution, Pick};
+use super::{Traffic, as_get, as_set};
+use crate::dialects::Dialect;
+use crate::operation::{Answer, Operation, OperationKind};
+
+/// What is done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    /// Read it.
+    Read,
+    /// Write a new version.
+    Write,
+    /// Read it, then write a new version: two operations.
+    ReadThenWrite,
+    /// Write a key that is not there yet.
+    Insert,
+    /// Read up to so many keys from it on, evenly from 1.
+    Scan {
+        /// The most.
+        keys: u32,
+    },
+    /// Write so many keys, it and those after it, as one change.
+    WriteMany {
+        /// How many.
+        keys: u32,
+    },
+}
+
+impl Deed {
+    /// The operations that it takes.
+    #[must_use]
+    pub fn kinds(self) -> Vec<OperationKind> {
+        match self {
+            Self::Read => vec![OperationKind::Get],
+            Self::Write | Self::Insert => vec![OperationKind::Set],
+            Self::ReadThenWrite => vec![OperationKind::Get, OperationKind::Set],
+            Self::Scan { .. } => vec![OperationKind::ScanFrom],
+            Self::WriteMany { .. } => vec![OperationKind::SetMany],
+        }
+    }
+}
+
+/// What is known of a request under way.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    key: u32,
+    /// Keys that it is about, from `key` on.
+    keys: u32,
+    /// Of `key`, when it was sent.
+    floor: u32,
+    /// Whether a write of `key` is to follow.
+    then_write: bool,
+    /// For scans: how many keys from `key` on must be there.
+    certain: u32,
+}
+
+enum Order {
+    Each { next: u32, deed: Deed },
+    Mixed { mix: Vec<(u32, Deed)>, pick: Pick },
+}
+
+/// See the module.
+pub struct Keyed<'a> {
+    ledger: &'a mut Ledger,
+    order: Order,
+    requests: Vec<Request>,
+    /// Keys below this were all acknowledged once: what a read may be about.
+    known: u32,
+}
+
+impl<'a> Keyed<'a> {
+    /// `deed` on every key, once, in order.
+    #[must_use]
+    pub fn each(ledger: &'a mut Ledger, deed: Deed, requests: usize) -> Self {
+        Self::new(ledger, Order::Each { next: 0, deed }, requests)
+    }
+
+    /// Deeds by their shares of 100 on keys by `distribution`.
+    #[must_use]
+    pub fn mixed(
+        ledger: &'a mut Ledger,
+        mix: &[(u32, Deed)],
+        distribution: Distribution,
+        seed: u64,
+        requests: usize,
+    ) -> Self {
+        let pick = Pick::new(distribution, ledger.keys(), seed);
+        Self::new(ledger, Order::Mixed { mix: mix.to_vec(), pick }, requests)
+    }
+
+    fn new(ledger: &'a mut Ledger, order: Order, requests: usize) -> Self {
+        let request = Request { key: 0, keys: 1, floor: 0, then_write: false, certain: 0 };
+        let known = ledger.keys();
+        Self { ledger, order, requests: vec![request; requests], known }
+    }
+
+    /// The next deed and its key; `None` when there is nothing more to do.
+    #[inline]
+    fn decide(&mut self) -> Option<(Deed, u32)> {
+        match &mut self.order {
+            Order::Each { next, deed } => {
+                let key = *next;
+                *next = key.saturating_add(1);
+                (key < self.known).then_some((*deed, key))
+            }
+            Order::Mixed { mix, pick } => {
+                let deed = match mix.as_slice() {
+                    [(_, only)] => *only,
+                    several => {
+                        let mut left = pick.evenly(several.iter().map(|(share, _)| share).sum());
+                        let chosen = several.iter().find(|(share, _)| {
+                            let here = left < *share;
+                            left = left.wrapping_sub(*share);
+                            here
+                        });
+                        chosen.map_or(several[0].1, |(_, deed)| *deed)
+                    }
+                };
+                if deed == Deed::Insert {
+                    return Some((deed, self.ledger.add_key()));
+                }
+                // What was inserted last is known once it was acknowledged, which comes in order
+                // but for those under way.
+                while self.known < self.ledger.keys() && self.ledger.floor(self.known) > 0 {
+                    self.known += 1;
+                }
+                (self.known > 0).then(|| (deed, pick.below(self.known)))
+            }
+        }
+    }
+
+    fn scan_length(&mut self, keys: u32) -> u32 {
+        match &mut self.order {
+            Order::Mixed { pick, .. } => 1 + pick.evenly(keys),
+            Order::Each { .. } => keys,
+        }
+    }
+
+    /// Values from `key` on: those that must be there, in order, and between them those that may.
+    fn is_scan(&self, request: &Request, values: &[Vec<u8>]) -> bool {
+        let mut values = values.iter();
+        let mut next = values.next();
+        let mut seen = 0;
+        for key in request.key..self.ledger.keys() {
+            if seen == request.keys {
+                break;
+            }
+            let here = next.is_some_and(|value| self.ledger.ever_held(key, value));
+            if here {
+                next = values.next();
+                seen += 1;
+            } else if key < request.certain {
+                return false;
+            }
+        }
+        next.is_none()
+    }
+}
+
+impl Traffic for Keyed<'_> {
+    #[inline]
+    fn next(&mut self, _: usize, request: usize, operation: &mut Operation) -> bool {
+        let last = self.requests[request];
+        let (deed, key) = if last.then_write {
+            (Deed::Write, last.key)
+        } else {
+            let Some(decided) = self.decide() else { return false };
+            decided
+        };
+        let mut noted = Request { key, keys: 1, floor: 0, then_write: false, certain: 0 };
+        match deed {
+            Deed::Read | Deed::ReadThenWrite => {
+                noted.floor = self.ledger.floor(key);
+                noted.then_write = deed == Deed::ReadThenWrite;
+                self.ledger.write_key(key, as_get(operation));
+            }
+            Deed::Write | Deed::Insert => {
+                let (text, value) = as_set(operation);
+                self.ledger.write_key(key, text);
+                self.ledger.send(key, value);
+            }
+            Deed::Scan { keys } => {
+                noted.keys = self.scan_length(keys);
+                noted.certain = self.known;
+                let mut text = Vec::new();
+                self.ledger.write_key(key, &mut text);
+                *operation = Operation::ScanFrom { key: text, count: noted.keys as usize };
+            }
+            Deed::WriteMany { keys } => {
+                // All keys of the window exist; it begins where it fits.
+                noted.keys = keys.min(self.known);
+                noted.key = key.min(self.known - noted.keys);
+                if !matches!(operation, Operation::SetMany { .. }) {
+                    *operation = Operation::SetMany { pairs: Vec::new() };
+                }
+                if let Operation::SetMany { pairs } = operation {
+                    pairs.resize_with(noted.keys as usize, Default::default);
+                    for (number, (text, value)) in (noted.key..).zip(pairs) {
+                        self.ledger.write_key(number, text);
+                        self.ledger.send(number, value);
+                    }
+                }
+            }
+        }
+        self.requests[request] = noted;
+        true
+    }
+
+    #[inline]
+    fn judge(
+        &mut self,
+        _: usize,
+        request: usize,
+        operation: &Operation,
+        dialect: &dyn Dialect,
+        frame: &[u8],
+    ) -> bool {
+        let noted = self.requests[request];
+        match operation {
+            Operation::Get { .. } => {
+                let Ok(value) = dialect.value(operation, frame) else { return false };
+                self.ledger.may_hold(noted.key, noted.floor, value.as_deref())
+            }
+            Operation::ScanFrom { .. } => match dialect.answer(operation, frame) {
+                Ok(Answer::Members(values)) => self.is_scan(&noted, &values),
+                _ => false,
+            },
+            _ => {
+                if !dialect.is_right(operation, &Answer::Done, frame) {
+                    return false;
+                }
+                for key in noted.key..noted.key + noted.keys {
+                    self.ledger.acknowledge(key);
+                }
+                true
+            }
+        }
+    }
+
+    fn expected(&self, _: usize, request: usize, operation: &Operation) -> String {
+        let noted = self.requests[request];
+        match operation {
+            Operation::Get { .. } => self.ledger.describe(noted.key, noted.floor),
+            Operation::ScanFrom { .. } => {
+                format!("the values of keys {} and up to {} more", noted.key, noted.keys - 1)
+            }
+            _ => "done".to_owned(),
+        }
+    }
+}
+
+/// Reads every key after a crash and counts what is missing instead of stopping at it.
+pub struct Survivors<'a> {
+    ledger: &'a Ledger,
+    next: u32,
+    keys: Vec<u32>,
+    /// Keys whose acknowledged write is not there any more.
+    pub missing: u64,
+}
+
+impl<'a> Survivors<'a> {
+    /// Over all of `ledger`.
+    #[must_use]
+    pub fn new(ledger: &'a Ledger, requests: usize) -> Self {
+        Self { ledger, next: 0, keys: vec![0; requests], missing: 0 }
+    }
+}
+
+impl Traffic for Survivors<'_> {
+    fn next(&mut self, _: usize, request: usize, operation: &mut Operation) -> bool {
+        if self.next >= self.ledger.keys() {
+            return false;
+        }
+        self.keys[request] = self.next;
+        self.ledger.write_key(self.next, as_get(operation));
+        self.next += 1;
+        true
+    }
+
+    fn judge(
+        &mut self,
+        _: usize,
+        request: usize,
+        operation: &Operation,
+        dialect: &dyn Dialect,
+        frame: &[u8],
+    ) -> bool {
+        let key = self.keys[request];
+        let Ok(value) = dialect.value(operation, frame) else { return false };
+        let floor = self.ledger.floor(key);
+        match value.as_ref().map(Cow::as_ref) {
+            value if self.ledger.may_hold(key, floor, value) => true,
+            None => {
+                self.missing += 1;
+                true
+            }
+            // Older than what was acknowledged: lost as well. Anything else is no loss but a lie.
+            Some(value) if self.ledger.ever_held(key, value) => {
+                self.missing += 1;
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    fn expected(&self, _: usize, request: usize, _: &Operation) -> String {
+        let key = self.keys[request];
+        format!("nothing, or {}", self.ledger.describe(key, self.ledger.floor(key)))
+    }
+}

@@ -1,0 +1,263 @@
+//! What users ask of a store, and what they know of its answers.
+//!
+//! ```text
+//!   Asked (data: which operations, which keys)  --World::traffic-->  Traffic
+//!   Driver <-- Workload -- Speaking { a Dialect, a Traffic }
+//!                              operation -> bytes;  frame -> right or wrong
+//! ```
+//!
+//! [`World`] remembers between two measurements what the store was told, so that one may read what
+//! the other wrote.
+//!
+//! **Architecture invariant:** a traffic judges every answer by what it knows. Where several answers
+//! are right, because requests overtake each other, exactly those are accepted.
+
+pub mod counters;
+pub mod iterations;
+pub mod keyed;
+pub mod ledger;
+pub mod pick;
+pub mod rows;
+pub mod sets;
+pub mod speaking;
+pub mod value;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::dialects::Dialect;
+use crate::operation::{Operation, OperationKind};
+use counters::{Counters, Totals};
+use iterations::{Iterations, Progress};
+use keyed::{Deed, Keyed};
+use ledger::Ledger;
+use pick::Distribution;
+
+/// A source of operations that knows the right answers.
+pub trait Traffic {
+    /// Makes `operation` the next one of user `user`. `request` numbers the requests that can be
+    /// under way at once; its last one was judged before. False when there is nothing more to ask.
+    fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool;
+
+    /// Whether `frame`, a whole reply of `dialect`, answers request `request` rightly; notes what it
+    /// teaches.
+    fn judge(
+        &mut self,
+        user: usize,
+        request: usize,
+        operation: &Operation,
+        dialect: &dyn Dialect,
+        frame: &[u8],
+    ) -> bool;
+
+    /// The right answer in words, for messages.
+    fn expected(&self, user: usize, request: usize, operation: &Operation) -> String;
+}
+
+/// What is asked, as data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// Every key of a space once, in order, each written.
+    Fill {
+        /// The space.
+        space: &'static str,
+        /// How many keys.
+        keys: u32,
+        /// Bytes of each value.
+        value_bytes: usize,
+    },
+    /// Every key that was ever written, once, in order, each read. Nothing may be missing.
+    ReadAll {
+        /// The space.
+        space: &'static str,
+    },
+    /// A mix of deeds on keys of a space that was filled before.
+    Keyed {
+        /// The space.
+        space: &'static str,
+        /// Deeds, each with its share of 100.
+        mix: Vec<(u32, Deed)>,
+        /// Which keys.
+        distribution: Distribution,
+    },
+    /// New keys of a space, one after the other, without end.
+    Insert {
+        /// The space.
+        space: &'static str,
+        /// Bytes of each value.
+        value_bytes: usize,
+    },
+    /// One deed on keys made of user and iteration.
+    Iterations {
+        /// The space.
+        space: &'static str,
+        /// What to do with each.
+        deed: iterations::Deed,
+        /// Bytes of each value.
+        value_bytes: usize,
+    },
+    /// Additions to counters and subtractions from them.
+    Counters {
+        /// The space.
+        space: &'static str,
+        /// Whether all users share one counter.
+        one: bool,
+    },
+    /// Sets of `members` members each, which users add to, or read.
+    Sets {
+        /// The space.
+        space: &'static str,
+        /// Whether members are added, or sets that are complete read.
+        read: bool,
+        /// How many members a set has.
+        members: u32,
+    },
+    /// Rows of a table with a secondary index, `members` rows to a group.
+    Rows {
+        /// Whether rows are inserted, or groups that are complete read.
+        read: bool,
+        /// How many rows a group has.
+        members: u32,
+        /// Bytes of each value.
+        value_bytes: usize,
+    },
+}
+
+impl Asked {
+    /// The kinds of operations that it takes.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<OperationKind> {
+        use OperationKind as Kind;
+        match self {
+            Self::Fill { .. } | Self::Insert { .. } => vec![Kind::Set],
+            Self::ReadAll { .. } => vec![Kind::Get],
+            Self::Keyed { mix, .. } => mix.iter().flat_map(|(_, deed)| deed.kinds()).collect(),
+            Self::Iterations { deed, .. } => vec![deed.kind()],
+            Self::Counters { .. } => vec![Kind::Add],
+            Self::Sets { read: false, .. } => vec![Kind::AddMember],
+            Self::Sets { read: true, .. } => vec![Kind::Members],
+            Self::Rows { read: false, .. } => vec![Kind::InsertRow],
+            Self::Rows { read: true, .. } => vec![Kind::FindByGroup],
+        }
+    }
+}
+
+/// What a store was told so far.
+#[derive(Debug, Default)]
+pub struct World {
+    seed: u64,
+    ledgers: BTreeMap<&'static str, Ledger>,
+    progress: BTreeMap<&'static str, Progress>,
+    totals: BTreeMap<&'static str, Totals>,
+}
+
+impl World {
+    /// Nothing told yet.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// The keys of a space, where any were written.
+    #[must_use]
+    pub fn ledger(&self, space: &str) -> Option<&Ledger> {
+        self.ledgers.get(space)
+    }
+
+    /// What `users` users ask, with `depth` requests of each under way at once. Every call begins
+    /// another stretch of the same seed's chance.
+    pub fn traffic(&mut self, asked: &Asked, users: usize, depth: usize) -> Box<dyn Traffic + '_> {
+        self.seed = self.seed.wrapping_add(1);
+        let requests = users * depth;
+        match asked {
+            Asked::Fill { space, keys, value_bytes } => {
+                self.ledgers.insert(space, Ledger::new(space, *keys, *value_bytes));
+                Box::new(Keyed::each(self.ledger_of(space, 0), Deed::Write, requests))
+            }
+            Asked::ReadAll { space } => {
+                Box::new(Keyed::each(self.ledger_of(space, 0), Deed::Read, requests))
+            }
+            Asked::Keyed { space, mix, distribution } => {
+                let seed = self.seed;
+                let ledger = self.ledger_of(space, 0);
+                Box::new(Keyed::mixed(ledger, mix, *distribution, seed, requests))
+            }
+            Asked::Insert { space, value_bytes } => {
+                let seed = self.seed;
+                let ledger = self.ledger_of(space, *value_bytes);
+                let mix = [(100, Deed::Insert)];
+                Box::new(Keyed::mixed(ledger, &mix, Distribution::Uniform, seed, requests))
+            }
+            Asked::Iterations { space, deed, value_bytes } => {
+                let progress = self.progress.entry(space).or_default();
+                Box::new(Iterations::new(space, *deed, *value_bytes, progress, users))
+            }
+            Asked::Counters { space, one } => {
+                let totals = self.totals.entry(space).or_default();
+                Box::new(Counters::new(space, *one, totals, users, requests))
+            }
+            Asked::Sets { space, read, members } => {
+                let progress = self.progress.entry(space).or_default();
+                Box::new(sets::Sets::new(space, *read, *members, progress, users, self.seed))
+            }
+            Asked::Rows { read, members, value_bytes } => {
+                let progress = self.progress.entry("rows").or_default();
+                Box::new(rows::Rows::new(*read, *members, *value_bytes, progress, users, self.seed))
+            }
+        }
+    }
+
+    fn ledger_of(&mut self, space: &'static str, value_bytes: usize) -> &mut Ledger {
+        self.ledgers.entry(space).or_insert_with(|| Ledger::new(space, 0, value_bytes))
+    }
+}
+
+/// `operation` as a `Set` whose buffers are to be filled; what it had is kept as room.
+pub(crate) fn as_set(operation: &mut Operation) -> (&mut Vec<u8>, &mut Vec<u8>) {
+    if !matches!(operation, Operation::Set { .. }) {
+        *operation = Operation::Set { key: take_key(operation), value: Vec::new() };
+    }
+    match operation {
+        Operation::Set { key, value } => (key, value),
+        _ => unreachable!("made one above"),
+    }
+}
+
+/// `operation` as a `Get`, likewise.
+pub(crate) fn as_get(operation: &mut Operation) -> &mut Vec<u8> {
+    if !matches!(operation, Operation::Get { .. }) {
+        *operation = Operation::Get { key: take_key(operation) };
+    }
+    match operation {
+        Operation::Get { key } => key,
+        _ => unreachable!("made one above"),
+    }
+}
+
+/// `operation` as a `Delete`, likewise.
+pub(crate) fn as_delete(operation: &mut Operation) -> &mut Vec<u8> {
+    if !matches!(operation, Operation::Delete { .. }) {
+        *operation = Operation::Delete { key: take_key(operation) };
+    }
+    match operation {
+        Operation::Delete { key } => key,
+        _ => unreachable!("made one above"),
+    }
+}
+
+fn take_key(operation: &mut Operation) -> Vec<u8> {
+    match operation {
+        Operation::Set { key, .. } | Operation::Get { key } | Operation::Delete { key } => {
+            std::mem::take(key)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An operation to begin with, before the first `next`.
+#[must_use]
+pub const fn blank() -> Operation {
+    Operation::Get { key: Vec::new() }
+}
