@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ladon_lab::dialects::iproto::msgpack::Value;
 use ladon_lab::measure::cores;
 use ladon_lab::systems::control::{Control, Reply};
 use ladon_lab::systems::instance::{Instance, Want};
+use ladon_lab::systems::iproto_control::IprotoControl;
 use ladon_lab::systems::places::Places;
 use ladon_lab::systems::registry::{self, Found};
 use ladon_lab::systems::system::{DriverKind, Topology};
@@ -125,4 +127,67 @@ fn redis_makes_a_cluster_of_three_shards_with_two_replicas_each() {
     let moved = control.call(&["GET", "foo"]).unwrap();
     let third = instance.addresses()[2];
     assert_eq!(moved, Reply::Error(format!("MOVED 12182 {third}")));
+}
+
+#[test]
+fn tarantool() {
+    every_setting_starts("tarantool", |key, value| key == "wal_mode" && !value.is_empty());
+}
+
+fn tarantool_says(address: std::net::SocketAddr, lua: &str) -> Vec<Value> {
+    IprotoControl::connect(address).unwrap().eval(lua).unwrap()
+}
+
+#[test]
+fn tarantool_keeps_what_it_promised() {
+    let Some(found) = found("tarantool") else { return };
+    let setting = *found.system.settings().last().unwrap();
+    let mut instance = start(&found, &Want::new(setting));
+    tarantool_says(instance.address(), "box.space.kv:replace{'kept', 'yes'}");
+    instance.kill();
+    instance.restart().unwrap();
+    let kept = tarantool_says(instance.address(), "return box.space.kv:get('kept')[2]");
+    assert_eq!(kept, [Value::text("yes")]);
+}
+
+#[test]
+fn tarantool_copies_to_its_replica_and_both_ways() {
+    let Some(found) = found("tarantool") else { return };
+    let settings = found.system.settings();
+    let want = Want { topology: Topology::Replica, ..Want::new(settings[0]) };
+    let refused =
+        Instance::start(&found, &want, &std::env::temp_dir(), &cores::allowed().unwrap(), PATIENCE);
+    assert!(refused.err().unwrap().to_string().contains("wal_mode none writes none"));
+    for (topology, both_ways) in [(Topology::Replica, false), (Topology::MasterMaster, true)] {
+        let instance = start(&found, &Want { topology, ..Want::new(settings[1]) });
+        let [one, other] = instance.addresses()[..] else { panic!("two nodes") };
+        let mut ways = vec![(one, other)];
+        if both_ways {
+            ways.push((other, one));
+        }
+        for (from, to) in ways {
+            tarantool_says(from, "box.space.kv:replace{'copied', box.info.uuid}");
+            let uuid = tarantool_says(from, "return box.info.uuid");
+            let deadline = std::time::Instant::now() + PATIENCE;
+            let copy = "local t = box.space.kv:get('copied') return t and t[2]";
+            while tarantool_says(to, copy) != uuid {
+                assert!(std::time::Instant::now() < deadline, "no copy came");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+#[test]
+fn snapshots_are_seen_to_end() {
+    for name in ["tarantool", "redis", "redis8", "valkey", "ladon"] {
+        let Some(found) = found(name) else { continue };
+        let instance = start(&found, &Want::new(found.system.settings()[0]));
+        found.system.begin_snapshot(instance.address()).unwrap();
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while found.system.snapshot_under_way(instance.address()).unwrap() {
+            assert!(std::time::Instant::now() < deadline, "{name} never ended its snapshot");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //!
 //! **Architecture invariant:** each dialect is verified against the real server in the tests.
 
+pub mod iproto;
 pub mod resp;
 
 use crate::operation::{Answer, Operation, OperationKind};

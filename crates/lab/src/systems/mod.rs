@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod control;
 pub mod find;
 pub mod instance;
+pub mod iproto_control;
 pub mod ladon;
 pub mod places;
 pub mod redis;
@@ -17,6 +18,7 @@ pub mod redis_like;
 pub mod registry;
 pub mod server;
 pub mod system;
+pub mod tarantool;
 pub mod valkey;
 
 use clap::ValueEnum;

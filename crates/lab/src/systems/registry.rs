@@ -2,10 +2,11 @@
 
 use super::places::Places;
 use super::system::{Missing, Program, System};
-use super::{ladon, redis, redis8, valkey};
+use super::{ladon, redis, redis8, tarantool, valkey};
 
 /// All of them.
-pub static ALL: &[&dyn System] = &[&ladon::Ladon, &redis::Redis, &redis8::Redis8, &valkey::Valkey];
+pub static ALL: &[&dyn System] =
+    &[&ladon::Ladon, &redis::Redis, &redis8::Redis8, &valkey::Valkey, &tarantool::Tarantool];
 
 /// A system and its program here.
 #[derive(Clone)]

@@ -1,0 +1,293 @@
+//! Every dialect against the real server: whatever is asked, the answers are those of a plain model,
+//! errors keep the server's words, and many requests on one connection find their answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use ladon_lab::dialects::iproto::Iproto;
+use ladon_lab::dialects::iproto::msgpack::Value;
+use ladon_lab::dialects::iproto::request::{Iterator as Walk, Request};
+use ladon_lab::dialects::resp::Resp;
+use ladon_lab::dialects::{Dialect, Framed};
+use ladon_lab::load::random::Random;
+use ladon_lab::measure::cores;
+use ladon_lab::operation::{Answer, Operation};
+use ladon_lab::systems::instance::{Instance, Want};
+use ladon_lab::systems::iproto_control::IprotoControl;
+use ladon_lab::systems::places::Places;
+use ladon_lab::systems::registry::{self, Found};
+
+/// Starts the system with its weakest setting, or says that it is not here.
+fn start(name: &str) -> Option<Instance> {
+    let system = registry::by_name(name).unwrap();
+    let program = match system.find(&Places::default()) {
+        Ok(program) => program,
+        Err(missing) => {
+            eprintln!("SKIPPED: {missing}");
+            return None;
+        }
+    };
+    let want = Want::new(system.settings()[0]);
+    let cores = cores::allowed().unwrap();
+    let patience = Duration::from_secs(60);
+    let found = Found { system, program };
+    Some(Instance::start(&found, &want, &std::env::temp_dir(), &cores, patience).unwrap())
+}
+
+/// One connection, requests and replies by hand.
+struct Client<D> {
+    dialect: D,
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl<D: Dialect> Client<D> {
+    fn connect(address: SocketAddr, mut dialect: D) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut greeting = vec![0; dialect.greeting_bytes()];
+        stream.read_exact(&mut greeting).unwrap();
+        let mut out = Vec::new();
+        let replies = dialect.hello(&greeting, &mut out).unwrap();
+        stream.write_all(&out).unwrap();
+        let mut client = Self { dialect, stream, received: Vec::new() };
+        for number in 0..replies {
+            let (frame, _) = client.frame(None);
+            client.dialect.check_hello(number, &frame).unwrap();
+        }
+        client
+    }
+
+    fn frame(&mut self, expecting: Option<&Operation>) -> (Vec<u8>, Option<u64>) {
+        loop {
+            if !self.received.is_empty() {
+                let framed = self.dialect.frame(expecting, &self.received).unwrap();
+                if let Framed::Frame { length, tag } = framed {
+                    return (self.received.drain(..length).collect(), tag);
+                }
+            }
+            let mut piece = [0; 4096];
+            let read = self.stream.read(&mut piece).unwrap();
+            assert!(read > 0, "closed");
+            self.received.extend_from_slice(&piece[..read]);
+        }
+    }
+
+    /// All requests at once, then all answers, brought into order by their tags.
+    fn ask_all(&mut self, operations: &[Operation]) -> Vec<Answer> {
+        let mut out = Vec::new();
+        for (tag, operation) in operations.iter().enumerate() {
+            self.dialect.encode(tag as u64, operation, &mut out);
+        }
+        self.stream.write_all(&out).unwrap();
+        let mut answers = vec![None; operations.len()];
+        for next in 0..operations.len() {
+            let (frame, tag) = self.frame(Some(&operations[next]));
+            let which = tag.map_or(next, |tag| usize::try_from(tag).unwrap());
+            let operation = &operations[which];
+            let answer = self.dialect.answer(operation, &frame).unwrap();
+            assert!(self.dialect.is_right(operation, &answer, &frame), "{operation:?}");
+            assert!(answers[which].replace(answer).is_none(), "two answers to {which}");
+        }
+        assert!(self.received.is_empty());
+        answers.into_iter().flatten().collect()
+    }
+}
+
+/// What a store ought to hold.
+#[derive(Default)]
+struct Model {
+    values: BTreeMap<Vec<u8>, Vec<u8>>,
+    counters: BTreeMap<Vec<u8>, i64>,
+    sets: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    rows: BTreeMap<u64, (u64, Vec<u8>)>,
+}
+
+impl Model {
+    fn answer(&mut self, operation: &Operation) -> Answer {
+        match operation.clone() {
+            Operation::Set { key, value } => {
+                self.values.insert(key, value);
+                Answer::Done
+            }
+            Operation::Get { key } => Answer::Value(self.values.get(&key).cloned()),
+            Operation::Delete { key } => Answer::Existed(self.values.remove(&key).is_some()),
+            Operation::Add { key, by } => {
+                let counter = self.counters.entry(key).or_default();
+                *counter += by;
+                Answer::Integer(*counter)
+            }
+            Operation::AddMember { set, member } => {
+                Answer::Existed(!self.sets.entry(set).or_default().insert(member))
+            }
+            Operation::Members { set } => {
+                Answer::Members(self.sets.get(&set).into_iter().flatten().cloned().collect())
+            }
+            Operation::SetMany { pairs } => {
+                self.values.extend(pairs);
+                Answer::Done
+            }
+            Operation::InsertRow { id, group, value } => {
+                self.rows.insert(id, (group, value));
+                Answer::Done
+            }
+            Operation::FindByGroup { group } => {
+                let rows = self.rows.iter().filter(|(_, (of, _))| *of == group);
+                Answer::Rows(rows.map(|(id, (_, value))| (*id, value.clone())).collect())
+            }
+            Operation::ScanFrom { key, count } => {
+                let values = self.values.range(key..).take(count);
+                Answer::Members(values.map(|(_, value)| value.clone()).collect())
+            }
+        }
+    }
+}
+
+/// Any operation on few keys, so that they meet. Members and rows are added once each: that is what
+/// the works do, and what not every system could refuse.
+fn operation(
+    random: &mut Random,
+    number: usize,
+    bytes: &dyn Fn(&mut Random) -> Vec<u8>,
+) -> Operation {
+    let key = |random: &mut Random| format!("key:{}", random.below(20)).into_bytes();
+    match random.below(10) {
+        0 => Operation::Set { key: key(random), value: bytes(random) },
+        1 => Operation::Get { key: key(random) },
+        2 => Operation::Delete { key: key(random) },
+        3 => Operation::Add {
+            key: format!("n:{}", random.below(5)).into(),
+            by: random.below(2001) as i64 - 1000,
+        },
+        4 => Operation::AddMember {
+            set: format!("set:{}", random.below(5)).into(),
+            member: format!("member:{number}").into(),
+        },
+        5 => Operation::Members { set: format!("set:{}", random.below(5)).into() },
+        6 => {
+            let pairs = (0..random.below(30)).map(|_| (key(random), bytes(random)));
+            let mut pairs: Vec<_> = pairs.collect();
+            pairs.push((key(random), bytes(random)));
+            Operation::SetMany { pairs }
+        }
+        7 => Operation::InsertRow {
+            id: number as u64,
+            group: random.below(5).into(),
+            value: bytes(random),
+        },
+        8 => Operation::FindByGroup { group: random.below(5).into() },
+        _ => Operation::ScanFrom { key: key(random), count: 1 + random.below(5) as usize },
+    }
+}
+
+/// Values of any bytes and lengths around where encodings change.
+fn any_bytes(random: &mut Random) -> Vec<u8> {
+    let lengths = [0, 1, 31, 32, 64, 255, 256, 1000, 65_535, 70_000];
+    let length = lengths[random.below(lengths.len() as u32) as usize];
+    (0..length).map(|_| random.below(256) as u8).collect()
+}
+
+fn agrees_with_the_model<D: Dialect>(
+    address: SocketAddr,
+    dialect: D,
+    bytes: &dyn Fn(&mut Random) -> Vec<u8>,
+) {
+    let mut client = Client::connect(address, dialect);
+    let mut model = Model::default();
+    let mut random = Random::new(7);
+    let mut number = 0;
+    while number < 4000 {
+        // One at a time or many together; replies of one connection's requests that meet on a key
+        // still come from their order, as every system here runs a connection's requests in order.
+        let together = if random.below(3) == 0 { 20 } else { 1 };
+        let mut operations = Vec::new();
+        while operations.len() < together {
+            number += 1;
+            let operation = operation(&mut random, number, bytes);
+            if client.dialect.can(operation.kind()).is_ok() {
+                operations.push(operation);
+            }
+        }
+        let answers = client.ask_all(&operations);
+        for (operation, answer) in operations.iter().zip(&answers) {
+            let expected = model.answer(operation);
+            assert!(
+                answer.means_the_same(&expected, operation),
+                "{operation:?}: {answer:?} instead of {expected:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn resp_on_redis_and_its_kin() {
+    for name in ["redis", "redis8", "valkey", "ladon"] {
+        let Some(instance) = start(name) else { continue };
+        agrees_with_the_model(instance.address(), Resp::new(), &any_bytes);
+    }
+}
+
+#[test]
+fn iproto_on_tarantool() {
+    let Some(instance) = start("tarantool") else { return };
+    agrees_with_the_model(instance.address(), Iproto::new(), &any_bytes);
+}
+
+#[test]
+fn iproto_logs_in_by_chap_sha1() {
+    let Some(instance) = start("tarantool") else { return };
+    let mut control = IprotoControl::connect(instance.address()).unwrap();
+    control.eval("box.session.su('admin', function() box.schema.user.create('user', {password = 'secret'}) box.schema.user.grant('user', 'read,write,execute', 'universe') end)").unwrap();
+    control.auth("user", "secret").unwrap();
+    let name = control.eval("return box.session.user()").unwrap();
+    assert_eq!(name, [Value::text("user")]);
+    let mut control = IprotoControl::connect(instance.address()).unwrap();
+    let refused = control.auth("user", "wrong").unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied, "{refused}");
+    let dialect = Iproto::with_login("user".into(), "secret".into());
+    let mut client = Client::connect(instance.address(), dialect);
+    let answers = client.ask_all(&[Operation::Get { key: b"none".to_vec() }]);
+    assert_eq!(answers, [Answer::Value(None)]);
+}
+
+#[test]
+fn iproto_has_every_request() {
+    let Some(instance) = start("tarantool") else { return };
+    let mut control = IprotoControl::connect(instance.address()).unwrap();
+    let row = |key: &str, value: u64| [Value::text(key), Value::Unsigned(value)];
+    let space = ladon_lab::dialects::iproto::spaces::COUNTERS;
+    assert_eq!(control.request(&Request::Ping).unwrap(), []);
+    let insert = Request::Insert { space, tuple: &row("a", 1) };
+    assert_eq!(control.request(&insert).unwrap(), [Value::Array(row("a", 1).to_vec())]);
+    let again = control.request(&insert).unwrap_err().to_string();
+    assert!(again.contains("error 3: Duplicate key"), "{again}");
+    let replace = Request::Replace { space, tuple: &row("a", 2) };
+    assert_eq!(control.request(&replace).unwrap(), [Value::Array(row("a", 2).to_vec())]);
+    let plus_five = [Value::Array(vec![Value::text("+"), Value::Unsigned(1), Value::Unsigned(5)])];
+    let key = [Value::text("a")];
+    let update = Request::Update { space, key: &key, operations: &plus_five };
+    assert_eq!(control.request(&update).unwrap(), [Value::Array(row("a", 7).to_vec())]);
+    for name in ["a", "b"] {
+        let upsert = Request::Upsert { space, tuple: &row(name, 1), operations: &plus_five };
+        assert_eq!(control.request(&upsert).unwrap(), []);
+    }
+    let select =
+        Request::Select { space, index: 0, iterator: Walk::GreaterOrEqual, limit: 10, key: &[] };
+    let all = [Value::Array(row("a", 12).to_vec()), Value::Array(row("b", 1).to_vec())];
+    assert_eq!(control.request(&select).unwrap(), all);
+    assert_eq!(
+        control.request(&Request::Delete { space, key: &key }).unwrap(),
+        [Value::Array(row("a", 12).to_vec())]
+    );
+    let call = Request::Call { function: "lab_add", arguments: &row("b", 3) };
+    assert_eq!(control.request(&call).unwrap(), [Value::Unsigned(4)]);
+    let arguments = [Value::Negative(-5), Value::Nil, Value::Bool(true), Value::Float(1.5)];
+    let eval = Request::Eval { expression: "return ...", arguments: &arguments };
+    assert_eq!(control.request(&eval).unwrap(), arguments);
+    let unknown = Request::Call { function: "no_such", arguments: &[] };
+    let refused = control.request(&unknown).unwrap_err().to_string();
+    assert!(refused.contains("no_such"), "{refused}");
+}
