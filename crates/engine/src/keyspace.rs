@@ -8,13 +8,14 @@ use crate::lookahead::Lookahead;
 use crate::partition::{Database, Partition};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::LocalHash;
-use crate::table::prefetch::{BucketHint, RootPtr, prefetch};
+use crate::table::prefetch::{BucketHint, Root, RootPtr, prefetch};
 use crate::tx::{Scratch, Tx};
 use crate::types::Limits;
 use crate::types::collection::Env;
 use crossbeam_epoch::Guard;
 use ladon_model::{DbId, KeyHash, KeyHasher};
-use std::sync::atomic::{AtomicI64, AtomicU16, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU16, Ordering::Relaxed};
 
 /// Top bits of a key's hash that choose its partition.
 pub(crate) const PARTITION_BITS: u32 = 9;
@@ -33,7 +34,11 @@ pub struct KeyspaceOptions {
 /// All data of a node.
 pub struct Keyspace {
     hasher: KeyHasher,
+    /// Before `hints`, where its tables show their directories.
     cells: Box<[Cell]>,
+    /// For prefetching without the lock: of each database, all partitions in a row, so that the
+    /// caches hold them. Not a box, whose contents are its own: the tables know their places.
+    hints: Arc<[Hint]>,
     /// What `SELECT n` means, see `Tx::swap`; changed with all partitions locked only.
     select: Box<[AtomicU16]>,
     limits: Limits,
@@ -43,24 +48,15 @@ pub struct Keyspace {
 
 /// Two lines, as processors fetch lines in pairs.
 #[repr(align(128))]
-struct Cell {
-    partition: Mutex<Partition>,
-    /// Per database, for prefetching without the lock.
-    hints: Box<[Hint]>,
-}
+struct Cell(Mutex<Partition>);
 
-/// Where a database's data begins, for prefetching without the lock.
-#[derive(Clone, Copy)]
+/// Where the data of a database's partition begins.
+#[derive(Default)]
 struct Hint {
-    root: RootPtr,
+    root: Root,
     /// Only ever prefetched.
-    database: *const Database,
+    database: AtomicPtr<Database>,
 }
-
-// SAFETY: a root is safe to share, and nobody follows the other address.
-unsafe impl Send for Hint {}
-// SAFETY: as above.
-unsafe impl Sync for Hint {}
 
 /// Which partition a key lives in.
 #[inline]
@@ -77,16 +73,21 @@ impl Keyspace {
     /// An empty keyspace.
     pub fn new(options: KeyspaceOptions) -> Keyspace {
         let databases = usize::from(options.databases);
-        let cells = (0..PARTITIONS).map(|_| {
-            let partition = Partition::new(databases);
-            let hints = partition.dbs.iter();
-            let hints = hints.map(|db| Hint { root: db.table.root(), database: &raw const *db });
-            let hints = hints.collect();
-            Cell { partition: Mutex::new(partition), hints }
+        let hints: Arc<[Hint]> = (0..databases * PARTITIONS).map(|_| Hint::default()).collect();
+        let cells = (0..PARTITIONS).map(|index| {
+            let of_databases = || hints.iter().skip(index).step_by(PARTITIONS);
+            // SAFETY: the hints live as long as the keyspace.
+            let roots = of_databases().map(|hint| unsafe { RootPtr::new(&hint.root) });
+            let mut partition = Partition::new(roots);
+            for (hint, database) in of_databases().zip(&mut partition.dbs) {
+                hint.database.store(database, Relaxed);
+            }
+            Cell(Mutex::new(partition))
         });
         Keyspace {
             hasher: KeyHasher::new(options.hash_seed),
             cells: cells.collect(),
+            hints,
             select: (0..options.databases).map(AtomicU16::new).collect(),
             limits: Limits::default(),
             access_rules: AccessRules::default(),
@@ -163,12 +164,14 @@ impl Keyspace {
     /// Fetches the lock, the database and the bucket of a key in the database of this number.
     #[inline]
     pub(crate) fn prefetch_bucket(&self, number: u16, hash: KeyHash, guard: &Guard) -> BucketHint {
-        let cell = &self.cells[partition_of(hash)];
-        prefetch(&raw const cell.partition);
-        let hint = cell.hints[usize::from(self.select(number))];
-        prefetch(hint.database);
-        // SAFETY: the tables live as long as the keyspace.
-        unsafe { hint.root.prefetch_bucket(local_of(hash), guard) }
+        let index = partition_of(hash);
+        let cell = (&raw const self.cells[index]).cast::<u8>();
+        prefetch(cell);
+        // Behind the lock, which need not come first; a line too far does no harm.
+        prefetch(cell.wrapping_add(Partition::changed_offset(hash) + size_of::<usize>()));
+        let hint = &self.hints[usize::from(self.select(number)) * PARTITIONS + index];
+        prefetch(hint.database.load(Relaxed));
+        hint.root.prefetch_bucket(local_of(hash), guard)
     }
 
     /// Begins a transaction on the partitions that `locks` names, waiting for them.
@@ -184,7 +187,7 @@ impl Keyspace {
         scratch: &'a mut Scratch,
         now_ms: u64,
     ) -> Option<Tx<'a>> {
-        let guard = self.cells[partition].partition.try_lock()?;
+        let guard = self.cells[partition].0.try_lock()?;
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
     }
 
@@ -201,7 +204,7 @@ impl Keyspace {
 
     #[inline(never)]
     fn lock_all(&self) -> Locked<'_> {
-        Locked::All(self.cells.iter().map(|cell| cell.partition.lock()).collect())
+        Locked::All(self.cells.iter().map(|cell| cell.0.lock()).collect())
     }
 
     /// A set of bits sorts the partitions and merges repeats, without memory of its own.
@@ -217,7 +220,7 @@ impl Keyspace {
         for (word_index, mut word) in wanted.into_iter().enumerate() {
             while word != 0 {
                 let index = word_index * WORD_BITS + word.trailing_zeros() as usize;
-                guards.push((index as u16, self.cells[index].partition.lock()));
+                guards.push((index as u16, self.cells[index].0.lock()));
                 word &= word - 1;
             }
         }
@@ -226,7 +229,7 @@ impl Keyspace {
 
     #[inline]
     fn lock_one(&self, index: usize) -> Locked<'_> {
-        Locked::One(index as u16, self.cells[index].partition.lock())
+        Locked::One(index as u16, self.cells[index].0.lock())
     }
 }
 

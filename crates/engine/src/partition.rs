@@ -7,24 +7,33 @@ use crate::expiry::Expires;
 use crate::keyspace::PARTITION_BITS;
 use crate::object::Object;
 use crate::table::Table;
+use crate::table::prefetch::RootPtr;
 use crate::wait::Awaited;
 use crate::watch::Watched;
 use ladon_model::{KeyHash, Lsn};
+use std::mem::offset_of;
 
-/// One database's part of a partition. The first cache line holds all that an overwriting SET
-/// needs on its way to the bucket.
+/// One database's part of a partition. The first cache line holds all that most commands need on
+/// their way to the bucket and afterwards.
 #[repr(C, align(64))]
 pub(crate) struct Database {
     pub(crate) watched: Watched,
+    pub(crate) awaited: Awaited,
     /// Bytes that boxed objects own.
     pub(crate) object_bytes: usize,
     pub(crate) table: Table,
     pub(crate) expires: Expires,
     /// Keys of values whose elements expire, by the first that does.
     pub(crate) element_expires: Expires,
-    pub(crate) awaited: Awaited,
 }
 
+const _: () = assert!(
+    offset_of!(Database, table) + Table::HOT_BYTES <= 64,
+    "what is always needed spills over the line"
+);
+
+/// What every command needs of it shares a line with the lock.
+#[repr(C)]
 pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
     changed: Changed,
@@ -57,9 +66,10 @@ impl Database {
 }
 
 impl Partition {
-    pub(crate) fn new(databases: usize) -> Partition {
-        let dbs = (0..databases).map(|_| Database {
-            table: Table::new(PARTITION_BITS),
+    /// A partition with a database for each place where its table's directory is to be shown.
+    pub(crate) fn new(shown: impl Iterator<Item = RootPtr>) -> Partition {
+        let dbs = shown.map(|shown| Database {
+            table: Table::shown_at(PARTITION_BITS, shown),
             expires: Expires::default(),
             element_expires: Expires::default(),
             watched: Watched::default(),
@@ -67,6 +77,14 @@ impl Partition {
             object_bytes: 0,
         });
         Partition { dbs: dbs.collect(), changed: Changed::default() }
+    }
+
+    /// Where, from the partition's start, it keeps when this key last changed.
+    #[inline]
+    pub(crate) fn changed_offset(hash: KeyHash) -> usize {
+        offset_of!(Partition, changed)
+            + offset_of!(Changed, by_hash)
+            + Changed::slot(hash) * size_of::<Lsn>()
     }
 
     /// The LSN that a reply showing this key's value (or its absence) depends on.
@@ -99,10 +117,11 @@ impl Partition {
 /// A fixed number of slots by hash instead of an exact map: it costs no memory per key and one
 /// store per change. Two keys that share a slot (one in 16 within a partition) can make a
 /// read wait for the other's change, never the other way round.
+#[repr(C)]
 struct Changed {
-    by_hash: [Lsn; Changed::SLOTS],
     all: Lsn,
     latest: Lsn,
+    by_hash: [Lsn; Changed::SLOTS],
 }
 
 impl Changed {

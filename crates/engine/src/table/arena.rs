@@ -50,6 +50,9 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
+    /// From its start on, what every change of an entry's size touches.
+    pub(crate) const HOT_BYTES: usize = size_of::<usize>();
+
     pub(crate) fn new() -> Self {
         Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0 }
     }

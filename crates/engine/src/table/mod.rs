@@ -24,9 +24,11 @@ use arena::Arena;
 use directory::{Directory, Root};
 use entry::{EntryPtr, EntryRef, ValueInit};
 use ladon_model::KeyHasher;
+use prefetch::RootPtr;
 pub(crate) use segment::LocalHash;
 use segment::{CAPACITY, Place, Segment, bucket_start, home_of, pack, unpack};
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::ptr::NonNull;
 
 use crate::object::Object;
@@ -41,9 +43,11 @@ const DEPTH_MAX: u32 = 40;
 /// A set of entries with distinct keys.
 #[repr(C)]
 pub(crate) struct Table {
-    root: NonNull<Root>,
+    root: Root,
+    /// Where prefetchers find the directory, if they do; as `root`.
+    shown: Option<RootPtr>,
     len: usize,
-    segments: usize,
+    segments: u32,
     /// How many bits of a key's hash the owner has used up before the table's.
     shift: u32,
     /// Last, as most of it is rarely looked at.
@@ -92,15 +96,27 @@ pub(crate) struct SlotMut<'a> {
 }
 
 impl Table {
+    /// From its start on, what a command needs on its way to the bucket and for its accounts.
+    pub(crate) const HOT_BYTES: usize = offset_of!(Table, arena) + Arena::HOT_BYTES;
+
     /// An empty table whose owner has consumed the top `shift` bits of every hash.
     pub(crate) fn new(shift: u32) -> Table {
-        let root = NonNull::from(Box::leak(Box::<Root>::default()));
-        Table { root, arena: Arena::new(), len: 0, segments: 0, shift }
+        let root = Root::default();
+        Table { root, shown: None, arena: Arena::new(), len: 0, segments: 0, shift }
     }
 
-    /// Where prefetchers find the directory; valid as long as this table.
-    pub(crate) fn root(&self) -> prefetch::RootPtr {
-        prefetch::RootPtr(self.root.as_ptr())
+    /// As `new`, and prefetchers find its directory at `shown` too, where there is none so far.
+    pub(crate) fn shown_at(shift: u32, shown: RootPtr) -> Table {
+        let mut table = Table::new(shift);
+        table.shown = Some(shown);
+        table
+    }
+
+    fn set_directory(&self, directory: Option<Directory>) {
+        self.root.store(directory);
+        if let Some(shown) = self.shown {
+            shown.store(directory);
+        }
     }
 
     /// Number of entries.
@@ -110,13 +126,13 @@ impl Table {
 
     /// Bytes of entries and segments, without what boxed objects own.
     pub(crate) fn bytes(&self) -> usize {
-        self.arena.bytes() + self.segments * size_of::<Segment>()
+        self.arena.bytes() + self.segments as usize * size_of::<Segment>()
     }
 
     /// Segments in use.
     #[cfg(test)]
     pub(crate) fn segments(&self) -> usize {
-        self.segments
+        self.segments as usize
     }
 
     /// The part of the hash of `key` that this table goes by.
@@ -127,8 +143,7 @@ impl Table {
 
     #[inline]
     fn directory(&self) -> Option<Directory> {
-        // SAFETY: the root is ours.
-        unsafe { self.root.as_ref() }.load()
+        self.root.load()
     }
 
     #[inline]
@@ -214,10 +229,7 @@ impl Table {
         loop {
             let Some(directory) = self.directory() else {
                 let first = Segment::new(0, 0);
-                // SAFETY: the root is ours.
-                unsafe {
-                    self.root.as_ref().store(Some(Directory::new(0, [first].into_iter())));
-                }
+                self.set_directory(Some(Directory::new(0, [first].into_iter())));
                 self.segments = 1;
                 continue;
             };
@@ -273,8 +285,7 @@ impl Table {
                 }
             }),
         );
-        // SAFETY: the root is ours.
-        unsafe { self.root.as_ref() }.store(Some(new));
+        self.set_directory(Some(new));
         Self::retire_directory(old);
     }
 
@@ -523,14 +534,11 @@ impl Table {
         }
     }
 
-    /// Takes everything out, leaving an empty table with the same root.
+    /// Takes everything out, leaving an empty table in the same place.
     pub(crate) fn take(&mut self) -> Table {
         let mut taken = Table::new(self.shift);
-        // SAFETY: both roots are ours.
-        unsafe {
-            taken.root.as_ref().store(self.root.as_ref().load());
-            self.root.as_ref().store(None);
-        }
+        taken.set_directory(self.directory());
+        self.set_directory(None);
         std::mem::swap(&mut taken.arena, &mut self.arena);
         taken.len = std::mem::take(&mut self.len);
         taken.segments = std::mem::take(&mut self.segments);
@@ -540,10 +548,10 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: the root and what hangs on it are ours; prefetchers may still read segments
-        // and directories, so these are retired.
+        // SAFETY: what hangs on the root is ours; prefetchers may still read segments and
+        // directories, so these are retired.
         unsafe {
-            if let Some(directory) = self.root.as_ref().load() {
+            if let Some(directory) = self.directory() {
                 let segments: Vec<_> = directory.segments().collect();
                 for segment in segments {
                     for (_, word) in segment.as_ref().words() {
@@ -553,7 +561,6 @@ impl Drop for Table {
                 }
                 Self::retire_directory(directory);
             }
-            drop(Box::from_raw(self.root.as_ptr()));
         }
     }
 }

@@ -5,18 +5,20 @@
 //! and the execution, under the lock, does not care.
 //!
 //! # Soundness
-//! Roots live as long as the keyspace. Directories and segments are freed only through
+//! Roots are borrowed from their keyspace. Directories and segments are freed only through
 //! `crossbeam_epoch` (`Table::retire_*`), so a pinned thread may read their atomics. Entries are
 //! never dereferenced here; prefetching a stale address is harmless.
 
-use super::directory::Root;
+use super::directory::Directory;
+pub(crate) use super::directory::Root;
 use super::segment::{LocalHash, POINTER_BITS, SLOTS, home_of, tag_of};
 use crossbeam_epoch::Guard;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Where a table keeps its current directory; stays valid while the keyspace does.
+/// Where a table shows its current directory; stays valid while the keyspace does.
 #[derive(Clone, Copy)]
-pub(crate) struct RootPtr(pub(super) *const Root);
+pub(crate) struct RootPtr(NonNull<Root>);
 
 // SAFETY: a root is one atomic pointer.
 unsafe impl Send for RootPtr {}
@@ -57,20 +59,30 @@ impl BucketHint {
 }
 
 impl RootPtr {
-    /// Fetches the hash's home bucket.
+    /// A place for the directory of a table.
     ///
     /// # Safety
-    /// The table that this root belongs to is alive.
+    /// It outlives the table, and every prefetcher that asks it.
+    pub(crate) unsafe fn new(root: &Root) -> RootPtr {
+        RootPtr(NonNull::from(root))
+    }
+
+    pub(super) fn store(self, directory: Option<Directory>) {
+        // SAFETY: the root outlives the table, which is who calls.
+        unsafe { self.0.as_ref() }.store(directory);
+    }
+}
+
+impl Root {
+    /// Fetches the hash's home bucket.
     #[inline]
-    pub(crate) unsafe fn prefetch_bucket(self, local: LocalHash, _guard: &Guard) -> BucketHint {
-        // SAFETY: the root is alive by contract; directories and segments while pinned.
-        unsafe {
-            let Some(directory) = (*self.0).load() else { return BucketHint::NONE };
-            let (segment, depth) = directory.segment_and_depth(local);
-            let bucket: *const _ = (*segment.as_ptr()).bucket(home_of(local, depth));
-            prefetch(bucket);
-            BucketHint { bucket, tag: tag_of(local) }
-        }
+    pub(crate) fn prefetch_bucket(&self, local: LocalHash, _guard: &Guard) -> BucketHint {
+        let Some(directory) = self.load() else { return BucketHint::NONE };
+        let (segment, depth) = directory.segment_and_depth(local);
+        // SAFETY: directories and segments live while pinned.
+        let bucket: *const _ = unsafe { (*segment.as_ptr()).bucket(home_of(local, depth)) };
+        prefetch(bucket);
+        BucketHint { bucket, tag: tag_of(local) }
     }
 }
 
