@@ -9,6 +9,7 @@ use std::time::Duration;
 use ladon_lab::dialects::iproto::Iproto;
 use ladon_lab::dialects::iproto::msgpack::Value;
 use ladon_lab::dialects::iproto::request::{Iterator as Walk, Request};
+use ladon_lab::dialects::memcached::Memcached;
 use ladon_lab::dialects::resp::Resp;
 use ladon_lab::dialects::{Dialect, Framed};
 use ladon_lab::load::random::Random;
@@ -228,6 +229,12 @@ fn resp_on_redis_and_its_kin() {
         let Some(instance) = start(name) else { continue };
         agrees_with_the_model(instance.address(), Resp::new(), &any_bytes);
     }
+}
+
+#[test]
+fn text_on_memcached() {
+    let Some(instance) = start("memcached") else { return };
+    agrees_with_the_model(instance.address(), Memcached, &any_bytes);
 }
 
 #[test]

@@ -134,6 +134,21 @@ fn tarantool() {
     every_setting_starts("tarantool", |key, value| key == "wal_mode" && !value.is_empty());
 }
 
+#[test]
+fn memcached() {
+    every_setting_starts("memcached", |key, value| key == "maxconns" && value == "20000");
+}
+
+#[test]
+fn keydb() {
+    every_setting_starts("keydb", |key, _| key == "appendfsync");
+}
+
+#[test]
+fn dragonfly() {
+    every_setting_starts("dragonfly", |key, _| key == "maxclients");
+}
+
 fn tarantool_says(address: std::net::SocketAddr, lua: &str) -> Vec<Value> {
     IprotoControl::connect(address).unwrap().eval(lua).unwrap()
 }

@@ -5,7 +5,9 @@
 //!
 //! **Architecture invariant:** each dialect is verified against the real server in the tests.
 
+pub mod http;
 pub mod iproto;
+pub mod memcached;
 pub mod resp;
 
 use crate::operation::{Answer, Operation, OperationKind};

@@ -7,11 +7,15 @@
 pub mod arguments;
 pub mod cleanup;
 pub mod control;
+pub mod dragonfly;
 pub mod find;
 pub mod instance;
 pub mod iproto_control;
+pub mod keydb;
 pub mod ladon;
+pub mod memcached;
 pub mod places;
+pub mod pogocache;
 pub mod redis;
 pub mod redis8;
 pub mod redis_like;

@@ -131,14 +131,22 @@ pub fn join(nodes: &[SocketAddr], topology: Topology) -> Result<(), String> {
     let patience = Duration::from_secs(60);
     match topology {
         Topology::Single => Ok(()),
-        Topology::Replica => wait("the replica's first copy", patience, || {
-            Ok(Control::connect(nodes[1])?.info("replication", "master_link_status")? == "up")
-        }),
+        Topology::Replica => wait_for_link(nodes[1]),
         Topology::MasterMaster => {
             Err("no master-master replication: a node is a master or a replica".to_owned())
         }
         Topology::Cluster { shards, replicas } => cluster(nodes, shards, replicas, patience),
     }
+}
+
+/// Waits until a node is connected to its master and has its first copy.
+///
+/// # Errors
+/// When that does not happen in time.
+pub fn wait_for_link(node: SocketAddr) -> Result<(), String> {
+    wait("the replica's first copy", Duration::from_secs(60), || {
+        Ok(Control::connect(node)?.info("replication", "master_link_status")? == "up")
+    })
 }
 
 /// Slots of a Redis Cluster.

@@ -2,11 +2,20 @@
 
 use super::places::Places;
 use super::system::{Missing, Program, System};
-use super::{ladon, redis, redis8, tarantool, valkey};
+use super::{dragonfly, keydb, ladon, memcached, pogocache, redis, redis8, tarantool, valkey};
 
 /// All of them.
-pub static ALL: &[&dyn System] =
-    &[&ladon::Ladon, &redis::Redis, &redis8::Redis8, &valkey::Valkey, &tarantool::Tarantool];
+pub static ALL: &[&dyn System] = &[
+    &ladon::Ladon,
+    &redis::Redis,
+    &redis8::Redis8,
+    &valkey::Valkey,
+    &keydb::KeyDb,
+    &dragonfly::Dragonfly,
+    &pogocache::Pogocache,
+    &tarantool::Tarantool,
+    &memcached::Memcached,
+];
 
 /// A system and its program here.
 #[derive(Clone)]

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use super::places::Places;
+use crate::dialects::{self, Dialect};
+use crate::operation::OperationKind;
 
 /// What a server promises of an acknowledged write, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -203,6 +205,20 @@ pub enum DriverKind {
     Helper,
 }
 
+impl DriverKind {
+    /// The dialect, without login; none where a helper speaks.
+    #[must_use]
+    pub fn dialect(self) -> Option<Box<dyn Dialect>> {
+        Some(match self {
+            Self::Resp => Box::new(dialects::resp::Resp::new()),
+            Self::Iproto => Box::new(dialects::iproto::Iproto::new()),
+            Self::MemcachedText => Box::new(dialects::memcached::Memcached),
+            Self::Http => Box::new(dialects::http::Http),
+            Self::Helper => return None,
+        })
+    }
+}
+
 /// One system under measurement. See the module.
 pub trait System: Send + Sync {
     /// Its name on the command line and in tables.
@@ -222,6 +238,14 @@ pub trait System: Send + Sync {
 
     /// How requests reach it.
     fn driver(&self) -> DriverKind;
+
+    /// Whether it can do operations of this kind; unless it says otherwise, what its dialect can.
+    ///
+    /// # Errors
+    /// Why not, in words for the report.
+    fn can_do(&self, kind: OperationKind) -> Result<(), String> {
+        self.driver().dialect().map_or(Ok(()), |dialect| dialect.can(kind))
+    }
 
     /// How many ports a node needs.
     fn ports(&self) -> usize {
