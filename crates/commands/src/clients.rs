@@ -135,7 +135,17 @@ impl ThreadHandle {
 
     /// Leaves a message and wakes the thread.
     pub fn send(&self, message: Message) {
+        self.leave(message);
+        self.wake();
+    }
+
+    /// Leaves a message for the thread's next turn, which comes with the next tick at the latest.
+    pub fn leave(&self, message: Message) {
         self.inbox.lock().push(message);
+    }
+
+    /// Wakes the thread, or keeps it from sleeping.
+    pub fn wake(&self) {
         (self.wake)();
     }
 

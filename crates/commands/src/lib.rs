@@ -66,7 +66,7 @@ pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
 pub use execute::{Flow, Outcome, Request, execute};
-pub use node::{Durability, Node, NodeParts};
+pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
 pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed};
 pub use stats::ThreadStats;

@@ -42,6 +42,8 @@ enum Probe {
     Eviction(probes::eviction::EvictionArguments),
     /// Waits of small GETs while a command works on a large value.
     Stall(probes::stall::StallArguments),
+    /// From a push to the client that waits for it, on another IO thread.
+    Handover(probes::handover::HandoverArguments),
     /// Memory and CPU of connections that do nothing.
     Idle(probes::idle::IdleArguments),
 }
@@ -78,6 +80,7 @@ fn run_probe(probe: Probe) -> Result<(), WorkError> {
         Probe::Growth(arguments) => probes::growth::run(&arguments),
         Probe::Eviction(arguments) => probes::eviction::run(&arguments),
         Probe::Stall(arguments) => probes::stall::run(&arguments),
+        Probe::Handover(arguments) => probes::handover::run(&arguments),
         Probe::Idle(arguments) => probes::idle::run(&arguments),
     }
 }

@@ -122,6 +122,13 @@ fn stall() {
 }
 
 #[test]
+fn handover() {
+    let Some(output) = lab("handover", &["--rounds", "1", "--seconds", "0.1"]) else { return };
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("from LPUSH to the client that waits"), "{text}");
+}
+
+#[test]
 fn idle() {
     lab("idle", &["--connections", "50", "--seconds", "0.1"]);
 }

@@ -216,3 +216,47 @@ fn a_reply_waits_at_the_gate_for_what_it_took() {
         }
     });
 }
+
+/// The reply to a wait may be sent by another thread than the connection's own.
+#[test]
+fn what_is_asked_behind_a_wait_is_answered_behind_it() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut producers: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        let mut consumer = connect(server);
+        for turn in 0..400_usize {
+            let element = turn.to_string();
+            consumer.request(&["BLPOP", "queue", "0"]).expect("sent");
+            if turn % 3 == 0 {
+                until_blocked(&mut control, 1);
+            }
+            let producer = &mut producers[turn % 4];
+            producer.request(&["RPUSH", "queue", &element]).expect("sent");
+            // It comes while the other is being served, or before, or after.
+            consumer.request(&["ECHO", &element]).expect("sent");
+            let began = Instant::now();
+            assert_eq!(consumer.reply().expect("served"), popped("queue", &element));
+            assert_eq!(consumer.reply().expect("echoed"), bulk(&element));
+            assert!(began.elapsed() < Duration::from_secs(20));
+            assert_eq!(producer.reply().expect("pushed"), Value::Integer(1));
+        }
+        until_blocked(&mut control, 0);
+    });
+}
+
+#[test]
+fn large_elements_are_handed_over_whole() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut producers: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        let large = "x".repeat(8 << 20);
+        for turn in 0..8_usize {
+            let element = format!("{turn}{large}");
+            let mut consumer = waiters(server, &mut control, 1, &["BLPOP", "queue", "0"]);
+            // More than a socket holds: the rest is the connection's own thread's business.
+            call(&mut producers[turn % 4], &["RPUSH", "queue", &element]);
+            assert_eq!(consumer[0].reply().expect("served"), popped("queue", &element));
+            assert_eq!(call(&mut consumer[0], &["PING"]), Value::Simple(b"PONG".to_vec()));
+        }
+    });
+}

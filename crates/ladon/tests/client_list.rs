@@ -79,3 +79,38 @@ fn who_does_not_read_is_seen_to_keep_replies_waiting() {
         }
     });
 }
+
+/// Whoever is held back by a pause counts as blocked all the time, whichever thread looks.
+#[test]
+fn a_paused_client_stays_blocked_until_the_pause_ends() {
+    on_both_backends(&["--io-threads", "2"], |server| {
+        let mut control = connect(server);
+        let mut others: Vec<Client> = (0..3).map(|_| connect(server)).collect();
+        for words in [["CLIENT", "PAUSE", "60000", "WRITE"], ["CLIENT", "PAUSE", "10", "WRITE"]] {
+            assert_eq!(call(&mut control, &words), live::ok());
+        }
+        for (turn, other) in others.iter_mut().enumerate() {
+            other.request(&["SET", "key", &turn.to_string()]).expect("sent");
+        }
+        let blocked = |client: &mut Client| live::info_number(client, "clients", "blocked_clients");
+        let began = std::time::Instant::now();
+        while blocked(&mut control) != 3 {
+            assert!(began.elapsed() < Duration::from_secs(20), "they are held back");
+        }
+        for _ in 0..200 {
+            assert_eq!(blocked(&mut control), 3);
+        }
+        // Ended and begun anew at once, then ended for good.
+        control.send(b"CLIENT UNPAUSE\r\nCLIENT PAUSE 60000 WRITE\r\n").expect("sent");
+        for _ in 0..2 {
+            assert_eq!(control.reply().expect("a reply"), live::ok());
+        }
+        call(&mut control, &["CLIENT", "UNPAUSE"]);
+        for other in &mut others {
+            assert_eq!(other.reply().expect("a reply"), live::ok());
+        }
+        while blocked(&mut control) != 0 {
+            assert!(began.elapsed() < Duration::from_secs(20), "they go on");
+        }
+    });
+}

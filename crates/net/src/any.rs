@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::UringBackend;
-use crate::{Backend, ConnId, Listener, MioBackend, Sink, Waker};
+use crate::{Backend, ConnId, DirectSender, Listener, MioBackend, Sink, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -99,6 +99,10 @@ impl Backend for AnyBackend {
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
         either!(self, backend => backend.adopt(socket))
+    }
+
+    fn direct_sender(&mut self, conn: ConnId) -> Option<DirectSender> {
+        either!(self, backend => backend.direct_sender(conn))
     }
 
     fn waker(&self) -> Waker {

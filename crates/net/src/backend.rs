@@ -1,6 +1,6 @@
 //! The contract between a server's IO thread and its sockets.
 
-use crate::{ConnInfo, Listener, Waker};
+use crate::{ConnInfo, DirectSender, Listener, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -106,6 +106,10 @@ pub trait Backend {
     /// Takes a connected stream socket, from [`Sink::incoming`] of this or another thread. Should
     /// the socket be unusable, [`Sink::closed`] says so.
     fn adopt(&mut self, socket: OwnedFd) -> ConnId;
+
+    /// A handle with which other threads may send on a connection, for as long as the server sees
+    /// to it that nobody else does; `None` of one that is over.
+    fn direct_sender(&mut self, conn: ConnId) -> Option<DirectSender>;
 
     /// A handle with which other threads end this backend's wait.
     fn waker(&self) -> Waker;

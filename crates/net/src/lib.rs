@@ -23,6 +23,7 @@
 mod address;
 mod any;
 mod backend;
+mod direct;
 #[cfg(target_os = "linux")]
 mod eventfd;
 mod listener;
@@ -35,6 +36,7 @@ mod waker;
 pub use address::{ConnInfo, PeerAddr, set_keepalive};
 pub use any::{AnyBackend, BackendChoice};
 pub use backend::{AfterInput, Backend, CloseReason, ConnId, Sink};
+pub use direct::DirectSender;
 pub use listener::{ListenAddress, ListenError, ListenOptions, Listener};
 pub use mio_backend::MioBackend;
 #[cfg(target_os = "linux")]

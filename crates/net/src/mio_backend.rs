@@ -4,14 +4,18 @@
 //! short of `WouldBlock` must remember that the socket may still be ready: `Connection::readable`
 //! while paused, and the `unread` queue when a fair share is used up.
 
+use crate::direct::hang_up;
 use crate::slots::Slots;
 use crate::waker::Bell;
-use crate::{AfterInput, Backend, CloseReason, ConnId, ConnInfo, Listener, Sink, Waker};
+use crate::{
+    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Sink, Waker,
+};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Shared by all connections: a read of less than this has emptied the socket.
@@ -51,7 +55,7 @@ pub struct MioBackend {
 }
 
 struct Connection {
-    socket: Socket,
+    socket: Arc<Socket>,
     output: Option<Output>,
     over: Option<CloseReason>,
     paused: bool,
@@ -152,7 +156,7 @@ impl MioBackend {
             if let Some(connection) = self.connections.remove(conn) {
                 // The descriptor first: a sink that counts connections against a limit may let
                 // the next one in. Closing it also takes it out of the poller.
-                drop(connection.socket);
+                hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }
         }
@@ -182,7 +186,7 @@ impl MioBackend {
             return;
         }
         for _ in 0..READS_PER_POLL {
-            match (&connection.socket).read(&mut self.read_buffer) {
+            match (&*connection.socket).read(&mut self.read_buffer) {
                 Ok(0) => {
                     connection.input_ended = true;
                     if sink.input_ended(conn) == AfterInput::Close {
@@ -320,7 +324,7 @@ impl Backend for MioBackend {
     }
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
-        let socket = Socket::from(socket);
+        let socket = Arc::new(Socket::from(socket));
         let fd = socket.as_raw_fd();
         let usable = socket.set_nonblocking(true);
         let conn = self.connections.insert(Connection {
@@ -340,6 +344,11 @@ impl Backend for MioBackend {
             self.end(conn, CloseReason::Failed(error));
         }
         conn
+    }
+
+    fn direct_sender(&mut self, conn: ConnId) -> Option<DirectSender> {
+        let connection = self.connections.get_mut(conn)?;
+        connection.over.is_none().then(|| DirectSender::new(&connection.socket))
     }
 
     fn waker(&self) -> Waker {

@@ -54,6 +54,7 @@ for_both!(
     a_flood_does_not_starve_the_others,
     dropping_a_busy_backend_hangs_up,
     a_last_send_is_reported_with_the_next_event,
+    another_thread_sends_and_the_end_is_felt_all_the_same,
     ipv6,
 );
 
@@ -593,6 +594,35 @@ fn a_last_send_is_reported_with_the_next_event(mut rig: Rig) {
     peer.write_all(b"ping").expect("write");
     rig.until("it is heard", |seen| seen.received.contains_key(&conn));
     rig.until("it is reported", |seen| seen.sent == [(conn, b"pong".to_vec())]);
+}
+
+fn another_thread_sends_and_the_end_is_felt_all_the_same(mut rig: Rig) {
+    let address = rig.listen();
+    let (conn, mut peer) = rig.connect(address);
+    let sender = rig.backend.direct_sender(conn).expect("it is open");
+    let elsewhere = sender.clone();
+    assert_eq!(thread::spawn(move || elsewhere.send(b"direct")).join().expect("sent"), 6);
+    let mut got = [0; 6];
+    peer.read_exact(&mut got).expect("arrives");
+    assert_eq!(&got, b"direct");
+    // What the socket has no room for is not waited for.
+    let huge = vec![b'x'; 64 << 20];
+    let taken = sender.send(&huge);
+    assert!(taken < huge.len());
+    rig.backend.close(conn);
+    assert!(rig.backend.direct_sender(conn).is_none());
+    rig.until("it is closed", |seen| seen.closed.contains_key(&conn));
+    // The sender keeps the descriptor, and with it no one else's connection is reached.
+    let (next, mut next_peer) = rig.connect(address);
+    assert_eq!(sender.send(b"nobody"), 0);
+    rig.backend.send(next, b"next".to_vec());
+    rig.until("the next is served", |seen| !seen.sent.is_empty());
+    let mut got = [0; 4];
+    next_peer.read_exact(&mut got).expect("arrives");
+    assert_eq!(&got, b"next");
+    let mut rest = Vec::new();
+    let _ = peer.read_to_end(&mut rest);
+    assert!(rest.len() <= taken);
 }
 
 fn ipv6(mut rig: Rig) {

@@ -181,9 +181,14 @@ impl Connection {
         self.marks.front().map(|mark| (mark.gate, mark.lsn))
     }
 
+    /// Whether there are bytes that may be sent now.
+    pub(crate) fn has_sendable(&self) -> bool {
+        self.sendable != 0 && self.in_flight == 0
+    }
+
     /// Takes the bytes that may be sent now; `spare` is an empty buffer to go on with.
     pub(crate) fn take_sendable(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
-        if self.sendable == 0 || self.in_flight != 0 {
+        if !self.has_sendable() {
             return None;
         }
         let buffer = if self.sendable == self.output.len() {

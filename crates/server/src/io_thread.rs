@@ -7,6 +7,7 @@ use crate::listening::Listening;
 use crate::shutdown::StopSignal;
 use crate::worker::{Net, Worker};
 use ladon_commands::Node;
+use ladon_commands::blocking::SendNow;
 use ladon_net::{
     AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, PeerAddr, Sink, Waker,
 };
@@ -95,6 +96,11 @@ impl Net for AnyBackend {
 
     fn close(&mut self, conn: ConnId) {
         Backend::close(self, conn);
+    }
+
+    fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
+        let sender = Backend::direct_sender(self, conn)?;
+        Some(Box::new(move |bytes| sender.send(bytes)))
     }
 }
 

@@ -31,12 +31,11 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (tx, reply) = ctx.tx_and_reply();
     let writing = steps.iter().filter(|step| !matches!(step.action, Action::Get));
     let length = writing.map(|step| step.width.bytes(step.offset).end).max().unwrap_or(0);
-    // Room for everything first, also for what will then not be written.
-    tx.edit_string(db, key, length, |_| 0..0)?;
-    reply.array(steps.len());
+    let mut answers = Vec::with_capacity(steps.len());
     for Step { width, offset, action } in steps {
         let mut answer = None;
-        tx.edit_string(db, key, 0, |string| {
+        // The first makes room for everything, also for what will then not be written.
+        tx.edit_string(db, key, length, |string| {
             let old = width.read(string, offset);
             let new = match action {
                 Action::Get => Some(old),
@@ -57,6 +56,10 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 _ => 0..0,
             }
         })?;
+        answers.push(answer);
+    }
+    reply.array(answers.len());
+    for answer in answers {
         match answer {
             Some(answer) => reply.integer(answer),
             None => reply.null(),

@@ -4,7 +4,7 @@
 //! BLPOP k      finds nothing -> stands in k's line, under k's lock -> its connection rests
 //! RPUSH k v    makes k while somebody waits -> notes it -> commits
 //!              -> the same thread runs the first waiter's BLPOP again, as a record of its own,
-//!                 until k is empty or nobody waits -> the reply goes to the waiter's thread
+//!                 until k is empty or nobody waits -> the reply goes to the waiter, or to its thread
 //! ```
 //!
 //! **Invariants:** a wait is ended by whoever takes its claim, once. Whoever finds a value under a
@@ -12,8 +12,10 @@
 //! Nothing here polls, and a waiter holds no thread.
 
 mod serve;
+mod short_way;
 
 pub(crate) use serve::serve;
+pub use short_way::{SendNow, ShortWay};
 
 use crate::clients::ClientInfo;
 use crate::ctx::{After, Append, Ctx, Local};
@@ -21,10 +23,11 @@ use crate::node::Node;
 use crate::session::{Blocked, Session};
 use crate::table::CommandId;
 use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
-use ladon_model::{DbId, KeyHash, Lsn, ValueKind};
+use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What a waiter asked for: all that is needed to run its command again.
 pub struct KeyWait {
@@ -38,6 +41,10 @@ pub struct KeyWait {
     info: Arc<ClientInfo>,
     /// When to give up, Unix milliseconds; `None`: never.
     pub deadline_ms: Option<u64>,
+    /// The gate that the client asked for.
+    pub gate: Option<Gate>,
+    /// How its reply may come to it fastest.
+    pub short_way: ShortWay,
 }
 
 impl KeyWait {
@@ -47,6 +54,13 @@ impl KeyWait {
     /// When somebody else than [`Ctx::block`] made the waiter.
     pub fn of(waiter: &Waiter) -> &KeyWait {
         waiter.request.downcast_ref().expect("commands make all waiters")
+    }
+
+    /// The reply has gone the short way: others need not hold the client for one that waits until
+    /// its own thread gets to know.
+    pub fn show_served(&self) {
+        self.info.blocked.store(false, Relaxed);
+        self.info.times_out.store(false, Relaxed);
     }
 
     fn keys<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = Key<'a>> {
@@ -134,6 +148,8 @@ impl Ctx<'_> {
             no_touch: self.session.no_touch,
             info: Arc::clone(&self.session.info),
             deadline_ms,
+            gate: self.session.gate,
+            short_way: ShortWay::default(),
         };
         *self.session.info.claim.lock() = Some(Arc::clone(&claim));
         let waiter = Arc::new(Waiter { wants, claim, request: Box::new(wait) });

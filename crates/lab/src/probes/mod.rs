@@ -5,6 +5,7 @@ pub mod common;
 pub mod eviction;
 pub mod fsync;
 pub mod growth;
+pub mod handover;
 pub mod idle;
 pub mod kv;
 pub mod measured;

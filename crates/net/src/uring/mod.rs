@@ -17,16 +17,20 @@ mod ring;
 mod token;
 mod trial;
 
+use crate::direct::hang_up;
 use crate::eventfd::EventFd;
 use crate::mio_backend::ACCEPT_PAUSE;
 use crate::slots::Slots;
 use crate::waker::Bell;
-use crate::{AfterInput, Backend, CloseReason, ConnId, ConnInfo, Listener, Sink, Waker};
+use crate::{
+    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Sink, Waker,
+};
 use ring::{Event, Received, Ring};
 use socket2::Socket;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use token::Kind;
 
@@ -50,7 +54,7 @@ pub struct UringBackend {
 }
 
 struct Connection {
-    socket: Socket,
+    socket: Arc<Socket>,
     over: Option<CloseReason>,
     /// A receive is in flight.
     receiving: bool,
@@ -244,7 +248,7 @@ impl UringBackend {
             if let Some(connection) = self.connections.remove(conn) {
                 // The descriptor first: a sink that counts connections against a limit may let
                 // the next one in.
-                drop(connection.socket);
+                hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }
         }
@@ -344,7 +348,7 @@ impl Backend for UringBackend {
     }
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
-        let socket = Socket::from(socket);
+        let socket = Arc::new(Socket::from(socket));
         // Waiting is io_uring's business: it would take O_NONBLOCK for "fail rather than wait".
         let usable = socket.set_nonblocking(false);
         let conn = self.connections.insert(Connection {
@@ -360,6 +364,11 @@ impl Backend for UringBackend {
             Err(error) => self.end(conn, CloseReason::Failed(error)),
         }
         conn
+    }
+
+    fn direct_sender(&mut self, conn: ConnId) -> Option<DirectSender> {
+        let connection = self.connections.get_mut(conn)?;
+        connection.over.is_none().then(|| DirectSender::new(&connection.socket))
     }
 
     fn waker(&self) -> Waker {

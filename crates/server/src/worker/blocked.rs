@@ -4,13 +4,14 @@
 //! here, by `CLIENT UNBLOCK`, or by the connection's end. Whoever waits for a key stands on no list
 //! that a turn looks through.
 
-use super::Worker;
+use super::{Net, Worker};
 use crate::connection::Connection;
 use crate::waiting;
 use ladon_commands::Message;
 use ladon_commands::blocking::{self, Answer, KeyWait, UNBLOCKED, Unserved};
 use ladon_commands::session::ReplyMode;
 use ladon_commands::{Blocked, Session};
+use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,16 +81,64 @@ impl Worker {
         self.resume(slot);
     }
 
-    /// Sends the replies to those whom this thread has served: its own at once, the others' to
-    /// their threads.
+    /// Sends the replies to those whom this thread has served: its own at once, the others' the
+    /// short way if the gate has passed them, else to their threads.
     pub(super) fn deliver_answers(&mut self) {
-        for answer in std::mem::take(&mut self.local.answers) {
+        for mut answer in std::mem::take(&mut self.local.answers) {
             if answer.thread == self.local.thread {
                 self.answer(answer);
-            } else {
-                self.node.threads[answer.thread].send(Message::Answer(answer));
+                continue;
+            }
+            let waiter = Arc::clone(&answer.waiter);
+            let wait = KeyWait::of(&waiter);
+            let passed = self.has_passed(wait.gate, answer.depends);
+            let owner = &self.node.threads[answer.thread];
+            let Some(send) = (if passed { wait.short_way.take() } else { None }) else {
+                owner.send(Message::Answer(answer));
+                continue;
+            };
+            let sent = send(&answer.reply).min(answer.reply.len());
+            self.local.stats.net_output_bytes.add(sent as u64);
+            self.local.stats.writes_processed.add(1);
+            answer.reply.drain(..sent);
+            let is_whole = answer.reply.is_empty();
+            if is_whole {
+                wait.show_served();
+            }
+            owner.leave(Message::Answer(answer));
+            if wait.short_way.done() || !is_whole {
+                owner.wake();
             }
         }
+    }
+
+    /// Whether the gate has passed what a reply depends on, after a write of this thread's own if
+    /// that helps.
+    fn has_passed(&self, gate: Option<Gate>, depends: Lsn) -> bool {
+        let gate = gate.unwrap_or(self.node.settings.gate().max(self.turn_gate));
+        if matches!(gate, Gate::Write | Gate::EverySec) && self.log.written() < depends {
+            // A failure is in the log's state.
+            let _ = self.log.write_published();
+        }
+        self.positions().passed(gate, depends)
+    }
+
+    /// Lets whoever serves a wait send the reply, if nothing stands before it and nothing is to be
+    /// done behind it.
+    pub(super) fn open_short_way(connection: &Connection, net: &mut impl Net) {
+        if let Some(waiter) = connection.waiter()
+            && connection.is_drained()
+            && connection.input.is_empty()
+            && matches!(connection.session.reply_mode, ReplyMode::On)
+        {
+            KeyWait::of(waiter).short_way.open(|| net.send_now(connection.conn));
+        }
+    }
+
+    /// Before something is sent on a connection, or when it has more to do than to wait. If not
+    /// `true`, a reply is under way, and nothing may be sent before the message about it is read.
+    pub(super) fn close_short_way(connection: &Connection) -> bool {
+        connection.waiter().is_none_or(|waiter| KeyWait::of(waiter).short_way.close())
     }
 
     /// A connection's wait was served.

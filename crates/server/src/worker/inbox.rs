@@ -25,7 +25,7 @@ impl Worker {
                 Message::Answer(answer) => self.answer(answer),
                 Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
                 Message::Kill => self.close_killed(),
-                Message::Pause => {}
+                Message::Pause => self.unpaused = true,
             }
         }
     }

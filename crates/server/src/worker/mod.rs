@@ -17,9 +17,10 @@ use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, Positions};
 use crate::dropper::Dropper;
-use ladon_commands::Node;
+use ladon_commands::blocking::SendNow;
 use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
+use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
 use ladon_log::{Appender, Listener, Log};
 use ladon_model::Gate;
@@ -34,6 +35,10 @@ pub trait Net {
     fn send(&mut self, conn: ConnId, buffer: Vec<u8>);
     /// Hangs up; `Worker::closed` must follow.
     fn close(&mut self, conn: ConnId);
+    /// A way to send on the connection from any thread, if there is one.
+    fn send_now(&mut self, _conn: ConnId) -> Option<SendNow> {
+        None
+    }
 }
 
 /// What a worker is made from.
@@ -73,6 +78,9 @@ pub struct Worker {
     deadlines: BTreeSet<(u64, u32)>,
     /// Connections held back by `CLIENT PAUSE`.
     paused: Vec<u32>,
+    /// What pause holds them back, and whether it was ended since the last look.
+    paused_by: Option<Paused>,
+    unpaused: bool,
     batch: Batch,
     limits: Limits,
     limits_generation: u64,
@@ -117,6 +125,8 @@ impl Worker {
             waiting: Vec::new(),
             deadlines: BTreeSet::new(),
             paused: Vec::new(),
+            paused_by: None,
+            unpaused: false,
             batch: Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,

@@ -59,6 +59,8 @@ impl Worker {
         if connection.is_runnable() {
             connection.make_ready(&mut self.ready);
         } else {
+            // It wants to know at once when its wait is over.
+            Self::close_short_way(connection);
             connection.touch(&mut self.touched);
         }
     }
@@ -79,7 +81,11 @@ impl Worker {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
             Self::publish_output(connection);
-            if !connection.output.is_empty() || connection.closing || connection.input_ended {
+            if !connection.output.is_empty()
+                || connection.closing
+                || connection.input_ended
+                || connection.blocked.is_some()
+            {
                 connection.touch(&mut self.touched);
             }
         }

@@ -101,7 +101,12 @@ impl Worker {
             return;
         }
         let buffers = &mut self.buffers;
-        if let Some(buffer) = connection.take_sendable(|| buffers.pop().unwrap_or_default()) {
+        if connection.has_sendable() && !Self::close_short_way(connection) {
+            // After the reply that another thread is sending; the message about it may lie in the
+            // inbox already.
+            self.node.threads[self.local.thread].wake();
+        } else if let Some(buffer) = connection.take_sendable(|| buffers.pop().unwrap_or_default())
+        {
             net.send(connection.conn, buffer);
         }
         if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
@@ -120,6 +125,9 @@ impl Worker {
         if ends {
             connection.closed = true;
             net.close(connection.conn);
+        }
+        if !ends {
+            Self::open_short_way(connection, net);
         }
         Self::publish_info(connection, self.now_ms);
         self.client_memory.count(&self.node, &connection.session.info);

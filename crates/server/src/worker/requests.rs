@@ -147,6 +147,7 @@ impl Worker {
                 connection.consumed = item.start;
                 connection.paused = true;
                 connection.session.info.blocked.store(true, Relaxed);
+                self.paused_by = self.node.paused(self.now_ms);
                 self.paused.push(item.slot);
             }
         }

@@ -105,9 +105,12 @@ impl Worker {
     }
 
     pub(super) fn resume_paused(&mut self) {
-        if self.paused.is_empty() {
+        let now = self.node.paused(self.now_ms);
+        if !std::mem::take(&mut self.unpaused) && now == self.paused_by {
+            // Whoever was held back is still: to look busy for a moment would be seen.
             return;
         }
+        self.paused_by = now;
         for slot in std::mem::take(&mut self.paused) {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             connection.paused = false;

@@ -1,0 +1,132 @@
+//! The short way of a reply to a client that waits: from the thread that serves it, past the thread
+//! that owns the connection.
+//!
+//! ```text
+//!               open                take                    done
+//!   CLOSED ─────────────▶ OPEN ──────────────▶ TAKEN ──────────────────▶ DONE
+//!      ▲                   │                     │                         ▲
+//!      └────── close ──────┘                     └─ close ─▶ AWAITED ─done─┘ wakes the owner
+//! ```
+//!
+//! **Invariant:** while it is not closed, the owner sends nothing on the connection. So it opens the
+//! way only when nothing is left to be sent, and closes it before it sends anything else; what is then
+//! being sent by another thread comes first. The owner is told afterwards, by a message that need not
+//! wake it: the client has its reply, and its next request wakes the thread anyway.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering::AcqRel, Ordering::Acquire};
+
+const CLOSED: u8 = 0;
+const OPEN: u8 = 1;
+const TAKEN: u8 = 2;
+const AWAITED: u8 = 3;
+const DONE: u8 = 4;
+
+/// Hands bytes to the kernel without a wait; how many it took.
+pub type SendNow = Box<dyn Fn(&[u8]) -> usize + Send + Sync>;
+
+/// The short way to one client, for one wait.
+#[derive(Default)]
+pub struct ShortWay {
+    state: AtomicU8,
+    send: OnceLock<SendNow>,
+}
+
+impl ShortWay {
+    /// From now on whoever serves the wait may send the reply. For the connection's thread, when
+    /// there is nothing to be sent.
+    pub fn open(&self, send: impl FnOnce() -> Option<SendNow>) {
+        if self.state.load(Acquire) != CLOSED {
+            return;
+        }
+        if self.send.get().is_none() {
+            let Some(send) = send() else { return };
+            // Only one thread opens.
+            let _ = self.send.set(send);
+        }
+        let _ = self.state.compare_exchange(CLOSED, OPEN, AcqRel, Acquire);
+    }
+
+    /// For the connection's thread, before it sends, or when it has more to do once the wait is
+    /// over. If not `true`, the reply is on its way, and the message about it is in the thread's
+    /// inbox or will come with a wake-up: nothing may be sent before that.
+    pub fn close(&self) -> bool {
+        if self.state.compare_exchange(OPEN, CLOSED, AcqRel, Acquire).is_ok() {
+            return true;
+        }
+        let _ = self.state.compare_exchange(TAKEN, AWAITED, AcqRel, Acquire);
+        self.state.load(Acquire) == CLOSED
+    }
+
+    /// For whoever serves the wait: if the way is open, it is the caller's, to send the reply.
+    pub fn take(&self) -> Option<&SendNow> {
+        let taken = self.state.compare_exchange(OPEN, TAKEN, AcqRel, Acquire).is_ok();
+        if taken { self.send.get() } else { None }
+    }
+
+    /// For whoever took it, once the message lies in the owner's inbox: whether the owner must be
+    /// woken.
+    pub fn done(&self) -> bool {
+        self.state.swap(DONE, AcqRel) == AWAITED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> ShortWay {
+        let way = ShortWay::default();
+        way.open(|| Some(Box::new(<[u8]>::len)));
+        way
+    }
+
+    #[test]
+    fn closed_it_cannot_be_taken() {
+        let way = ShortWay::default();
+        assert!(way.take().is_none() && way.close());
+        way.open(|| None);
+        assert!(way.take().is_none() && way.close());
+        let way = open();
+        assert!(way.close() && way.take().is_none());
+        way.open(|| unreachable!("it knows how to send"));
+        assert_eq!(way.take().expect("open again")(b"abc"), 3);
+    }
+
+    #[test]
+    fn who_did_not_ask_is_not_woken() {
+        let way = open();
+        assert!(way.take().is_some() && way.take().is_none());
+        assert!(!way.done());
+        assert!(!way.close(), "the message is in the inbox");
+        way.open(|| unreachable!("it is over"));
+        assert!(way.take().is_none());
+    }
+
+    #[test]
+    fn who_asked_meanwhile_is_woken() {
+        let way = open();
+        assert!(way.take().is_some());
+        assert!(!way.close() && !way.close());
+        assert!(way.done());
+    }
+
+    /// Either the owner has closed it and nobody sends, or one sends and the owner gets to know.
+    #[test]
+    fn both_sides_agree_whoever_is_first() {
+        for _ in 0..2000 {
+            let way = open();
+            let (taken, closed, woken) = std::thread::scope(|scope| {
+                let server = scope.spawn(|| {
+                    let taken = way.take().is_some();
+                    (taken, taken && way.done())
+                });
+                let closed = way.close();
+                let (taken, woken) = server.join().expect("no panic");
+                (taken, closed, woken)
+            });
+            assert_ne!(taken, closed);
+            assert!(!woken || taken);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Sending past a connection's own thread.
+//!
+//! Two threads that send on one connection at once would mix their bytes: who sends when is the
+//! server's business. What is settled here is that a sender never reaches another connection: it
+//! keeps the socket, so that the descriptor's number stays taken.
+
+use socket2::Socket;
+use std::net::Shutdown;
+use std::sync::Arc;
+
+/// Sends on a connection from any thread, without a wait.
+#[derive(Clone, Debug)]
+pub struct DirectSender(Arc<Socket>);
+
+impl DirectSender {
+    pub(crate) fn new(socket: &Arc<Socket>) -> DirectSender {
+        DirectSender(Arc::clone(socket))
+    }
+
+    /// Hands over as many of the bytes as the kernel takes at once; how many it took. None on a
+    /// connection that failed or is over: its own backend finds out by itself.
+    pub fn send(&self, bytes: &[u8]) -> usize {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // Sockets are non-blocking there, and ask for no signal.
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let flags = 0;
+        self.0.send_with_flags(bytes, flags).unwrap_or(0)
+    }
+}
+
+/// Lets go of a connection's socket. Whoever still has a sender keeps the descriptor for a moment;
+/// the peer must not.
+pub(crate) fn hang_up(socket: Arc<Socket>) {
+    if Arc::strong_count(&socket) > 1 {
+        // It fails only when the peer is gone.
+        let _ = socket.shutdown(Shutdown::Both);
+    }
+}
