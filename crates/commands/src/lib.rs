@@ -68,6 +68,6 @@ pub use error::{CommandError, CommandResult};
 pub use execute::{Flow, Outcome, Request, execute};
 pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
-pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed};
+pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 pub use stats::ThreadStats;
 pub use table::{CommandId, CommandTable};

@@ -4,7 +4,7 @@ use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{Options, reply_empty, reply_page};
 use crate::error::CommandResult;
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use crate::{set_algebra, set_random};
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_resp::Reply;
@@ -16,12 +16,14 @@ const STORE: Flags = Flags::WRITE.or(Flags::DENYOOM);
 const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("sadd", -3, WRITE_FAST.or(Flags::DENYOOM), KeySpec::FIRST, sadd),
-    CommandSpec::on_keys("srem", -3, WRITE_FAST, KeySpec::FIRST, srem),
+    CommandSpec::on_keys("sadd", -3, WRITE_FAST.or(Flags::DENYOOM), KeySpec::FIRST, sadd)
+        .at(Part::Element(2)),
+    CommandSpec::on_keys("srem", -3, WRITE_FAST, KeySpec::FIRST, srem).at(Part::Element(2)),
     CommandSpec::on_keys("smove", 4, WRITE_FAST, TWO_KEYS, smove),
-    CommandSpec::on_keys("sismember", 3, READ_FAST, KeySpec::FIRST, sismember),
-    CommandSpec::on_keys("smismember", -3, READ_FAST, KeySpec::FIRST, smismember),
-    CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard),
+    CommandSpec::on_keys("sismember", 3, READ_FAST, KeySpec::FIRST, sismember).at(Part::Element(2)),
+    CommandSpec::on_keys("smismember", -3, READ_FAST, KeySpec::FIRST, smismember)
+        .at(Part::Element(2)),
+    CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard).at(Part::Whole),
     CommandSpec::on_keys("smembers", 2, READ, KeySpec::FIRST, smembers),
     CommandSpec::on_keys("sscan", -3, READ, KeySpec::FIRST, sscan),
     CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, set_random::spop),

@@ -99,6 +99,19 @@ impl KeySpec {
     }
 }
 
+/// What a command looks at inside the value of its first key, for fetching it ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing beyond the entry, or nothing that could be told.
+    None,
+    /// The beginning or the end of it.
+    Whole,
+    /// The member or field that this argument names.
+    Element(u8),
+    /// The bit whose offset this argument is.
+    Bit(u8),
+}
+
 /// Which locks a command needs before it runs.
 #[derive(Clone, Copy, Debug)]
 pub enum LockNeed {
@@ -195,6 +208,8 @@ pub struct CommandSpec {
     pub flags: Flags,
     /// Where the keys are.
     pub keys: KeySpec,
+    /// What it looks at inside the first key's value.
+    pub part: Part,
     /// Which locks it needs.
     pub locks: LockNeed,
     /// Its code.
@@ -212,8 +227,14 @@ impl CommandSpec {
         keys: KeySpec,
         handler: HandlerFn,
     ) -> CommandSpec {
-        let handler = Handler::Run(handler);
-        CommandSpec { name, arity, flags, keys, locks: LockNeed::Keys, handler, subcommands: &[] }
+        let (handler, part) = (Handler::Run(handler), Part::None);
+        let locks = LockNeed::Keys;
+        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
+    }
+
+    /// The same command, which looks at this part of its first key's value.
+    pub const fn at(self, part: Part) -> CommandSpec {
+        CommandSpec { part, ..self }
     }
 
     /// A command without keys.
@@ -224,8 +245,8 @@ impl CommandSpec {
         locks: LockNeed,
         handler: HandlerFn,
     ) -> CommandSpec {
-        let (keys, handler) = (KeySpec::None, Handler::Run(handler));
-        CommandSpec { name, arity, flags, keys, locks, handler, subcommands: &[] }
+        let (keys, part, handler) = (KeySpec::None, Part::None, Handler::Run(handler));
+        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
     }
 
     /// A container of subcommands.
@@ -235,6 +256,7 @@ impl CommandSpec {
             arity: -2,
             flags: Flags::NONE,
             keys: KeySpec::None,
+            part: Part::None,
             locks: LockNeed::None,
             handler: Handler::Container,
             subcommands,

@@ -7,7 +7,7 @@ use crate::ctx::{After, Append, Ctx, Data, Local};
 use crate::error::{CommandError, CommandResult};
 use crate::node::Node;
 use crate::session::{Multi, Session, WatchedKey};
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed};
+use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use ladon_engine::{Locks, Scratch};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::{Proto, Reply};
@@ -40,6 +40,7 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[
         arity: -2,
         flags: CONTROL,
         keys: KeySpec::ALL,
+        part: Part::None,
         locks: LockNeed::Own,
         handler: Handler::Run(watch),
         subcommands: &[],

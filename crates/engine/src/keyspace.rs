@@ -4,7 +4,8 @@
 //! it holds one.
 
 use crate::access::AccessRules;
-use crate::lookahead::Lookahead;
+use crate::lookahead::{Ahead, Lookahead};
+use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::LocalHash;
@@ -172,6 +173,27 @@ impl Keyspace {
         let hint = &self.hints[usize::from(self.select(number)) * PARTITIONS + index];
         prefetch(hint.database.load(Relaxed));
         hint.root.prefetch_bucket(local_of(hash), guard)
+    }
+
+    /// Fetches the header of a key's value, if it is one of its own.
+    pub(crate) fn prefetch_value(&self, key: &Ahead) {
+        self.look_ahead(key, |object| prefetch(object));
+    }
+
+    /// Fetches what a key's value points to, as far as that will be looked at; where a member will
+    /// be found then.
+    pub(crate) fn prefetch_inside(&self, key: &Ahead, guard: &Guard) -> BucketHint {
+        let hint = self.look_ahead(key, |object| object.prefetch(key.inside, guard));
+        hint.unwrap_or(BucketHint::NONE)
+    }
+
+    /// Shows what is likely the key's value, unless it is in its entry or another thread is at it.
+    #[inline]
+    fn look_ahead<R>(&self, key: &Ahead, look: impl FnOnce(&Object) -> R) -> Option<R> {
+        let partition = self.cells[partition_of(key.hash)].0.try_lock()?;
+        let table = &partition.dbs[usize::from(self.select(key.db))].table;
+        let entry = table.likely(table.local(key.hash.0))?;
+        entry.object().map(look)
     }
 
     /// Begins a transaction on the partitions that `locks` names, waiting for them.

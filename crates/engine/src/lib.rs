@@ -27,7 +27,7 @@ pub use access::{AccessNow, AccessRules, Tracking};
 pub use apply::{ApplyError, Recovering};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
-pub use lookahead::Lookahead;
+pub use lookahead::{Ahead, Inside, Lookahead};
 pub use object::Object;
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};

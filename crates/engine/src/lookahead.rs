@@ -2,14 +2,22 @@
 //! way.
 //!
 //! ```text
-//! keys of the batch   0 . . . i . . . . . . . i+8 . . . . . . . i+24 . . .
-//!                             | executed      | entry fetched   | bucket fetched
+//! keys of the batch   0 . . i . +2 . +4 . +6 . +8 . . . . . . . i+24 . . .
+//!                           |    |    |    |    | entry           | bucket
+//!              executed ----+    |    |    +- value's header
+//!                                |    +- what the value keeps: its bytes, or a member's bucket
+//!                                +- the member's entry
 //! ```
 //! Against three strict passes over the batch (all buckets, all entries, all executions), nobody
 //! ever waits for a fetch that was only just asked for: the executions in between hide it.
 //!
+//! Buckets and entries are fetched without the partition's lock. What lies inside a value of its own
+//! is only to be found by reading the entry and the value, so that takes the lock, if nobody else
+//! has it; for values that the caches hold that costs more than it hides, so it is only done once
+//! there is more data than they hold.
+//!
 //! # Soundness
-//! The hints in `window` are only used while `guard`, under which they were made, is held: both
+//! The hints in the windows are only used while `guard`, under which they were made, is held: all
 //! live and die together.
 
 use crate::keyspace::Keyspace;
@@ -21,45 +29,114 @@ use ladon_model::KeyHash;
 const ENTRIES_AHEAD: usize = 8;
 /// How many keys ahead a bucket is fetched, which has to be there when its entry is.
 const BUCKETS_AHEAD: usize = 24;
-/// More than lie between the two.
+/// How many keys ahead the header of a value of its own is fetched, ...
+const VALUES_AHEAD: usize = 6;
+/// ... what it points to, ...
+const INSIDES_AHEAD: usize = 4;
+/// ... and what is found there.
+const ELEMENTS_AHEAD: usize = 2;
+/// More than lie between bucket and entry.
 const WINDOW: usize = 32;
 
 const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_of_two());
+
+/// With less data than this, values are in the caches anyway.
+const CACHED_BYTES: u64 = 8 << 20;
+
+/// What a command will look at inside a value that does not sit in its entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inside {
+    /// Nothing, or it is not known.
+    #[default]
+    Nothing,
+    /// Its beginning and its end.
+    Whole,
+    /// The member or field with this hash.
+    Element(KeyHash),
+    /// A string's byte.
+    Byte(usize),
+}
+
+/// A key that will be looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// The number of its database.
+    pub db: u16,
+    /// Its hash.
+    pub hash: KeyHash,
+    /// What is looked at then.
+    pub inside: Inside,
+}
 
 /// How far a batch's keys have been fetched.
 pub struct Lookahead<'k> {
     keyspace: &'k Keyspace,
     guard: Guard,
     window: [BucketHint; WINDOW],
+    /// The same of members within values.
+    elements: [BucketHint; WINDOW],
     buckets: usize,
     entries: usize,
+    values: usize,
+    insides: usize,
+    fetched: usize,
 }
 
 impl<'k> Lookahead<'k> {
     pub(crate) fn new(keyspace: &'k Keyspace) -> Lookahead<'k> {
         let guard = crossbeam_epoch::pin();
         let window = [BucketHint::NONE; WINDOW];
-        Lookahead { keyspace, guard, window, buckets: 0, entries: 0 }
+        let elements = [BucketHint::NONE; WINDOW];
+        let (buckets, entries, values, insides, fetched) = (0, 0, 0, 0, 0);
+        Lookahead { keyspace, guard, window, elements, buckets, entries, values, insides, fetched }
+    }
+
+    /// Whether it is worth telling what commands look at inside values.
+    pub fn is_inside_worthwhile(keyspace: &Keyspace) -> bool {
+        keyspace.used_bytes() > CACHED_BYTES
     }
 
     /// Keys up to position `next` are about to be executed: fetches what those after them need.
-    /// `keys` are all keys of the batch, each with the number of its database; the same at every
-    /// call.
+    /// `keys` are all keys of the batch, the same at every call. The caller holds no locks.
     #[inline]
-    pub fn advance(&mut self, keys: &[(u16, KeyHash)], next: usize) {
+    pub fn advance(&mut self, keys: &[Ahead], next: usize) {
         let buckets = keys.len().min(next + BUCKETS_AHEAD);
         while self.buckets < buckets {
             if self.buckets - self.entries == WINDOW {
                 self.fetch_entry();
             }
-            let (number, hash) = keys[self.buckets];
-            let hint = self.keyspace.prefetch_bucket(number, hash, &self.guard);
+            let Ahead { db, hash, .. } = keys[self.buckets];
+            let hint = self.keyspace.prefetch_bucket(db, hash, &self.guard);
             self.window[self.buckets % WINDOW] = hint;
             self.buckets += 1;
         }
         let entries = keys.len().min(next + ENTRIES_AHEAD);
         while self.entries < entries {
             self.fetch_entry();
+        }
+    }
+
+    /// As `advance`, for what lies inside the values of these keys; to be called after it.
+    #[inline]
+    pub fn advance_inside(&mut self, keys: &[Ahead], next: usize) {
+        while self.values < keys.len().min(next + VALUES_AHEAD) {
+            if keys[self.values].inside != Inside::Nothing {
+                self.keyspace.prefetch_value(&keys[self.values]);
+            }
+            self.values += 1;
+        }
+        while self.insides < keys.len().min(next + INSIDES_AHEAD) {
+            let hint = match &keys[self.insides] {
+                Ahead { inside: Inside::Nothing, .. } => BucketHint::NONE,
+                key => self.keyspace.prefetch_inside(key, &self.guard),
+            };
+            self.elements[self.insides % WINDOW] = hint;
+            self.insides += 1;
+        }
+        while self.fetched < keys.len().min(next + ELEMENTS_AHEAD) {
+            // SAFETY: made under `guard`, which is still held.
+            unsafe { self.elements[self.fetched % WINDOW].prefetch_entry() };
+            self.fetched += 1;
         }
     }
 

@@ -1,5 +1,7 @@
 //! Values that live outside their entry, and the table of their types.
 
+use crate::lookahead::Inside;
+use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;
@@ -7,6 +9,7 @@ use crate::types::set::SetValue;
 use crate::types::shown::Shown;
 use crate::types::sorted_set::SortedSet;
 use crate::types::string;
+use crossbeam_epoch::Guard;
 use ladon_model::ValueKind;
 
 /// A type in the table of types.
@@ -149,6 +152,22 @@ impl Object {
         op: &mut Vec<u8>,
     ) -> usize {
         by_type!(self, _ => 0, value => Collection::expire_due(value, now, max, env, op))
+    }
+
+    /// Fetches what lies behind this header, as far as `inside` will be looked at; where a member
+    /// will be found then. The hint is good for as long as `guard` is held.
+    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+        by_type!(
+            self,
+            bytes => {
+                match inside {
+                    Inside::Byte(at) => prefetch(bytes.as_ptr().wrapping_add(at.min(bytes.len()))),
+                    _ => prefetch_bytes(bytes),
+                }
+                BucketHint::NONE
+            },
+            value => value.prefetch(inside, guard)
+        )
     }
 
     /// Calls `visit` with the parts of each element; with the whole of a string.

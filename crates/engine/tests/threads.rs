@@ -3,7 +3,7 @@
 //! under a race checker.
 #![cfg(not(loom))]
 
-use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
+use ladon_engine::{Ahead, Inside, Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;
@@ -92,12 +92,17 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
             scope.spawn(move || {
                 let mut state = seed;
                 while !done.load(Relaxed) {
-                    let batch: Vec<(u16, KeyHash)> = (0..64)
-                        .map(|_| (0, keyspace.hash(&name(next(&mut state) % keys))))
-                        .collect();
+                    let ahead = |key: u64| Ahead {
+                        db: 0,
+                        hash: keyspace.hash(&name(key)),
+                        inside: Inside::Element(keyspace.hash(&name(key + 1))),
+                    };
+                    let batch: Vec<Ahead> =
+                        (0..64).map(|_| ahead(next(&mut state) % keys)).collect();
                     let mut lookahead = keyspace.lookahead();
                     for next in 0..=batch.len() {
                         lookahead.advance(&batch, next);
+                        lookahead.advance_inside(&batch, next);
                     }
                 }
             });
@@ -110,7 +115,13 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                     let locks = Locks::One(keyspace.hash(&key));
                     let mut tx = keyspace.begin(locks, &mut scratch, 1);
                     let key = tx.key(&key);
-                    tx.put_string(0, key, &text, 0);
+                    if n % 64 == 0 {
+                        // Enough for a table of its own.
+                        let members: Vec<_> = (0..300).map(|m| name(n + m)).collect();
+                        tx.set_add(0, key, members.iter().map(Vec::as_slice)).expect("a new key");
+                    } else {
+                        tx.put_string(0, key, &text, 0);
+                    }
                     tx.commit(|_| Lsn(1));
                 }
                 if round == 1 {

@@ -3,9 +3,11 @@
 //! be paid per batch.
 
 use crate::connection::Connection;
-use ladon_commands::{CommandId, CommandSpec, KeySpec, Node};
+use crate::recent::Recent;
+use ladon_commands::{CommandId, CommandSpec, KeySpec, Node, Part};
+use ladon_engine::{Ahead, Inside, Lookahead};
 use ladon_model::KeyHash;
-use ladon_resp::{Arg, Limits, Progress, ProtocolError};
+use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
 /// Enough that memory's latency is hidden, few enough that a batch's buckets stay in the cache.
 pub(crate) const REQUESTS_MAX: usize = 64;
@@ -40,7 +42,12 @@ pub(crate) enum ItemKind {
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
     pub(crate) args: Vec<Arg>,
-    keys: Vec<(u16, KeyHash)>,
+    keys: Vec<Ahead>,
+    /// The keys' values shall be looked into.
+    looks_inside: bool,
+    /// Some key tells what of its value is looked at.
+    has_insides: bool,
+    recent: Recent,
 }
 
 /// Why gathering from a connection stopped.
@@ -57,10 +64,13 @@ impl Batch {
         self.items.len() >= REQUESTS_MAX
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Makes it ready for the next requests.
+    pub(crate) fn clear(&mut self, node: &Node) {
         self.items.clear();
         self.args.clear();
         self.keys.clear();
+        self.looks_inside = Lookahead::is_inside_worthwhile(&node.keyspace);
+        self.has_insides = false;
     }
 
     /// Parses whole requests off a connection's input. `parsed` is how far earlier calls of this
@@ -113,7 +123,18 @@ impl Batch {
                     if let Some(id) = id {
                         let db = connection.session.db;
                         let spec = node.table.spec(id);
+                        let at = self.keys.len();
                         first_key = hash_keys(node, spec, db, args, input, &mut self.keys);
+                        if self.looks_inside
+                            && spec.part != Part::None
+                            && let Some(key) = first_key
+                        {
+                            let inside = inside(node, spec, args, input);
+                            if self.recent.is_new(key, inside) {
+                                self.keys[at].inside = inside;
+                                self.has_insides = true;
+                            }
+                        }
                     }
                 }
                 ItemKind::Owned(arguments) => id = node.table.find(&arguments[0]),
@@ -133,8 +154,14 @@ impl Batch {
 
     /// The keys of all requests, in order, for fetching ahead; none if there are too few for that.
     #[inline]
-    pub(crate) fn keys(&self) -> &[(u16, KeyHash)] {
+    pub(crate) fn keys(&self) -> &[Ahead] {
         if self.keys.len() < LOOKAHEAD_KEYS_MIN { &[] } else { &self.keys }
+    }
+
+    /// Whether fetching ahead goes on inside the keys' values.
+    #[inline]
+    pub(crate) fn has_insides(&self) -> bool {
+        self.has_insides
     }
 }
 
@@ -146,17 +173,34 @@ fn hash_keys(
     db: u16,
     args: &[Arg],
     input: &[u8],
-    keys: &mut Vec<(u16, KeyHash)>,
+    keys: &mut Vec<Ahead>,
 ) -> Option<KeyHash> {
     let KeySpec::Range { first, last, step } = spec.keys else { return None };
     let first = usize::from(first);
+    let ahead = |hash| Ahead { db, hash, inside: Inside::Nothing };
     let hash = node.keyspace.hash(args.get(first)?.of(input));
-    keys.push((db, hash));
+    keys.push(ahead(hash));
     if last != 1 {
         let end = if last < 0 { args.len() } else { args.len().min(last as usize + 1) };
         let more = args[..end].iter().skip(first).step_by(usize::from(step));
         let more = more.skip(1).take(REQUESTS_MAX);
-        keys.extend(more.map(|arg| (db, node.keyspace.hash(arg.of(input)))));
+        keys.extend(more.map(|arg| ahead(node.keyspace.hash(arg.of(input)))));
     }
     Some(hash)
+}
+
+/// What a request will look at inside its first key's value; an argument that is missing or
+/// nonsense tells nothing.
+fn inside(node: &Node, spec: &CommandSpec, args: &[Arg], input: &[u8]) -> Inside {
+    let argument = |at: u8| args.get(usize::from(at)).map(|arg| arg.of(input));
+    match spec.part {
+        Part::None => Inside::Nothing,
+        Part::Whole => Inside::Whole,
+        Part::Element(at) => argument(at)
+            .map_or(Inside::Nothing, |element| Inside::Element(node.keyspace.hash(element))),
+        Part::Bit(at) => argument(at)
+            .and_then(parse_i64)
+            .and_then(|offset| usize::try_from(offset / 8).ok())
+            .map_or(Inside::Nothing, Inside::Byte),
+    }
 }

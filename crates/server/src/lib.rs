@@ -17,6 +17,7 @@ pub mod dropper;
 mod durability;
 mod io_thread;
 mod listening;
+mod recent;
 mod recovery;
 mod run;
 mod shutdown;

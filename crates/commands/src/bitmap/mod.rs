@@ -9,7 +9,7 @@ mod range;
 
 use crate::args;
 use crate::error::CommandError;
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -19,9 +19,9 @@ const WRITE_QUICK: Flags = WRITE.or(Flags::QUICK);
 const AFTER_OPERATION: KeySpec = KeySpec::Range { first: 2, last: -1, step: 1 };
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("setbit", 4, WRITE_QUICK, KeySpec::FIRST, bit::setbit),
-    CommandSpec::on_keys("getbit", 3, READ_FAST, KeySpec::FIRST, bit::getbit),
-    CommandSpec::on_keys("bitcount", -2, READ, KeySpec::FIRST, range::bitcount),
+    CommandSpec::on_keys("setbit", 4, WRITE_QUICK, KeySpec::FIRST, bit::setbit).at(Part::Bit(2)),
+    CommandSpec::on_keys("getbit", 3, READ_FAST, KeySpec::FIRST, bit::getbit).at(Part::Bit(2)),
+    CommandSpec::on_keys("bitcount", -2, READ, KeySpec::FIRST, range::bitcount).at(Part::Whole),
     CommandSpec::on_keys("bitpos", -3, READ, KeySpec::FIRST, range::bitpos),
     CommandSpec::on_keys("bitop", -4, WRITE, AFTER_OPERATION, bitop::bitop),
     CommandSpec::on_keys("bitfield", -2, WRITE, KeySpec::FIRST, field::bitfield),

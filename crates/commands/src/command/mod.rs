@@ -8,7 +8,7 @@ mod list;
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
 use crate::help::HELP;
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed};
+use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use crate::table::CommandId;
 
 const FLAGS: Flags = Flags::LOADING.or(Flags::STALE);
@@ -18,6 +18,7 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec {
     arity: -1,
     flags: FLAGS,
     keys: KeySpec::None,
+    part: Part::None,
     locks: LockNeed::None,
     handler: Handler::RunOrContainer(info::all),
     subcommands: &[

@@ -14,7 +14,7 @@ mod set;
 mod set_expiring;
 mod ttl;
 
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -23,20 +23,21 @@ const STORE_FAST: Flags = WRITE_FAST.or(Flags::DENYOOM);
 const KEY: KeySpec = KeySpec::FIRST;
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("hset", -4, STORE_FAST, KEY, set::hset),
-    CommandSpec::on_keys("hmset", -4, STORE_FAST, KEY, set::hmset),
-    CommandSpec::on_keys("hsetnx", 4, STORE_FAST, KEY, set::hsetnx),
-    CommandSpec::on_keys("hget", 3, READ_FAST, KEY, get::hget),
-    CommandSpec::on_keys("hmget", -3, READ_FAST, KEY, get::hmget),
-    CommandSpec::on_keys("hgetall", 2, READ, KEY, get::hgetall),
-    CommandSpec::on_keys("hkeys", 2, READ, KEY, get::hkeys),
-    CommandSpec::on_keys("hvals", 2, READ, KEY, get::hvals),
-    CommandSpec::on_keys("hlen", 2, READ_FAST, KEY, look::hlen),
-    CommandSpec::on_keys("hexists", 3, READ_FAST, KEY, look::hexists),
-    CommandSpec::on_keys("hstrlen", 3, READ_FAST, KEY, look::hstrlen),
-    CommandSpec::on_keys("hdel", -3, WRITE_FAST, KEY, remove::hdel),
-    CommandSpec::on_keys("hincrby", 4, STORE_FAST, KEY, counter::hincrby),
-    CommandSpec::on_keys("hincrbyfloat", 4, STORE_FAST, KEY, counter::hincrbyfloat),
+    CommandSpec::on_keys("hset", -4, STORE_FAST, KEY, set::hset).at(Part::Element(2)),
+    CommandSpec::on_keys("hmset", -4, STORE_FAST, KEY, set::hmset).at(Part::Element(2)),
+    CommandSpec::on_keys("hsetnx", 4, STORE_FAST, KEY, set::hsetnx).at(Part::Element(2)),
+    CommandSpec::on_keys("hget", 3, READ_FAST, KEY, get::hget).at(Part::Element(2)),
+    CommandSpec::on_keys("hmget", -3, READ_FAST, KEY, get::hmget).at(Part::Element(2)),
+    CommandSpec::on_keys("hgetall", 2, READ, KEY, get::hgetall).at(Part::Whole),
+    CommandSpec::on_keys("hkeys", 2, READ, KEY, get::hkeys).at(Part::Whole),
+    CommandSpec::on_keys("hvals", 2, READ, KEY, get::hvals).at(Part::Whole),
+    CommandSpec::on_keys("hlen", 2, READ_FAST, KEY, look::hlen).at(Part::Whole),
+    CommandSpec::on_keys("hexists", 3, READ_FAST, KEY, look::hexists).at(Part::Element(2)),
+    CommandSpec::on_keys("hstrlen", 3, READ_FAST, KEY, look::hstrlen).at(Part::Element(2)),
+    CommandSpec::on_keys("hdel", -3, WRITE_FAST, KEY, remove::hdel).at(Part::Element(2)),
+    CommandSpec::on_keys("hincrby", 4, STORE_FAST, KEY, counter::hincrby).at(Part::Element(2)),
+    CommandSpec::on_keys("hincrbyfloat", 4, STORE_FAST, KEY, counter::hincrbyfloat)
+        .at(Part::Element(2)),
     CommandSpec::on_keys("hrandfield", -2, READ, KEY, random::hrandfield),
     CommandSpec::on_keys("hscan", -3, READ, KEY, scan::hscan),
     CommandSpec::on_keys("hexpire", -6, WRITE_FAST, KEY, expire::hexpire),

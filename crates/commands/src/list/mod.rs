@@ -9,7 +9,7 @@ mod relocate;
 
 use crate::args::is;
 use crate::error::CommandError;
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use ladon_engine::types::list::{Element, End};
 use ladon_resp::Reply;
 
@@ -25,15 +25,15 @@ const ALL_BUT_LAST: KeySpec = KeySpec::Range { first: 1, last: -2, step: 1 };
 const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("lpush", -3, PUSH, FIRST, ends::lpush),
-    CommandSpec::on_keys("rpush", -3, PUSH, FIRST, ends::rpush),
-    CommandSpec::on_keys("lpushx", -3, PUSH, FIRST, ends::lpushx),
-    CommandSpec::on_keys("rpushx", -3, PUSH, FIRST, ends::rpushx),
-    CommandSpec::on_keys("lpop", -2, TAKE, FIRST, ends::lpop),
-    CommandSpec::on_keys("rpop", -2, TAKE, FIRST, ends::rpop),
-    CommandSpec::on_keys("llen", 2, READ.or(Flags::FAST), FIRST, look::llen),
-    CommandSpec::on_keys("lrange", 4, READ, FIRST, look::lrange),
-    CommandSpec::on_keys("lindex", 3, READ, FIRST, look::lindex),
+    CommandSpec::on_keys("lpush", -3, PUSH, FIRST, ends::lpush).at(Part::Whole),
+    CommandSpec::on_keys("rpush", -3, PUSH, FIRST, ends::rpush).at(Part::Whole),
+    CommandSpec::on_keys("lpushx", -3, PUSH, FIRST, ends::lpushx).at(Part::Whole),
+    CommandSpec::on_keys("rpushx", -3, PUSH, FIRST, ends::rpushx).at(Part::Whole),
+    CommandSpec::on_keys("lpop", -2, TAKE, FIRST, ends::lpop).at(Part::Whole),
+    CommandSpec::on_keys("rpop", -2, TAKE, FIRST, ends::rpop).at(Part::Whole),
+    CommandSpec::on_keys("llen", 2, READ.or(Flags::FAST), FIRST, look::llen).at(Part::Whole),
+    CommandSpec::on_keys("lrange", 4, READ, FIRST, look::lrange).at(Part::Whole),
+    CommandSpec::on_keys("lindex", 3, READ, FIRST, look::lindex).at(Part::Whole),
     CommandSpec::on_keys("lpos", -3, READ, FIRST, position::lpos),
     CommandSpec::on_keys("lset", 4, GROW, FIRST, edit::lset),
     CommandSpec::on_keys("linsert", 5, GROW, FIRST, edit::linsert),

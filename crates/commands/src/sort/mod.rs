@@ -12,7 +12,7 @@ pub(crate) use options::target_position;
 
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed};
+use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use elements::Elements;
 use ladon_engine::Tx;
 use ladon_engine::types::list::{End, ListValue};
@@ -42,6 +42,7 @@ const fn command(
         arity: -2,
         flags,
         keys,
+        part: Part::None,
         locks: LockNeed::KeysUnless(options::reaches_further),
         handler: Handler::Run(handler),
         subcommands: &[],

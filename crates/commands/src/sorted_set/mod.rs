@@ -12,7 +12,7 @@ mod remove;
 mod scan;
 mod show;
 
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -35,17 +35,17 @@ const TIMEOUT_AND_COUNTED: KeySpec = KeySpec::Counted { count_at: 2 };
 const TO_AND_COUNTED: KeySpec = KeySpec::FirstAndCounted { count_at: 2 };
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("zadd", -4, ADD, ONE, add::zadd),
-    CommandSpec::on_keys("zincrby", 4, ADD, ONE, add::zincrby),
-    CommandSpec::on_keys("zrem", -3, WRITE_FAST, ONE, remove::zrem),
+    CommandSpec::on_keys("zadd", -4, ADD, ONE, add::zadd).at(Part::Element(3)),
+    CommandSpec::on_keys("zincrby", 4, ADD, ONE, add::zincrby).at(Part::Element(3)),
+    CommandSpec::on_keys("zrem", -3, WRITE_FAST, ONE, remove::zrem).at(Part::Element(2)),
     CommandSpec::on_keys("zremrangebyrank", 4, WRITE, ONE, remove::zremrangebyrank),
     CommandSpec::on_keys("zremrangebyscore", 4, WRITE, ONE, remove::zremrangebyscore),
     CommandSpec::on_keys("zremrangebylex", 4, WRITE, ONE, remove::zremrangebylex),
-    CommandSpec::on_keys("zcard", 2, READ_FAST, ONE, look::zcard),
-    CommandSpec::on_keys("zscore", 3, READ_FAST, ONE, look::zscore),
-    CommandSpec::on_keys("zmscore", -3, READ_FAST, ONE, look::zmscore),
-    CommandSpec::on_keys("zrank", -3, READ_FAST, ONE, look::zrank),
-    CommandSpec::on_keys("zrevrank", -3, READ_FAST, ONE, look::zrevrank),
+    CommandSpec::on_keys("zcard", 2, READ_FAST, ONE, look::zcard).at(Part::Whole),
+    CommandSpec::on_keys("zscore", 3, READ_FAST, ONE, look::zscore).at(Part::Element(2)),
+    CommandSpec::on_keys("zmscore", -3, READ_FAST, ONE, look::zmscore).at(Part::Element(2)),
+    CommandSpec::on_keys("zrank", -3, READ_FAST, ONE, look::zrank).at(Part::Element(2)),
+    CommandSpec::on_keys("zrevrank", -3, READ_FAST, ONE, look::zrevrank).at(Part::Element(2)),
     CommandSpec::on_keys("zcount", 4, READ_FAST, ONE, look::zcount),
     CommandSpec::on_keys("zlexcount", 4, READ_FAST, ONE, look::zlexcount),
     CommandSpec::on_keys("zrange", -4, READ, ONE, range::zrange),

@@ -21,10 +21,11 @@ pub(crate) mod prefetch;
 mod segment;
 
 use arena::Arena;
+use crossbeam_epoch::Guard;
 use directory::{Directory, Root};
 use entry::{EntryPtr, EntryRef, ValueInit};
 use ladon_model::KeyHasher;
-use prefetch::RootPtr;
+use prefetch::{BucketHint, RootPtr};
 pub(crate) use segment::LocalHash;
 use segment::{CAPACITY, Place, Segment, bucket_start, home_of, pack, unpack};
 use std::marker::PhantomData;
@@ -161,6 +162,24 @@ impl Table {
         let (segment, place) = self.place(local, key)?;
         // SAFETY: a live entry, unchanged while we are borrowed.
         unsafe { Some(unpack(segment.as_ref().word(place)).as_ref()) }
+    }
+
+    /// The first entry whose word carries the hash's tag: most likely the key's with this hash.
+    #[inline]
+    pub(crate) fn likely(&self, local: LocalHash) -> Option<EntryRef<'_>> {
+        let (segment, depth) = self.directory()?.segment_and_depth(local);
+        // SAFETY: segments in the directory are live, and so are the entries in their words, which
+        // stay unchanged while we are borrowed.
+        unsafe {
+            let segment = segment.as_ref();
+            let place = segment.find(local, depth, |_| true)?;
+            Some(unpack(segment.word(place)).as_ref())
+        }
+    }
+
+    /// Fetches the bucket of this hash; the hint is good for as long as `guard` is held.
+    pub(crate) fn prefetch_bucket(&self, local: LocalHash, guard: &Guard) -> BucketHint {
+        self.root.prefetch_bucket(local, guard)
     }
 
     /// Where `key` stands, good until the table changes.

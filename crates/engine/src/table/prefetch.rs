@@ -98,6 +98,15 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// Fetches the lines of some bytes: a few from the beginning, and the last.
+pub(crate) fn prefetch_bytes(bytes: &[u8]) {
+    const LINE_BYTES: usize = 64;
+    const LINES_MAX: usize = 8;
+    let Some(last) = bytes.last() else { return };
+    prefetch(last);
+    bytes.chunks(LINE_BYTES).take(LINES_MAX).for_each(|line| prefetch(line.as_ptr()));
+}
+
 /// Fetches the entry in a bucket's word.
 #[inline]
 pub(super) fn prefetch_word(word: u64) {

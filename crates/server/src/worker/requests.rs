@@ -34,7 +34,7 @@ impl Worker {
     }
 
     fn run_batch(&mut self) {
-        self.batch.clear();
+        self.batch.clear(&self.node);
         let mut index = 0;
         while index < self.ready.len() && !self.batch.is_full() {
             let slot = self.ready[index];
@@ -59,7 +59,11 @@ impl Worker {
         let node = Arc::clone(&self.node);
         let mut lookahead = node.keyspace.lookahead();
         for at in 0..batch.items.len() {
-            lookahead.advance(batch.keys(), batch.items[at].keys_end as usize);
+            let next = batch.items[at].keys_end as usize;
+            lookahead.advance(batch.keys(), next);
+            if batch.has_insides() {
+                lookahead.advance_inside(batch.keys(), next);
+            }
             self.run_item(&batch, at);
         }
         self.local.end_batch(&self.node);

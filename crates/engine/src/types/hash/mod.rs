@@ -11,7 +11,10 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
+use crate::lookahead::Inside;
 use crate::table::Entries;
+use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crossbeam_epoch::Guard;
 use item::Item;
 use ladon_model::KeyHasher;
 use on_table::{OnTable, field_of};
@@ -98,6 +101,18 @@ impl HashValue {
                 fields.get(hasher, name).map(|field| (field.value, field.expire_at))
             }
         }
+    }
+
+    /// See [`crate::Object::prefetch`].
+    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+        match (&self.0, inside) {
+            (Repr::Table(fields), Inside::Element(hash)) => {
+                return fields.table.prefetch_bucket(hash.0, guard);
+            }
+            (Repr::Table(_), _) => {}
+            (Repr::Packed(packed), _) => prefetch_bytes(packed.as_items()),
+        }
+        BucketHint::NONE
     }
 
     /// When the field expires, Unix milliseconds (0: never); `None` if there is no such field.

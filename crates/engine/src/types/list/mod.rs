@@ -25,8 +25,11 @@ pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
 pub use walk::{Backward, Forward};
 
+use crate::lookahead::Inside;
+use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
 use chunk::Chunk;
 use chunks::Chunks;
+use crossbeam_epoch::Guard;
 use entry::Entry;
 use std::collections::{VecDeque, vec_deque};
 
@@ -120,6 +123,15 @@ impl ListValue {
             Repr::Packed(chunk) => ListValue(Repr::Packed(chunk.clone())),
             Repr::Chunked(chunks) => ListValue(Repr::Chunked(Box::new(Chunks::clone(chunks)))),
         }
+    }
+
+    /// See [`crate::Object::prefetch`].
+    pub(crate) fn prefetch(&self, _inside: Inside, _guard: &Guard) -> BucketHint {
+        match &self.0 {
+            Repr::Chunked(chunks) => prefetch(&raw const **chunks),
+            Repr::Packed(chunk) => prefetch_bytes(chunk.entries()),
+        }
+        BucketHint::NONE
     }
 
     // ---- changing ----

@@ -1,5 +1,7 @@
 //! A sorted array of integers, all in the narrowest width that holds each of them.
 
+use crate::table::prefetch::prefetch;
+
 /// Distinct integers in ascending order.
 #[derive(Clone)]
 pub(super) enum Ints {
@@ -30,6 +32,11 @@ impl Ints {
 
     pub(super) fn len(&self) -> usize {
         each!(self, ints => ints.len())
+    }
+
+    /// Fetches where a search begins.
+    pub(super) fn prefetch(&self) {
+        each!(self, ints => ints.get(ints.len() / 2).into_iter().for_each(|int| prefetch(int)));
     }
 
     /// Bytes of memory that the array takes.

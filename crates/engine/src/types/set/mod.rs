@@ -14,9 +14,12 @@ mod tests;
 pub(crate) use collection::{OP_ADD, OP_REMOVE};
 pub use member::{Member, Members};
 
+use crate::lookahead::Inside;
 use crate::table::Table;
 use crate::table::entry::ValueInit;
+use crate::table::prefetch::{BucketHint, prefetch_bytes};
 use crate::types::string::parse_int;
+use crossbeam_epoch::Guard;
 use ints::Ints;
 use ladon_model::KeyHasher;
 use member::Walk;
@@ -135,6 +138,19 @@ impl SetValue {
             (Repr::Ints(ints), Member::Int(int)) => ints.contains(int),
             _ => member.with_bytes(|bytes| self.contains(hasher, bytes)),
         }
+    }
+
+    /// See [`crate::Object::prefetch`].
+    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+        match (&self.0, inside) {
+            (Repr::Table(table), Inside::Element(hash)) => {
+                return table.prefetch_bucket(hash.0, guard);
+            }
+            (Repr::Table(_), _) => {}
+            (Repr::Packed(packed), _) => prefetch_bytes(packed.as_bytes()),
+            (Repr::Ints(ints), _) => ints.prefetch(),
+        }
+        BucketHint::NONE
     }
 
     /// Adds a member; whether it was new.

@@ -21,6 +21,9 @@ pub use gather::Gathered;
 pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::write_score_17;
 
+use crate::lookahead::Inside;
+use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crossbeam_epoch::Guard;
 use indexed::Indexed;
 use ladon_model::KeyHasher;
 use packed::Packed;
@@ -60,6 +63,18 @@ impl SortedSet {
     /// An empty sorted set that is not packed.
     pub fn indexed() -> SortedSet {
         SortedSet(Repr::Indexed(Box::new(Indexed::new())))
+    }
+
+    /// See [`crate::Object::prefetch`].
+    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+        match (&self.0, inside) {
+            (Repr::Indexed(indexed), Inside::Element(hash)) => {
+                return indexed.table().prefetch_bucket(hash.0, guard);
+            }
+            (Repr::Indexed(_), _) => {}
+            (Repr::Packed(packed), _) => prefetch_bytes(packed.as_bytes()),
+        }
+        BucketHint::NONE
     }
 
     /// What `OBJECT ENCODING` answers.
