@@ -15,6 +15,7 @@ mod keyspace;
 mod lookahead;
 mod object;
 mod partition;
+mod pieces;
 mod save;
 mod sync;
 mod table;

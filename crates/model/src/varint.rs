@@ -1,13 +1,40 @@
 //! Variable-length unsigned integers (LEB128): seven bits a byte, least significant first.
 
+/// What bytes are appended to.
+pub trait Sink {
+    /// Appends a byte.
+    fn push(&mut self, byte: u8);
+    /// Appends bytes.
+    fn extend_from_slice(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        Vec::push(self, byte);
+    }
+
+    #[inline]
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        Vec::extend_from_slice(self, bytes);
+    }
+}
+
 /// Appends `value`, one to ten bytes.
 #[inline]
-pub fn put(out: &mut Vec<u8>, mut value: u64) {
+pub fn put(out: &mut impl Sink, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+/// Bytes that `put` appends.
+#[inline]
+#[must_use]
+pub const fn bytes(value: u64) -> usize {
+    (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
 /// Takes an integer off the front of `input`; `None` when it is cut short or over 64 bits.
@@ -30,7 +57,7 @@ pub fn take(input: &mut &[u8]) -> Option<u64> {
 
 /// Appends a length and the bytes.
 #[inline]
-pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut impl Sink, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -56,6 +83,7 @@ mod tests {
         for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
             let mut out = Vec::new();
             put(&mut out, value);
+            assert_eq!(bytes(value), out.len());
             let mut input = &out[..];
             assert_eq!(take(&mut input), Some(value));
             assert!(input.is_empty());

@@ -5,7 +5,7 @@
 //!
 //! [`Collection`]: collection::Collection
 
-mod allocation;
+mod buffer;
 pub mod collection;
 pub mod hash;
 pub mod list;

@@ -9,7 +9,7 @@
 //!   3 expire        at u64 (0: never); nothing if there is no such field
 //! ```
 
-use ladon_model::varint;
+use ladon_model::varint::{self, Sink};
 
 /// One item, borrowed from its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) const AT_BYTES: usize = 8;
 impl<'a> Item<'a> {
     /// Appends the encoding.
     #[inline]
-    pub(super) fn put(self, out: &mut Vec<u8>) {
+    pub(super) fn put(self, out: &mut impl Sink) {
         match self {
             Item::Set { field, value, at: 0 } => {
                 put_head(out, field, TAG_SET);
@@ -80,7 +80,7 @@ impl<'a> Item<'a> {
 }
 
 #[inline]
-fn put_head(out: &mut Vec<u8>, field: &[u8], tag: u8) {
+fn put_head(out: &mut impl Sink, field: &[u8], tag: u8) {
     varint::put(out, (field.len() as u64) << TAG_BITS | u64::from(tag));
     out.extend_from_slice(field);
 }

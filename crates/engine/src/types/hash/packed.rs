@@ -2,13 +2,13 @@
 
 use super::Field;
 use super::item::{AT_BYTES, Item, TAG_BITS, TAG_SET, TAG_SET_EXPIRING};
-use crate::types::allocation::allocation_bytes;
+use crate::types::buffer::Buffer;
 use std::ops::Range;
 
 /// Distinct fields in one piece of memory: `Item::Set` only.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     count: u32,
     /// Some field had an expiry once; Redis has an encoding of its own for that.
     timed: bool,
@@ -28,7 +28,7 @@ pub(super) struct Spot {
 impl Packed {
     /// Room for so many bytes of items.
     pub(super) fn with_room(bytes: usize) -> Packed {
-        Packed { bytes: Vec::with_capacity(allocation_bytes(bytes)), ..Packed::default() }
+        Packed { bytes: Buffer::with_room(bytes), ..Packed::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -82,7 +82,7 @@ impl Packed {
 
     /// Adds a field that is not there.
     pub(super) fn push(&mut self, field: &[u8], value: &[u8], at: u64) {
-        self.reserve(item_bytes(field.len(), value.len(), at));
+        self.bytes.reserve(item_bytes(field.len(), value.len(), at));
         Item::Set { field, value, at }.put(&mut self.bytes);
         self.count += 1;
         self.expiry_changed(0, at);
@@ -99,18 +99,14 @@ impl Packed {
             let field = name_at(&self.bytes, spot.item.start);
             let mut item = Vec::with_capacity(item_bytes(field.len(), value.len(), at));
             Item::Set { field: &self.bytes[field], value, at }.put(&mut item);
-            self.reserve(item.len().saturating_sub(spot.item.len()));
-            self.bytes.splice(spot.item, item);
+            self.bytes.replace(spot.item, &item);
         }
         self.expiry_changed(spot.at, at);
     }
 
     pub(super) fn remove(&mut self, spot: Spot) {
-        self.bytes.drain(spot.item);
+        self.bytes.remove(spot.item);
         self.count -= 1;
-        if self.bytes.len() < self.bytes.capacity() / 2 {
-            self.bytes.shrink_to(allocation_bytes(self.bytes.len()));
-        }
         self.expiry_changed(spot.at, 0);
     }
 
@@ -128,7 +124,7 @@ impl Packed {
         {
             if spot.at != 0 && spot.at <= now {
                 visit(&self.bytes[name]);
-                self.bytes.drain(spot.item);
+                self.bytes.remove(spot.item);
                 self.count -= 1;
                 removed += 1;
             } else {
@@ -140,14 +136,7 @@ impl Packed {
     }
 
     pub(super) fn shrink_to_fit(&mut self) {
-        self.bytes.shrink_to(allocation_bytes(self.bytes.len()));
-    }
-
-    fn reserve(&mut self, more: usize) {
-        let length = self.bytes.len();
-        if length + more > self.bytes.capacity() {
-            self.bytes.reserve_exact(allocation_bytes(length + more) - length);
-        }
+        self.bytes.shrink_to_fit();
     }
 
     /// A field's expiry went from `old` to `new`.

@@ -7,6 +7,8 @@
 
 use super::End;
 use super::entry::{self, Element, Entry};
+use crate::types::buffer::Buffer;
+use ladon_model::varint::Sink;
 
 /// Bytes that a listpack has around its entries: what Redis' limits count.
 const LISTPACK_FRAME_BYTES: usize = 7;
@@ -17,7 +19,7 @@ const SPARE_BYTES_MIN: usize = 16;
 /// A run of elements.
 #[derive(Default)]
 pub(super) struct Chunk {
-    buffer: Vec<u8>,
+    buffer: Buffer,
     /// A chunk of several elements is far smaller than 4 GiB, and one of a single element has no
     /// use for a gap.
     start: u32,
@@ -27,7 +29,7 @@ pub(super) struct Chunk {
 impl Clone for Chunk {
     /// Without the gap.
     fn clone(&self) -> Chunk {
-        Chunk { buffer: self.entries().to_vec(), start: 0, count: self.count }
+        Chunk { buffer: Buffer::of(self.entries()), start: 0, count: self.count }
     }
 }
 
@@ -81,7 +83,7 @@ impl Chunk {
             self.make_room(End::Back, size);
         }
         let at = self.buffer.len();
-        self.buffer.resize(at + size, 0);
+        self.buffer.resize(at + size);
         entry.write(&mut self.buffer[at..]);
         self.count += 1;
     }
@@ -169,7 +171,7 @@ impl Chunk {
         if begin == 0 {
             self.start += end as u32;
         } else {
-            self.buffer.drain(start + begin..start + end);
+            self.buffer.replace(start + begin..start + end, &[]);
         }
         self.count -= count as u32;
         self.shrink();
@@ -180,7 +182,7 @@ impl Chunk {
         if indexes.len() == self.len() {
             return self.clear();
         }
-        let mut kept = Vec::with_capacity(self.entries().len());
+        let mut kept = Buffer::with_room(self.entries().len());
         let mut rest = self.entries();
         let mut next = first;
         for &index in indexes {
@@ -203,7 +205,7 @@ impl Chunk {
     pub(super) fn split_off(&mut self, index: usize) -> Chunk {
         let at = self.start as usize + self.offset(index);
         let count = self.count - index as u32;
-        let tail = Chunk { buffer: self.buffer[at..].to_vec(), start: 0, count };
+        let tail = Chunk { buffer: Buffer::of(&self.buffer[at..]), start: 0, count };
         self.buffer.truncate(at);
         self.count -= count;
         self.shrink();
@@ -226,7 +228,7 @@ impl Chunk {
     }
 
     fn clear(&mut self) {
-        self.buffer.clear();
+        self.buffer.truncate(0);
         (self.start, self.count) = (0, 0);
     }
 
@@ -239,7 +241,7 @@ impl Chunk {
         let at = self.start as usize + at;
         let tail = at + old..self.buffer.len();
         if size >= old {
-            self.buffer.resize(tail.end + (size - old), 0);
+            self.buffer.resize(tail.end + (size - old));
             self.buffer.copy_within(tail, at + size);
         } else {
             let end = tail.end - (old - size);
@@ -275,7 +277,7 @@ impl Chunk {
     fn place(&mut self, start: usize) {
         let (from, live) = (self.start as usize, self.entries().len());
         if start > from {
-            self.buffer.resize(start + live, 0);
+            self.buffer.resize(start + live);
             self.buffer.copy_within(from..from + live, start);
         } else {
             self.buffer.copy_within(from.., start);
@@ -287,8 +289,8 @@ impl Chunk {
     /// Moves the entries into new memory with `gap` bytes before and `room` bytes behind them.
     fn regrow(&mut self, gap: usize, room: usize) {
         let entries = self.entries();
-        let mut buffer = Vec::with_capacity(gap + entries.len() + room);
-        buffer.resize(gap, 0);
+        let mut buffer = Buffer::with_room(gap + entries.len() + room);
+        buffer.resize(gap);
         buffer.extend_from_slice(entries);
         self.buffer = buffer;
         self.start = gap as u32;

@@ -1,12 +1,13 @@
 //! A few short members one behind the other: length and bytes of each, in the order they came.
 
+use crate::types::buffer::Buffer;
 use ladon_model::varint;
 use std::ops::Range;
 
 /// Distinct members in one piece of memory.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     count: u32,
 }
 
@@ -31,11 +32,7 @@ impl Packed {
 
     /// Adds a member that is not there.
     pub(super) fn push(&mut self, member: &[u8]) {
-        let wanted = self.bytes.len() + member.len() + 10;
-        if wanted > self.bytes.capacity() {
-            // Half of what doubling would waste.
-            self.bytes.reserve_exact(wanted - self.bytes.len() + self.bytes.len() / 4);
-        }
+        self.bytes.reserve(member.len() + varint::bytes(member.len() as u64));
         varint::put_bytes(&mut self.bytes, member);
         self.count += 1;
     }
@@ -59,11 +56,8 @@ impl Packed {
     }
 
     pub(super) fn remove_place(&mut self, place: Range<usize>) {
-        self.bytes.drain(place);
+        self.bytes.remove(place);
         self.count -= 1;
-        if self.bytes.len() < self.bytes.capacity() / 4 {
-            self.bytes.shrink_to(self.bytes.len() * 2);
-        }
     }
 
     pub(super) fn shrink_to_fit(&mut self) {

@@ -1,7 +1,8 @@
 //! A few short members in one piece of memory, in order: score (8 bytes, little-endian), length
 //! and bytes of each.
 
-use ladon_model::varint;
+use crate::types::buffer::Buffer;
+use ladon_model::varint::{self, Sink};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ const SCORE_BYTES: usize = 8;
 /// Distinct members with their scores.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     count: u32,
 }
 
@@ -23,7 +24,7 @@ pub(super) struct Place {
 }
 
 /// Appends a score and a member.
-pub(super) fn put(out: &mut Vec<u8>, score: f64, member: &[u8]) {
+pub(super) fn put(out: &mut impl Sink, score: f64, member: &[u8]) {
     out.extend_from_slice(&score.to_le_bytes());
     varint::put_bytes(out, member);
 }
@@ -71,11 +72,7 @@ impl Packed {
         };
         let at = self.walk().find(after).map_or(self.bytes.len(), |(.., range)| range.start);
         let old_bytes = self.bytes.len();
-        let wanted = old_bytes + SCORE_BYTES + member.len() + 10;
-        if wanted > self.bytes.capacity() {
-            // Half of what doubling would waste.
-            self.bytes.reserve_exact(wanted - old_bytes + old_bytes / 4);
-        }
+        self.bytes.reserve(SCORE_BYTES + member.len() + varint::bytes(member.len() as u64));
         put(&mut self.bytes, score, member);
         let added = self.bytes.len() - old_bytes;
         self.bytes[at..].rotate_right(added);
@@ -83,9 +80,8 @@ impl Packed {
     }
 
     pub(super) fn remove_place(&mut self, place: &Place) {
-        self.bytes.drain(place.range.clone());
+        self.bytes.remove(place.range.clone());
         self.count -= 1;
-        self.trim();
     }
 
     /// Takes the members of these ranks out; `visit` sees them.
@@ -99,20 +95,13 @@ impl Packed {
             removed += 1;
         }
         if let Some(span) = span {
-            self.bytes.drain(span);
+            self.bytes.remove(span);
             self.count -= removed;
-            self.trim();
         }
     }
 
     pub(super) fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
-    }
-
-    fn trim(&mut self) {
-        if self.bytes.len() < self.bytes.capacity() / 4 {
-            self.bytes.shrink_to(self.bytes.len() * 2);
-        }
     }
 
     fn walk(&self) -> impl Iterator<Item = (f64, &[u8], Range<usize>)> {

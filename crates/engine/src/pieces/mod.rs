@@ -1,0 +1,103 @@
+//! Memory for packed values, in sizes that fit.
+//!
+//! General-purpose allocators have four sizes for each doubling, so that a value of 540 bytes takes
+//! 640. Packed values are most of what a server of hashes and lists holds, and each keeps its
+//! piece for long; here pieces come in steps of sixteen bytes up to 2 KiB. Smaller and larger ones
+//! come from the global allocator, which is as good there.
+//!
+//! ```text
+//! shard    a lock, per size the slabs with room, regions; threads are dealt out over the shards
+//! region   512 KiB: up to 16 slabs
+//! slab     32 KiB, aligned to its size: [header 64 B][piece][piece]...      all of one size
+//! ```
+//!
+//! # Soundness
+//! A piece's slab is found by clearing the low bits of its address, which is right because slabs
+//! are aligned to their size and the size that `deallocate` is told is the one that `allocate` was
+//! told, so that both know alike whether the piece is of a slab. A slab's `shard` is written before
+//! its first piece is handed out and stays until the last one is back, so it may be read without
+//! the lock by whoever owns a piece; all else in a header is read and written under the lock of
+//! that shard. A region stays allocated while any piece of any of its slabs lives.
+
+mod shard;
+
+use allocator_api2::alloc::{AllocError, Allocator, Global, Layout};
+use parking_lot::Mutex;
+use shard::Shard;
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Up to this the global allocator's sizes are close enough to each other.
+const GLOBAL_MAX: usize = 128;
+const STEP_BYTES: usize = 16;
+/// Above this, a slab would hold too few pieces.
+const PIECE_MAX: usize = 2048;
+
+/// More would only spread slabs that are not full over more threads.
+const SHARDS: usize = 16;
+
+static ALL: [Mutex<Shard>; SHARDS] = [const { Mutex::new(Shard::new()) }; SHARDS];
+
+/// Hands out the memory of packed values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pieces;
+
+impl Pieces {
+    /// What a request for so many bytes takes: to ask for less is to waste the rest.
+    pub(crate) fn rounded(bytes: usize) -> usize {
+        /// Sizes as mimalloc has them: every eighth byte up to 64, then four for each doubling.
+        const FINE_MAX: usize = 64;
+        match bytes {
+            0..=FINE_MAX => bytes.next_multiple_of(8),
+            _ if is_piece(bytes) => bytes.next_multiple_of(STEP_BYTES),
+            _ => {
+                let step = (bytes - 1).ilog2().saturating_sub(2);
+                bytes.checked_next_multiple_of(1 << step).unwrap_or(bytes)
+            }
+        }
+    }
+}
+
+#[inline]
+fn is_piece(bytes: usize) -> bool {
+    bytes > GLOBAL_MAX && bytes <= PIECE_MAX
+}
+
+/// The shard that this thread takes pieces from.
+fn own_shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static OWN: Cell<usize> = const { Cell::new(usize::MAX) });
+    OWN.with(|own| {
+        if own.get() == usize::MAX {
+            own.set(NEXT.fetch_add(1, Relaxed) % SHARDS);
+        }
+        own.get()
+    })
+}
+
+// SAFETY: a piece stays where it is until it is deallocated, by a copy of `Pieces` as good as any
+// other; see the head of the file. What is no piece is the global allocator's.
+unsafe impl Allocator for Pieces {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
+            return Global.allocate(layout);
+        }
+        let shard = own_shard();
+        let piece = ALL[shard].lock().allocate(shard as u8, layout.size()).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(piece, layout.size()))
+    }
+
+    unsafe fn deallocate(&self, piece: NonNull<u8>, layout: Layout) {
+        // SAFETY: by contract the layout is that of `allocate`, so this is where it came from.
+        unsafe {
+            if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
+                return Global.deallocate(piece, layout);
+            }
+            ALL[shard::of_piece(piece)].lock().free(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
