@@ -24,5 +24,7 @@ pub mod operation;
 pub mod probes;
 pub mod report;
 pub mod results;
+pub mod run;
 pub mod systems;
 pub mod traffic;
+pub mod works;

@@ -3,6 +3,8 @@
 
 use clap::{Parser, Subcommand};
 use ladon_lab::probes::{self, WorkError};
+use ladon_lab::run::options::RunArguments;
+use ladon_lab::run::{self, RunError};
 use ladon_lab::systems::cleanup;
 
 /// Measures Ladon beside real peers on this machine.
@@ -15,9 +17,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The field's comparisons: every system found here, side by side, in one run.
+    Run(Box<RunArguments>),
     /// One of our own engineering questions about Ladon beside the servers that speak its protocol.
     #[command(subcommand)]
-    Probe(Probe),
+    Probe(Box<Probe>),
 }
 
 #[derive(Subcommand)]
@@ -53,19 +57,26 @@ fn main() -> std::process::ExitCode {
         eprintln!("ladon-lab: cannot watch for signals: {error}");
         return std::process::ExitCode::FAILURE;
     }
-    match run(Arguments::parse()) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ladon-lab: {error}");
-            std::process::ExitCode::FAILURE
-        }
+    match Arguments::parse().command {
+        Command::Run(arguments) => match run::run(&arguments) {
+            Ok(written) => {
+                println!("written: {}", written.display());
+                std::process::ExitCode::SUCCESS
+            }
+            Err(error) => {
+                failed(&error, if matches!(error, RunError::Interrupted(_)) { 130 } else { 1 })
+            }
+        },
+        Command::Probe(probe) => match run_probe(*probe) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
+            Err(error) => failed(&error, 1),
+        },
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), WorkError> {
-    match arguments.command {
-        Command::Probe(probe) => run_probe(probe),
-    }
+fn failed(error: &dyn std::error::Error, code: u8) -> std::process::ExitCode {
+    eprintln!("ladon-lab: {error}");
+    std::process::ExitCode::from(code)
 }
 
 fn run_probe(probe: Probe) -> Result<(), WorkError> {

@@ -269,6 +269,12 @@ impl<W: Workload> Driver<W> {
         paces.map(|pace| now.saturating_duration_since(pace.due)).max().unwrap_or_default()
     }
 
+    /// Whether requests are under way or to come.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.under_way > 0 || !self.waiting_for_time.is_empty()
+    }
+
     /// What to ask and what was asked.
     pub fn workload(&self) -> &W {
         &self.workload

@@ -7,7 +7,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
@@ -16,6 +18,33 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 static RUNNING: Mutex<Vec<(u32, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Whether the first signal is only a wish: see [`end_gently`].
+static GENTLE: AtomicBool = AtomicBool::new(false);
+
+/// False once a gentle end was asked for.
+static GO_ON: AtomicBool = AtomicBool::new(true);
+
+/// How long a gentle end may take: a server that is being started is waited for.
+const GENTLE_MAX: Duration = Duration::from_secs(30);
+
+/// From now on the first signal only makes [`go_on`] false, so that the program can end in order and
+/// keep what it has; a second signal, or half a minute, ends it as otherwise the first one does.
+pub fn end_gently() {
+    GENTLE.store(true, Ordering::SeqCst);
+}
+
+/// False once the user wants the program to end.
+#[must_use]
+pub fn go_on() -> &'static AtomicBool {
+    &GO_ON
+}
+
+/// Whether the user wants the program to end.
+#[must_use]
+pub fn is_ending() -> bool {
+    !GO_ON.load(Ordering::SeqCst)
+}
 
 /// Starts a server and adds it to the list in one step, so that no signal falls in between.
 ///
@@ -44,18 +73,30 @@ pub fn forget(pid: u32) {
 pub fn on_signals() -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            // The lock stays held: no further server may start while the process ends.
-            let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-            for (pid, directory) in running.iter() {
-                kill_and_wait(*pid);
-                // A directory that cannot be removed is a leftover, not a reason to stay.
-                let _ = std::fs::remove_dir_all(directory);
+        for signal in signals.forever() {
+            let first = GO_ON.swap(false, Ordering::SeqCst);
+            if !first || !GENTLE.load(Ordering::SeqCst) {
+                end(signal);
             }
-            std::process::exit(128 + signal);
+            std::thread::spawn(move || {
+                std::thread::sleep(GENTLE_MAX);
+                end(signal);
+            });
         }
     })?;
     Ok(())
+}
+
+/// Kills everything that runs, removes its directories, and ends the process.
+fn end(signal: i32) -> ! {
+    // The lock stays held: no further server may start while the process ends.
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    for (pid, directory) in running.iter() {
+        kill_and_wait(*pid);
+        // A directory that cannot be removed is a leftover, not a reason to stay.
+        let _ = std::fs::remove_dir_all(directory);
+    }
+    std::process::exit(128 + signal);
 }
 
 /// SIGKILL; a process that is gone already is what was wanted. Waited for, as a server that still

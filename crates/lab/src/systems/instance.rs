@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -345,6 +346,8 @@ fn spawn(process: &Process, directory: &Path, output: &Path, cores: &[usize]) ->
         .args(&process.command_line[1..])
         .envs(process.environment.iter().map(|(name, value)| (name, value)))
         .current_dir(directory)
+        // A Ctrl-C on the terminal is for the lab, which ends its servers in its own order.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(file)
         .stderr(errors);

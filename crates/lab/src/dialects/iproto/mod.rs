@@ -157,6 +157,10 @@ impl Dialect for Iproto {
         }
     }
 
+    fn tags_replies(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn frame(&self, _: Option<&Operation>, bytes: &[u8]) -> Result<Framed, Malformed> {
         reply::frame(bytes)

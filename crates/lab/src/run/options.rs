@@ -1,0 +1,198 @@
+//! What the user may say on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::RunError;
+use super::attach::Attached;
+use super::subject::Subject;
+use super::tool::Tool;
+use crate::systems::places::Places;
+use crate::systems::registry;
+use crate::systems::system::{Missing, Promise};
+use crate::traffic::pick::Distribution;
+use crate::traffic::value::VALUE_BYTES_MIN;
+use crate::works::{self, QUICK, Scale, Work};
+
+/// Options of `ladon-lab run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunArguments {
+    /// `all` for every work.
+    #[arg(value_name = "all", value_parser = ["all"])]
+    pub all: Option<String>,
+    /// kv, counter, sets and durability within five minutes.
+    #[arg(long, conflicts_with = "all")]
+    pub quick: bool,
+    /// Works to do, in order.
+    #[arg(long, value_delimiter = ',', value_name = "WORKS", conflicts_with = "all")]
+    pub work: Vec<String>,
+    /// Systems to measure, in order: names as `ladon-lab doctor` lists them, or NAME@PROGRAM for a
+    /// certain program. A name may come twice, to see the noise. Default: all that are found.
+    #[arg(long, value_delimiter = ',')]
+    pub systems: Vec<String>,
+    /// A server that runs already: NAME=HOST:PORT or NAME=SCHEME://USER:PASSWORD@HOST:PORT, scheme
+    /// redis or rediss (TLS). May be repeated.
+    #[arg(long, value_name = "NAME=ADDRESS")]
+    pub attach: Vec<String>,
+    /// A file of certificates to trust for rediss, instead of the system's.
+    #[arg(long, value_name = "PEM")]
+    pub attach_ca: Option<PathBuf>,
+    /// Only what --attach names.
+    #[arg(long, requires = "attach", conflicts_with = "systems")]
+    pub only_attached: bool,
+    /// Users, instead of each work's own numbers.
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
+    pub clients: Vec<usize>,
+    /// Seconds of each measurement. Default: 2, or what five minutes allow with --quick.
+    #[arg(long)]
+    pub seconds: Option<f64>,
+    /// Interleaved rounds. Default: 5, or 3 with --quick.
+    #[arg(long)]
+    pub rounds: Option<u32>,
+    /// Requests that each user sends at once.
+    #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
+    pub pipeline: Vec<usize>,
+    /// Bytes of each value, at least 16.
+    #[arg(long, value_delimiter = ',', value_name = "BYTES")]
+    pub value_size: Vec<usize>,
+    /// Keys that a store is filled with first.
+    #[arg(long)]
+    pub keys: Option<u32>,
+    /// Which keys are asked for.
+    #[arg(long, value_enum)]
+    pub dist: Option<Distribution>,
+    /// Requests per second of all users together, sent when they are due whatever the server does;
+    /// latency counts from then. Default: each user asks again when it is answered.
+    #[arg(long, value_name = "PER_SECOND")]
+    pub rate: Option<f64>,
+    /// What an acknowledged write must be worth where a work does not go through all settings:
+    /// none, os, everysec or fsync. Default: each system's weakest.
+    #[arg(long, value_parser = promise)]
+    pub promise: Option<Promise>,
+    /// What an hour of this machine costs, for the report's cost of a billion requests.
+    #[arg(long, value_name = "MONEY")]
+    pub price_per_hour: Option<f64>,
+    /// Measure with this program instead of the lab's own driver, in the works that it can do.
+    #[arg(long, value_enum)]
+    pub tool: Option<Tool>,
+    /// Directory for results.json and report.html.
+    #[arg(long, value_name = "DIR", default_value = "target/lab/run")]
+    pub out: PathBuf,
+    /// Where all chance comes from.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Cores of the servers. Default: the first that this process may use.
+    #[arg(long, value_delimiter = ',', value_name = "CORES")]
+    pub server_cores: Vec<usize>,
+    /// Cores of the load generator. Default: the one after the servers'.
+    #[arg(long, value_delimiter = ',', value_name = "CORES")]
+    pub load_cores: Vec<usize>,
+    /// Directory for the servers' data; its file system matters to what is synced.
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    pub data_root: PathBuf,
+    /// Ladon's binary. Default: the one built beside this program.
+    #[arg(long, value_name = "PATH")]
+    pub ladon: Option<PathBuf>,
+    /// The tree that scripts/install-peers.sh made.
+    #[arg(long, value_name = "DIR")]
+    pub peers: Option<PathBuf>,
+}
+
+fn promise(name: &str) -> Result<Promise, String> {
+    [Promise::None, Promise::Os, Promise::Everysec, Promise::Fsync]
+        .into_iter()
+        .find(|promise| promise.name() == name)
+        .ok_or_else(|| "none, os, everysec or fsync".to_owned())
+}
+
+impl RunArguments {
+    /// Where programs are looked for.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        Places { ladon: self.ladon.clone(), peers: self.peers.clone(), ..Places::default() }
+    }
+
+    /// The works that were asked for.
+    ///
+    /// # Errors
+    /// A name that is none, or nothing asked for at all.
+    pub fn works(&self) -> Result<Vec<&'static Work>, RunError> {
+        if self.value_size.iter().any(|&bytes| bytes < VALUE_BYTES_MIN) {
+            let text = format!("--value-size: a value needs {VALUE_BYTES_MIN} bytes for its proof");
+            return Err(RunError::Argument(text));
+        }
+        if self.clients.contains(&0) || self.pipeline.contains(&0) || self.keys == Some(0) {
+            return Err(RunError::Argument("--clients, --pipeline, --keys: at least 1".into()));
+        }
+        if self.seconds.is_some_and(|seconds| !(seconds > 0.0 && seconds < 86_400.0)) {
+            return Err(RunError::Argument("--seconds: above 0 and below a day".into()));
+        }
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1e9)) || self.rounds == Some(0) {
+            return Err(RunError::Argument("--rate and --rounds: above 0".into()));
+        }
+        if self.all.is_some() {
+            return Ok(works::ALL.iter().collect());
+        }
+        let names: Vec<&str> = match (&self.work[..], self.quick) {
+            ([], true) => QUICK.to_vec(),
+            ([], false) => {
+                let text = format!(
+                    "say --quick, all, or --work with some of {}",
+                    works::ALL.iter().map(|work| work.name).collect::<Vec<_>>().join(", ")
+                );
+                return Err(RunError::Argument(text));
+            }
+            (names, _) => names.iter().map(String::as_str).collect(),
+        };
+        let find = |name: &&str| {
+            works::by_name(name).ok_or_else(|| {
+                let known: Vec<&str> = works::ALL.iter().map(|work| work.name).collect();
+                RunError::Argument(format!("unknown work `{name}`; known: {}", known.join(", ")))
+            })
+        };
+        names.iter().map(find).collect()
+    }
+
+    /// The systems to measure, and those that are not here.
+    ///
+    /// # Errors
+    /// A name or an address that is none.
+    pub fn subjects(&self) -> Result<(Vec<Subject>, Vec<Missing>), RunError> {
+        let places = self.places();
+        let (found, missing) = if self.only_attached {
+            (Vec::new(), Vec::new())
+        } else if self.systems.is_empty() {
+            registry::everything(&places)
+        } else {
+            registry::named(&self.systems, &places)
+                .map_err(|error| RunError::Argument(error.to_string()))?
+        };
+        let mut subjects: Vec<Subject> =
+            found.into_iter().map(|found| Subject::Found(Box::new(found))).collect();
+        for text in &self.attach {
+            let attached = Attached::parse(text, self.attach_ca.as_deref())
+                .map_err(|reason| RunError::Argument(format!("--attach {reason}")))?;
+            if subjects.iter().any(|subject| subject.label() == attached.name) {
+                let text = format!("--attach: {} is another system's name", attached.name);
+                return Err(RunError::Argument(text));
+            }
+            subjects.push(Subject::Attached(Box::new(attached)));
+        }
+        Ok((subjects, missing))
+    }
+
+    /// What was said of sizes.
+    #[must_use]
+    pub fn scale(&self, connections_max: usize) -> Scale {
+        Scale {
+            quick: self.quick,
+            clients: self.clients.clone(),
+            pipeline: self.pipeline.clone(),
+            value_bytes: self.value_size.clone(),
+            keys: self.keys,
+            distribution: self.dist,
+            connections_max,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The same changes, sent one by one and in ever larger batches.
+
+use super::figures::{axis, usual};
+use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::systems::system::Topology;
+use crate::traffic::Asked;
+use crate::traffic::keyed::Deed;
+
+/// The work.
+pub const WORK: Work = Work {
+    name: "batch",
+    title: "Batches",
+    repeats: "what a reader asked of the Hazelcast test: the same change in batches of 10 to 10,000",
+    what: "Four users write keys, so many with each request, which is one change: MSET, a transaction, \
+           a procedure. Throughput and CPU are those of single keys; latency is the request's.",
+    settings: Settings::Chosen,
+    topology: Topology::Single,
+    plan,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    let users = scale.clients_or(&[4]).first().copied().unwrap_or(4);
+    let value_bytes = scale.value_bytes_first(64);
+    let distribution = scale.distribution.unwrap_or_default();
+    let keys = scale.keys_or(1_000_000).max(10_000);
+    let mut steps = vec![Step::Prepare(Asked::Fill { space: "batch", keys, value_bytes })];
+    for keys in [1, 10, 100, 1_000, 10_000] {
+        let mix = vec![(100, Deed::WriteMany { keys })];
+        let asked = Asked::Keyed { space: "batch", mix, distribution };
+        let mut phase = Phase::new("set-many", users, asked).at(f64::from(keys));
+        phase.counts_as = keys;
+        steps.push(Step::Measure(phase));
+    }
+    let part = Part {
+        name: "set-many".to_owned(),
+        title: format!("keys written in batches, {users} users"),
+        axis: axis("keys with each request", "keys"),
+        figures: usual(),
+    };
+    Plan { parts: vec![part], steps }
+}

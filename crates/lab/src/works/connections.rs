@@ -1,0 +1,49 @@
+//! Many synchronous users with a connection each.
+
+use super::figures::{axis, usual};
+use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::systems::system::Topology;
+use crate::traffic::Asked;
+use crate::traffic::keyed::Deed;
+
+/// The work.
+pub const WORK: Work = Work {
+    name: "connections",
+    title: "Many users, a connection each",
+    repeats: "Tarantool against Redis, memcached, Aerospike and VoltDB: the same users, each on its own",
+    what: "Each user waits for its answer before it asks again, on a connection of its own.",
+    settings: Settings::Chosen,
+    topology: Topology::Single,
+    plan,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    curve(scale, &[1, 4, 10, 40, 100, 400, 1000, 3000, 8000], None)
+}
+
+/// Throughput over users, writes and reads.
+pub(super) fn curve(scale: &Scale, users: &[usize], connections: Option<usize>) -> Plan {
+    let value_bytes = scale.value_bytes_first(64);
+    let distribution = scale.distribution.unwrap_or_default();
+    let keys = scale.keys_or(100_000);
+    let mut steps = vec![Step::Prepare(Asked::Fill { space: "user", keys, value_bytes })];
+    let mut parts = Vec::new();
+    for name in ["set", "get"] {
+        parts.push(Part {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            axis: axis("users", "users"),
+            figures: usual(),
+        });
+    }
+    // Few users first: whoever breaks off at many was measured before.
+    for users in scale.clients_or(users) {
+        for (deed, name) in [(Deed::Write, "set"), (Deed::Read, "get")] {
+            let asked = Asked::Keyed { space: "user", mix: vec![(100, deed)], distribution };
+            let mut phase = Phase::new(name, users, asked).at(users as f64);
+            phase.connections = connections;
+            steps.push(Step::Measure(phase));
+        }
+    }
+    Plan { parts, steps }
+}

@@ -1,0 +1,47 @@
+//! Pipelines of several depths, small and larger values.
+
+use super::figures::{axis, usual};
+use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::systems::system::Topology;
+use crate::traffic::Asked;
+use crate::traffic::keyed::Deed;
+
+/// The work.
+pub const WORK: Work = Work {
+    name: "pipeline",
+    title: "Pipelines",
+    repeats: "Redis Cluster against Dragonfly on memtier: GET and SET, pipelines of 1 and 30, 256 bytes",
+    what: "GET and SET of random keys by 50 users who send 1, 16, 30 or 64 requests at once.",
+    settings: Settings::Chosen,
+    topology: Topology::Single,
+    plan,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    let users = scale.clients_or(&[50]).first().copied().unwrap_or(50);
+    let distribution = scale.distribution.unwrap_or_default();
+    let (mut parts, mut steps) = (Vec::new(), Vec::new());
+    for value_bytes in scale.value_bytes_or(&[64, 256]) {
+        let space = if value_bytes <= 100 { "short" } else { "long" };
+        steps.push(Step::Prepare(Asked::Fill {
+            space,
+            keys: scale.keys_or(1_000_000),
+            value_bytes,
+        }));
+        for (deed, name) in [(Deed::Write, "set"), (Deed::Read, "get")] {
+            let part = format!("{name}-{value_bytes}");
+            parts.push(Part {
+                name: part.clone(),
+                title: format!("{name}, values of {value_bytes} bytes, {users} users"),
+                axis: axis("requests at once", "requests"),
+                figures: usual(),
+            });
+            for depth in scale.pipeline_or(&[1, 16, 30, 64]) {
+                let asked = Asked::Keyed { space, mix: vec![(100, deed)], distribution };
+                let phase = Phase::new(part.clone(), users, asked).depth(depth);
+                steps.push(Step::Measure(phase.at(depth as f64)));
+            }
+        }
+    }
+    Plan { parts, steps }
+}

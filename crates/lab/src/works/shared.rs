@@ -1,0 +1,24 @@
+//! Many synchronous users over one connection.
+
+use super::connections::curve;
+use super::{Plan, Scale, Settings, Work};
+use crate::systems::system::Topology;
+
+/// The work.
+pub const WORK: Work = Work {
+    name: "shared",
+    title: "Many users, one connection",
+    repeats: "Tarantool against Redis, memcached, Aerospike and VoltDB by a synchronous-asynchronous client: \
+              1 to 8,000 users over one connection",
+    what: "Each user waits for its answer before it asks again; all share one connection, as threads \
+           of a program share an asynchronous client.",
+    settings: Settings::Chosen,
+    topology: Topology::Single,
+    plan,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    // Users here are no connections, so as many as wanted.
+    let scale = Scale { connections_max: 0, ..scale.clone() };
+    curve(&scale, &[1, 4, 10, 40, 100, 400, 1000, 3000, 8000], Some(1))
+}
