@@ -214,20 +214,26 @@ pub struct Round {
     pub extra: BTreeMap<String, f64>,
 }
 
-/// Latency in microseconds.
+/// Latency in microseconds; not a number where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Half of the operations took no longer.
+    #[serde(deserialize_with = "number_or_null")]
     pub p50: f64,
     /// 90 %.
+    #[serde(deserialize_with = "number_or_null")]
     pub p90: f64,
     /// 99 %.
+    #[serde(deserialize_with = "number_or_null")]
     pub p99: f64,
     /// 99.9 %.
+    #[serde(deserialize_with = "number_or_null")]
     pub p999: f64,
     /// 99.99 %.
+    #[serde(deserialize_with = "number_or_null")]
     pub p9999: f64,
     /// The longest.
+    #[serde(deserialize_with = "number_or_null")]
     pub max: f64,
     /// The whole distribution, thinned: percentile (0 to 100) and microseconds, both ascending.
     #[serde(default)]

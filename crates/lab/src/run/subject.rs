@@ -2,10 +2,8 @@
 
 use super::attach::Attached;
 use crate::dialects::Dialect;
-use crate::dialects::iproto::Iproto;
-use crate::dialects::resp::Resp;
 use crate::systems::registry::Found;
-use crate::systems::system::{DriverKind, Promise, Setting};
+use crate::systems::system::{Promise, Setting};
 
 /// See the module.
 pub enum Subject {
@@ -83,11 +81,11 @@ impl Subject {
     pub fn dialect(&self) -> Result<Box<dyn Dialect>, String> {
         match self {
             Self::Attached(attached) => Ok(Box::new(attached.dialect())),
-            Self::Found(found) => match found.system.driver() {
-                DriverKind::Resp => Ok(Box::new(Resp::new())),
-                DriverKind::Iproto => Ok(Box::new(Iproto::new())),
-                other => Err(format!("no driver for {other:?} in this version of the lab")),
-            },
+            Self::Found(found) => {
+                let driver = found.system.driver();
+                let none = || format!("no driver for {driver:?} in this version of the lab");
+                driver.dialect().ok_or_else(none)
+            }
         }
     }
 }

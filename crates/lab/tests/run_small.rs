@@ -1,0 +1,245 @@
+//! `ladon-lab run` as a user starts it, tiny, against the real servers of this machine: works end to
+//! end, a crash is counted, an interruption leaves a valid result and no server. Skips, and says so,
+//! where a server is not installed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use ladon_lab::results::schema::{Cell, Outcome, Results};
+use ladon_lab::systems::places::Places;
+use ladon_lab::systems::registry;
+
+fn is_here(system: &str) -> bool {
+    let names = [system.to_owned()];
+    let here =
+        registry::named(&names, &Places::default()).is_ok_and(|(found, _)| !found.is_empty());
+    if !here {
+        eprintln!("SKIPPED: {system} is not installed");
+    }
+    here
+}
+
+fn lab(out: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ladon-lab"))
+        .arg("run")
+        .args(arguments)
+        .arg("--out")
+        .arg(out)
+        .output()
+        .unwrap()
+}
+
+fn results(out: &Path) -> Results {
+    ladon_lab::results::file::read(&out.join("results.json")).unwrap()
+}
+
+fn cells(results: &Results) -> impl Iterator<Item = (&str, &str, &Cell)> {
+    results.works.iter().flat_map(|work| {
+        work.parts.iter().flat_map(move |part| {
+            part.cells.iter().map(move |cell| (work.work.as_str(), part.part.as_str(), cell))
+        })
+    })
+}
+
+const SMALL: [&str; 8] = ["--rounds", "2", "--seconds", "0.1", "--keys", "2000", "--clients", "5"];
+
+/// Every cell of `system` is measured in every round, but those whose part is in `empty`.
+fn all_measured(system: &str, work: &str, empty: &[&str]) {
+    if !is_here(system) {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let output = lab(out.path(), &[&["--work", work, "--systems", system], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    assert!(!results.partial);
+    let mut seen = 0;
+    for (_, part, cell) in cells(&results) {
+        assert_eq!(cell.system, system);
+        match &cell.outcome {
+            Outcome::Measured { rounds } => {
+                assert_eq!(rounds.len(), 2, "{part}");
+                for round in rounds {
+                    assert!(round.operations > 0, "{part}: {round:?}");
+                    assert!(round.cpu_user_us.is_none_or(|cpu| cpu >= 0.0));
+                }
+                seen += 1;
+            }
+            Outcome::Empty { reason } => assert!(empty.contains(&part), "{part}: {reason}"),
+        }
+    }
+    assert!(seen > 0);
+    let system = &results.systems[0];
+    assert!(system.version.is_some() && !system.settings.is_empty());
+    assert!(!system.settings[0].command_line.is_empty());
+    assert!(system.settings[0].values.len() > 5, "{:?}", system.settings[0].values);
+}
+
+#[test]
+fn works_on_redis() {
+    all_measured("redis", "kv,counter,sets", &[]);
+}
+
+#[test]
+fn works_on_tarantool() {
+    all_measured("tarantool", "kv,counter,sets", &[]);
+}
+
+#[test]
+fn works_on_memcached() {
+    all_measured("memcached", "kv,counter,sets", &["add-5", "members-5"]);
+}
+
+#[test]
+fn batches_pipelines_and_a_shared_connection_on_redis() {
+    all_measured("redis", "batch,pipeline,shared,connections", &[]);
+}
+
+#[test]
+fn batches_and_a_shared_connection_on_tarantool() {
+    all_measured("tarantool", "batch,shared", &[]);
+}
+
+#[test]
+fn ycsb_on_redis_and_tarantool() {
+    all_measured("redis", "mixed", &["e"]);
+    all_measured("tarantool", "mixed", &[]);
+}
+
+/// What a kill takes: everything without a log, nothing with one that is handed to the system.
+#[test]
+fn a_crash_loses_what_was_not_logged_and_nothing_else() {
+    for (system, log) in [("redis", "appendfsync always"), ("tarantool", "wal_mode write")] {
+        if !is_here(system) {
+            continue;
+        }
+        let out = tempfile::tempdir().unwrap();
+        let arguments = [&["--work", "durability", "--systems", system], &SMALL[..]].concat();
+        let output = lab(out.path(), &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let results = results(out.path());
+        let mut seen = 0;
+        for (_, part, cell) in cells(&results) {
+            if part != "crash" {
+                continue;
+            }
+            for round in cell.rounds() {
+                let acknowledged = round.figure("acknowledged").unwrap();
+                let missing = round.figure("missing").unwrap();
+                assert!(acknowledged > 0.0);
+                if ["appendonly no", "wal_mode none"].contains(&cell.setting.as_str()) {
+                    assert!((missing - acknowledged).abs() < 0.5, "{}", cell.setting);
+                    seen |= 1;
+                } else if cell.setting == log {
+                    assert!(missing < 0.5, "{}: {missing} of {acknowledged}", cell.setting);
+                    seen |= 2;
+                }
+            }
+        }
+        assert_eq!(
+            seen,
+            3,
+            "{system}: {:?}",
+            cells(&results).map(|(_, p, c)| (p, &c.setting)).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let rate = ["--work", "counter", "--systems", "redis", "--rate", "1000"];
+    let long = ["--rounds", "1", "--seconds", "1", "--clients", "10"];
+    let output = lab(out.path(), &[rate.as_slice(), &long].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (_, part, cell) in cells(&results(out.path())) {
+        let round = &cell.rounds()[0];
+        assert!((500..1600).contains(&round.operations), "{part}: {}", round.operations);
+        assert!(round.extra.contains_key("behind_ms"));
+    }
+}
+
+#[test]
+fn a_tool_in_the_place_of_the_driver() {
+    if !is_here("redis") || ladon_lab::run::tool::Tool::RedisBenchmark.find().is_none() {
+        eprintln!("SKIPPED: no redis-benchmark");
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let tool = ["--work", "pipeline,counter", "--systems", "redis", "--tool", "redis-benchmark"];
+    let few = ["--pipeline", "8", "--value-size", "64"];
+    let output = lab(out.path(), &[tool.as_slice(), &SMALL, &few].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (work, part, cell) in cells(&results(out.path())) {
+        match (&cell.outcome, work) {
+            (Outcome::Measured { rounds }, "pipeline") => assert!(rounds[0].per_second > 100.0),
+            (Outcome::Empty { reason }, "counter") => assert!(reason.contains("tool"), "{reason}"),
+            other => panic!("{part}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let out = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        (vec!["--work", "nothing"], "unknown work"),
+        (vec![], "say --quick"),
+        (vec!["--quick", "--systems", "nothing"], "unknown system"),
+        (vec!["--quick", "--value-size", "3"], "--value-size"),
+        (vec!["--quick", "--clients", "0"], "at least 1"),
+        (vec!["--quick", "--attach", "x=http://127.0.0.1:1"], "scheme"),
+    ] {
+        let output = lab(out.path(), &arguments);
+        assert!(!output.status.success());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(word), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_valid_partial_result_and_no_server() {
+    if !is_here("redis") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ladon-lab"))
+        .args(["run", "--work", "counter", "--systems", "redis,redis", "--clients", "5"])
+        .args(["--seconds", "0.5", "--rounds", "1000", "--data-root"])
+        .arg(root.path())
+        .arg("--out")
+        .arg(out.path())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let file = out.path().join("results.json");
+    while !file.exists() || servers_below(root.path()) == 0 {
+        assert!(Instant::now() < deadline, "nothing was measured");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(servers_below(root.path()), 0);
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    let results = results(out.path());
+    assert!(results.partial && results.finished_unix >= results.started_unix);
+    let measured = cells(&results).filter(|(_, _, cell)| !cell.rounds().is_empty()).count();
+    assert!(measured >= 2, "{measured}");
+    for (_, part, cell) in cells(&results) {
+        let empty = matches!(&cell.outcome, Outcome::Empty { .. });
+        assert!(!empty, "{part}: the interruption is no failure of the server's");
+    }
+}
+
+/// Processes that work in a directory below `root`, as a server does.
+fn servers_below(root: &Path) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let folders = processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
+    folders.filter(|folder| folder.starts_with(root)).count()
+}
