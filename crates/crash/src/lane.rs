@@ -2,10 +2,10 @@
 
 use crate::client::Client;
 use crate::model::{Held, Model};
-use crate::operation::{COUNTERS, Operation, SETS, TEXTS};
+use crate::operation::{self, HASHES, LISTS, Operation, SETS, SORTED_SETS};
 use crate::random::Random;
 use ladon_resp::client::{Value, write_request};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
 /// A connection with keys of its own; lives through the crashes.
@@ -65,7 +65,7 @@ impl Lane {
                     Ok(got) => got,
                     Err(error) => return broken(error),
                 };
-                let wanted = self.model.apply(&operation);
+                let wanted = self.model.apply(self.number, &operation);
                 if got != wanted {
                     return Err(self.wrong(&operation, &wanted, &got));
                 }
@@ -88,7 +88,7 @@ impl Lane {
                 self.sent = number;
                 return Ok(());
             }
-            model.apply(&Operation::nth(self.seed, self.number, number));
+            model.apply(self.number, &Operation::nth(self.seed, self.number, number));
         }
         Err(self.differences(&found))
     }
@@ -111,24 +111,36 @@ impl Lane {
     fn read(&self, client: &mut Client) -> io::Result<Model> {
         let mut bytes = Vec::new();
         let name = |key: &str| format!("lane{}:{key}", self.number);
-        for key in TEXTS.iter().chain(&COUNTERS) {
-            write_request(&mut bytes, &["GET", &name(key)]);
-            write_request(&mut bytes, &["EXPIRETIME", &name(key)]);
-        }
-        for key in SETS {
-            write_request(&mut bytes, &["SMEMBERS", &name(key)]);
-            write_request(&mut bytes, &["EXPIRETIME", &name(key)]);
+        for key in operation::keys() {
+            let name = name(key);
+            match key {
+                key if SETS.contains(&key) => write_request(&mut bytes, &["SMEMBERS", &name]),
+                key if LISTS.contains(&key) => {
+                    write_request(&mut bytes, &["LRANGE", &name, "0", "-1"]);
+                }
+                key if HASHES.contains(&key) => write_request(&mut bytes, &["HGETALL", &name]),
+                key if SORTED_SETS.contains(&key) => {
+                    write_request(&mut bytes, &["ZRANGE", &name, "0", "-1", "WITHSCORES"]);
+                }
+                _ => write_request(&mut bytes, &["GET", &name]),
+            }
+            write_request(&mut bytes, &["EXPIRETIME", &name]);
         }
         client.send(&bytes)?;
         let mut model = Model::default();
-        for &key in TEXTS.iter().chain(&COUNTERS).chain(&SETS) {
+        for key in operation::keys() {
             let (value, expire_at) = (client.reply()?, client.reply()?);
             let held = match value {
                 Value::Null => continue,
                 Value::Array(members) if members.is_empty() => continue,
                 Value::Bulk(text) => Held::Text(text),
+                Value::Array(elements) if LISTS.contains(&key) => {
+                    Held::List(elements.iter().map(number).collect::<Result<_, _>>()?)
+                }
+                Value::Array(flat) if HASHES.contains(&key) => Held::Hash(pairs(&flat)?),
+                Value::Array(flat) if SORTED_SETS.contains(&key) => Held::Sorted(pairs(&flat)?),
                 Value::Array(members) => {
-                    Held::Set(members.iter().map(member).collect::<Result<_, _>>()?)
+                    Held::Set(members.iter().map(number).collect::<Result<_, _>>()?)
                 }
                 other => return Err(io::Error::other(format!("{key}: {other:?}"))),
             };
@@ -152,7 +164,7 @@ impl Lane {
             "lane {}: no number of operations from {} (acknowledged) to {} (sent) leads here:",
             self.number, self.acknowledged, self.sent
         );
-        for key in TEXTS.iter().chain(&COUNTERS).chain(&SETS) {
+        for key in operation::keys() {
             let (wanted, got) = (self.model.keys.get(key), found.keys.get(key));
             if wanted != got {
                 text += &format!("\n  {key}: acknowledged {}, found {}", show(wanted), show(got));
@@ -169,10 +181,22 @@ pub struct LaneMark {
     model: Model,
 }
 
-fn member(value: &Value) -> io::Result<u64> {
+fn number<N: std::str::FromStr>(value: &Value) -> io::Result<N> {
     let text = value.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok());
     let number = text.and_then(|text| text.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("{value:?} is no member")))
+    number.ok_or_else(|| io::Error::other(format!("{value:?} is no such number")))
+}
+
+/// Fields or members, each once, and what stands behind them.
+fn pairs(flat: &[Value]) -> io::Result<BTreeMap<u64, i64>> {
+    let mut pairs = BTreeMap::new();
+    for pair in flat.chunks(2) {
+        let [key, value] = pair else { return Err(io::Error::other(format!("{flat:?}: odd"))) };
+        if pairs.insert(number(key)?, number(value)?).is_some() {
+            return Err(io::Error::other(format!("{key:?} is there twice")));
+        }
+    }
+    Ok(pairs)
 }
 
 /// A connection that a dying server broke is the purpose; garbage or silence is not.
@@ -190,6 +214,10 @@ fn show(entry: Option<&(Held, u64)>) -> String {
         Some((Held::Text(text), at)) => {
             let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
             format!("{} bytes '{shown}' until {at}", text.len())
+        }
+        Some((Held::List(list), at)) => format!("{} elements {list:?} until {at}", list.len()),
+        Some((Held::Hash(pairs) | Held::Sorted(pairs), at)) => {
+            format!("{} pairs {pairs:?} until {at}", pairs.len())
         }
         Some((Held::Set(set), at)) => format!("{} members {set:?} until {at}", BTreeSet::len(set)),
     };

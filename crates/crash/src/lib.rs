@@ -17,6 +17,7 @@ mod lane;
 mod model;
 mod operation;
 mod process;
+mod queue;
 mod random;
 mod rounds;
 mod shared;

@@ -1,8 +1,8 @@
 //! What a lane's keys should hold, and what its requests should be answered.
 
-use crate::operation::{Command, Operation};
+use crate::operation::{Command, Operation, Side};
 use ladon_resp::client::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,16 @@ pub enum Held {
     Text(Vec<u8>),
     /// A set.
     Set(BTreeSet<u64>),
+    /// A list.
+    List(VecDeque<u64>),
+    /// A hash: fields and their numbers.
+    Hash(BTreeMap<u64, i64>),
+    /// A sorted set: members and their scores.
+    Sorted(BTreeMap<u64, i64>),
+}
+
+fn number(number: impl ToString) -> Value {
+    Value::Bulk(number.to_string().into_bytes())
 }
 
 /// A lane's keys: value, and expiry time in Unix seconds (0 for none).
@@ -28,17 +38,17 @@ fn flag(is: bool) -> Value {
 }
 
 impl Model {
-    /// Applies an operation; what the server should answer.
-    pub fn apply(&mut self, operation: &Operation) -> Value {
+    /// Applies an operation of a lane; what the server should answer.
+    pub fn apply(&mut self, lane: u64, operation: &Operation) -> Value {
         match operation {
-            Operation::One(command) => self.run(command),
+            Operation::One(command) => self.run(lane, command),
             Operation::Transaction(commands) => {
-                Value::Array(commands.iter().map(|command| self.run(command)).collect())
+                Value::Array(commands.iter().map(|command| self.run(lane, command)).collect())
             }
         }
     }
 
-    fn run(&mut self, command: &Command) -> Value {
+    fn run(&mut self, lane: u64, command: &Command) -> Value {
         match command {
             Command::Get(key) => {
                 self.text(key).map_or(Value::Null, |text| Value::Bulk(text.clone()))
@@ -76,7 +86,7 @@ impl Model {
                 }
                 if from != to {
                     self.remove(from, *member);
-                    self.run(&Command::Sadd(to, vec![*member]));
+                    self.run(lane, &Command::Sadd(to, vec![*member]));
                 }
                 flag(true)
             }
@@ -109,7 +119,182 @@ impl Model {
                 }
                 None => flag(false),
             },
+            on_collection => self.run_on_collection(lane, on_collection),
         }
+    }
+
+    /// Commands on lists, hashes, sorted sets and bitmaps.
+    fn run_on_collection(&mut self, lane: u64, command: &Command) -> Value {
+        match command {
+            Command::Push(key, side, elements) => self.list(key, |list| {
+                for &element in elements {
+                    put(list, *side, element);
+                }
+                Value::Integer(list.len() as i64)
+            }),
+            Command::Pop(key, side, count) => self.list(key, |list| {
+                if list.is_empty() {
+                    return Value::NullArray;
+                }
+                let popped = (0..*count).map_while(|_| take(list, *side));
+                Value::Array(popped.map(number).collect())
+            }),
+            Command::BlockingPop(key, side) => self.list(key, |list| match take(list, *side) {
+                Some(element) => {
+                    let name = format!("lane{lane}:{key}").into_bytes();
+                    Value::Array(vec![Value::Bulk(name), number(element)])
+                }
+                None => Value::NullArray,
+            }),
+            Command::Lmove(from, to, side, end) => {
+                let Some(element) = self.list(from, |list| take(list, *side)) else {
+                    return Value::Null;
+                };
+                self.list(to, |list| put(list, *end, element));
+                number(element)
+            }
+            Command::Lrem(key, element) => self.list(key, |list| {
+                let before = list.len();
+                list.retain(|present| present != element);
+                Value::Integer((before - list.len()) as i64)
+            }),
+            Command::Ltrim(key, count) => self.list(key, |list| {
+                list.truncate(*count as usize);
+                ok()
+            }),
+            Command::Hset(key, pairs) => self.numbers(key, Held::Hash, |hash| {
+                let new = pairs
+                    .iter()
+                    .filter(|&&(field, value)| hash.insert(field, value as i64).is_none());
+                Value::Integer(new.count() as i64)
+            }),
+            Command::Hincrby(key, field, by) => self.numbers(key, Held::Hash, |hash| {
+                let value = hash.entry(*field).or_insert(0);
+                *value += by;
+                Value::Integer(*value)
+            }),
+            Command::Hdel(key, field) => {
+                self.numbers(key, Held::Hash, |hash| flag(hash.remove(field).is_some()))
+            }
+            Command::Zadd(key, pairs) => self.numbers(key, Held::Sorted, |scores| {
+                let new =
+                    pairs.iter().filter(|&&(member, score)| scores.insert(member, score).is_none());
+                Value::Integer(new.count() as i64)
+            }),
+            Command::Zincrby(key, member, by) => self.numbers(key, Held::Sorted, |scores| {
+                let score = scores.entry(*member).or_insert(0);
+                *score += by;
+                number(*score)
+            }),
+            Command::Zpopmin(key, count) => self.numbers(key, Held::Sorted, |scores| {
+                let mut order: Vec<_> = scores.iter().map(|(&m, &score)| (score, m)).collect();
+                // Equal scores are in the members' order as bytes.
+                order.sort_by_key(|&(score, member)| (score, member.to_string()));
+                order.truncate(*count as usize);
+                for (_, member) in &order {
+                    scores.remove(member);
+                }
+                let flat = order.into_iter().flat_map(|(score, m)| [number(m), number(score)]);
+                Value::Array(flat.collect())
+            }),
+            Command::ZunionStore(to, first, second) => {
+                let mut union = BTreeMap::new();
+                for key in [first, second] {
+                    for (member, score) in self.numbers(key, Held::Sorted, |scores| scores.clone())
+                    {
+                        let highest = union.entry(member).or_insert(score);
+                        *highest = score.max(*highest);
+                    }
+                }
+                self.keys.remove(to);
+                let count = union.len();
+                self.numbers(to, Held::Sorted, |scores| *scores = union);
+                Value::Integer(count as i64)
+            }
+            Command::Setbit(key, offset, on) => self.bits(key, offset / 8 + 1, |bytes| {
+                let (byte, bit) = (&mut bytes[(offset / 8) as usize], 0x80 >> (offset % 8));
+                let old = *byte & bit != 0;
+                *byte = if *on { *byte | bit } else { *byte & !bit };
+                flag(old)
+            }),
+            Command::BitfieldIncr(key, offset, by) => {
+                self.bits(key, offset.div_ceil(8) + 1, |bytes| {
+                    let (at, shift) = ((offset / 8) as usize, offset % 8);
+                    let high = u16::from(bytes[at]) << 8;
+                    let low = bytes.get(at + 1).copied().map_or(0, u16::from);
+                    let window = high | low;
+                    let old = (window << shift >> 8) as u8;
+                    let new = old.wrapping_add(*by as u8);
+                    let mask = 0xff00_u16 >> shift;
+                    let window = window & !mask | (u16::from(new) << 8 >> shift);
+                    bytes[at] = (window >> 8) as u8;
+                    if shift != 0 {
+                        bytes[at + 1] = window as u8;
+                    }
+                    Value::Array(vec![Value::Integer(new.into())])
+                })
+            }
+            Command::Bitxor(to, first, second) => {
+                let (first, second) = (self.text(first).cloned(), self.text(second).cloned());
+                let (mut long, short) = (first.unwrap_or_default(), second.unwrap_or_default());
+                let (long, short) = if long.len() < short.len() {
+                    (short, std::mem::take(&mut long))
+                } else {
+                    (long, short)
+                };
+                let tail = short.iter().copied().chain(std::iter::repeat(0));
+                let bytes: Vec<u8> = long.iter().zip(tail).map(|(a, b)| a ^ b).collect();
+                let length = bytes.len();
+                self.keys.remove(to);
+                if length != 0 {
+                    self.keys.insert(to, (Held::Text(bytes), 0));
+                }
+                Value::Integer(length as i64)
+            }
+            other => unreachable!("{other:?} is not on a collection"),
+        }
+    }
+
+    /// Changes a list, which is there while it has elements.
+    fn list<R>(&mut self, key: &'static str, change: impl FnOnce(&mut VecDeque<u64>) -> R) -> R {
+        let (held, _) = self.keys.entry(key).or_insert((Held::List(VecDeque::new()), 0));
+        let Held::List(list) = held else { unreachable!("{key} is a list") };
+        let result = change(list);
+        if list.is_empty() {
+            self.keys.remove(key);
+        }
+        result
+    }
+
+    /// Changes a hash or a sorted set, which is there while it has members.
+    fn numbers<R>(
+        &mut self,
+        key: &'static str,
+        kind: fn(BTreeMap<u64, i64>) -> Held,
+        change: impl FnOnce(&mut BTreeMap<u64, i64>) -> R,
+    ) -> R {
+        let (held, _) = self.keys.entry(key).or_insert((kind(BTreeMap::new()), 0));
+        let (Held::Hash(numbers) | Held::Sorted(numbers)) = held else {
+            unreachable!("{key} is a hash or a sorted set")
+        };
+        let result = change(numbers);
+        if numbers.is_empty() {
+            self.keys.remove(key);
+        }
+        result
+    }
+
+    /// Changes a bitmap of at least so many bytes.
+    fn bits<R>(
+        &mut self,
+        key: &'static str,
+        bytes: u64,
+        change: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> R {
+        let (held, _) = self.keys.entry(key).or_insert((Held::Text(Vec::new()), 0));
+        let Held::Text(text) = held else { unreachable!("{key} is a bitmap") };
+        text.resize(text.len().max(bytes as usize), 0);
+        change(text)
     }
 
     fn text(&self, key: &str) -> Option<&Vec<u8>> {
@@ -133,5 +318,19 @@ impl Model {
             self.keys.remove(key);
         }
         removed
+    }
+}
+
+fn put(list: &mut VecDeque<u64>, side: Side, element: u64) {
+    match side {
+        Side::Left => list.push_front(element),
+        Side::Right => list.push_back(element),
+    }
+}
+
+fn take(list: &mut VecDeque<u64>, side: Side) -> Option<u64> {
+    match side {
+        Side::Left => list.pop_front(),
+        Side::Right => list.pop_back(),
     }
 }

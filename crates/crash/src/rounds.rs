@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::lane::Lane;
 use crate::process::{Launch, Server, ladon_check};
+use crate::queue::SharedQueue;
 use crate::random::Random;
 use crate::shared::SharedCounter;
 use ladon_resp::client::{Value, write_request};
@@ -52,6 +53,8 @@ pub struct Summary {
     pub stops: u64,
     /// Operations that the lanes had acknowledged, and found again.
     pub operations: u64,
+    /// Elements of the queue that consumers waited for and got.
+    pub handed_over: u64,
 }
 
 /// How a round ends.
@@ -107,13 +110,23 @@ impl Setup {
     }
 }
 
+/// What all connections share.
+#[derive(Default)]
+struct Shared {
+    counter: SharedCounter,
+    queue: SharedQueue,
+}
+
+/// Connections that wait for the queue's elements.
+const CONSUMERS: usize = 3;
+
 /// Runs the rounds.
 ///
 /// # Errors
 /// The first thing that is not as it should be, with the round it happened in.
 pub fn run(plan: &Plan) -> Result<Summary, String> {
     let mut lanes: Vec<Lane> = (0..plan.lanes).map(|n| Lane::new(plan.seed, n)).collect();
-    let counter = SharedCounter::default();
+    let shared = Shared::default();
     let mut random = Random::new(plan.seed, u64::MAX);
     let mut summary = Summary::default();
     let mut launch = Launch::new(&plan.program, &plan.dir, &[]);
@@ -123,7 +136,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
             println!("round {round}: {setup:?}");
         }
         launch.arguments = setup.arguments();
-        let outcome = one(plan, &launch, &setup, &mut random, &mut lanes, &counter, &mut summary);
+        let outcome = one(plan, &launch, &setup, &mut random, &mut lanes, &shared, &mut summary);
         outcome.map_err(|error| {
             let output = std::fs::read_to_string(&launch.output).unwrap_or_default();
             format!("round {round} of seed {}, {setup:?}: {error}\n{output}", plan.seed)
@@ -131,6 +144,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
         summary.rounds += 1;
     }
     summary.operations = lanes.iter().map(Lane::acknowledged).sum();
+    summary.handed_over = shared.queue.given();
     Ok(summary)
 }
 
@@ -140,7 +154,7 @@ fn one(
     setup: &Setup,
     random: &mut Random,
     lanes: &mut [Lane],
-    counter: &SharedCounter,
+    shared: &Shared,
     summary: &mut Summary,
 ) -> Result<(), String> {
     let mut server = launch.start().map_err(|error| error.to_string())?;
@@ -152,7 +166,7 @@ fn one(
     // before the round stays, and what is left is the state after some operation.
     let lossy = setup.gate == "none" && !plan.trust_none;
     let before: Vec<_> = lanes.iter().map(Lane::mark).collect();
-    load(&mut server, setup, random, lanes, counter)?;
+    load(&mut server, setup, random, lanes, shared)?;
     let clean = matches!(setup.ending, Ending::Terminate | Ending::Shutdown(_));
     if clean {
         summary.stops += 1;
@@ -176,7 +190,8 @@ fn one(
     }
     let server = launch.start().map_err(|error| error.to_string())?;
     let mut client = server.connect().map_err(text)?;
-    counter.check(&mut client, lossy)?;
+    shared.counter.check(&mut client, lossy)?;
+    shared.queue.check(&mut client, lossy)?;
     for (lane, before) in lanes.iter_mut().zip(&before) {
         if lossy && !clean {
             lane.check_prefix(before, &mut client)?;
@@ -193,14 +208,15 @@ fn load(
     setup: &Setup,
     random: &mut Random,
     lanes: &mut [Lane],
-    counter: &SharedCounter,
+    shared: &Shared,
 ) -> Result<(), String> {
     // Connected before the load begins, so that its own refusal cannot look like the crash.
     let mut clients = Vec::new();
-    for _ in 0..lanes.len() + 3 {
+    for _ in 0..lanes.len() + 3 + 1 + CONSUMERS {
         clients.push(server.connect().map_err(text)?);
     }
     let mut control = server.connect().map_err(text)?;
+    let Shared { counter, queue } = shared;
     scope(|scope| {
         let mut workers: Vec<ScopedJoinHandle<'_, Result<(), String>>> = Vec::new();
         let mut take = || clients.pop().ok_or("a client for each");
@@ -208,6 +224,12 @@ fn load(
         workers.push(scope.spawn(move || counter.count(&mut first)));
         workers.push(scope.spawn(move || counter.count(&mut second)));
         workers.push(scope.spawn(move || counter.watch(&mut watcher)));
+        let mut producer = take()?;
+        workers.push(scope.spawn(move || queue.produce(&mut producer)));
+        for _ in 0..CONSUMERS {
+            let mut consumer = take()?;
+            workers.push(scope.spawn(move || queue.consume(&mut consumer)));
+        }
         for (lane, pipeline_max) in lanes.iter_mut().zip([1, 8, 64, 200].into_iter().cycle()) {
             let mut client = take()?;
             workers.push(scope.spawn(move || lane.load(&mut client, pipeline_max)));

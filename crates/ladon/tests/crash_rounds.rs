@@ -24,6 +24,7 @@ fn what_was_acknowledged_survives_and_nothing_is_half_there() {
     let summary = rounds(8, &GATES, false).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(summary.rounds, 8);
     assert!(summary.kills >= 4 && summary.operations > 100, "{summary:?}");
+    assert!(summary.handed_over > 10, "{summary:?}");
 }
 
 /// The canary: at `none` acknowledged operations are lost by design, and the check must say so.
