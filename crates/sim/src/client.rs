@@ -66,8 +66,9 @@ impl Client {
         let mut bytes = Vec::new();
         let operation = history.len();
         let atomic = random.chance(1, 8);
-        let calls: Vec<Call> =
-            (0..if atomic { 2 + random.below(2) } else { 1 }).map(|_| self.call(random)).collect();
+        let calls: Vec<Call> = (0..if atomic { 2 + random.below(2) } else { 1 })
+            .map(|_| self.call(random, atomic))
+            .collect();
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
             self.awaited.push_back(Awaited { operation, is_last: false });
@@ -136,7 +137,7 @@ impl Client {
         }
     }
 
-    fn call(&mut self, random: &mut Random) -> Call {
+    fn call(&mut self, random: &mut Random, atomic: bool) -> Call {
         self.serial += 1;
         let key = |random: &mut Random| format!("k{}", random.below(KEYS));
         let value = format!("{}:{}", self.name, self.serial);
@@ -147,7 +148,7 @@ impl Client {
         let counter = format!("n{}", random.below(2));
         // A long value crosses the thresholds of representations and of the log's chunks.
         let long = "x".repeat(random.below(40) as usize * 100) + &value;
-        let words: Vec<String> = match random.below(43) {
+        let words: Vec<String> = match random.below(49) {
             0..4 => vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }],
             4..8 => vec!["GET".into(), a],
             8..10 => vec!["INCR".into(), counter],
@@ -179,7 +180,9 @@ impl Client {
                 let words = ["HPEXPIREAT", &hash, at, "FIELDS", "1", &member];
                 words.map(str::to_owned).to_vec()
             }
-            34..42 => list_call(random, value, long),
+            34..42 => list_call(random, value, long, atomic),
+            42..45 => bitmap_call(random),
+            45 | 46 => sort_call(random),
             _ if random.chance(1, 20) => vec!["FLUSHALL".into()],
             _ => vec!["SISMEMBER".into(), "s0".into(), member],
         };
@@ -188,12 +191,15 @@ impl Client {
 }
 
 /// A call on lists. What is inserted and removed is found again only by chance.
-fn list_call(random: &mut Random, value: String, long: String) -> Vec<String> {
+fn list_call(random: &mut Random, value: String, long: String, atomic: bool) -> Vec<String> {
     let list = format!("l{}", random.below(2));
     let element = if random.chance(1, 6) { long } else { value };
     let common = format!("e{}", random.below(4));
     let end = |random: &mut Random| if random.chance(1, 2) { "LEFT" } else { "RIGHT" };
-    let words = match random.below(12) {
+    let (from, to) = if random.chance(1, 2) { ("l0", "l1") } else { ("l1", "l0") };
+    let words = match random.below(13) {
+        // In a transaction it would not wait, and its null be another.
+        12 if !atomic => vec!["BLMOVE", from, to, end(random), end(random), "0.003"],
         0 | 1 => vec!["RPUSH", &list, &element, &common],
         2 => vec!["LPUSH", &list, &common, &element],
         3 => vec!["LPOP", &list],
@@ -206,4 +212,30 @@ fn list_call(random: &mut Random, value: String, long: String) -> Vec<String> {
         _ => vec!["LTRIM", &list, "0", "5"],
     };
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// A call on bitmaps; far bits make long ones.
+fn bitmap_call(random: &mut Random) -> Vec<String> {
+    let key = format!("b{}", random.below(2));
+    let bits = if random.chance(1, 6) { 30_000 } else { 64 };
+    let offset = random.below(bits).to_string();
+    let words = match random.below(4) {
+        0 | 1 => vec!["SETBIT", &key, &offset, if random.chance(2, 3) { "1" } else { "0" }],
+        2 => {
+            vec!["BITFIELD", &key, "INCRBY", "u4", &offset, "7", "GET", "u4", &offset]
+        }
+        _ => vec!["BITCOUNT", &key],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// A sorted copy; of a list into a list that others may wait for.
+fn sort_call(random: &mut Random) -> Vec<String> {
+    let (from, to) = match random.below(4) {
+        0 => ("l0", "l1"),
+        1 => ("l1", "o0"),
+        2 => ("s0", "o0"),
+        _ => ("z1", "o1"),
+    };
+    ["SORT", from, "ALPHA", "STORE", to].map(str::to_owned).to_vec()
 }

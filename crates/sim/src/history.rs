@@ -28,7 +28,7 @@ impl Operation {
 
     /// Whether it waits where there is nothing.
     pub(crate) fn may_wait(&self) -> bool {
-        !self.atomic && self.calls[0][0] == b"BLPOP"
+        !self.atomic && matches!(self.calls[0][0].as_slice(), b"BLPOP" | b"BLMOVE")
     }
 
     /// Whether there is nothing for it.

@@ -1,7 +1,9 @@
 //! What the commands mean, on plain maps: the oracle's idea of the data.
 
+mod bitmap;
 mod hash;
 mod list;
+mod sort;
 mod sorted_set;
 
 use ladon_resp::client::Value;
@@ -121,7 +123,13 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
             Some(Datum::Set(set)) => number(usize::from(set.contains(&call[2]))),
             Some(_) => wrong_type(),
         },
-        name if name.starts_with(b"L") || matches!(name, b"RPUSH" | b"RPOP" | b"BLPOP") => {
+        b"SETBIT" | b"BITCOUNT" | b"BITFIELD" => {
+            bitmap::apply(state, call).unwrap_or_else(wrong_type)
+        }
+        b"SORT" => sort::apply(state, call).unwrap_or_else(wrong_type),
+        name if name.starts_with(b"L")
+            || matches!(name, b"RPUSH" | b"RPOP" | b"BLPOP" | b"BLMOVE") =>
+        {
             list::apply(state, call).unwrap_or_else(wrong_type)
         }
         name if name.starts_with(b"H") => hash::apply(state, call).unwrap_or_else(wrong_type),

@@ -4,7 +4,8 @@ use crate::clock::SimClock;
 use crate::model::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
 use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
-use ladon_engine::{Keyspace, Locks, Object, Scratch, ValueRef, types};
+use ladon_engine::types::list::End;
+use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_net::ConnId;
 use ladon_platform::{Clock, Disk};
@@ -68,6 +69,7 @@ impl SimNode {
             .map_err(|error| format!("cannot open: {error}"))?;
         let Recovered { keyspace, log, .. } = recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
             .map_err(|error| format!("cannot recover: {error}"))?;
+        plant(&keyspace, canary, clock.unix_ms());
         log.set_sync_every(Some(Duration::from_secs(1)));
         let settings = Arc::new(Settings::new());
         settings
@@ -201,4 +203,34 @@ fn parse_monitored(line: &[u8]) -> Option<(usize, u32, Call)> {
         words.strip_suffix('"')?.split("\" \"").map(|word| word.as_bytes().to_vec()).collect();
     call[0].make_ascii_uppercase();
     Some((worker.parse().ok()?, slot.parse().ok()?, call))
+}
+
+/// Makes recovery err as a canary has it.
+fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
+    let keys: &[&[u8]] = match canary {
+        Canary::None | Canary::EarlyReply => return,
+        Canary::BitLost => &[b"b0", b"b1"],
+        Canary::MoveReordered => &[b"l0", b"l1"],
+        Canary::SortCutShort => &[b"o0", b"o1"],
+    };
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, now_ms);
+    let db = keyspace.select(0);
+    for &bytes in keys {
+        let key = Key { bytes, hash: keyspace.hash(bytes) };
+        // A key of another type, or none, is left alone.
+        let _ = match canary {
+            Canary::BitLost => tx
+                .edit_string(db, key, 0, |bytes| {
+                    let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
+                    bytes[at] &= bytes[at] - 1;
+                    at..at + 1
+                })
+                .map(drop),
+            Canary::MoveReordered => tx.list_rotate(db, key, End::Front, End::Back).map(drop),
+            _ => tx.list_pop(db, key, End::Back, 1, |_| (), |(), _| ()).map(drop),
+        };
+    }
+    // Not in the log: the next recovery errs anew.
+    tx.commit(|_| ladon_model::Lsn::ZERO);
 }

@@ -11,6 +11,12 @@ pub enum Canary {
     None,
     /// Replies leave without waiting at the gate.
     EarlyReply,
+    /// Recovery loses the last bit that is set of a bitmap.
+    BitLost,
+    /// Recovery has the first element of a list that BLMOVE fills behind the last.
+    MoveReordered,
+    /// Recovery has what SORT stored without its last element.
+    SortCutShort,
 }
 
 #[derive(Clone, Debug)]

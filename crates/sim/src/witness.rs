@@ -55,13 +55,20 @@ fn when_served<'a>(ran: impl Iterator<Item = &'a Operation>, before: &State) -> 
         }
         operation.apply(&mut state);
         served.push(operation);
-        let mut at = 0;
-        while at < waiting.len() {
-            if waiting[at].finds_nothing(&state) {
-                at += 1;
-            } else {
-                waiting[at].apply(&mut state);
-                served.push(waiting.remove(at));
+        loop {
+            let mut at = 0;
+            let before = waiting.len();
+            while at < waiting.len() {
+                if waiting[at].finds_nothing(&state) {
+                    at += 1;
+                } else {
+                    waiting[at].apply(&mut state);
+                    served.push(waiting.remove(at));
+                }
+            }
+            // Who was served may have brought something to another list.
+            if waiting.len() == before {
+                break;
             }
         }
     }

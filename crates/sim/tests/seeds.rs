@@ -31,3 +31,12 @@ fn an_early_reply_is_caught() {
     let caught = (0..400).filter(|&seed| run_seed(seed, Canary::EarlyReply).is_err()).count();
     assert!(caught > 20, "only {caught} of 400 seeds noticed");
 }
+
+/// A recovery that errs in what BITFIELD, BLMOVE and SORT leave is caught.
+#[test]
+fn a_recovery_that_errs_is_caught() {
+    for canary in [Canary::BitLost, Canary::MoveReordered, Canary::SortCutShort] {
+        let caught = (0..30).filter(|&seed| run_seed(seed, canary).is_err()).count();
+        assert!(caught >= 3, "only {caught} of 30 seeds noticed {canary:?}");
+    }
+}

@@ -121,6 +121,8 @@ impl Worker {
         let done = (connection.closing || ended) && connection.is_drained();
         // Nobody is there any more to whom a value could be given.
         let gone = connection.input_ended && connection.waiter().is_some();
+        // Its last word is said: nothing may come to it any more.
+        let waits_in_vain = connection.closing && connection.waiter().is_some();
         let ends = is_over_limit || connection.aborted || done || gone;
         if ends {
             connection.closed = true;
@@ -131,7 +133,7 @@ impl Worker {
         }
         Self::publish_info(connection, self.now_ms);
         self.client_memory.count(&self.node, &connection.session.info);
-        if ends {
+        if ends || waits_in_vain {
             self.withdraw(slot);
         }
     }

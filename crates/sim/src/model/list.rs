@@ -27,9 +27,13 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             list(state, key)?
                 .map_or_else(Vec::new, |list| list.iter().cloned().map(Value::Bulk).collect()),
         ),
-        b"LMOVE" => {
-            list(state, &call[2])?;
+        b"LMOVE" | b"BLMOVE" => {
+            let waits = call[0] == b"BLMOVE";
+            if !waits || list(state, key)?.is_some() {
+                list(state, &call[2])?;
+            }
             match pop(state, key, call[3] == b"LEFT")? {
+                None if waits => Value::NullArray,
                 None => Value::Null,
                 Some(element) => {
                     push(list_or_new(state, &call[2])?, call[4] == b"LEFT", element.clone());

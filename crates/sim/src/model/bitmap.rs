@@ -1,0 +1,55 @@
+//! What the bitmap commands mean.
+
+use super::{Call, Datum, State, number};
+use ladon_resp::client::Value;
+
+/// Does what the call does; `None` if a key holds another type.
+pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
+    let key = &call[1];
+    Some(match call[0].as_slice() {
+        b"SETBIT" => {
+            let (at, bit) = (parsed(&call[2]), call[3] == b"1");
+            let bytes = bytes(state, key, at / 8 + 1)?;
+            let mask = 0x80 >> (at % 8);
+            let old = bytes[at / 8] & mask != 0;
+            bytes[at / 8] = if bit { bytes[at / 8] | mask } else { bytes[at / 8] & !mask };
+            number(usize::from(old))
+        }
+        b"BITCOUNT" => match state.get(key) {
+            None => number(0),
+            Some(Datum::Text(bytes)) => {
+                number(bytes.iter().map(|byte| byte.count_ones() as usize).sum())
+            }
+            Some(_) => return None,
+        },
+        // BITFIELD key INCRBY u4 offset by GET u4 offset: bits one by one, and it wraps.
+        b"BITFIELD" => {
+            let (at, by) = (parsed(&call[4]), parsed(&call[5]));
+            let bytes = bytes(state, key, (at + 3) / 8 + 1)?;
+            let is_set = |bytes: &[u8], at: usize| bytes[at / 8] & (0x80 >> (at % 8)) != 0;
+            let old = (at..at + 4).fold(0, |sum, at| sum * 2 + usize::from(is_set(bytes, at)));
+            let new = (old + by) % 16;
+            for bit in 0..4 {
+                let mask = 0x80 >> ((at + bit) % 8);
+                let byte = &mut bytes[(at + bit) / 8];
+                *byte = if new & (8 >> bit) != 0 { *byte | mask } else { *byte & !mask };
+            }
+            Value::Array(vec![number(new), number(new)])
+        }
+        other => unreachable!("{} is not modelled", other.escape_ascii()),
+    })
+}
+
+fn bytes<'s>(state: &'s mut State, key: &[u8], length: usize) -> Option<&'s mut Vec<u8>> {
+    match state.entry(key.to_vec()).or_insert_with(|| Datum::Text(Vec::new())) {
+        Datum::Text(bytes) => {
+            bytes.resize(bytes.len().max(length), 0);
+            Some(bytes)
+        }
+        _ => None,
+    }
+}
+
+fn parsed(text: &[u8]) -> usize {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
+}

@@ -1,0 +1,23 @@
+//! What `SORT key ALPHA STORE destination` means.
+
+use super::{Call, Datum, State, number};
+use ladon_resp::client::Value;
+
+/// Does what the call does; `None` if the key holds another type.
+pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
+    let mut elements: Vec<Vec<u8>> = match state.get(&call[1]) {
+        None => Vec::new(),
+        Some(Datum::List(list)) => list.iter().cloned().collect(),
+        Some(Datum::Set(set)) => set.iter().cloned().collect(),
+        Some(Datum::Sorted(scores)) => scores.keys().cloned().collect(),
+        Some(Datum::Text(_) | Datum::Hash(_)) => return None,
+    };
+    elements.sort();
+    let count = elements.len();
+    if elements.is_empty() {
+        state.remove(&call[4]);
+    } else {
+        state.insert(call[4].clone(), Datum::List(elements.into()));
+    }
+    Some(number(count))
+}
