@@ -2,8 +2,9 @@
 
 use crate::args;
 use crate::ctx::Ctx;
-use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
+use crate::scan_options::{Also, ScanOptions};
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use crate::{set_algebra, set_random};
 use ladon_engine::types::set::{Member, SetValue};
@@ -137,7 +138,7 @@ fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         reply_empty(reply);
         return Ok(());
     };
-    let options = Options::parse(&args[3..], false)?;
+    let options = ScanOptions::parse(&args[3..], Also::Nothing)?;
     reply_page(reply, |page| {
         let mut members = 0;
         let next = set.scan(hasher, cursor, options.count, |member| {

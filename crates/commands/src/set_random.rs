@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::ctx::{After, Ctx};
+use crate::element_random::Wanted;
 use crate::error::{CommandError, CommandResult};
 use crate::rng::Rng;
 use crate::set::reply_member;
@@ -37,36 +38,29 @@ pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(crate) fn srandmember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    if args.len() > 3 {
-        return Err(CommandError::Syntax);
-    }
+    let (wanted, _) = Wanted::parse(&args[2..], None)?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let limit_bytes = ctx.node.settings.output_limit(OutputClass::Normal).hard_bytes;
     let (tx, reply, rng) = ctx.tx_reply_and_rng();
-    let Some(count) = args.get(2) else {
+    if wanted == Wanted::One {
         match tx.read_value::<SetValue>(db, key)?.and_then(|set| set.random(|| rng.next_u64())) {
             Some(member) => reply_member(reply, member),
             None => reply.null(),
         }
         return Ok(());
-    };
-    let count = args::integer(count)?;
-    if count == i64::MIN {
-        return Err(CommandError::err(format_args!(
-            "value is out of range, value must between {} and {}",
-            -i64::MAX,
-            i64::MAX
-        )));
     }
     let Some(set) = tx.read_value::<SetValue>(db, key)? else {
         reply.array(0);
         return Ok(());
     };
-    let wanted = count.unsigned_abs() as usize;
-    if count >= 0 {
-        distinct(reply, rng, set, wanted.min(set.len()));
-    } else if !with_repeats(reply, rng, set, wanted, limit_bytes) {
-        ctx.after = After::Drop;
+    match wanted {
+        Wanted::WithRepeats(count) => {
+            if !with_repeats(reply, rng, set, count, limit_bytes) {
+                ctx.after = After::Drop;
+            }
+        }
+        Wanted::Distinct(count) => distinct(reply, rng, set, count.min(set.len())),
+        Wanted::One => unreachable!("answered above"),
     }
     Ok(())
 }

@@ -4,9 +4,10 @@
 //! start and the end. Splits and merges of the table move no position, so a key that is there
 //! from a scan's start to its end is found, whatever comes and goes around it.
 
-use crate::args::{cursor, integer, is};
+use crate::args::cursor;
 use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
+use crate::scan_options::{Also, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
 use ladon_model::KeyHash;
@@ -16,8 +17,6 @@ use ladon_settings::glob_match;
 /// Hash bits that a cursor leaves out: buckets are never as fine, and clients that read it as a
 /// signed number see a positive one.
 const CURSOR_SHIFT: u32 = 16;
-/// Keys to look at where the client does not say.
-const COUNT_DEFAULT: usize = 10;
 /// Buckets (of some five keys) read while one lock is held.
 const BUCKETS_PER_LOCK_MAX: usize = 64;
 /// Buckets read for each key asked for, at most: what a scan over hardly any keys may cost.
@@ -43,22 +42,15 @@ fn matches(pattern: Option<&[u8]>, entry: EntryRef<'_>) -> bool {
     pattern.is_none_or(|pattern| glob_match(pattern, entry.key(), false))
 }
 
-struct Options<'a> {
-    count: usize,
-    pattern: Option<&'a [u8]>,
-    /// A name that no type has matches nothing.
-    kind: Option<&'a [u8]>,
-}
-
 pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let cursor = cursor(args[1])?;
-    let options = parse(&args[2..])?;
+    let options = ScanOptions::parse(&args[2..], Also::Type)?;
     let (mut out, mut found) = (Vec::new(), 0);
     let mut bulks = Reply::new(&mut out, ctx.reply.proto());
     let next = walk(ctx, cursor, options.count, |entry| {
         let kind = kind_of(entry.value()).name().as_bytes();
         if options.kind.is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
-            && matches(options.pattern, entry)
+            && options.matches(entry.key())
         {
             bulks.bulk(entry.key());
             found += 1;
@@ -107,23 +99,4 @@ fn walk(ctx: &mut Ctx<'_>, cursor: u64, count: usize, mut visit: impl FnMut(Entr
             return reached;
         }
     }
-}
-
-fn parse<'a>(mut words: &[&'a [u8]]) -> Result<Options<'a>, CommandError> {
-    let mut options = Options { count: COUNT_DEFAULT, pattern: None, kind: None };
-    while let [word, value, rest @ ..] = words {
-        words = rest;
-        if is(word, "count") {
-            let count = integer(value)?;
-            options.count =
-                usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::Syntax)?;
-        } else if is(word, "match") {
-            options.pattern = (*value != b"*").then_some(*value);
-        } else if is(word, "type") {
-            options.kind = Some(value);
-        } else {
-            return Err(CommandError::Syntax);
-        }
-    }
-    if words.is_empty() { Ok(options) } else { Err(CommandError::Syntax) }
 }

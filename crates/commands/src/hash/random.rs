@@ -1,8 +1,8 @@
 //! Fields of a hash by chance: HRANDFIELD.
 
-use crate::args::{self, is};
 use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
+use crate::element_random::Wanted;
+use crate::error::CommandResult;
 use crate::rng::Rng;
 use ladon_engine::types::hash::{Field, HashValue};
 use ladon_resp::{Proto, Reply};
@@ -10,36 +10,30 @@ use ladon_settings::OutputClass;
 use std::collections::HashSet;
 
 pub(super) fn hrandfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (wanted, with_values) = Wanted::parse(&args[2..], Some("WITHVALUES"))?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let limit_bytes = ctx.node.settings.output_limit(OutputClass::Normal).hard_bytes;
     let (tx, reply, rng) = ctx.tx_reply_and_rng();
-    let Some(count) = args.get(2) else {
+    if wanted == Wanted::One {
         match tx.read_value::<HashValue>(db, key)?.and_then(|hash| hash.random(|| rng.next_u64())) {
             Some(field) => reply.bulk(field.name),
             None => reply.null(),
         }
         return Ok(());
-    };
-    let count = args::integer_between(count, -i64::MAX, i64::MAX)?;
-    let with_values = match &args[3..] {
-        [] => false,
-        [word] if is(word, "withvalues") => true,
-        _ => return Err(CommandError::Syntax),
-    };
-    // Twice as many words must still be countable.
-    if with_values && count.unsigned_abs() > i64::MAX as u64 / 2 {
-        return Err(CommandError::OutOfRange);
     }
     let Some(hash) = tx.read_value::<HashValue>(db, key)? else {
         reply.array(0);
         return Ok(());
     };
-    let wanted = count.unsigned_abs() as usize;
     let mut show = Show { reply, with_values };
-    if count >= 0 {
-        distinct(&mut show, rng, hash, wanted.min(hash.len()));
-    } else if !with_repeats(&mut show, rng, hash, wanted, limit_bytes) {
-        ctx.after = After::Drop;
+    match wanted {
+        Wanted::WithRepeats(count) => {
+            if !with_repeats(&mut show, rng, hash, count, limit_bytes) {
+                ctx.after = After::Drop;
+            }
+        }
+        Wanted::Distinct(count) => distinct(&mut show, rng, hash, count.min(hash.len())),
+        Wanted::One => unreachable!("answered above"),
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use crate::args;
 use crate::ctx::Ctx;
-use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
+use crate::scan_options::{Also, ScanOptions};
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -16,7 +17,7 @@ pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         reply_empty(reply);
         return Ok(());
     };
-    let options = Options::parse(&args[3..], true)?;
+    let options = ScanOptions::parse(&args[3..], Also::NoValues)?;
     reply_page(reply, |page| {
         let mut words = 0;
         let next = hash.scan(hasher, cursor, options.count, |field| {

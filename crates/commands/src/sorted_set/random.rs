@@ -1,9 +1,9 @@
 //! Members by chance: ZRANDMEMBER.
 
 use super::show;
-use crate::args::{self, is};
 use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
+use crate::element_random::Wanted;
+use crate::error::CommandResult;
 use crate::rng::Rng;
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_resp::Reply;
@@ -11,10 +11,11 @@ use ladon_settings::OutputClass;
 use std::collections::HashSet;
 
 pub(super) fn zrandmember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (wanted, with_scores) = Wanted::parse(&args[2..], Some("WITHSCORES"))?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let limit_bytes = ctx.node.settings.output_limit(OutputClass::Normal).hard_bytes;
     let (tx, reply, rng) = ctx.tx_reply_and_rng();
-    let Some(count) = args.get(2) else {
+    if wanted == Wanted::One {
         match tx.read_value::<SortedSet>(db, key)? {
             Some(set) => {
                 let rank = rng.below(set.len());
@@ -23,25 +24,19 @@ pub(super) fn zrandmember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             None => reply.null(),
         }
         return Ok(());
-    };
-    let count = args::integer_between(count, -i64::MAX, i64::MAX)?;
-    let with_scores = match &args[3..] {
-        [] => false,
-        [option] if is(option, "WITHSCORES") => true,
-        _ => return Err(CommandError::Syntax),
-    };
-    if with_scores && count.unsigned_abs() > i64::MAX.unsigned_abs() / 2 {
-        return Err(CommandError::OutOfRange);
     }
     let Some(set) = tx.read_value::<SortedSet>(db, key)? else {
         reply.array(0);
         return Ok(());
     };
-    let wanted = count.unsigned_abs() as usize;
-    if count >= 0 {
-        distinct(reply, rng, set, wanted.min(set.len()), with_scores);
-    } else if !with_repeats(reply, rng, set, wanted, with_scores, limit_bytes) {
-        ctx.after = After::Drop;
+    match wanted {
+        Wanted::WithRepeats(count) => {
+            if !with_repeats(reply, rng, set, count, with_scores, limit_bytes) {
+                ctx.after = After::Drop;
+            }
+        }
+        Wanted::Distinct(count) => distinct(reply, rng, set, count.min(set.len()), with_scores),
+        Wanted::One => unreachable!("answered above"),
     }
     Ok(())
 }

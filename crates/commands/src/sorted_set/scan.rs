@@ -2,8 +2,9 @@
 
 use crate::args;
 use crate::ctx::Ctx;
-use crate::element_scan::{Options, reply_empty, reply_page};
+use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
+use crate::scan_options::{Also, ScanOptions};
 use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
 use ladon_resp::write_double;
 
@@ -17,7 +18,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         reply_empty(reply);
         return Ok(());
     };
-    let options = Options::parse(&args[3..], false)?;
+    let options = ScanOptions::parse(&args[3..], Also::Nothing)?;
     reply_page(reply, |page| {
         let (mut words, mut text) = (0, Vec::new());
         let next = set.scan(hasher, cursor, options.count, |member, score| {

@@ -1,0 +1,63 @@
+//! What SCAN, SSCAN, HSCAN and ZSCAN may be told.
+
+use crate::args::{self, is};
+use crate::error::CommandError;
+use ladon_settings::glob_match;
+
+/// What only some of them may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Also {
+    /// No more than MATCH and COUNT.
+    Nothing,
+    /// NOVALUES, where there are values.
+    NoValues,
+    /// TYPE, of keys.
+    Type,
+}
+
+/// What a client asks for of a scan's page.
+pub(crate) struct ScanOptions<'a> {
+    /// Keys or elements to look at, about.
+    pub(crate) count: usize,
+    pattern: Option<&'a [u8]>,
+    /// Only the names.
+    pub(crate) no_values: bool,
+    /// A name that no type has matches nothing.
+    pub(crate) kind: Option<&'a [u8]>,
+}
+
+/// Keys or elements to look at where the client does not say.
+const COUNT_DEFAULT: usize = 10;
+
+impl<'a> ScanOptions<'a> {
+    /// Reads `MATCH pattern`, `COUNT count` and what else may be told.
+    pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
+        let mut options =
+            ScanOptions { count: COUNT_DEFAULT, pattern: None, no_values: false, kind: None };
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            if also == Also::NoValues && is(word, "NOVALUES") {
+                options.no_values = true;
+                continue;
+            }
+            let Some(value) = words.next() else { return Err(CommandError::Syntax) };
+            if is(word, "COUNT") {
+                let count = args::integer(value)?;
+                let count = usize::try_from(count).ok().filter(|&count| count > 0);
+                options.count = count.ok_or(CommandError::Syntax)?;
+            } else if is(word, "MATCH") {
+                options.pattern = Some(value).filter(|&pattern| pattern != b"*");
+            } else if also == Also::Type && is(word, "TYPE") {
+                options.kind = Some(value);
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a key or an element with this name is asked for.
+    pub(crate) fn matches(&self, name: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
+    }
+}
