@@ -1,7 +1,7 @@
 //! A run's surroundings: cores, times, how many connections are possible.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -42,18 +42,24 @@ pub struct Bench {
     pub data_root: PathBuf,
     /// Where results go.
     pub out: PathBuf,
+    /// When the run began.
+    pub began: Instant,
     /// What measures instead of the lab's own driver.
     pub tool: Option<Tool>,
 }
 
 /// What `--quick` may take, with some of its five minutes in reserve.
-const QUICK_SECONDS: f64 = 255.0;
-/// Starting and stopping a system, on a slow day.
-const START_SECONDS: f64 = 0.8;
+const QUICK_SECONDS: f64 = 265.0;
+/// When no further round is begun with `--quick`, if the estimates below were too low here.
+const QUICK_LAST_ROUND_ENDS: f64 = 285.0;
+/// Starting and stopping a system.
+const START_SECONDS: f64 = 0.4;
 /// Connecting, settling and draining around each measurement, beside the warm-up.
-const AROUND_SECONDS: f64 = 0.15;
+const AROUND_SECONDS: f64 = 0.12;
 /// Filling a store, or a crash with its restart and count.
-const HEAVY_STEP_SECONDS: f64 = 1.0;
+const HEAVY_STEP_SECONDS: f64 = 0.7;
+/// Below this a measurement says little; rather fewer rounds then.
+const QUICK_MEASUREMENT_SECONDS_MIN: f64 = 0.15;
 
 /// File descriptors beside the connections.
 const DESCRIPTORS_BESIDE: u64 = 200;
@@ -94,6 +100,7 @@ impl Bench {
             machine,
             data_root: arguments.data_root.clone(),
             out: arguments.out.clone(),
+            began: Instant::now(),
             tool: arguments.tool,
         };
         let (seconds, rounds) = bench.times(arguments, works, subjects);
@@ -102,6 +109,12 @@ impl Bench {
         bench.rounds = rounds;
         pin_this_thread(&bench.cores.load)?;
         Ok(bench)
+    }
+
+    /// Whether a further round, as long as the last one, still fits into what the user wants to wait.
+    #[must_use]
+    pub fn has_time_for(&self, round: Duration) -> bool {
+        !self.scale.quick || (self.began.elapsed() + round).as_secs_f64() < QUICK_LAST_ROUND_ENDS
     }
 
     /// Seconds of each measurement, and rounds.
@@ -126,8 +139,10 @@ impl Bench {
             let left = QUICK_SECONDS / f64::from(rounds) - other - measurements * AROUND_SECONDS;
             // The warm-up takes a fifth on top.
             let seconds = left / measurements.max(1.0) / 1.2;
-            if seconds >= 0.2 || rounds <= 2 || arguments.rounds.is_some() {
-                return (arguments.seconds.unwrap_or(seconds.clamp(0.15, 1.0)), rounds);
+            let enough = seconds >= QUICK_MEASUREMENT_SECONDS_MIN;
+            if enough || rounds <= 2 || arguments.rounds.is_some() {
+                let seconds = seconds.clamp(QUICK_MEASUREMENT_SECONDS_MIN, 1.0);
+                return (arguments.seconds.unwrap_or(seconds), rounds);
             }
         }
         unreachable!("two rounds are always taken")

@@ -21,6 +21,7 @@ pub mod subject;
 pub mod tool;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::results;
 use crate::systems::cleanup;
@@ -110,7 +111,13 @@ fn all_rounds(
 ) -> Result<(), Ending> {
     for work in works {
         let plan = (work.plan)(&bench.scale);
+        let mut last = Duration::ZERO;
         for round in 0..bench.rounds {
+            // Whole rounds are left out, so that all systems have as many.
+            if round > 0 && !bench.has_time_for(last) {
+                break;
+            }
+            let began = Instant::now();
             for (subject, setting) in pairs(work, subjects, bench) {
                 progress.begin(work.name, &subject.label(), &setting.name(), round, bench.rounds);
                 let pass = Stage::pass(work, &plan, subject, &setting, bench, round, progress);
@@ -133,6 +140,7 @@ fn all_rounds(
                     return Err(Ending::Interrupted);
                 }
             }
+            last = began.elapsed();
         }
     }
     Ok(())
