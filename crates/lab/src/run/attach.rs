@@ -99,7 +99,7 @@ fn trusting(authorities: Option<&Path>) -> Result<ClientConfig, String> {
             return Err("this system has no certificates to trust; say --attach-ca PEM".to_owned());
         }
     }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
