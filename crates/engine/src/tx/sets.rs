@@ -51,20 +51,13 @@ impl Tx<'_> {
         key: Key<'_>,
         members: impl Iterator<Item = &'m [u8]>,
     ) -> Result<usize, WrongType> {
-        let removed = self.change_value(db, key, |set: &mut SetValue, op, env| {
-            let mut removed = 0;
-            for member in members {
-                if set.remove(env.hasher, member) {
-                    put_member(op, OP_REMOVE, member);
-                    removed += 1;
-                    if set.is_empty() {
-                        break;
-                    }
-                }
+        self.remove_members(db, key, members, |set: &mut SetValue, op, env, member| {
+            let found = set.remove(env.hasher, member);
+            if found {
+                put_member(op, OP_REMOVE, member);
             }
-            removed
-        })?;
-        Ok(removed.unwrap_or(0))
+            found
+        })
     }
 
     /// Takes up to `count` members chosen at random out of the key's set; `visit` sees each.

@@ -81,20 +81,13 @@ impl Tx<'_> {
         key: Key<'_>,
         members: impl Iterator<Item = &'m [u8]>,
     ) -> Result<usize, WrongType> {
-        let removed = self.change_value(db, key, |set: &mut SortedSet, op, env| {
-            let mut removed = 0;
-            for member in members {
-                if set.remove(env.hasher, member).is_some() {
-                    put_removed(op, member);
-                    removed += 1;
-                    if set.is_empty() {
-                        break;
-                    }
-                }
+        self.remove_members(db, key, members, |set: &mut SortedSet, op, env, member| {
+            let found = set.remove(env.hasher, member).is_some();
+            if found {
+                put_removed(op, member);
             }
-            removed
-        })?;
-        Ok(removed.unwrap_or(0))
+            found
+        })
     }
 
     /// Removes the members of the ranks that `choose` names from the key's sorted set, and the

@@ -139,6 +139,30 @@ impl<'a> Tx<'a> {
         Ok(result)
     }
 
+    /// Removes members from the key's value, and the key with the last one; how many were there,
+    /// as `remove` says, which also writes down what it did.
+    pub(super) fn remove_members<'m, C: Collection>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        members: impl Iterator<Item = &'m [u8]>,
+        remove: impl Fn(&mut C, &mut Vec<u8>, Env<'_>, &[u8]) -> bool,
+    ) -> Result<usize, WrongType> {
+        let removed = self.change_value(db, key, |value: &mut C, op, env| {
+            let mut removed = 0;
+            for member in members {
+                if remove(value, op, env, member) {
+                    removed += 1;
+                    if value.is_empty() {
+                        break;
+                    }
+                }
+            }
+            removed
+        })?;
+        Ok(removed.unwrap_or(0))
+    }
+
     #[inline]
     fn change_found<C: Collection, R>(
         &mut self,
