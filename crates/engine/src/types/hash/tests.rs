@@ -62,6 +62,8 @@ fn small_limits() -> Limits {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
     #[test]
     fn a_hash_is_a_map(steps in prop::collection::vec(step(), 0..120)) {
         let hasher = KeyHasher::new(1);
