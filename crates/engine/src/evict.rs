@@ -1,7 +1,7 @@
 //! Eviction: making room by removing keys, one at a time, without a lock on everything.
 //!
 //! Each thread goes over the partitions in turn. Of one that nobody else is at it removes what has
-//! expired; if nothing has, it looks at some keys there and keeps the best candidates for eviction
+//! expired and the memory of tables that are empty; if there is neither, it looks at some keys there and keeps the best candidates for eviction
 //! that it has met so far in a pool of its own. When it has looked at as many as it was told to,
 //! the best of the pool goes, unless it was used since: then it is the next one's turn. So it
 //! never holds two locks and never waits for one, and a candidate that was met a while ago
@@ -36,7 +36,7 @@ pub enum Choice {
 /// What a step of an eviction came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evicted {
-    /// A key is gone, or keys that had expired are.
+    /// A key is gone, or keys that had expired are, or an empty table's memory.
     Some,
     /// No key is gone this time; the next step may find one.
     NotYet,
@@ -96,6 +96,9 @@ impl Evictor {
             };
             if tx.expire_due(self.partition, EXPIRED_MAX) > 0 {
                 tx.commit(&mut *append);
+                return Evicted::Some;
+            }
+            if tx.release_empty(self.partition) {
                 return Evicted::Some;
             }
             seen += self.look(&mut tx, victims, samples, access);

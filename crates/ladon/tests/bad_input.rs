@@ -315,6 +315,29 @@ fn the_data_stays_within_maxmemory_however_many_threads_write() {
     }
 }
 
+/// Every partition that has seen a key keeps a page for the next one, 2 MiB in all: more than this
+/// limit leaves.
+#[test]
+fn a_small_maxmemory_holds() {
+    let arguments = ["--maxmemory-policy", "allkeys-random", "--io-threads", "1"];
+    on_both_backends(&arguments, |server| {
+        let mut client = connect(server);
+        for key in 0..5_000 {
+            assert_eq!(call(&mut client, &["SET", &format!("gone:{key}"), "v"]), ok());
+            assert_eq!(call(&mut client, &["DEL", &format!("gone:{key}")]), Value::Integer(1));
+        }
+        let full = live::info_number(&mut client, "memory", "used_memory");
+        let limit = full - 1_200_000;
+        assert_eq!(call(&mut client, &["CONFIG", "SET", "maxmemory", &limit.to_string()]), ok());
+        for key in 0..5_000 {
+            assert_eq!(call(&mut client, &["SET", &format!("key:{key}"), "v"]), ok());
+        }
+        let used = live::info_number(&mut client, "memory", "used_memory");
+        assert!(used < limit + limit / 50, "{used} of {limit}");
+        assert!(matches!(call(&mut client, &["DBSIZE"]), Value::Integer(1..)));
+    });
+}
+
 #[test]
 fn a_lowered_limit_is_reached_though_nobody_writes() {
     on_both_backends(&["--maxmemory-policy", "allkeys-random", "--io-threads", "2"], |server| {

@@ -463,6 +463,16 @@ impl Table {
         taken.segments = std::mem::take(&mut self.segments);
         taken
     }
+
+    /// Gives back what a table without keys keeps for the next one; whether there was anything.
+    /// Not done whenever the last key goes: one key coming and going is cheap.
+    pub(crate) fn release_empty(&mut self) -> bool {
+        let is_idle = self.len == 0 && self.segments > 0;
+        if is_idle {
+            drop(self.take());
+        }
+        is_idle
+    }
 }
 
 impl Drop for Table {

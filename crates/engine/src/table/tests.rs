@@ -222,3 +222,23 @@ fn a_segment_that_splits_stays_as_the_lower_half() {
         assert_eq!(get(&table, &hasher, number), Some(0));
     }
 }
+
+#[test]
+fn an_empty_table_gives_its_memory_back_when_asked() {
+    let hasher = KeyHasher::new(5);
+    let mut table = Table::new(9);
+    assert!(!table.release_empty());
+    for _ in 0..2 {
+        for number in 0..600 {
+            insert(&mut table, &hasher, number, 1);
+        }
+        assert!(!table.release_empty());
+        for number in 0..600 {
+            assert!(remove(&mut table, &hasher, number));
+        }
+        assert!(table.bytes() > 0);
+        assert!(table.release_empty());
+        assert_eq!(table.bytes(), 0);
+        assert_eq!(get(&table, &hasher, 1), None);
+    }
+}

@@ -99,6 +99,19 @@ impl Tx<'_> {
         seen
     }
 
+    /// Gives back what the tables of a held partition keep though they have no keys; whether there
+    /// was anything. A page each is a lot where `maxmemory` is a few MiB.
+    pub(crate) fn release_empty(&mut self, partition: usize) -> bool {
+        let mut released = false;
+        for db in 0..self.keyspace.databases() {
+            let table = &mut self.locked.at(partition).dbs[usize::from(db)].table;
+            let before = table.bytes() as i64;
+            released |= table.release_empty();
+            self.scratch.counters.bytes_delta += table.bytes() as i64 - before;
+        }
+        released
+    }
+
     /// Removes a candidate of a held partition to make room, unless it was used, changed or
     /// removed since it was looked at; whether it was removed.
     pub(crate) fn evict(&mut self, candidate: &Candidate) -> bool {
