@@ -263,21 +263,26 @@ fn run<'a>(
         in_attempt: false,
         first_key: request.first_key,
         depends: Lsn::ZERO,
-        data: match spec.locks {
-            LockNeed::None | LockNeed::Own => Data::Free(scratch),
-            LockNeed::All => Data::Held(node.keyspace.begin(Locks::All, scratch, now_ms)),
-            LockNeed::KeysUnless(reaches_further) if reaches_further(request.args) => {
-                Data::Held(node.keyspace.begin(Locks::All, scratch, now_ms))
-            }
-            LockNeed::Keys | LockNeed::KeysUnless(_) => match request.first_key {
-                Some(hash) if spec.keys.is_one(request.args.len()) => {
-                    Data::Held(node.keyspace.begin(Locks::One(hash), scratch, now_ms))
-                }
-                _ => Data::Held(begin_on_keys(node, spec, request.args, scratch, now_ms)),
-            },
-        },
+        data: Data::Gone,
         append,
     };
+    // Each in its place at once: moving a transaction costs more than beginning it.
+    match spec.locks {
+        LockNeed::None | LockNeed::Own => ctx.data = Data::Free(scratch),
+        LockNeed::Keys | LockNeed::KeysUnless(_) if !reaches_further(spec, request.args) => {
+            match request.first_key {
+                Some(hash) if spec.keys.is_one(request.args.len()) => {
+                    let locks = Locks::One(hash);
+                    ctx.data = Data::Held(node.keyspace.begin(locks, scratch, now_ms));
+                }
+                _ => {
+                    let tx = begin_on_keys(node, spec, request.args, scratch, now_ms);
+                    ctx.data = Data::Held(tx);
+                }
+            }
+        }
+        _ => ctx.data = Data::Held(begin_on_all(node, scratch, now_ms)),
+    }
     if let Err(error) = handler(&mut ctx, request.args) {
         ctx.reply.rewind(position);
         ctx.reply.error(error.to_string());
@@ -300,6 +305,18 @@ fn run<'a>(
         After::Block(blocked) => Flow::Block(blocked),
     };
     Outcome { depends, flow }
+}
+
+/// Whether a command over its keys looks at keys that these arguments do not name.
+#[inline]
+fn reaches_further(spec: &CommandSpec, args: &[&[u8]]) -> bool {
+    matches!(spec.locks, LockNeed::KeysUnless(reaches_further) if reaches_further(args))
+}
+
+/// Begins a transaction on all data.
+#[inline(never)]
+fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
+    node.keyspace.begin(Locks::All, scratch, now_ms)
 }
 
 /// Begins a transaction on all keys of a request.

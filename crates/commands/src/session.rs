@@ -56,8 +56,8 @@ pub struct WatchedKey {
 /// A connection that waits before it goes on.
 #[derive(Clone, Debug)]
 pub enum Blocked {
-    /// For the log.
-    Log(LogWait),
+    /// For the log. Boxed, as every request's outcome has room for it.
+    Log(Box<LogWait>),
     /// For a value to come under a key.
     Keys(Arc<Waiter>),
 }

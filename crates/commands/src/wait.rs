@@ -24,13 +24,13 @@ fn wait(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Ok(());
     }
     let finish = BlockedKind::Wait;
-    ctx.after = After::Block(Blocked::Log(LogWait {
+    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
         durable: Lsn::ZERO,
         replicas,
         deadline_ms,
         finish,
         claim: Arc::default(),
-    }));
+    })));
     Ok(())
 }
 
@@ -48,12 +48,12 @@ fn waitaof(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Ok(());
     }
     let finish = BlockedKind::WaitAof;
-    ctx.after = After::Block(Blocked::Log(LogWait {
+    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
         durable,
         replicas,
         deadline_ms,
         finish,
         claim: Arc::default(),
-    }));
+    })));
     Ok(())
 }

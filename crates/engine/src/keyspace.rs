@@ -197,7 +197,7 @@ impl Keyspace {
     }
 
     /// Begins a transaction on the partitions that `locks` names, waiting for them.
-    #[inline]
+    #[inline(always)]
     pub fn begin<'a>(&'a self, locks: Locks<'_>, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
         Tx::new(self, self.lock(locks), scratch, now_ms)
     }
@@ -249,7 +249,7 @@ impl Keyspace {
         Locked::Many(guards)
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock_one(&self, index: usize) -> Locked<'_> {
         Locked::One(index as u16, self.cells[index].0.lock())
     }

@@ -118,7 +118,7 @@ pub struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(
         keyspace: &'a Keyspace,
         locked: Locked<'a>,

@@ -110,10 +110,18 @@ impl Change<'_> {
                 }
             }
             Change::Update { db, key, kind, op } => {
-                head(out, TAG_UPDATE, db);
-                varint::put_bytes(out, key);
-                out.push(kind as u8);
-                varint::put_bytes(out, op);
+                out.reserve(key.len() + op.len() + 30);
+                if db < 0x80 && key.len() < 0x80 && op.len() < 0x80 {
+                    out.extend_from_slice(&[TAG_UPDATE, db as u8, key.len() as u8]);
+                    out.extend_from_slice(key);
+                    out.extend_from_slice(&[kind as u8, op.len() as u8]);
+                    out.extend_from_slice(op);
+                } else {
+                    head(out, TAG_UPDATE, db);
+                    varint::put_bytes(out, key);
+                    out.push(kind as u8);
+                    varint::put_bytes(out, op);
+                }
             }
             Change::Delete { db, key } => {
                 head(out, TAG_DELETE, db);
@@ -298,6 +306,9 @@ mod tests {
             Change::Put { db: 0, key: b"k", expire_at: 9, kind: ValueKind::String, body: b"v" },
             Change::Put { db: 1, key: b"", expire_at: 0, kind: ValueKind::String, body: b"" },
             Change::Put { db: 128, key: b"k", expire_at: 0, kind: ValueKind::Set, body: &[7; 200] },
+            Change::Update { db: 127, key: b"key", kind: ValueKind::List, op: b"\x03\x01" },
+            Change::Update { db: 0, key: &[b'x'; 128], kind: ValueKind::Hash, op: b"\x01" },
+            Change::Update { db: 0, key: b"k", kind: ValueKind::Set, op: &[7; 128] },
             Change::Update { db: 300, key: b"", kind: ValueKind::Set, op: b"\x01" },
             Change::Delete { db: 1, key: &[b'x'; 200] },
             Change::Expire { db: 1, key: b"k", expire_at: 0 },

@@ -143,9 +143,8 @@ impl Tx<'_> {
             self.scratch.body = op;
             return Ok(self.create_string(db, key, length_min, edit));
         };
-        let entry_bytes = slot.get().bytes() as i64;
         let length;
-        let mut object_delta = 0;
+        let (mut entry_delta, mut object_delta) = (0, 0);
         if let Some(object) = slot.object_mut() {
             let Object::String(string) = object else {
                 self.scratch.body = op;
@@ -164,7 +163,7 @@ impl Tx<'_> {
             string::encode_edit(string.len(), string, written, &mut op);
             length = string.len();
         } else {
-            let expire_at = slot.get().expire_at();
+            let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
             let mut string =
                 string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
             let old = string.len();
@@ -175,8 +174,8 @@ impl Tx<'_> {
             let init = string::init(&string, Form::Grown);
             object_delta = weight_of(&init).object_bytes as i64;
             slot.set(expire_at, init);
+            entry_delta = slot.get().bytes() as i64 - entry_bytes;
         }
-        let entry_delta = slot.get().bytes() as i64 - entry_bytes;
         self.scratch.counters.bytes_delta += entry_delta + object_delta;
         if object_delta != 0 {
             let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
