@@ -278,10 +278,11 @@ impl<'a> Recovering<'a> {
         match slot.object_mut() {
             Some(object) => {
                 let before = Weight::of(object);
-                object.apply_op(op, keyspace.env()).ok_or_else(|| malformed("change"))?;
+                // A malformed one may have changed something all the same.
+                let applied = object.apply_op(op, keyspace.env());
                 let after = Weight::of(object);
                 *bytes_delta += database.reweigh(key.hash, before, after);
-                Ok(())
+                applied.ok_or_else(|| malformed("change"))
             }
             None => {
                 let entry = slot.get();

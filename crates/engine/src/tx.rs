@@ -10,6 +10,7 @@ mod keys;
 mod lists;
 mod lookup;
 mod rebuild;
+mod recount;
 mod sets;
 mod sorted_sets;
 mod strings;

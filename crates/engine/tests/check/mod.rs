@@ -1,0 +1,134 @@
+//! What the fuzz target `changes` checks; the ordinary tests replay the kept corpus through the same
+//! code.
+//!
+//! Any bytes as a run of changes, whose bodies and deltas are the fuzzer's own: per change a byte of
+//! what it is, a byte for its key, a length, and that many bytes. What it is: its low three bits say
+//! put, update, delete, expire, flush, swap, a checkpoint's block of one put, or a piece of one; the
+//! rest is the type.
+//!
+//! Applying never panics. What was applied up to the first refusal is a sound keyspace: a checkpoint of
+//! it loads as the same data, and memory is accounted for to the byte, before everything is deleted and
+//! after. A refusal ends recovery, so that nobody reads the account after one.
+
+use ladon_engine::{
+    Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, ValueRef, types,
+};
+use ladon_model::{Change, DbId, Lsn, ValueKind};
+use std::collections::BTreeMap;
+
+const DATABASES: u16 = 2;
+const KEYS: [&[u8]; 4] = [b"a", b"b", b"", b"a longer key that no small entry holds"];
+
+/// One input.
+pub fn check(data: &[u8]) {
+    let keyspace = keyspace();
+    let all_applied = apply_all(&keyspace, data);
+    let found = dump(&keyspace);
+    let loaded = saved_and_loaded(&keyspace);
+    assert_eq!(dump(&loaded), found, "a checkpoint loads as the same data");
+    check_account(&loaded);
+    if all_applied {
+        check_account(&keyspace);
+    }
+    let recovering = Recovering::new(&keyspace, 0);
+    for (db, key) in found.keys() {
+        let delete = encoded(Change::Delete { db: *db, key });
+        recovering.record((0, 1), Lsn(u64::MAX), &delete).expect("a key is deleted");
+    }
+    if all_applied {
+        check_account(&keyspace);
+    }
+}
+
+fn keyspace() -> Keyspace {
+    Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: DATABASES })
+}
+
+/// Up to the first that is refused, as a start would end there; whether none was.
+fn apply_all(keyspace: &Keyspace, mut data: &[u8]) -> bool {
+    let recovering = Recovering::new(keyspace, 0);
+    let mut lsn = 0;
+    while let [what, key, length, rest @ ..] = data {
+        let (bytes, rest) = rest.split_at(usize::from(*length).min(rest.len()));
+        data = rest;
+        lsn += 1;
+        let (key, db) = (KEYS[usize::from(key & 3)], DbId::from(key >> 2 & 1));
+        let kind = ValueKind::from_u8(1 + (what >> 3) % 5).expect("five types");
+        let hash = keyspace.hash(key).0;
+        let block =
+            |keys| SavedBlock { db, hash_first: hash, hash_last: hash, lsn: Lsn(lsn), keys };
+        let expire_at = if what & 0x80 == 0 { 0 } else { 1 << 41 };
+        let put = Change::Put { db, key, expire_at, kind, body: bytes };
+        let update = Change::Update { db, key, kind, op: bytes };
+        let applied = match what & 7 {
+            0 => recovering.record((0, 1), Lsn(lsn), &encoded(put)),
+            1 | 2 => recovering.record((0, 1), Lsn(lsn), &encoded(update)),
+            3 => recovering.record((0, 1), Lsn(lsn), &encoded(Change::Delete { db, key })),
+            4 => {
+                let change = Change::Expire { db, key, expire_at };
+                recovering.record((0, 1), Lsn(lsn), &encoded(change))
+            }
+            5 => recovering.record((0, 1), Lsn(lsn), bytes),
+            // Blocks come before any record.
+            6 if lsn == 1 => recovering.block(&block(1), &encoded(put)),
+            7 if lsn == 1 => recovering.block(&block(0), &encoded(update)),
+            _ => recovering.record((0, 1), Lsn(lsn), &encoded(Change::FlushDb { db })),
+        };
+        if applied.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+fn encoded(change: Change<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    change.encode(&mut bytes);
+    bytes
+}
+
+type Dump = BTreeMap<(DbId, Vec<u8>), (&'static str, Vec<Vec<u8>>, u64)>;
+
+fn dump(keyspace: &Keyspace) -> Dump {
+    let mut found = Dump::new();
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    for db in 0..keyspace.databases() {
+        tx.for_each(db, |entry| {
+            let parts = match entry.value() {
+                ValueRef::Object(object) => {
+                    let mut elements: Vec<Vec<u8>> = Vec::new();
+                    object.for_each(|parts| elements.push(parts.join(&0)));
+                    if !object.is_ordered() {
+                        elements.sort();
+                    }
+                    elements
+                }
+                value => vec![types::string::bytes(value).expect("a string").into_owned()],
+            };
+            let kind = types::kind_of(entry.value()).name();
+            found.insert((db, entry.key().to_vec()), (kind, parts, entry.expire_at()));
+        });
+    }
+    found
+}
+
+/// What was accounted for while the data changed is what it takes.
+fn check_account(keyspace: &Keyspace) {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    let counted: u64 = (0..keyspace.databases()).map(|db| tx.recount(db)).sum();
+    assert_eq!(keyspace.used_bytes(), counted, "memory is accounted for");
+}
+
+fn saved_and_loaded(keyspace: &Keyspace) -> Keyspace {
+    let loaded = self::keyspace();
+    let recovering = Recovering::new(&loaded, 0);
+    let mut cursor = SaveCursor::in_pieces_of(8);
+    let mut changes = Vec::new();
+    while let Some(block) = keyspace.save_next(&mut cursor, Lsn::ZERO, || Lsn(1), &mut changes) {
+        recovering.block(&block, &changes).expect("what was saved loads");
+        changes.clear();
+    }
+    loaded
+}
