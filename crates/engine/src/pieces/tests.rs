@@ -16,7 +16,7 @@ fn sizes_are_the_allocators() {
 
 #[test]
 fn pieces_do_not_overlap_and_slabs_go_back() {
-    let rounds = if cfg!(miri) { 1_500 } else { 60_000 };
+    let rounds = if cfg!(miri) { 300 } else { 60_000 };
     let mut shard = Shard::new();
     let mut live: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
