@@ -43,10 +43,13 @@ pub(crate) struct Segment {
     count: Cell<u16>,
     /// Those bits, right-aligned.
     pub(super) prefix: Cell<u64>,
+    /// The rest of the header's line: a bucket that began within it would lie on two lines.
+    _rest: [u64; 2],
     buckets: [[AtomicU64; SLOTS]; BUCKETS],
 }
 
 const _: () = assert!(size_of::<Segment>() == 4096);
+const _: () = assert!(std::mem::offset_of!(Segment, buckets) == 64);
 
 /// Where a word stands in a segment.
 #[derive(Clone, Copy)]
