@@ -17,7 +17,7 @@
 use super::segment::{LocalHash, Segment};
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 const ALIGN: usize = 64;
 const DEPTH_MASK: usize = ALIGN - 1;
@@ -68,6 +68,20 @@ impl Directory {
         }
         assert_eq!(filled, directory.len(), "a directory has no empty slots");
         directory
+    }
+
+    /// The same again; freed by `free`.
+    pub(super) fn copy(self) -> Directory {
+        let layout = Self::layout(self.depth);
+        // SAFETY: the layout has a size; all-zero slots are null pointers.
+        let slots = unsafe { alloc::alloc_zeroed(layout) }.cast::<Slot>();
+        let Some(slots) = NonNull::new(slots) else { alloc::handle_alloc_error(layout) };
+        let copy = Directory { slots, depth: self.depth };
+        for slot in 0..self.len() {
+            // With the depths in them: no segment is looked at.
+            copy.slot(slot).store(self.slot(slot).load(Relaxed), Relaxed);
+        }
+        copy
     }
 
     /// # Safety

@@ -20,6 +20,7 @@ pub(crate) mod entry;
 pub(crate) mod prefetch;
 mod sample;
 mod segment;
+mod sharing;
 
 use arena::Arena;
 use crossbeam_epoch::Guard;
@@ -29,12 +30,15 @@ use ladon_model::KeyHasher;
 use prefetch::{BucketHint, RootPtr};
 pub(crate) use segment::LocalHash;
 use segment::{CAPACITY, Place, Segment, bucket_start, home_of, pack, unpack};
+use sharing::{Living, Sharing};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
 use crate::object::Object;
 
+/// How many words ahead of a walk entries are fetched: about as many as memory answers at once.
+const AHEAD_WORDS: usize = 16;
 /// Two neighbours with fewer keys than this together become one.
 const MERGE_COUNT_MAX: usize = CAPACITY / 4;
 /// A lone segment is looked at for merging when it falls under this.
@@ -51,9 +55,13 @@ pub(crate) struct Table {
     len: usize,
     segments: u32,
     /// How many bits of a key's hash the owner has used up before the table's.
-    shift: u32,
-    /// Last, as most of it is rarely looked at.
+    shift: u16,
+    /// Whether there is any `sharing`.
+    shares: bool,
+    /// Late, as most of it is rarely looked at.
     arena: Arena,
+    /// `None` until it is frozen for the first time.
+    sharing: Option<Box<Sharing>>,
 }
 
 // SAFETY: the table owns everything that it points to; see the head of the file.
@@ -103,8 +111,16 @@ impl Table {
 
     /// An empty table whose owner has consumed the top `shift` bits of every hash.
     pub(crate) fn new(shift: u32) -> Table {
-        let root = Root::default();
-        Table { root, shown: None, arena: Arena::new(), len: 0, segments: 0, shift }
+        Table {
+            root: Root::default(),
+            shown: None,
+            len: 0,
+            segments: 0,
+            shift: shift as u16,
+            shares: false,
+            arena: Arena::new(),
+            sharing: None,
+        }
     }
 
     /// As `new`, and prefetchers find its directory at `shown` too, where there is none so far.
@@ -140,7 +156,7 @@ impl Table {
     /// The part of the hash of `key` that this table goes by.
     #[inline]
     pub(crate) fn local(&self, hash: u64) -> LocalHash {
-        hash << self.shift
+        hash << u32::from(self.shift)
     }
 
     #[inline]
@@ -198,7 +214,8 @@ impl Table {
     /// The table has not changed since `find` returned the place for a key with this hash.
     #[inline]
     pub(crate) unsafe fn slot_at(&mut self, local: LocalHash, found: Found) -> SlotMut<'_> {
-        SlotMut { table: self, local, segment: found.segment, place: found.place }
+        let segment = self.own(found.segment);
+        SlotMut { table: self, local, segment, place: found.place }
     }
 
     /// The first key with this hash of whose entry `is` says so.
@@ -224,6 +241,7 @@ impl Table {
     #[inline]
     pub(crate) fn get_mut(&mut self, local: LocalHash, key: &[u8]) -> Option<SlotMut<'_>> {
         let (segment, place) = self.place(local, key)?;
+        let segment = self.own(segment);
         Some(SlotMut { table: self, local, segment, place })
     }
 
@@ -248,12 +266,12 @@ impl Table {
     fn insert_word(&mut self, hasher: &KeyHasher, local: LocalHash, word: u64) {
         loop {
             let Some(directory) = self.directory() else {
-                let first = Segment::new(0, 0);
+                let first = Segment::new(0, 0, self.generation());
                 self.set_directory(Some(Directory::new(0, [first].into_iter())));
                 self.segments = 1;
                 continue;
             };
-            let segment = directory.segment(local);
+            let segment = self.own(directory.segment(local));
             // SAFETY: live, as it is in the directory.
             if unsafe { segment.as_ref() }.insert(local, word).is_some() {
                 return;
@@ -271,8 +289,8 @@ impl Table {
             self.resize_directory(depth + 1);
         }
         // The old segment stays as the lower half: nothing is left for the epochs to free, which
-        // would come late and leave holes.
-        let high = Segment::new(depth as u8 + 1, prefix << 1 | 1);
+        // would come late and leave holes. No frozen table has it, see `own`.
+        let high = Segment::new(depth as u8 + 1, prefix << 1 | 1, self.generation());
         let words = Words::of(&[old]);
         old.restart(depth as u8 + 1, prefix << 1);
         let directory = self.directory().expect("a table with a segment has a directory");
@@ -332,7 +350,7 @@ impl Table {
         }
         self.segments -= 1;
         self.put_back(hasher, &words);
-        self.retire_segment(buddy);
+        self.give_up_segment(buddy);
         self.shrink_directory();
     }
 
@@ -347,7 +365,7 @@ impl Table {
         }
     }
 
-    fn retire_segment(&mut self, segment: NonNull<Segment>) {
+    fn retire_segment(segment: NonNull<Segment>) {
         let segment = SendPtr(segment);
         // SAFETY: no longer in any directory; prefetchers that still see it are pinned.
         unsafe {
@@ -361,6 +379,90 @@ impl Table {
         unsafe {
             crossbeam_epoch::pin().defer_unchecked(move || { directory }.0.free());
         }
+    }
+
+    // ---- frozen tables, see `sharing.rs` ----
+
+    /// The table as it is now, whatever becomes of this one; never to be changed.
+    pub(crate) fn freeze(&mut self) -> Table {
+        self.shares = true;
+        let sharing = self.sharing.get_or_insert_with(|| Box::new(Sharing::Living(Living::new())));
+        let Sharing::Living(living) = &mut **sharing else {
+            unreachable!("a frozen table is not frozen again")
+        };
+        living.is_watched(&mut self.arena);
+        let mut frozen = Table::new(u32::from(self.shift));
+        frozen.shares = true;
+        frozen.sharing = Some(Box::new(Sharing::Frozen(living.freeze())));
+        frozen.len = self.len;
+        frozen.set_directory(self.directory().map(Directory::copy));
+        frozen
+    }
+
+    /// The segment, or a copy in its place that frozen tables do not have: called before every
+    /// change.
+    #[inline]
+    fn own(&mut self, segment: NonNull<Segment>) -> NonNull<Segment> {
+        if self.shares { self.own_shared(segment) } else { segment }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn own_shared(&mut self, segment: NonNull<Segment>) -> NonNull<Segment> {
+        let Some(sharing) = self.sharing.as_deref_mut() else { return segment };
+        let Sharing::Living(living) = sharing else { panic!("a frozen table was changed") };
+        if !living.is_watched(&mut self.arena) || !living.has_shared(segment) {
+            return segment;
+        }
+        // SAFETY: live, as it is in the directory.
+        let old = unsafe { segment.as_ref() };
+        let copy = old.copy(living.generation);
+        living.keep_segment(segment);
+        if let Some(directory) = self.directory() {
+            let shift = directory.depth - u32::from(old.depth.get());
+            let first = (old.prefix.get() as usize) << shift;
+            (first..first + (1 << shift)).for_each(|slot| directory.set(slot, copy));
+        }
+        copy
+    }
+
+    /// A number that new segments get.
+    fn generation(&self) -> u32 {
+        self.living().map_or(0, |living| living.generation)
+    }
+
+    fn living(&self) -> Option<&Living> {
+        match self.sharing.as_deref() {
+            Some(Sharing::Living(living)) => Some(living),
+            _ => None,
+        }
+    }
+
+    /// Whether frozen tables may look on, as of the last `own`.
+    #[inline]
+    fn is_watched(&self) -> bool {
+        self.shares && self.living().is_some_and(Living::has_moment)
+    }
+
+    /// A segment is no longer in the directory.
+    fn give_up_segment(&mut self, segment: NonNull<Segment>) {
+        match self.living() {
+            Some(living) if living.has_shared(segment) => living.keep_segment(segment),
+            _ => Self::retire_segment(segment),
+        }
+    }
+
+    /// Frees an entry, or keeps it for frozen tables.
+    ///
+    /// # Safety
+    /// It was this table's and is in no segment of the directory any more.
+    #[inline]
+    unsafe fn give_up_entry(&mut self, entry: EntryPtr) {
+        if self.shares && self.living().is_some_and(|living| living.keep_entry(entry)) {
+            return;
+        }
+        // SAFETY: by contract, and no frozen table has it.
+        unsafe { entry.free(&mut self.arena) }
     }
 
     /// Visits entries in hash order from `from` on, bucket by bucket, until `budget` buckets
@@ -432,25 +534,29 @@ impl Table {
 
     /// Every entry, in hash order.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(EntryRef<'_>)) {
-        let Some(directory) = self.directory() else { return };
-        for segment in directory.segments() {
-            // SAFETY: segments in the directory and entries in their words are live.
-            for (_, word) in unsafe { segment.as_ref() }.words() {
-                // SAFETY: as above.
-                visit(unsafe { unpack(word).as_ref() });
-            }
-        }
+        self.entries().for_each(&mut visit);
     }
 
     /// Every entry, in hash order, for callers that may stop early.
     pub(crate) fn entries(&self) -> Entries<'_> {
-        Entries {
+        self.entries_from(Position::default())
+    }
+
+    /// As `entries`, from where another walk stood. The table must not have changed since, as a
+    /// frozen one never does.
+    pub(crate) fn entries_from(&self, from: Position) -> Entries<'_> {
+        let mut entries = Entries {
             directory: self.directory(),
             table: PhantomData,
-            slot: 0,
+            at: 0,
+            slot: from.slot,
             segment: None,
             index: 0,
+        };
+        if entries.enter() {
+            entries.index = from.index;
         }
+        entries
     }
 
     /// Takes everything out, leaving an empty table in the same place.
@@ -461,6 +567,7 @@ impl Table {
         std::mem::swap(&mut taken.arena, &mut self.arena);
         taken.len = std::mem::take(&mut self.len);
         taken.segments = std::mem::take(&mut self.segments);
+        taken.sharing = self.sharing.take();
         taken
     }
 
@@ -477,6 +584,28 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
+        match self.sharing.as_deref_mut() {
+            None => {}
+            Some(Sharing::Frozen(_)) => {
+                if let Some(directory) = self.directory() {
+                    // SAFETY: its own, and nobody fetches by it; the rest is the living table's.
+                    unsafe { directory.free() };
+                }
+                return;
+            }
+            Some(Sharing::Living(living)) => {
+                if let Some(newest) = living.newest_in_use() {
+                    // What is left to drop here is an empty table.
+                    let empty = Table::new(u32::from(self.shift));
+                    newest.take_over(Box::new(std::mem::replace(self, empty)));
+                } else {
+                    for entry in living.take_returned() {
+                        // SAFETY: entries of this arena that nobody has any more.
+                        unsafe { entry.free(&mut self.arena) };
+                    }
+                }
+            }
+        }
         // SAFETY: what hangs on the root is ours; prefetchers may still read segments and
         // directories, so these are retired.
         unsafe {
@@ -486,7 +615,7 @@ impl Drop for Table {
                     for (_, word) in segment.as_ref().words() {
                         unpack(word).free(&mut self.arena);
                     }
-                    self.retire_segment(segment);
+                    Self::retire_segment(segment);
                 }
                 Self::retire_directory(directory);
             }
@@ -494,15 +623,53 @@ impl Drop for Table {
     }
 }
 
+/// Where a walk over a table's entries stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
+    /// The directory's slot of the segment.
+    slot: usize,
+    /// The segment's word to look at next.
+    index: usize,
+}
+
 /// Walks over a table's entries.
 pub(crate) struct Entries<'a> {
     directory: Option<Directory>,
     table: PhantomData<&'a Table>,
-    /// The directory's slot to look at next.
-    slot: usize,
     segment: Option<NonNull<Segment>>,
+    /// The directory's slot of the segment.
+    at: usize,
     /// The segment's word to look at next.
     index: usize,
+    /// The directory's slot to look at after that.
+    slot: usize,
+}
+
+impl Entries<'_> {
+    /// Where it stands, for [`Table::entries_from`].
+    pub(crate) fn position(&self) -> Position {
+        match self.segment {
+            Some(_) => Position { slot: self.at, index: self.index },
+            None => Position { slot: self.slot, index: 0 },
+        }
+    }
+
+    /// Goes on to the segment at `slot`; false at the end.
+    fn enter(&mut self) -> bool {
+        let Some(directory) = self.directory.filter(|directory| self.slot < directory.len()) else {
+            self.segment = None;
+            return false;
+        };
+        let segment = directory.at(self.slot);
+        // SAFETY: the table is borrowed, so what its directory holds is live.
+        let (depth, words) = unsafe { (segment.as_ref().depth.get(), segment.as_ref()) };
+        for index in 0..AHEAD_WORDS {
+            prefetch::prefetch_word(words.word_at(index));
+        }
+        (self.segment, self.at, self.index) = (Some(segment), self.slot, 0);
+        self.slot += 1 << (directory.depth - u32::from(depth));
+        true
+    }
 }
 
 impl<'a> Iterator for Entries<'a> {
@@ -510,29 +677,24 @@ impl<'a> Iterator for Entries<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<EntryRef<'a>> {
-        let directory = self.directory?;
         loop {
-            if let Some(segment) = self.segment {
-                while self.index < CAPACITY {
-                    let (bucket, slot) = (self.index / segment::SLOTS, self.index % segment::SLOTS);
-                    self.index += 1;
-                    // SAFETY: the table is borrowed, so what its directory holds is live, and so
-                    // are the entries in its words.
-                    let word = unsafe { segment.as_ref() }.word(Place { bucket, slot });
-                    if word != 0 {
-                        // SAFETY: as above.
-                        return Some(unsafe { unpack(word).as_ref() });
-                    }
+            // SAFETY: the table is borrowed, so what its directory holds is live, and so are the
+            // entries in its words.
+            let segment = unsafe { self.segment?.as_ref() };
+            while self.index < CAPACITY {
+                if self.index + AHEAD_WORDS < CAPACITY {
+                    prefetch::prefetch_word(segment.word_at(self.index + AHEAD_WORDS));
+                }
+                let word = segment.word_at(self.index);
+                self.index += 1;
+                if word != 0 {
+                    // SAFETY: as above.
+                    return Some(unsafe { unpack(word).as_ref() });
                 }
             }
-            if self.slot == directory.len() {
+            if !self.enter() {
                 return None;
             }
-            let segment = directory.at(self.slot);
-            // SAFETY: as above.
-            let depth = u32::from(unsafe { segment.as_ref() }.depth.get());
-            self.slot += 1 << (directory.depth - depth);
-            (self.segment, self.index) = (Some(segment), 0);
         }
     }
 }
@@ -585,14 +747,17 @@ impl SlotMut<'_> {
         // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
         unsafe {
             let old = entry.as_ref();
-            let keeps_shape = old.expire_at() == expire_at || entry.try_set_expire(expire_at);
-            if keeps_shape && entry.try_overwrite(&value) {
-                return;
+            // Frozen tables may have the entry.
+            if !self.table.is_watched() {
+                let keeps_shape = old.expire_at() == expire_at || entry.try_set_expire(expire_at);
+                if keeps_shape && entry.try_overwrite(&value) {
+                    return;
+                }
             }
             let (key, access) = (old.key(), old.access());
             let new = EntryPtr::build(&mut self.table.arena, key, expire_at, value, access);
             self.segment.as_ref().set_word(self.place, pack(self.local, new));
-            entry.free(&mut self.table.arena);
+            self.table.give_up_entry(entry);
         }
     }
 
@@ -601,7 +766,9 @@ impl SlotMut<'_> {
         let entry = self.entry();
         // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
         unsafe {
-            if entry.as_ref().expire_at() == expire_at || entry.try_set_expire(expire_at) {
+            if entry.as_ref().expire_at() == expire_at
+                || !self.table.is_watched() && entry.try_set_expire(expire_at)
+            {
                 return;
             }
             let object = entry.take_object();
@@ -617,7 +784,7 @@ impl SlotMut<'_> {
             let arena = &mut self.table.arena;
             let new = EntryPtr::build(arena, old.key(), expire_at, value, old.access());
             self.segment.as_ref().set_word(self.place, pack(self.local, new));
-            entry.free(arena);
+            self.table.give_up_entry(entry);
         }
     }
 
@@ -632,7 +799,7 @@ impl SlotMut<'_> {
             segment.remove(self.local, self.place);
             table.len -= 1;
             let object = entry.take_object();
-            entry.free(&mut table.arena);
+            table.give_up_entry(entry);
             if segment.count() < MERGE_TRY_COUNT {
                 table.try_merge(hasher, self.segment);
             }

@@ -28,6 +28,7 @@ impl Table {
         mut probe: impl FnMut(EntryRef<'_>) -> Option<u32>,
     ) -> usize {
         const AT_ONCE: usize = 8;
+        debug_assert!(!self.shares, "access words are written in place");
         let Some(directory) = self.directory() else { return 0 };
         let (mut taken, mut left) = (0, probes_max.min(self.len));
         let mut slot = (random >> 32) as usize & (directory.len() - 1);
@@ -81,6 +82,7 @@ impl Table {
         let key = unsafe { found.entry() }.key();
         let local = self.local(hasher.hash(key).0);
         let Found { segment, place, .. } = found;
+        let segment = self.own(segment);
         Some(SlotMut { table: self, local, segment, place })
     }
 

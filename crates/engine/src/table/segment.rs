@@ -43,8 +43,10 @@ pub(crate) struct Segment {
     count: Cell<u16>,
     /// Those bits, right-aligned.
     pub(super) prefix: Cell<u64>,
+    /// When it was made, in freezings of its table.
+    pub(super) generation: Cell<u32>,
     /// The rest of the header's line: a bucket that began within it would lie on two lines.
-    _rest: [u64; 2],
+    _rest: [u32; 3],
     buckets: [[AtomicU64; SLOTS]; BUCKETS],
 }
 
@@ -100,7 +102,7 @@ pub(super) fn bucket_start(prefix: u64, depth: u32, bucket: usize) -> Option<Loc
 }
 
 impl Segment {
-    pub(super) fn new(depth: u8, prefix: u64) -> NonNull<Segment> {
+    pub(super) fn new(depth: u8, prefix: u64, generation: u32) -> NonNull<Segment> {
         // SAFETY: all-zero bytes are a valid segment; the layout has a size.
         unsafe {
             let segment = alloc::alloc_zeroed(Layout::new::<Segment>()).cast::<Segment>();
@@ -109,7 +111,23 @@ impl Segment {
             };
             segment.as_ref().depth.set(depth);
             segment.as_ref().prefix.set(prefix);
+            segment.as_ref().generation.set(generation);
             segment
+        }
+    }
+
+    /// The same again.
+    pub(super) fn copy(&self, generation: u32) -> NonNull<Segment> {
+        // SAFETY: a segment is plain data, the new one has its size and is nobody else's yet; who
+        // reads this one at the same time writes nothing. The layout has a size.
+        unsafe {
+            let copy = alloc::alloc(Layout::new::<Segment>()).cast::<Segment>();
+            let Some(copy) = NonNull::new(copy) else {
+                alloc::handle_alloc_error(Layout::new::<Segment>())
+            };
+            copy.as_ptr().copy_from_nonoverlapping(self, 1);
+            copy.as_ref().generation.set(generation);
+            copy
         }
     }
 
@@ -140,6 +158,12 @@ impl Segment {
     #[inline]
     pub(super) fn word(&self, place: Place) -> u64 {
         self.buckets[place.bucket][place.slot].load(Relaxed)
+    }
+
+    /// The word of this index, counted over all buckets.
+    #[inline]
+    pub(super) fn word_at(&self, index: usize) -> u64 {
+        self.word(Place { bucket: index / SLOTS, slot: index % SLOTS })
     }
 
     #[inline]

@@ -242,3 +242,104 @@ fn an_empty_table_gives_its_memory_back_when_asked() {
         assert_eq!(get(&table, &hasher, 1), None);
     }
 }
+
+fn contents(table: &Table) -> BTreeMap<Vec<u8>, i64> {
+    let mut found = BTreeMap::new();
+    let mut position = Position::default();
+    // In steps, as whoever reads a frozen table does it.
+    loop {
+        let mut entries = table.entries_from(position);
+        let Some(entry) = entries.next() else { break };
+        let ValueRef::Int(int) = entry.value() else { panic!("only integers are put in") };
+        assert!(found.insert(entry.key().to_vec(), int).is_none(), "an entry comes once");
+        position = entries.position();
+    }
+    assert_eq!(found.len(), table.len());
+    found
+}
+
+#[test]
+fn frozen_tables_stay_as_they_were() {
+    let operations = if cfg!(miri) { 2_000 } else { 60_000 };
+    let numbers = if cfg!(miri) { 700 } else { 4_000 };
+    for seed in 0..if cfg!(miri) { 1 } else { 6 } {
+        let hasher = KeyHasher::new(seed);
+        let mut random = Random(seed + 7);
+        let mut table = Table::new(0);
+        let mut model: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
+        let mut frozen: Vec<(Table, BTreeMap<Vec<u8>, i64>)> = Vec::new();
+        for step in 0..operations {
+            let number = random.next() % numbers;
+            let grows = step < operations / 2;
+            if (random.next() % 10 < 7) == grows {
+                insert(&mut table, &hasher, number, step);
+                model.insert(key_of(number), step);
+            } else {
+                let removed = remove(&mut table, &hasher, number);
+                assert_eq!(removed, model.remove(&key_of(number)).is_some());
+            }
+            if random.next().is_multiple_of(operations as u64 / 40) {
+                frozen.push((table.freeze(), model.clone()));
+            }
+            if !frozen.is_empty() && random.next().is_multiple_of(operations as u64 / 30) {
+                let at = random.next() as usize % frozen.len();
+                let (frozen, model) = frozen.swap_remove(at);
+                assert_eq!(contents(&frozen), model);
+                let number = random.next() % numbers;
+                assert_eq!(get(&frozen, &hasher, number), model.get(&key_of(number)).copied());
+            }
+        }
+        assert_eq!(contents(&table), model);
+        // Some outlive the living table.
+        drop(table);
+        for (frozen, model) in frozen {
+            assert_eq!(contents(&frozen), model);
+        }
+    }
+}
+
+#[test]
+fn what_was_kept_is_freed_once_nobody_looks() {
+    let hasher = KeyHasher::new(3);
+    let mut table = Table::new(0);
+    (0..2_000).for_each(|number| insert(&mut table, &hasher, number, 1));
+    let before = table.bytes();
+    let (first, second) = (table.freeze(), table.freeze());
+    (0..2_000).for_each(|number| insert(&mut table, &hasher, number, 2));
+    assert!(table.bytes() > before + 2_000 * 16, "old entries are kept");
+    drop(first);
+    insert(&mut table, &hasher, 1, 3);
+    assert!(table.bytes() > before + 2_000 * 16, "the second still looks on");
+    drop(second);
+    // A few with each change, so that none takes long.
+    (0..100).for_each(|number| insert(&mut table, &hasher, number, 2));
+    assert_eq!(table.bytes(), before);
+}
+
+#[test]
+fn frozen_tables_are_read_on_other_threads() {
+    let numbers = if cfg!(miri) { 600 } else { 20_000 };
+    let hasher = KeyHasher::new(5);
+    let mut table = Table::new(0);
+    (0..numbers).for_each(|number| insert(&mut table, &hasher, number, 0));
+    std::thread::scope(|scope| {
+        for round in 1..6 {
+            let frozen = table.freeze();
+            scope.spawn(move || {
+                let sum: i64 = contents(&frozen).values().sum();
+                assert_eq!(sum, (round - 1) * numbers as i64);
+            });
+            (0..numbers).for_each(|number| insert(&mut table, &hasher, number, round));
+        }
+        drop(table);
+    });
+}
+
+#[test]
+#[should_panic(expected = "a frozen table was changed")]
+fn frozen_tables_cannot_be_changed() {
+    let hasher = KeyHasher::new(6);
+    let mut table = Table::new(0);
+    insert(&mut table, &hasher, 1, 1);
+    insert(&mut table.freeze(), &hasher, 1, 2);
+}

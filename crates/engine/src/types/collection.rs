@@ -44,6 +44,12 @@ pub trait Collection: Variant {
     /// Calls `visit` with the parts of each element: a member, or a field and its value.
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]]));
 
+    /// The value as it is now, to be read whatever becomes of this one, on any thread; never to be
+    /// changed. Quickly done, or `None`: small values, and forms that would have to be copied.
+    fn freeze(&mut self) -> Option<Self> {
+        None
+    }
+
     /// When the first element expires, Unix milliseconds; 0 where none does.
     fn next_expiry(&self) -> u64 {
         0

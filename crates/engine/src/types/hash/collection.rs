@@ -59,6 +59,13 @@ impl Collection for HashValue {
         }
     }
 
+    fn freeze(&mut self) -> Option<HashValue> {
+        match &mut self.0 {
+            Repr::Table(fields) => Some(HashValue(Repr::Table(Box::new(fields.freeze())))),
+            Repr::Packed(_) => None,
+        }
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         for field in self.fields() {
             match field.expire_at {

@@ -17,6 +17,11 @@ impl OnTable {
         OnTable { table: Table::new(0), expires: Expires::default() }
     }
 
+    /// As they are now; see [`Table::freeze`]. Which of them expires next is not known there.
+    pub(super) fn freeze(&mut self) -> OnTable {
+        OnTable { table: self.table.freeze(), expires: Expires::default() }
+    }
+
     /// Bytes of memory, itself included.
     pub(super) fn bytes(&self) -> usize {
         size_of::<OnTable>() + self.table.bytes() + self.expires.bytes()

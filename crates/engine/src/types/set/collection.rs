@@ -50,6 +50,13 @@ impl Collection for SetValue {
         })
     }
 
+    fn freeze(&mut self) -> Option<SetValue> {
+        match &mut self.0 {
+            Repr::Table(table) => Some(SetValue(Repr::Table(Box::new(table.freeze())))),
+            _ => None,
+        }
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         self.members().for_each(|member| member.with_bytes(|bytes| visit(&[bytes])));
     }

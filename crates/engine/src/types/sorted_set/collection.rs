@@ -65,6 +65,13 @@ impl Collection for SortedSet {
         })
     }
 
+    fn freeze(&mut self) -> Option<SortedSet> {
+        match &mut self.0 {
+            Repr::Indexed(indexed) => Some(SortedSet(Repr::Indexed(Box::new(indexed.freeze())))),
+            Repr::Packed(_) => None,
+        }
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         let mut text = Vec::new();
         SortedSet::for_each(self, 0..self.len(), |member, score| {

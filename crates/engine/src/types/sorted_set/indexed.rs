@@ -8,7 +8,7 @@
 //!
 //! `item.rs` says why the tree may point into the table. What keeps it so is here: an entry is
 //! made before its item, an item leaves before its entry, and while items leave, nothing is
-//! sought in the tree.
+//! sought in the tree. A frozen one shares entries with its table and nodes with its tree.
 
 use super::item::Item;
 use super::tree::Tree;
@@ -58,6 +58,11 @@ impl Indexed {
         Indexed { table, tree: Tree::of_sorted(&items) }
     }
 
+    /// As it is now; see [`Table::freeze`].
+    pub(super) fn freeze(&mut self) -> Indexed {
+        Indexed { table: self.table.freeze(), tree: self.tree.clone() }
+    }
+
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
@@ -94,7 +99,8 @@ impl Indexed {
         };
         let old = score_of(slot.get());
         if let Some(score) = decide(Some(old)).filter(|&score| score != old) {
-            // An integer over an integer: the entry stays where it is.
+            // An integer over an integer: the entry stays where it is, unless a frozen table has it,
+            // and then the old one is still there when the tree's old item is looked at.
             slot.set(0, init(score));
             // SAFETY: as above.
             let item = unsafe { Item::new(score, slot.entry()) };

@@ -15,8 +15,11 @@ mod node;
 use node::{FANOUT, Inner, Node, RightEdge};
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Items in ascending order, no two of them equal.
+/// Items in ascending order, no two of them equal. A clone is quickly made: it shares nodes, and a
+/// shared node is copied before it changes.
+#[derive(Clone)]
 pub(super) struct Tree<T> {
     root: Node<T>,
     len: u64,
@@ -52,7 +55,10 @@ impl<T: Copy> Tree<T> {
 
     /// Bytes of memory that the nodes take.
     pub(super) fn bytes(&self) -> usize {
-        self.leaves * size_of::<node::Leaf<T>>() + self.inners * size_of::<Inner<T>>()
+        // In front of each are the counts of its owners.
+        const COUNTS_BYTES: usize = 2 * size_of::<usize>();
+        self.leaves * (COUNTS_BYTES + size_of::<node::Leaf<T>>())
+            + self.inners * (COUNTS_BYTES + size_of::<Inner<T>>())
     }
 
     /// Adds an item; `against` says how an item compares with it, and none is equal.
@@ -68,12 +74,14 @@ impl<T: Copy> Tree<T> {
         loop {
             match node {
                 Node::Leaf(leaf) => {
+                    let leaf = Arc::make_mut(leaf);
                     let at = leaf.items.partition_point(|other| !before(other));
                     leaf.items.insert(at, item);
                     self.len += 1;
                     return;
                 }
                 Node::Inner(inner) => {
+                    let inner = Arc::make_mut(inner);
                     let mut at = child_of(inner, &against);
                     if inner.children[at].is_full() {
                         if inner.make_room(at, item, edge, before) {
@@ -108,8 +116,9 @@ impl<T: Copy> Tree<T> {
         let mut end: Option<T> = None;
         let leaf = loop {
             match node {
-                Node::Leaf(leaf) => break leaf,
+                Node::Leaf(leaf) => break Arc::make_mut(leaf),
                 Node::Inner(inner) => {
+                    let inner = Arc::make_mut(inner);
                     let at = child_of(inner, &old);
                     end = inner.firsts.get(at + 1).copied().or(end);
                     node = &mut inner.children[at];
@@ -199,7 +208,7 @@ impl<T: Copy> Tree<T> {
             && inner.children.len() <= 1
         {
             self.inners -= 1;
-            match inner.children.pop() {
+            match Arc::make_mut(inner).children.pop() {
                 Some(child) => self.root = child,
                 None => {
                     self.root = Node::leaf();
@@ -234,12 +243,14 @@ fn remove_from<T: Copy>(
 ) -> usize {
     match node {
         Node::Leaf(leaf) => {
+            let leaf = Arc::make_mut(leaf);
             let from = (rank as usize).min(leaf.items.len());
             let to = from.saturating_add(max).min(leaf.items.len());
             leaf.items.drain(from..to).for_each(visit);
             to - from
         }
         Node::Inner(inner) => {
+            let inner = Arc::make_mut(inner);
             let (at, rank) = inner.child_at(rank);
             let is_leaf = matches!(inner.children[at], Node::Leaf(_));
             let child = &mut inner.children[at];

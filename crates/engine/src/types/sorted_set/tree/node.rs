@@ -4,10 +4,12 @@
 //! item under `children[i]`, and `counts[i]` is how many there are.
 
 use arrayvec::ArrayVec;
+use std::sync::Arc;
 
-/// With the length in front, items of fourteen bytes make a leaf of 1 KiB: allocators have that
-/// size, and moving half of it aside for an insertion is a few dozen nanoseconds.
-pub(super) const FANOUT: usize = 72;
+/// With the length and the counts of owners in front, items of fourteen bytes make a leaf of 1 KiB:
+/// allocators have that size, and moving half of it aside for an insertion is a few dozen
+/// nanoseconds.
+pub(super) const FANOUT: usize = 71;
 /// A node with fewer is joined with a neighbour, or filled up from it.
 const POOR: usize = FANOUT / 4;
 /// Neighbours that have no more than this together become one; it leaves room to grow.
@@ -16,19 +18,31 @@ const JOINED_MAX: usize = FANOUT * 3 / 4;
 /// would be due again too soon.
 const TAKES_MAX: usize = FANOUT - FANOUT / 8;
 
+#[derive(Clone)]
 pub(super) struct Leaf<T> {
     pub(super) items: ArrayVec<T, FANOUT>,
 }
 
+#[derive(Clone)]
 pub(super) struct Inner<T> {
     pub(super) firsts: ArrayVec<T, FANOUT>,
     pub(super) counts: ArrayVec<u64, FANOUT>,
     pub(super) children: ArrayVec<Node<T>, FANOUT>,
 }
 
+/// A clone shares what is under the node.
 pub(super) enum Node<T> {
-    Leaf(Box<Leaf<T>>),
-    Inner(Box<Inner<T>>),
+    Leaf(Arc<Leaf<T>>),
+    Inner(Arc<Inner<T>>),
+}
+
+impl<T> Clone for Node<T> {
+    fn clone(&self) -> Node<T> {
+        match self {
+            Node::Leaf(leaf) => Node::Leaf(Arc::clone(leaf)),
+            Node::Inner(inner) => Node::Inner(Arc::clone(inner)),
+        }
+    }
 }
 
 /// Which side of its tree a node is on.
@@ -37,11 +51,11 @@ pub(super) struct RightEdge(pub(super) bool);
 
 impl<T: Copy> Node<T> {
     pub(super) fn leaf() -> Node<T> {
-        Node::Leaf(Box::new(Leaf { items: ArrayVec::new() }))
+        Node::Leaf(Arc::new(Leaf { items: ArrayVec::new() }))
     }
 
     fn inner() -> Node<T> {
-        Node::Inner(Box::new(Inner {
+        Node::Inner(Arc::new(Inner {
             firsts: ArrayVec::new(),
             counts: ArrayVec::new(),
             children: ArrayVec::new(),
@@ -50,13 +64,14 @@ impl<T: Copy> Node<T> {
 
     /// A leaf with these items.
     pub(super) fn of_items(items: &[T]) -> Node<T> {
-        Node::Leaf(Box::new(Leaf { items: items.iter().copied().collect() }))
+        Node::Leaf(Arc::new(Leaf { items: items.iter().copied().collect() }))
     }
 
     /// A node over these children, which have items.
     pub(super) fn over(children: impl Iterator<Item = Node<T>>) -> Node<T> {
         let mut node = Node::inner();
         if let Node::Inner(inner) = &mut node {
+            let inner = Arc::make_mut(inner);
             children.for_each(|child| inner.insert_child(inner.children.len(), child));
         }
         node
@@ -94,21 +109,28 @@ impl<T: Copy> Node<T> {
     fn split_off(&mut self, at: usize) -> Node<T> {
         match self {
             Node::Leaf(leaf) => {
-                Node::Leaf(Box::new(Leaf { items: leaf.items.drain(at..).collect() }))
+                let items = Arc::make_mut(leaf).items.drain(at..).collect();
+                Node::Leaf(Arc::new(Leaf { items }))
             }
-            Node::Inner(inner) => Node::Inner(Box::new(Inner {
-                firsts: inner.firsts.drain(at..).collect(),
-                counts: inner.counts.drain(at..).collect(),
-                children: inner.children.drain(at..).collect(),
-            })),
+            Node::Inner(inner) => {
+                let inner = Arc::make_mut(inner);
+                Node::Inner(Arc::new(Inner {
+                    firsts: inner.firsts.drain(at..).collect(),
+                    counts: inner.counts.drain(at..).collect(),
+                    children: inner.children.drain(at..).collect(),
+                }))
+            }
         }
     }
 
     /// Adds everything in a node of the same height behind what is here; there is room.
     fn append(&mut self, other: Node<T>) {
         match (self, other) {
-            (Node::Leaf(leaf), Node::Leaf(other)) => leaf.items.extend(other.items),
+            (Node::Leaf(leaf), Node::Leaf(other)) => {
+                Arc::make_mut(leaf).items.extend(Arc::unwrap_or_clone(other).items);
+            }
             (Node::Inner(inner), Node::Inner(other)) => {
+                let (inner, other) = (Arc::make_mut(inner), Arc::unwrap_or_clone(other));
                 inner.firsts.extend(other.firsts);
                 inner.counts.extend(other.counts);
                 inner.children.extend(other.children);

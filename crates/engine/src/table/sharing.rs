@@ -1,0 +1,181 @@
+//! Frozen tables: a table as it was at one moment, which shares with the living one whatever has
+//! not changed since.
+//!
+//! Freezing copies the directory, a pointer for each few hundred entries. From then on the living
+//! table copies a segment before it changes it for the first time, and keeps entries that leave:
+//!
+//! ```text
+//! living  -> [ 0 ] [ 1' ] [ 2 ]       1' is a copy that has changed
+//!              |            |
+//! frozen  -> [ 0 ] [ 1  ] [ 2 ]       1 and the entries only it points to are kept
+//! ```
+//!
+//! What is kept goes to the newest frozen table's [`Moment`], and an older moment holds on to the
+//! next newer one: what left after a moment may be seen by every table frozen before. The last to go
+//! hands the entries back, and the living table frees them in its arena when it changes next. A
+//! living table that is dropped while others share with it is kept as well.
+//!
+//! # Soundness
+//! A frozen table is never changed (`Table::own` panics), so it may be read on any thread without
+//! the living table's lock. What it reads is written by nobody: the living table changes only
+//! segments that it made after the newest freezing, overwrites no entry in place, and frees
+//! neither while a moment that may see it lives. "No moment lives" is `Arc::get_mut`, which
+//! orders the readers' last look before what follows.
+
+use super::Table;
+use super::arena::Arena;
+use super::entry::EntryPtr;
+use super::segment::Segment;
+use parking_lot::Mutex;
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+
+/// Entries that a change of the table gives back to its arena at most, besides its own.
+const RETURNED_AT_ONCE: usize = 32;
+
+/// How a table shares with others.
+pub(super) enum Sharing {
+    /// It has been frozen before.
+    Living(Living),
+    /// It is a frozen one.
+    Frozen(#[allow(dead_code, reason = "held for its drop")] Arc<Moment>),
+}
+
+pub(super) struct Living {
+    /// Segments of a lower generation were there at the newest freezing.
+    pub(super) generation: u32,
+    newest: Option<Arc<Moment>>,
+    returned: Arc<Returned>,
+}
+
+/// Entries that are needed by no frozen table any more.
+#[derive(Default)]
+struct Returned(Mutex<Vec<EntryPtr>>);
+
+/// The moment of a frozen table.
+pub(super) struct Moment {
+    kept: Mutex<Kept>,
+    returned: Arc<Returned>,
+    next: OnceLock<Arc<Moment>>,
+}
+
+/// What left the living table since.
+#[derive(Default)]
+struct Kept {
+    entries: Vec<EntryPtr>,
+    segments: Vec<NonNull<Segment>>,
+    table: Option<Box<Table>>,
+}
+
+// SAFETY: what the pointers lead to belongs to the moment and its table; see the head of the file.
+unsafe impl Send for Kept {}
+// SAFETY: as above; the entries are freed by the table's owner alone.
+unsafe impl Send for Returned {}
+// SAFETY: as above, and the pointers are behind a lock.
+unsafe impl Sync for Returned {}
+
+impl Living {
+    pub(super) fn new() -> Living {
+        Living { generation: 0, newest: None, returned: Arc::default() }
+    }
+
+    /// Begins a new moment; segments that are made from now on are not part of it.
+    pub(super) fn freeze(&mut self) -> Arc<Moment> {
+        let moment = Arc::new(Moment {
+            kept: Mutex::default(),
+            returned: Arc::clone(&self.returned),
+            next: OnceLock::new(),
+        });
+        if let Some(before) = self.newest.replace(Arc::clone(&moment)) {
+            let _ = before.next.set(Arc::clone(&moment));
+        }
+        self.generation += 1;
+        moment
+    }
+
+    /// Before a change: whether some frozen table may look on. Frees a few of the entries that
+    /// none needs any more.
+    pub(super) fn is_watched(&mut self, arena: &mut Arena) -> bool {
+        if let Some(newest) = &mut self.newest
+            && Arc::get_mut(newest).is_some()
+        {
+            self.newest = None;
+        }
+        let mut returned = self.returned.0.lock();
+        let rest = returned.len() - returned.len().min(RETURNED_AT_ONCE);
+        for entry in returned.drain(rest..) {
+            // SAFETY: an entry of this arena that has left the table, and no frozen one is left
+            // that has it.
+            unsafe { entry.free(arena) };
+        }
+        if rest == 0 && returned.capacity() > RETURNED_AT_ONCE {
+            *returned = Vec::new();
+        }
+        self.newest.is_some()
+    }
+
+    pub(super) fn has_moment(&self) -> bool {
+        self.newest.is_some()
+    }
+
+    /// Whether it was kept.
+    pub(super) fn keep_entry(&self, entry: EntryPtr) -> bool {
+        self.newest.as_ref().map(|newest| newest.kept.lock().entries.push(entry)).is_some()
+    }
+
+    /// Whether frozen tables have the segment.
+    pub(super) fn has_shared(&self, segment: NonNull<Segment>) -> bool {
+        // SAFETY: the caller's segment is live.
+        let generation = unsafe { segment.as_ref() }.generation.get();
+        self.newest.is_some() && generation < self.generation
+    }
+
+    pub(super) fn keep_segment(&self, segment: NonNull<Segment>) {
+        if let Some(newest) = &self.newest {
+            newest.kept.lock().segments.push(segment);
+        }
+    }
+
+    /// The table is about to go: the moment that has to take it over, if any frozen one is left.
+    pub(super) fn newest_in_use(&mut self) -> Option<Arc<Moment>> {
+        self.newest.take().filter(|newest| Arc::strong_count(newest) > 1)
+    }
+
+    /// All entries that were given back.
+    pub(super) fn take_returned(&mut self) -> Vec<EntryPtr> {
+        std::mem::take(&mut *self.returned.0.lock())
+    }
+}
+
+impl Moment {
+    /// The living table goes, and with it what frozen ones have of it when they go.
+    pub(super) fn take_over(&self, table: Box<Table>) {
+        self.kept.lock().table = Some(table);
+    }
+
+    /// Lets go of everything; the next moment, which may be over as well.
+    fn end(&mut self) -> Option<Arc<Moment>> {
+        let Kept { mut entries, segments, table } = std::mem::take(self.kept.get_mut());
+        let mut returned = self.returned.0.lock();
+        if returned.is_empty() {
+            *returned = entries;
+        } else {
+            returned.append(&mut entries);
+        }
+        drop(returned);
+        segments.into_iter().for_each(Table::retire_segment);
+        // It frees what was given back.
+        drop(table);
+        self.next.take()
+    }
+}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        // One after the other, as many may have waited for the first.
+        let mut next = self.end();
+        while let Some(mut moment) = next.take().and_then(Arc::into_inner) {
+            next = moment.end();
+        }
+    }
+}
