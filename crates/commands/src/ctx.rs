@@ -2,6 +2,7 @@
 
 use crate::blocking::Answer;
 use crate::eviction::Eviction;
+use crate::long_reply::{LongReply, Slices};
 use crate::node::Node;
 use crate::rng::Rng;
 use crate::session::{Blocked, Session};
@@ -22,6 +23,13 @@ pub struct Local {
     pub rng: Rng,
     /// Replies to clients that were served while they waited; the worker delivers them.
     pub answers: Vec<Answer>,
+    /// Whoever runs requests here makes the rest of a long reply later. Otherwise, the default, every
+    /// reply is whole.
+    pub replies_later: bool,
+    /// The reply of the request that has just run goes on with this; the worker takes it.
+    pub long_reply: Option<Box<LongReply>>,
+    /// What it goes on with, as the handler says.
+    pub(crate) slices: Option<Box<dyn Slices>>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
 }
@@ -31,7 +39,17 @@ impl Local {
     pub fn new(thread: usize, stats: Arc<ThreadStats>, rng: Rng) -> Local {
         let mut rng = rng;
         let eviction = Eviction::new(rng.next_u64());
-        Local { thread, stats, rng, answers: Vec::new(), timing: Timing::default(), eviction }
+        Local {
+            thread,
+            stats,
+            rng,
+            answers: Vec::new(),
+            replies_later: false,
+            long_reply: None,
+            slices: None,
+            timing: Timing::default(),
+            eviction,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::blocking;
 use crate::ctx::{After, Append, Ctx, Data, Local};
 use crate::error::CommandError;
 use crate::eviction::{self, Room};
+use crate::long_reply::LongReply;
 use crate::node::{Node, Paused};
 use crate::session::{Blocked, Multi, Queued, ReplyMode, Session};
 use crate::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
@@ -285,13 +286,19 @@ fn run<'a>(
     }
     if let Err(error) = handler(&mut ctx, request.args) {
         ctx.reply.rewind(position);
+        ctx.local.slices = None;
         ctx.reply.error(error.to_string());
         ctx.local.stats.command(id).failed.add(1);
     }
     let (depends, _) = ctx.commit();
+    // Who waits for a key is counted when the wait is over, and a long reply when it is made.
     let reply_bytes = ctx.reply.position().saturating_sub(position);
-    // Who waits for a key is counted when the wait is over.
-    if !matches!(ctx.after, After::Block(Blocked::Keys(_))) {
+    if let Some(slices) = ctx.local.slices.take() {
+        let spent_ns = ctx.local.pause(node, started);
+        let proto = ctx.reply.proto();
+        let long = LongReply::new(slices, proto, id, request.args, spent_ns, now_ms);
+        ctx.local.long_reply = Some(Box::new(long));
+    } else if !matches!(ctx.after, After::Block(Blocked::Keys(_))) {
         ctx.local.stop(node, ctx.session, id, request.args, started, reply_bytes);
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.

@@ -5,6 +5,7 @@ use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
 use crate::limits;
+use crate::long_reply::Slicing;
 use crate::rates::{Rates, Sampler};
 use crate::rng::Rng;
 use crate::slow_log::SlowLog;
@@ -153,6 +154,8 @@ pub struct Node {
     pub evicted_clients: AtomicU64,
     /// How long the data has been larger than `maxmemory` allows.
     pub exceeded: Exceeded,
+    /// What replies are made in slices.
+    pub slicing: Slicing,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -212,6 +215,7 @@ impl Node {
             lazy_free: Arc::default(),
             evicted_clients: AtomicU64::new(0),
             exceeded: Exceeded::default(),
+            slicing: Slicing::default(),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),

@@ -4,9 +4,12 @@ use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
+use crate::long_reply::{Room, Slices};
 use crate::scan_options::{Also, ScanOptions};
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use crate::{set_algebra, set_random};
+use ladon_engine::Look;
+use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_resp::Reply;
 
@@ -117,15 +120,38 @@ fn scard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn smembers(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
+    let large = ctx.large();
     let (tx, reply) = ctx.tx_and_reply();
-    match tx.read_value::<SetValue>(db, key)? {
+    match tx.read_or_freeze::<SetValue>(db, key, |set| large.is(set, set.len()))? {
         None => reply.set(0),
-        Some(set) => {
+        Some(Look::Here(set)) => {
             reply.set(set.len());
             set.members().for_each(|member| reply_member(reply, member));
         }
+        Some(Look::Frozen(set)) => {
+            reply.set(set.len());
+            ctx.reply_in_slices(Rest { set, at: Position::default() });
+        }
     }
     Ok(())
+}
+
+/// The members of a frozen set that are still to be sent.
+struct Rest {
+    set: SetValue,
+    at: Position,
+}
+
+impl Slices for Rest {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        let mut members = self.set.members_from(self.at);
+        while room.take(reply) {
+            let Some(member) = members.next() else { return false };
+            reply_member(reply, member);
+        }
+        self.at = members.position();
+        true
+    }
 }
 
 fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

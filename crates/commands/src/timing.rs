@@ -97,6 +97,20 @@ impl Local {
         }
     }
 
+    /// A command has run whose reply goes on: the nanoseconds that it took so far, for
+    /// [`Local::finish`].
+    pub(crate) fn pause(&mut self, node: &Node, started: Started) -> u64 {
+        let now_ns = node.clock.monotonic_ns();
+        let started_ns = match self.timing.since_ns {
+            Some(since_ns) if started.0 == SHARED => since_ns,
+            _ => started.0,
+        };
+        if self.timing.since_ns.is_some() {
+            self.timing.since_ns = Some(now_ns);
+        }
+        now_ns.saturating_sub(started_ns)
+    }
+
     #[inline(never)]
     fn stop_exactly(
         &mut self,
@@ -108,12 +122,24 @@ impl Local {
     ) {
         let now_ns = node.clock.monotonic_ns();
         let nanoseconds = now_ns.saturating_sub(started_ns);
-        self.record(id, 1, nanoseconds, node.settings.latency_tracking());
         if self.timing.since_ns.is_some() {
             self.timing.since_ns = Some(now_ns);
             // It may have been the CONFIG SET that asks for it.
             self.timing.exact = wants_exact(node);
         }
+        self.finish(node, session, id, args, nanoseconds);
+    }
+
+    /// A command is over that took `nanoseconds`.
+    pub(crate) fn finish(
+        &mut self,
+        node: &Node,
+        session: &Session,
+        id: CommandId,
+        args: &[&[u8]],
+        nanoseconds: u64,
+    ) {
+        self.record(id, 1, nanoseconds, node.settings.latency_tracking());
         let spec = node.table.spec(id);
         let microseconds = nanoseconds / 1000;
         let slow = node.settings.slowlog_log_slower_than();

@@ -32,7 +32,7 @@ pub use lookahead::{Ahead, Inside, Lookahead};
 pub use object::Object;
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
-pub use tx::{CountError, Garbage, Key, Scores, Scratch, StringTooLong, Tx, TxCounters};
+pub use tx::{CountError, Garbage, Key, Look, Scores, Scratch, StringTooLong, Tx, TxCounters};
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};
 pub use wait::{Claim, Place, ReadyKey, Waiter};

@@ -25,6 +25,7 @@ use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Presence, WatchFlag};
 use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, Lsn};
+use std::any::Any;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -79,16 +80,23 @@ pub struct Scratch {
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use strings::CountError;
+pub use values::Look;
 
 /// Something whose drop takes a while.
 pub struct Garbage(GarbageKind);
 
 impl Garbage {
+    /// Something that may have the last hold of a large value.
+    pub fn of(last: impl Send + 'static) -> Garbage {
+        Garbage(GarbageKind::Other(Box::new(last)))
+    }
+
     /// Number of values in it.
     pub fn values(&self) -> u64 {
         match &self.0 {
             GarbageKind::Object(_) => 1,
             GarbageKind::Database(table) => table.len() as u64,
+            GarbageKind::Other(_) => 0,
         }
     }
 }
@@ -96,6 +104,7 @@ impl Garbage {
 enum GarbageKind {
     Object(#[allow(dead_code, reason = "held for its drop")] Box<Object>),
     Database(Box<crate::table::Table>),
+    Other(#[allow(dead_code, reason = "held for its drop")] Box<dyn Any + Send>),
 }
 
 /// Dropping up to this many pieces is done on the spot.

@@ -3,10 +3,11 @@
 //! ```text
 //! input   [ consumed | requests ... | part of a request ]
 //! output  [ passed the gate, to be sent | waits at the gate: (end, LSN) ... ]   + one in flight
+//!         [ full buffers put by ... ][ the one that is written to ]
 //! ```
 
 use ladon_commands::session::LogWait;
-use ladon_commands::{Blocked, Session};
+use ladon_commands::{Blocked, LongReply, Session};
 use ladon_engine::Waiter;
 use ladon_model::{Gate, Lsn};
 use ladon_net::ConnId;
@@ -63,15 +64,23 @@ pub(crate) struct Connection {
     /// Bytes of `input` whose requests have run.
     pub(crate) consumed: usize,
     pub(crate) output: Vec<u8>,
-    /// Count of all bytes ever handed to the backend: where `output` begins.
+    /// Buffers before `output`, of a reply that is longer than its client takes at once.
+    put_by: VecDeque<Vec<u8>>,
+    /// Count of all bytes ever written before `output`.
     output_start: u64,
+    /// Count of all bytes ever handed to the backend.
+    taken: u64,
     marks: VecDeque<Mark>,
-    /// Bytes of `output` that have passed the gate.
-    sendable: usize,
+    /// Count of all bytes that have passed the gate.
+    sendable: u64,
     /// The highest LSN that the replies since the last mark depend on.
     pub(crate) depends: Lsn,
     /// Bytes of the buffer in flight; zero when there is none.
     pub(crate) in_flight: usize,
+    /// The reply to its last request, as far as it is not made yet; the next one waits for that.
+    pub(crate) long_reply: Option<Box<LongReply>>,
+    /// What came for it from others in the middle of a reply.
+    pub(crate) held: Vec<u8>,
     /// Waits for something before its next request.
     pub(crate) blocked: Option<Blocked>,
     /// What the reply to a wait for a key depends on if nobody serves it: the key's absence.
@@ -105,11 +114,15 @@ impl Connection {
             input: Vec::new(),
             consumed: 0,
             output: Vec::new(),
+            put_by: VecDeque::new(),
             output_start: 0,
+            taken: 0,
             marks: VecDeque::new(),
             sendable: 0,
             depends: Lsn::ZERO,
             in_flight: 0,
+            long_reply: None,
+            held: Vec::new(),
             blocked: None,
             blocked_depends: Lsn::ZERO,
             paused: false,
@@ -129,12 +142,12 @@ impl Connection {
     #[inline]
     pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
         let lsn = std::mem::take(&mut self.depends);
+        let end = self.output_end();
         if self.marks.is_empty() && positions.passed(gate, lsn) {
-            self.sendable = self.output.len();
+            self.sendable = end;
             return;
         }
-        let end = self.output_start + self.output.len() as u64;
-        if self.marks.back().is_some_and(|mark| mark.end == end) || end == self.output_start {
+        if end == self.marked() {
             return;
         }
         self.marks.push_back(Mark { end, lsn, gate });
@@ -145,8 +158,7 @@ impl Connection {
     #[cold]
     pub(crate) fn mark_up_to(&mut self, end: usize, gate: Gate) {
         let end = self.output_start + end as u64;
-        let marked = self.marks.back().map_or(self.output_start, |mark| mark.end);
-        if end > marked {
+        if end > self.marked() {
             self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
         }
     }
@@ -157,7 +169,7 @@ impl Connection {
             if !positions.passed(mark.gate, mark.lsn) {
                 return;
             }
-            self.sendable = (mark.end - self.output_start) as usize;
+            self.sendable = mark.end;
             self.marks.pop_front();
         }
     }
@@ -166,14 +178,44 @@ impl Connection {
     /// place goes: the connection's last word.
     pub(crate) fn replace_waiting(&mut self) -> &mut Vec<u8> {
         self.marks.clear();
-        self.output.truncate(self.sendable);
+        // Of a long reply nothing has left: all of it depends on what its command has found.
+        self.long_reply = None;
+        self.held.clear();
+        while self.sendable < self.output_start
+            && let Some(last) = self.put_by.pop_back()
+        {
+            self.output_start -= last.len() as u64;
+            self.output = last;
+        }
+        self.output.truncate((self.sendable - self.output_start) as usize);
         self.closing = true;
         &mut self.output
     }
 
     /// What stands in the output may leave, whatever the gate says.
     pub(crate) fn all_is_sendable(&mut self) {
-        self.sendable = self.output.len();
+        self.sendable = self.output_end();
+    }
+
+    fn output_end(&self) -> u64 {
+        self.output_start + self.output.len() as u64
+    }
+
+    /// Up to where a gate is set.
+    fn marked(&self) -> u64 {
+        self.marks.back().map_or(self.sendable, |mark| mark.end)
+    }
+
+    /// Puts the output by, whole, and goes on with an empty buffer.
+    pub(crate) fn put_output_by(&mut self, spare: Vec<u8>) {
+        self.output_start += self.output.len() as u64;
+        self.put_by.push_back(std::mem::replace(&mut self.output, spare));
+    }
+
+    /// Adds bytes that are no reply to a request.
+    pub(crate) fn deliver(&mut self, bytes: &[u8]) {
+        if self.long_reply.is_some() { &mut self.held } else { &mut self.output }
+            .extend_from_slice(bytes);
     }
 
     /// What the first waiting reply waits for.
@@ -183,7 +225,7 @@ impl Connection {
 
     /// Whether there are bytes that may be sent now.
     pub(crate) fn has_sendable(&self) -> bool {
-        self.sendable != 0 && self.in_flight == 0
+        self.sendable != self.taken && self.in_flight == 0
     }
 
     /// Takes the bytes that may be sent now; `spare` is an empty buffer to go on with.
@@ -191,29 +233,36 @@ impl Connection {
         if !self.has_sendable() {
             return None;
         }
-        let buffer = if self.sendable == self.output.len() {
+        let sendable = (self.sendable - self.taken) as usize;
+        let buffer = if let Some(mut first) = self.put_by.pop_front() {
+            if sendable < first.len() {
+                self.put_by.push_front(first.split_off(sendable));
+            }
+            first
+        } else if sendable == self.output.len() {
+            self.output_start = self.sendable;
             std::mem::replace(&mut self.output, spare())
         } else {
             let mut rest = spare();
-            rest.extend_from_slice(&self.output[self.sendable..]);
+            rest.extend_from_slice(&self.output[sendable..]);
             let mut sent = std::mem::replace(&mut self.output, rest);
-            sent.truncate(self.sendable);
+            sent.truncate(sendable);
+            self.output_start = self.sendable;
             sent
         };
-        self.output_start += buffer.len() as u64;
-        self.sendable = 0;
+        self.taken += buffer.len() as u64;
         self.in_flight = buffer.len();
         Some(buffer)
     }
 
     /// Bytes of replies that have not left yet.
     pub(crate) fn output_bytes(&self) -> usize {
-        self.output.len() + self.in_flight
+        (self.output_end() - self.taken) as usize + self.held.len() + self.in_flight
     }
 
     /// Nothing is left to send.
     pub(crate) fn is_drained(&self) -> bool {
-        self.output.is_empty() && self.in_flight == 0
+        self.output_bytes() == 0 && self.long_reply.is_none()
     }
 
     /// A wait is over.
@@ -242,7 +291,12 @@ impl Connection {
 
     /// May run its next request.
     pub(crate) fn is_runnable(&self) -> bool {
-        self.blocked.is_none() && !self.paused && !self.closing && !self.closed && !self.aborted
+        self.blocked.is_none()
+            && self.long_reply.is_none()
+            && !self.paused
+            && !self.closing
+            && !self.closed
+            && !self.aborted
     }
 
     /// Puts it on the worker's list of connections with something to run.

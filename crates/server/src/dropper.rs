@@ -21,6 +21,7 @@ impl Dropper {
         let (sender, receiver) = channel::<Vec<Garbage>>();
         let done = Arc::clone(&counts);
         thread::Builder::new().name("ladon-dropper".into()).spawn(move || {
+            ladon_platform::priority::give_way();
             for garbage in receiver {
                 let values = values_of(&garbage);
                 drop(garbage);

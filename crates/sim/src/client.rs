@@ -148,7 +148,7 @@ impl Client {
         let counter = format!("n{}", random.below(2));
         // A long value crosses the thresholds of representations and of the log's chunks.
         let long = "x".repeat(random.below(40) as usize * 100) + &value;
-        let words: Vec<String> = match random.below(49) {
+        let words: Vec<String> = match random.below(52) {
             0..4 => vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }],
             4..8 => vec!["GET".into(), a],
             8..10 => vec!["INCR".into(), counter],
@@ -180,6 +180,9 @@ impl Client {
                 let words = ["HPEXPIREAT", &hash, at, "FIELDS", "1", &member];
                 words.map(str::to_owned).to_vec()
             }
+            47 => vec!["SMEMBERS".into(), format!("s{}", random.below(2))],
+            48 => vec!["HGETALL".into(), hash],
+            49 => ["ZRANGE", &sorted, "0", "-1", "WITHSCORES"].map(str::to_owned).to_vec(),
             34..42 => list_call(random, value, long, atomic),
             42..45 => bitmap_call(random),
             45 | 46 => sort_call(random),

@@ -15,6 +15,18 @@ pub(crate) struct Operation {
     pub(crate) end: Option<(u64, Value)>,
 }
 
+fn in_order(call: &Call, reply: Value) -> Value {
+    let together = match call[0].as_slice() {
+        b"SMEMBERS" => 1,
+        b"HGETALL" => 2,
+        _ => return reply,
+    };
+    let Value::Array(values) = reply else { return reply };
+    let mut elements: Vec<&[Value]> = values.chunks(together).collect();
+    elements.sort_by_key(|element| element[0].as_bytes().unwrap_or_default());
+    Value::Array(elements.concat())
+}
+
 impl Operation {
     /// Does it to the data; whether its reply, if it has one, is explained.
     pub(crate) fn apply(&self, state: &mut State) -> bool {
@@ -23,7 +35,19 @@ impl Operation {
         } else {
             apply(state, &self.calls[0])
         };
-        self.end.as_ref().is_none_or(|(_, seen)| *seen == reply)
+        self.end.as_ref().is_none_or(|(_, seen)| self.in_order(seen.clone()) == reply)
+    }
+
+    /// The reply with elements in ascending order where a call may give them in any.
+    fn in_order(&self, reply: Value) -> Value {
+        match reply {
+            Value::Array(replies) if self.atomic && replies.len() == self.calls.len() => {
+                let each = self.calls.iter().zip(replies);
+                Value::Array(each.map(|(call, reply)| in_order(call, reply)).collect())
+            }
+            reply if self.atomic => reply,
+            reply => in_order(&self.calls[0], reply),
+        }
     }
 
     /// Whether it waits where there is nothing.

@@ -118,6 +118,11 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
             Some(Datum::Set(set)) => number(set.len()),
             Some(_) => wrong_type(),
         },
+        b"SMEMBERS" => match state.get(&call[1]) {
+            None => Value::Array(Vec::new()),
+            Some(Datum::Set(set)) => Value::Array(set.iter().cloned().map(Value::Bulk).collect()),
+            Some(_) => wrong_type(),
+        },
         b"SISMEMBER" => match state.get(&call[1]) {
             None => Value::Integer(0),
             Some(Datum::Set(set)) => number(usize::from(set.contains(&call[2]))),

@@ -18,7 +18,17 @@ use ladon_sim_disk::{Random, SimDisk};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+/// Settings under which no collection is in its small form for long.
+const UNPACKED: [(&str, &str); 5] = [
+    ("set-max-intset-entries", "0"),
+    ("set-max-listpack-entries", "0"),
+    ("hash-max-listpack-entries", "0"),
+    ("zset-max-listpack-entries", "0"),
+    ("list-max-listpack-size", "1"),
+];
 
 /// Bytes on their way from the workers to the clients.
 #[derive(Default)]
@@ -98,6 +108,14 @@ impl SimNode {
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
         }));
+        if plan.small_is_large {
+            node.settings
+                .set_many(&UNPACKED)
+                .map_err(|error| format!("cannot unpack collections: {error}"))?;
+            node.apply_limits();
+            node.slicing.large_elements.store(2, Relaxed);
+            node.slicing.slice_elements.store(1, Relaxed);
+        }
         node.clients.add_monitor(u64::MAX, plan.workers);
         let workers = (0..plan.workers)
             .map(|thread| {

@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) write_errors: bool,
     pub(crate) sync_errors: bool,
     pub(crate) segment_bytes: u64,
+    /// No collection is packed, and replies about all of one are made an element a turn.
+    pub(crate) small_is_large: bool,
 }
 
 impl Plan {
@@ -50,6 +52,7 @@ impl Plan {
             write_errors: random.chance(1, 4),
             sync_errors: gate == Gate::Fsync && random.chance(1, 6),
             segment_bytes: 1024 << random.below(8),
+            small_is_large: random.chance(1, 2),
         }
     }
 }

@@ -193,7 +193,9 @@ impl Run {
             self.clock.advance_us(1_200_000);
             let node = self.node.as_mut().expect("a node lives between crashes");
             node.log.step();
-            for worker in 0..self.plan.workers {
+            // A long reply gets an element a turn.
+            for turn in 0..10 * self.plan.workers {
+                let worker = turn % self.plan.workers;
                 let node = self.node.as_mut().expect("a node lives between crashes");
                 node.workers[worker].turn(&mut node.wires[worker]);
                 self.deliver(worker)?;

@@ -2,7 +2,11 @@
 
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
-use ladon_engine::types::hash::HashValue;
+use crate::long_reply::{Room, Slices};
+use ladon_engine::Look;
+use ladon_engine::types::Position;
+use ladon_engine::types::hash::{Field, HashValue};
+use ladon_resp::Reply;
 
 pub(super) fn hget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -31,38 +35,77 @@ pub(super) fn hmget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(super) fn hgetall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    let (tx, reply) = ctx.tx_and_reply();
-    let Some(hash) = tx.read_value::<HashValue>(db, key)? else {
-        reply.map(0);
-        return Ok(());
-    };
-    reply.map(hash.len());
-    for field in hash.fields() {
-        reply.bulk(field.name);
-        reply.bulk(field.value);
-    }
-    Ok(())
+    all(ctx, args, Parts::Both)
 }
 
 pub(super) fn hkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    all(ctx, args, Parts::Names)
+}
+
+pub(super) fn hvals(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    all(ctx, args, Parts::Values)
+}
+
+/// What of each field a command asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Names,
+    Values,
+    Both,
+}
+
+impl Parts {
+    fn header(self, reply: &mut Reply<'_>, count: usize) {
+        match self {
+            Parts::Both => reply.map(count),
+            Parts::Names | Parts::Values => reply.array(count),
+        }
+    }
+
+    #[inline]
+    fn field(self, reply: &mut Reply<'_>, field: Field<'_>) {
+        if self != Parts::Values {
+            reply.bulk(field.name);
+        }
+        if self != Parts::Names {
+            reply.bulk(field.value);
+        }
+    }
+}
+
+fn all(ctx: &mut Ctx<'_>, args: &[&[u8]], parts: Parts) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
+    let large = ctx.large();
     let (tx, reply) = ctx.tx_and_reply();
-    let hash = tx.read_value::<HashValue>(db, key)?;
-    reply.array(hash.map_or(0, HashValue::len));
-    for field in hash.iter().flat_map(|hash| hash.fields()) {
-        reply.bulk(field.name);
+    match tx.read_or_freeze::<HashValue>(db, key, |hash| large.is(hash, hash.len()))? {
+        None => parts.header(reply, 0),
+        Some(Look::Here(hash)) => {
+            parts.header(reply, hash.len());
+            hash.fields().for_each(|field| parts.field(reply, field));
+        }
+        Some(Look::Frozen(hash)) => {
+            parts.header(reply, hash.len());
+            ctx.reply_in_slices(Rest { hash, at: Position::default(), parts });
+        }
     }
     Ok(())
 }
 
-pub(super) fn hvals(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    let (tx, reply) = ctx.tx_and_reply();
-    let hash = tx.read_value::<HashValue>(db, key)?;
-    reply.array(hash.map_or(0, HashValue::len));
-    for field in hash.iter().flat_map(|hash| hash.fields()) {
-        reply.bulk(field.value);
+/// The fields of a frozen hash that are still to be sent.
+struct Rest {
+    hash: HashValue,
+    at: Position,
+    parts: Parts,
+}
+
+impl Slices for Rest {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        let mut fields = self.hash.fields_from(self.at);
+        while room.take(reply) {
+            let Some(field) = fields.next() else { return false };
+            self.parts.field(reply, field);
+        }
+        self.at = fields.position();
+        true
     }
-    Ok(())
 }

@@ -4,7 +4,11 @@ use super::{index_of, range_of, reply_element};
 use crate::args;
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
+use crate::long_reply::{Room, Slices};
+use ladon_engine::Look;
 use ladon_engine::types::list::ListValue;
+use ladon_resp::Reply;
+use std::ops::Range;
 
 pub(super) fn llen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -16,15 +20,43 @@ pub(super) fn llen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 pub(super) fn lrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (start, stop) = (args::integer(args[2])?, args::integer(args[3])?);
     let (db, key) = (ctx.db(), ctx.first_key(args));
+    let large = ctx.large();
     let (tx, reply) = ctx.tx_and_reply();
-    let Some(list) = tx.read_value::<ListValue>(db, key)? else {
-        reply.array(0);
-        return Ok(());
-    };
-    let range = range_of(start, stop, list.len());
-    reply.array(range.len());
-    list.forward(range.start).take(range.len()).for_each(|element| reply_element(reply, element));
+    let range_in = |list: &ListValue| range_of(start, stop, list.len());
+    match tx.read_or_freeze(db, key, |list| large.is(list, range_in(list).len()))? {
+        None => reply.array(0),
+        Some(Look::Here(list)) => {
+            let range = range_in(list);
+            reply.array(range.len());
+            let elements = list.forward(range.start).take(range.len());
+            elements.for_each(|element| reply_element(reply, element));
+        }
+        Some(Look::Frozen(list)) => {
+            let range = range_in(&list);
+            reply.array(range.len());
+            ctx.reply_in_slices(Rest { list, range });
+        }
+    }
     Ok(())
+}
+
+/// The elements of a frozen list that are still to be sent.
+struct Rest {
+    list: ListValue,
+    range: Range<usize>,
+}
+
+impl Slices for Rest {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        for element in self.list.forward(self.range.start).take(self.range.len()) {
+            if !room.take(reply) {
+                break;
+            }
+            reply_element(reply, element);
+            self.range.start += 1;
+        }
+        !self.range.is_empty()
+    }
 }
 
 pub(super) fn lindex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -5,7 +5,10 @@ use super::show;
 use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_reply::{Room, Slices};
+use ladon_engine::Look;
 use ladon_engine::types::sorted_set::{Gathered, SortedSet};
+use ladon_resp::Reply;
 use std::ops::Range;
 
 pub(super) fn zrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -131,20 +134,65 @@ fn answer(
 ) -> CommandResult {
     let query = Query::parse([args[2], args[3]], &args[4..], false, by, reversed)?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
+    let large = ctx.large();
     let (tx, reply) = ctx.tx_and_reply();
-    let Some(set) = tx.read_value::<SortedSet>(db, key)? else {
-        reply.array(0);
-        return Ok(());
-    };
-    let ranks = query.ranks(set);
-    show::header(reply, ranks.len(), query.with_scores);
-    let visit = |member: &[u8], score| show::member(reply, member, score, query.with_scores);
-    if query.reversed {
+    let (with_scores, reversed) = (query.with_scores, query.reversed);
+    match tx.read_or_freeze::<SortedSet>(db, key, |set| large.is(set, query.ranks(set).len()))? {
+        None => reply.array(0),
+        Some(Look::Here(set)) => {
+            let ranks = query.ranks(set);
+            show::header(reply, ranks.len(), with_scores);
+            write(reply, set, ranks, reversed, with_scores);
+        }
+        Some(Look::Frozen(set)) => {
+            let ranks = query.ranks(&set);
+            show::header(reply, ranks.len(), with_scores);
+            ctx.reply_in_slices(Rest { set, ranks, reversed, with_scores });
+        }
+    }
+    Ok(())
+}
+
+fn write(
+    reply: &mut Reply<'_>,
+    set: &SortedSet,
+    ranks: Range<usize>,
+    reversed: bool,
+    with_scores: bool,
+) {
+    let visit = |member: &[u8], score| show::member(reply, member, score, with_scores);
+    if reversed {
         set.for_each_reversed(ranks, visit);
     } else {
         set.for_each(ranks, visit);
     }
-    Ok(())
+}
+
+/// The members of a frozen sorted set that are still to be sent.
+struct Rest {
+    set: SortedSet,
+    ranks: Range<usize>,
+    reversed: bool,
+    with_scores: bool,
+}
+
+/// Members that are found at once; how large a slice has become is looked at in between.
+const FOUND_AT_ONCE: usize = 16;
+
+impl Slices for Rest {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        while !self.ranks.is_empty() {
+            let count = (0..FOUND_AT_ONCE.min(self.ranks.len())).take_while(|_| room.take(reply));
+            let (count, Range { start, end }) = (count.count(), self.ranks.clone());
+            if count == 0 {
+                return true;
+            }
+            let found = if self.reversed { end - count..end } else { start..start + count };
+            self.ranks = if self.reversed { start..found.start } else { found.end..end };
+            write(reply, &self.set, found, self.reversed, self.with_scores);
+        }
+        false
+    }
 }
 
 pub(super) fn zrangestore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -561,13 +561,13 @@ impl Table {
 
     /// Takes everything out, leaving an empty table in the same place.
     pub(crate) fn take(&mut self) -> Table {
-        let mut taken = Table::new(self.shift);
+        let mut taken = Table::new(u32::from(self.shift));
         taken.set_directory(self.directory());
         self.set_directory(None);
         std::mem::swap(&mut taken.arena, &mut self.arena);
         taken.len = std::mem::take(&mut self.len);
         taken.segments = std::mem::take(&mut self.segments);
-        taken.sharing = self.sharing.take();
+        (taken.shares, taken.sharing) = (std::mem::take(&mut self.shares), self.sharing.take());
         taken
     }
 
@@ -623,9 +623,9 @@ impl Drop for Table {
     }
 }
 
-/// Where a walk over a table's entries stands.
+/// Where a walk over a frozen value's elements stands; the default is its beginning.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Position {
+pub struct Position {
     /// The directory's slot of the segment.
     slot: usize,
     /// The segment's word to look at next.

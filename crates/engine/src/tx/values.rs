@@ -8,6 +8,14 @@ use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::{Collection, Env, WrongType};
 use ladon_model::{Change, DbId, ValueKind};
 
+/// A value as it was found.
+pub enum Look<'t, C> {
+    /// In the data, good as long as the transaction is not used for more.
+    Here(&'t C),
+    /// As it was, for good.
+    Frozen(C),
+}
+
 impl<'a> Tx<'a> {
     /// What values need to know beyond themselves.
     #[inline]
@@ -23,6 +31,33 @@ impl<'a> Tx<'a> {
         key: Key<'_>,
     ) -> Result<Option<&C>, WrongType> {
         self.read(db, key).map(value_of).transpose()
+    }
+
+    /// As `read_value`; a value of which `is_large` says so is frozen, to be read after the
+    /// transaction, where it can be.
+    pub fn read_or_freeze<C: Collection>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        is_large: impl FnOnce(&C) -> bool,
+    ) -> Result<Option<Look<'_, C>>, WrongType> {
+        match self.read_value::<C>(db, key)? {
+            None => return Ok(None),
+            Some(value) if is_large(value) => {
+                if let Some(frozen) = self.freeze(db, key) {
+                    return Ok(Some(Look::Frozen(frozen)));
+                }
+            }
+            Some(_) => {}
+        }
+        self.peek(db, key).map(value_of).transpose().map(|found| found.map(Look::Here))
+    }
+
+    /// A value that was just read, frozen; `None` if it is of another type or cannot be.
+    pub fn freeze<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
+        let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
+        slot.object_mut().and_then(C::of_mut).and_then(C::freeze)
     }
 
     /// As `read_value`, of several keys at once; the first that is of another type fails it.

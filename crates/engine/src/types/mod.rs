@@ -15,6 +15,7 @@ pub mod sorted_set;
 pub mod string;
 
 use crate::object::Object;
+pub use crate::table::Position;
 use crate::table::entry::{ValueInit, ValueRef};
 use collection::Env;
 use ladon_model::ValueKind;

@@ -38,7 +38,7 @@ impl Worker {
         if connection.closing {
             return;
         }
-        connection.output.extend_from_slice(bytes);
+        connection.deliver(bytes);
         connection.touch(&mut self.touched);
     }
 

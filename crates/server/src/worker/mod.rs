@@ -8,6 +8,7 @@
 
 mod blocked;
 mod inbox;
+mod long_replies;
 mod network;
 mod release;
 mod requests;
@@ -26,7 +27,7 @@ use ladon_log::{Appender, Listener, Log};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::Limits;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Where a worker's bytes go; a backend, or the simulator's network.
@@ -81,6 +82,8 @@ pub struct Worker {
     /// What pause holds them back, and whether it was ended since the last look.
     paused_by: Option<Paused>,
     unpaused: bool,
+    /// Connections whose last reply is not made yet, in the order in which they get a slice.
+    long_replies: VecDeque<u32>,
     batch: Batch,
     limits: Limits,
     limits_generation: u64,
@@ -105,13 +108,12 @@ impl Worker {
     /// A worker without connections.
     pub fn new(parts: WorkerParts) -> Worker {
         let listener = parts.log.add_listener(parts.wake);
+        let stats = Arc::clone(&parts.node.stats[parts.thread]);
+        let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
+        local.replies_later = true;
         Worker {
             appender: parts.log.appender(),
-            local: Local::new(
-                parts.thread,
-                Arc::clone(&parts.node.stats[parts.thread]),
-                Rng::new(parts.seed),
-            ),
+            local,
             seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
             node: parts.node,
             log: parts.log,
@@ -127,6 +129,7 @@ impl Worker {
             paused: Vec::new(),
             paused_by: None,
             unpaused: false,
+            long_replies: VecDeque::new(),
             batch: Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,
@@ -176,6 +179,7 @@ impl Worker {
         if !self.stopping {
             self.run_batches();
         }
+        self.go_on_with_long_replies();
         self.appender.publish();
         self.deliver_answers();
         self.settle_counters();

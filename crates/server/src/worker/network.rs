@@ -81,7 +81,7 @@ impl Worker {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
             Self::publish_output(connection);
-            if !connection.output.is_empty()
+            if connection.output_bytes() != 0
                 || connection.closing
                 || connection.input_ended
                 || connection.blocked.is_some()
@@ -95,6 +95,7 @@ impl Worker {
     /// A connection is over.
     pub fn closed(&mut self, conn: ConnId) {
         self.withdraw(conn.slot);
+        self.end_long_reply(conn.slot);
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
         client_memory::forget(&self.node, &connection.session.info);
@@ -110,6 +111,7 @@ impl Worker {
         self.touched.retain(|&slot| slot != conn.slot);
         self.waiting.retain(|&slot| slot != conn.slot);
         self.paused.retain(|&slot| slot != conn.slot);
+        self.long_replies.retain(|&slot| slot != conn.slot);
         self.recycle(std::mem::take(&mut connection.input));
         self.recycle(std::mem::take(&mut connection.output));
     }

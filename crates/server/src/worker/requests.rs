@@ -131,6 +131,7 @@ impl Worker {
             // What was asked for before `CLIENT GATE` is answered as it was asked for.
             connection.mark_up_to(before, gate.unwrap_or(self.turn_gate));
         }
+        let long_reply = self.local.long_reply.take();
         connection.depends = connection.depends.max(outcome.depends);
         connection.consumed = item.end;
         self.turn_output_bytes += connection.output.len().saturating_sub(before);
@@ -139,6 +140,10 @@ impl Worker {
         {
             connection.aborted = true;
         }
+        if let Some(long_reply) = long_reply {
+            self.begin_long_reply(item.slot, long_reply);
+        }
+        let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         match outcome.flow {
             Flow::Continue => {}
             Flow::Close => connection.closing = true,

@@ -15,7 +15,10 @@ const EXPIRE_MAX: usize = 64;
 impl Worker {
     /// How long the network may be waited for; `None`: until something comes.
     pub fn timeout(&self) -> Duration {
-        if !self.touched.is_empty() || (!self.ready.is_empty() && !self.log.is_backlogged()) {
+        if self.has_slice_to_make()
+            || !self.touched.is_empty()
+            || (!self.ready.is_empty() && !self.log.is_backlogged())
+        {
             return Duration::ZERO;
         }
         if !self.ready.is_empty() {
@@ -63,7 +66,9 @@ impl Worker {
             for slot in 0..self.connections.len() {
                 let Some(connection) = &mut self.connections[slot] else { continue };
                 let idle = connection.session.info.last_active_ms.load(Relaxed) + timeout_ms;
-                let exempt = connection.session.monitor || connection.blocked.is_some();
+                let exempt = connection.session.monitor
+                    || connection.blocked.is_some()
+                    || connection.long_reply.is_some();
                 if idle <= self.now_ms && !exempt && !connection.closing {
                     connection.aborted = true;
                     connection.touch(&mut self.touched);

@@ -23,6 +23,10 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             Some((value, _)) => Value::Bulk(value.clone()),
             None => Value::Null,
         },
+        b"HGETALL" => {
+            let each = fields.iter().flat_map(|(field, (value, _))| [field, value]);
+            Value::Array(each.cloned().map(Value::Bulk).collect())
+        }
         b"HLEN" => number(fields.len()),
         b"HDEL" => number(call[2..].iter().filter(|field| fields.remove(*field).is_some()).count()),
         b"HINCRBY" => {

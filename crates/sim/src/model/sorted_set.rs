@@ -10,7 +10,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     if !state.contains_key(&call[1]) && !adds {
         return Some(match call[0].as_slice() {
             b"ZREM" => Value::Integer(0),
-            b"ZPOPMIN" => Value::Array(Vec::new()),
+            b"ZPOPMIN" | b"ZRANGE" => Value::Array(Vec::new()),
             _ => Value::Null,
         });
     }
@@ -33,6 +33,11 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             Some(rank) => number(rank),
             None => Value::Null,
         },
+        b"ZRANGE" => {
+            let each = ordered(set).into_iter();
+            let each = each.flat_map(|(score, member)| [member.clone(), score.to_string().into()]);
+            Value::Array(each.map(Value::Bulk).collect())
+        }
         b"ZPOPMIN" => {
             let first = ordered(set).first().map(|(score, member)| (*score, (*member).clone()));
             let (score, member) = first?;

@@ -12,8 +12,8 @@ mod packed;
 mod tests;
 
 use crate::lookahead::Inside;
-use crate::table::Entries;
 use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crate::table::{Entries, Position};
 use crossbeam_epoch::Guard;
 use item::Item;
 use ladon_model::KeyHasher;
@@ -201,6 +201,14 @@ impl HashValue {
         })
     }
 
+    /// The fields of a frozen hash from where another walk over it stood.
+    pub fn fields_from(&self, from: Position) -> Fields<'_> {
+        match &self.0 {
+            Repr::Packed(_) => unreachable!("packed hashes are not frozen"),
+            Repr::Table(fields) => Fields(Walk::Table(fields.table.entries_from(from))),
+        }
+    }
+
     /// A field chosen uniformly at random; `None` from an empty hash.
     pub fn random(&self, mut random: impl FnMut() -> u64) -> Option<Field<'_>> {
         match &self.0 {
@@ -265,6 +273,16 @@ impl<'a> Iterator for Fields<'a> {
         match &mut self.0 {
             Walk::Packed(fields) => fields.next(),
             Walk::Table(entries) => entries.next().map(field_of),
+        }
+    }
+}
+
+impl Fields<'_> {
+    /// Where the walk over a frozen hash stands, for [`HashValue::fields_from`].
+    pub fn position(&self) -> Position {
+        match &self.0 {
+            Walk::Packed(_) => unreachable!("packed hashes are not frozen"),
+            Walk::Table(entries) => entries.position(),
         }
     }
 }

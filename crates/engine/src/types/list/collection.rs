@@ -30,6 +30,10 @@ impl Collection for ListValue {
         ListValue::duplicate(self)
     }
 
+    fn freeze(&mut self) -> Option<ListValue> {
+        matches!(self.0, Repr::Chunked(_)).then(|| self.duplicate())
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         self.elements().for_each(|element| element.with_bytes(|bytes| visit(&[bytes])));
     }

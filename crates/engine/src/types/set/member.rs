@@ -1,7 +1,7 @@
 //! A set's members as its readers see them.
 
 use super::ints::Ints;
-use crate::table::Entries;
+use crate::table::{Entries, Position};
 use ladon_model::varint;
 
 /// A member, borrowed from its set; an integer where the set keeps it as one.
@@ -32,6 +32,16 @@ pub(super) enum Walk<'a> {
     Ints(&'a Ints, usize),
     Packed(&'a [u8]),
     Table(Entries<'a>),
+}
+
+impl Members<'_> {
+    /// Where the walk over a frozen set stands, for `SetValue::members_from`.
+    pub fn position(&self) -> Position {
+        match &self.0 {
+            Walk::Table(entries) => entries.position(),
+            Walk::Ints(..) | Walk::Packed(_) => unreachable!("small sets are not frozen"),
+        }
+    }
 }
 
 impl<'a> Iterator for Members<'a> {

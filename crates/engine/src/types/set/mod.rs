@@ -15,9 +15,9 @@ pub(crate) use collection::{OP_ADD, OP_REMOVE};
 pub use member::{Member, Members};
 
 use crate::lookahead::Inside;
-use crate::table::Table;
 use crate::table::entry::ValueInit;
 use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crate::table::{Position, Table};
 use crate::types::string::parse_int;
 use crossbeam_epoch::Guard;
 use ints::Ints;
@@ -230,6 +230,14 @@ impl SetValue {
             Repr::Packed(packed) => Walk::Packed(packed.as_bytes()),
             Repr::Table(table) => Walk::Table(table.entries()),
         })
+    }
+
+    /// The members of a frozen set from where another walk over it stood.
+    pub fn members_from(&self, from: Position) -> Members<'_> {
+        match &self.0 {
+            Repr::Table(table) => Members(Walk::Table(table.entries_from(from))),
+            Repr::Ints(_) | Repr::Packed(_) => unreachable!("small sets are not frozen"),
+        }
     }
 
     /// A member chosen uniformly at random; `None` from an empty set.

@@ -1,0 +1,146 @@
+//! Replies about large values, made in slices between which other connections are served.
+//!
+//! ```text
+//! HGETALL h     freezes the value under its lock -> header -> commits, lets go of the lock
+//!               -> the worker asks for a slice whenever the client has taken the last ones
+//!               -> the connection's next request runs once the last slice is made
+//! ```
+//!
+//! The reply is of the moment of the command, whatever happens to the value afterwards, and depends
+//! on the LSN that the command has found. Inside `EXEC`, and where nobody wants the reply, replies
+//! are made at once.
+
+use crate::ctx::{Ctx, Local};
+use crate::node::Node;
+use crate::session::{ReplyMode, Session};
+use crate::table::CommandId;
+use ladon_engine::Collection;
+use ladon_resp::{Proto, Reply};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// From where on a value is large, and what a slice is; of the whole node.
+#[derive(Debug)]
+pub struct Slicing {
+    /// Elements from which on a reply is made in slices.
+    pub large_elements: AtomicUsize,
+    /// Elements of a slice at most.
+    pub slice_elements: AtomicUsize,
+}
+
+/// A tenth of a millisecond or two of work.
+const SLICE_ELEMENTS: usize = 1024;
+/// A slice ends with the element that goes beyond this.
+const SLICE_BYTES: usize = 32 << 10;
+/// A value that takes this much is large, however few elements it has.
+const LARGE_BYTES: usize = 1 << 20;
+
+impl Default for Slicing {
+    fn default() -> Self {
+        Slicing {
+            large_elements: (2 * SLICE_ELEMENTS).into(),
+            slice_elements: SLICE_ELEMENTS.into(),
+        }
+    }
+}
+
+/// Whether a value is large enough to be frozen and answered in slices.
+#[derive(Clone, Copy)]
+pub(crate) struct Large(usize);
+
+impl Large {
+    /// Of a value of which so many elements go into the reply.
+    pub(crate) fn is(self, value: &impl Collection, elements: usize) -> bool {
+        // One element is a slice anyway.
+        elements >= self.0 || self.0 != usize::MAX && elements > 1 && value.bytes() >= LARGE_BYTES
+    }
+}
+
+/// How much may go into a slice.
+pub struct Room {
+    elements: usize,
+    end: usize,
+}
+
+impl Room {
+    /// Takes room for one more element; whether there is any.
+    pub fn take(&mut self, reply: &Reply<'_>) -> bool {
+        if self.elements == 0 || reply.position() >= self.end {
+            return false;
+        }
+        self.elements -= 1;
+        true
+    }
+}
+
+/// The elements of a reply, from a frozen value.
+pub trait Slices: Send {
+    /// Writes more elements, as far as there is room; whether there may be more after that.
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool;
+}
+
+/// A reply of which the header was made, and maybe more.
+pub struct LongReply {
+    slices: Box<dyn Slices>,
+    proto: Proto,
+    command: CommandId,
+    /// For the slow log.
+    args: Vec<Vec<u8>>,
+    /// Time spent on it, as the statistics will have it.
+    nanoseconds: u64,
+    /// When its command ran, Unix milliseconds.
+    pub began_ms: u64,
+}
+
+impl std::fmt::Debug for LongReply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LongReply({:?})", self.command)
+    }
+}
+
+impl LongReply {
+    pub(crate) fn new(
+        slices: Box<dyn Slices>,
+        proto: Proto,
+        command: CommandId,
+        args: &[&[u8]],
+        nanoseconds: u64,
+        began_ms: u64,
+    ) -> LongReply {
+        let args = args.iter().map(|arg| arg.to_vec()).collect();
+        LongReply { slices, proto, command, args, nanoseconds, began_ms }
+    }
+
+    /// Appends the next slice to `out`; whether there may be more.
+    pub fn write(&mut self, node: &Node, out: &mut Vec<u8>) -> bool {
+        let began_ns = node.clock.monotonic_ns();
+        let mut room = Room {
+            elements: node.slicing.slice_elements.load(Relaxed),
+            end: out.len() + SLICE_BYTES,
+        };
+        let more = self.slices.write(&mut Reply::new(out, self.proto), &mut room);
+        self.nanoseconds += node.clock.monotonic_ns().saturating_sub(began_ns);
+        more
+    }
+
+    /// The reply is made, or nobody wants it any more: counts the command.
+    pub fn finish(&self, node: &Node, local: &mut Local, session: &Session) {
+        let args: Vec<&[u8]> = self.args.iter().map(Vec::as_slice).collect();
+        local.finish(node, session, self.command, &args, self.nanoseconds);
+    }
+}
+
+impl Ctx<'_> {
+    /// From where on values are large here: never where the reply must be made at once.
+    pub(crate) fn large(&self) -> Large {
+        let later = self.local.replies_later
+            && !self.must_answer()
+            && self.session.reply_mode == ReplyMode::On;
+        Large(if later { self.node.slicing.large_elements.load(Relaxed) } else { usize::MAX })
+    }
+
+    /// The rest of the reply comes from these; only after `large` has said so of the value.
+    pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
+        debug_assert_ne!(self.large().0, usize::MAX);
+        self.local.slices = Some(Box::new(slices));
+    }
+}
