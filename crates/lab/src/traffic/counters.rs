@@ -119,13 +119,16 @@ impl Traffic for Counters<'_> {
         }
         let Ok(Answer::Integer(value)) = dialect.answer(operation, frame) else { return false };
         let (low, high) = self.range(&noted);
+        if !(low..=high).contains(&value) {
+            return false;
+        }
         let shared = &mut self.totals.shared;
         if noted.by > 0 {
             shared.added_surely += 1;
         } else {
             shared.taken_surely += 1;
         }
-        (low..=high).contains(&value)
+        true
     }
 
     fn expected(&self, _: usize, request: usize, _: &Operation) -> String {
@@ -136,5 +139,53 @@ impl Traffic for Counters<'_> {
         } else {
             noted.value.to_string()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::resp::Resp;
+
+    fn frame(value: i64) -> Vec<u8> {
+        format!(":{value}\r\n").into_bytes()
+    }
+
+    #[test]
+    fn a_counter_of_ones_own_has_one_right_value() {
+        let mut totals = Totals::default();
+        let mut counters = Counters::new("c", false, &mut totals, 1, 1);
+        let mut operation = super::super::blank();
+        for right in [1, 0, 1, 0] {
+            assert!(counters.next(0, 0, &mut operation));
+            assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(right + 1)));
+            assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(right)));
+        }
+    }
+
+    #[test]
+    fn on_a_shared_counter_a_lost_addition_shows() {
+        let mut totals = Totals::default();
+        let mut counters = Counters::new("c", true, &mut totals, 2, 2);
+        let mut operation = super::super::blank();
+        // Two additions under way: either may be first, but both counted is the most.
+        counters.next(0, 0, &mut operation);
+        counters.next(1, 1, &mut operation);
+        assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(3)));
+        assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(2)));
+        assert!(counters.judge(1, 1, &operation, &Resp::new(), &frame(1)));
+        // Both are answered, so what is taken away now leaves exactly one.
+        counters.next(0, 0, &mut operation);
+        assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(0)), "one was lost");
+        assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(1)));
+    }
+
+    #[test]
+    fn what_was_held_at_the_end_of_a_stretch_is_given_back_first() {
+        let mut totals = Totals::default();
+        let mut operation = super::super::blank();
+        Counters::new("c", false, &mut totals, 1, 1).next(0, 0, &mut operation);
+        Counters::new("c", false, &mut totals, 1, 1).next(0, 0, &mut operation);
+        assert!(matches!(operation, Operation::Add { by: -1, .. }), "{operation:?}");
     }
 }

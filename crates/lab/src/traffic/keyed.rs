@@ -316,3 +316,142 @@ impl Traffic for Survivors<'_> {
         format!("nothing, or {}", self.ledger.describe(key, self.ledger.floor(key)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::blank;
+    use super::*;
+    use crate::dialects::resp::Resp;
+    use crate::dialects::{Framed, Malformed, Refused};
+    use crate::traffic::value::write_value;
+
+    const OK: &[u8] = b"+OK\r\n";
+
+    fn filled(keys: u32) -> Ledger {
+        let mut ledger = Ledger::new("k", keys, 16);
+        let mut fill = Keyed::each(&mut ledger, Deed::Write, 1);
+        let mut operation = blank();
+        while fill.next(0, 0, &mut operation) {
+            assert!(fill.judge(0, 0, &operation, &Resp::new(), OK));
+        }
+        ledger
+    }
+
+    fn value(key: u32, version: u32) -> Vec<u8> {
+        let mut value = Vec::new();
+        write_value(u64::from(key), version, 16, &mut value);
+        value
+    }
+
+    fn bulk(value: &[u8]) -> Vec<u8> {
+        [b"$16\r\n", value, b"\r\n"].concat()
+    }
+
+    #[test]
+    fn a_read_after_a_write_must_have_it() {
+        let mut ledger = filled(1);
+        let mix = [(100, Deed::ReadThenWrite)];
+        let mut both = Keyed::mixed(&mut ledger, &mix, Distribution::Uniform, 1, 1);
+        let mut operation = blank();
+        let resp = Resp::new();
+        for version in 1..4 {
+            both.next(0, 0, &mut operation);
+            assert!(matches!(operation, Operation::Get { .. }));
+            assert!(!both.judge(0, 0, &operation, &resp, &bulk(&value(0, version - 1))), "stale");
+            assert!(!both.judge(0, 0, &operation, &resp, b"$-1\r\n"), "gone");
+            assert!(!both.judge(0, 0, &operation, &resp, b"-ERR\r\n"));
+            assert!(both.judge(0, 0, &operation, &resp, &bulk(&value(0, version))));
+            both.next(0, 0, &mut operation);
+            assert!(matches!(operation, Operation::Set { .. }));
+            assert!(both.judge(0, 0, &operation, &resp, OK));
+        }
+    }
+
+    #[test]
+    fn a_batch_is_keys_that_exist_each_once() {
+        let mut ledger = filled(10);
+        let mix = [(100, Deed::WriteMany { keys: 4 })];
+        let mut batches = Keyed::mixed(&mut ledger, &mix, Distribution::Uniform, 1, 1);
+        let mut operation = blank();
+        for _ in 0..100 {
+            batches.next(0, 0, &mut operation);
+            let Operation::SetMany { pairs } = &operation else { panic!("{operation:?}") };
+            assert_eq!(pairs.len(), 4);
+            assert!(pairs.windows(2).all(|two| two[0].0 < two[1].0));
+            assert!(pairs.iter().all(|(key, _)| key.as_slice() <= b"k:0000000009".as_slice()));
+            assert!(batches.judge(0, 0, &operation, &Resp::new(), OK));
+        }
+        assert_eq!(ledger.keys(), 10);
+    }
+
+    #[test]
+    fn a_crash_s_losses_are_counted_and_lies_are_not_losses() {
+        let ledger = filled(3);
+        let mut survivors = Survivors::new(&ledger, 1);
+        let mut operation = blank();
+        let resp = Resp::new();
+        let replies = [bulk(&value(0, 1)), b"$-1\r\n".to_vec()];
+        for reply in replies {
+            assert!(survivors.next(0, 0, &mut operation));
+            assert!(survivors.judge(0, 0, &operation, &resp, &reply));
+        }
+        assert_eq!(survivors.missing, 1);
+        assert!(survivors.next(0, 0, &mut operation));
+        assert!(!survivors.judge(0, 0, &operation, &resp, &bulk(&value(0, 1))), "another key's");
+        assert!(!survivors.next(0, 0, &mut operation));
+    }
+
+    /// A dialect whose replies are the values of a scan, sixteen bytes each.
+    struct Scans;
+
+    impl Dialect for Scans {
+        fn can(&self, _: OperationKind) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn hello(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<usize, Malformed> {
+            Ok(0)
+        }
+
+        fn check_hello(&self, _: usize, _: &[u8]) -> Result<(), Refused> {
+            Ok(())
+        }
+
+        fn encode(&mut self, _: u64, _: &Operation, _: &mut Vec<u8>) {}
+
+        fn frame(&self, _: Option<&Operation>, bytes: &[u8]) -> Result<Framed, Malformed> {
+            Ok(Framed::Frame { length: bytes.len(), tag: None })
+        }
+
+        fn answer(&self, _: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
+            Ok(Answer::Members(frame.chunks(16).map(<[u8]>::to_vec).collect()))
+        }
+    }
+
+    #[test]
+    fn a_scan_must_have_what_is_there_in_order_and_may_have_what_is_being_inserted() {
+        let mut ledger = filled(5);
+        // Key 5 is being inserted.
+        let inserted = ledger.add_key();
+        ledger.send(inserted, &mut Vec::new());
+        let mix = [(100, Deed::Scan { keys: 1 })];
+        let mut scans = Keyed::mixed(&mut ledger, &mix, Distribution::Uniform, 1, 1);
+        let mut operation = blank();
+        scans.next(0, 0, &mut operation);
+        scans.requests[0] = Request { key: 3, keys: 4, certain: 5, ..scans.requests[0] };
+        let mut right = |keys: &[u32]| {
+            let frame: Vec<u8> = keys.iter().flat_map(|&key| value(key, 1)).collect();
+            scans.judge(0, 0, &operation, &Scans, &frame)
+        };
+        assert!(right(&[3, 4]));
+        assert!(right(&[3, 4, 5]), "the one that is being inserted");
+        assert!(!right(&[3, 5]), "4 is there");
+        assert!(!right(&[4, 3]), "out of order");
+        assert!(!right(&[2, 3, 4]), "before the begin");
+        assert!(!right(&[3, 4, 4]), "twice");
+        scans.requests[0].keys = 1;
+        assert!(scans.judge(0, 0, &operation, &Scans, &value(3, 1)));
+        let two = [value(3, 1), value(4, 1)].concat();
+        assert!(!scans.judge(0, 0, &operation, &Scans, &two), "more than asked for");
+    }
+}
