@@ -4,3 +4,4 @@ pub mod file;
 pub mod statistics;
 pub mod table;
 pub mod target;
+pub mod view;

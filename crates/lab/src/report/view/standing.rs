@@ -1,0 +1,346 @@
+//! Who wins a part, by how much, and how sure that is.
+//!
+//! Only like is compared with like: settings that promise the same of an acknowledged write compete.
+//! Along an axis, a line's standing is the geometric mean over the places that all measured lines of the
+//! group reached; ratios are formed within each round.
+//!
+//! **Invariant:** a lead is called a lead only if the interval of its ratio excludes 1, and never where the
+//! load generator, not the slower system, may have made the difference.
+
+use super::line::{Line, depends_on_load, load_limited, places, samples};
+use crate::results::statistics::{Estimate, Level, paired_ratio};
+use crate::results::{Better, Figure, PartResult};
+
+/// The lines of one promise, best first.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// What an acknowledged write is worth; empty where it was not said.
+    pub promise: String,
+    /// Measured lines, best first.
+    pub ranks: Vec<Rank>,
+    /// What may be said of the first.
+    pub verdict: Verdict,
+}
+
+/// A line's place.
+#[derive(Clone, Debug)]
+pub struct Rank {
+    /// Index into the part's lines.
+    pub line: usize,
+    /// How many times as good the leader is; 1 of the leader itself.
+    pub behind: Estimate,
+    /// Whether the load generator was the limit in any of the cells that were compared, and that
+    /// matters for the figure.
+    pub limited: bool,
+}
+
+/// What may be said of the leader.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Only one system was measured.
+    Alone,
+    /// Better than the next by this, and the interval excludes 1.
+    Wins {
+        /// How many times as good as the next system's best line.
+        ratio: Estimate,
+        /// The load generator held the leader back, so it is at least that much.
+        at_least: bool,
+    },
+    /// Not told apart from the lines of these indices into `ranks`.
+    Ties {
+        /// Ranks of the other systems that it is level with.
+        with: Vec<usize>,
+        /// Ratio to the next one.
+        ratio: Estimate,
+    },
+    /// The load generator was the limit of a slower one too: nothing is proven.
+    LoadLimited,
+    /// Ahead, but a single round has no interval.
+    Unproven {
+        /// How many times as good as the next system's best line.
+        ratio: f64,
+    },
+}
+
+/// The standings of a part by its first figure, a promise each.
+#[must_use]
+pub fn standings(part: &PartResult, lines: &[Line<'_>], seed: u64) -> Vec<Standing> {
+    let Some(figure) = part.figures.first() else {
+        return Vec::new();
+    };
+    let mut promises: Vec<&str> = Vec::new();
+    for line in lines.iter().filter(|line| line.measured()) {
+        if !promises.contains(&line.promise) {
+            promises.push(line.promise);
+        }
+    }
+    promises
+        .into_iter()
+        .filter_map(|promise| standing(part, lines, figure, promise, seed))
+        .collect()
+}
+
+fn standing(
+    part: &PartResult,
+    lines: &[Line<'_>],
+    figure: &Figure,
+    promise: &str,
+    seed: u64,
+) -> Option<Standing> {
+    let has = |line: &Line<'_>, place: Option<f64>| {
+        line.at(place).is_some_and(|cell| samples(cell, &figure.key).iter().any(Option::is_some))
+    };
+    let places = places(part);
+    let members: Vec<usize> = (0..lines.len())
+        .filter(|&index| lines[index].promise == promise)
+        .filter(|&index| places.iter().any(|&place| has(&lines[index], place)))
+        .collect();
+    // The lines of a system that broke off early would shorten everybody's comparison to nothing.
+    let common: Vec<Option<f64>> = places
+        .iter()
+        .copied()
+        .filter(|&place| members.iter().all(|&index| has(&lines[index], place)))
+        .collect();
+    let compared = if common.is_empty() { &places } else { &common };
+    let first = *members.first()?;
+    let good = |index: usize| {
+        let ratio = advantage(&lines[index], &lines[first], figure, compared, seed);
+        ratio.map_or(0.0, |ratio| ratio.median)
+    };
+    let leader = members.iter().copied().max_by(|&a, &b| good(a).total_cmp(&good(b)))?;
+    let mut ranks: Vec<Rank> = members
+        .iter()
+        .filter_map(|&line| {
+            let behind = if line == leader {
+                Estimate { median: 1.0, interval: Some((1.0, 1.0)), samples: 0 }
+            } else {
+                advantage(&lines[leader], &lines[line], figure, compared, seed)?
+            };
+            let limited = depends_on_load(figure)
+                && compared.iter().filter_map(|&place| lines[line].at(place)).any(load_limited);
+            Some(Rank { line, behind, limited })
+        })
+        .collect();
+    ranks.sort_by(|a, b| {
+        (a.line != leader, a.behind.median)
+            .partial_cmp(&(b.line != leader, b.behind.median))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let verdict = verdict(lines, &ranks);
+    Some(Standing { promise: promise.to_owned(), ranks, verdict })
+}
+
+fn verdict(lines: &[Line<'_>], ranks: &[Rank]) -> Verdict {
+    let leader = lines[ranks[0].line].system;
+    let others: Vec<usize> =
+        (1..ranks.len()).filter(|&rank| lines[ranks[rank].line].system != leader).collect();
+    let Some(&next) = others.first() else {
+        return Verdict::Alone;
+    };
+    let ratio = ranks[next].behind;
+    if ranks[next].limited {
+        return Verdict::LoadLimited;
+    }
+    if ratio.interval.is_none() {
+        return Verdict::Unproven { ratio: ratio.median };
+    }
+    let mut with = Vec::new();
+    for &rank in &others {
+        let system = lines[ranks[rank].line].system;
+        let level = !ranks[rank].behind.surely_above(1.0);
+        if level && !with.iter().any(|&other: &usize| lines[ranks[other].line].system == system) {
+            with.push(rank);
+        }
+    }
+    if with.is_empty() {
+        Verdict::Wins { ratio, at_least: ranks[0].limited }
+    } else {
+        Verdict::Ties { with, ratio }
+    }
+}
+
+/// How many times as good `line` is as `base`: above 1 is better whichever direction the figure has.
+fn advantage(
+    line: &Line<'_>,
+    base: &Line<'_>,
+    figure: &Figure,
+    places: &[Option<f64>],
+    seed: u64,
+) -> Option<Estimate> {
+    let rounds = |line: &Line<'_>| -> Vec<Vec<Option<f64>>> {
+        let place = |&place: &Option<f64>| line.at(place).map(|cell| samples(cell, &figure.key));
+        places.iter().map(|at| place(at).unwrap_or_default()).collect()
+    };
+    let (mine, theirs) = (rounds(line), rounds(base));
+    let count = mine.iter().chain(&theirs).map(Vec::len).max().unwrap_or(0);
+    let ratios: Vec<Option<f64>> = (0..count)
+        .map(|round| {
+            let logs: Vec<f64> = mine
+                .iter()
+                .zip(&theirs)
+                .filter_map(|(mine, theirs)| mine.get(round)?.zip(*theirs.get(round)?))
+                .filter(|(mine, theirs)| *mine > 0.0 && *theirs > 0.0)
+                .map(|(mine, theirs)| match figure.better {
+                    Better::Higher => (mine / theirs).ln(),
+                    Better::Lower => (theirs / mine).ln(),
+                })
+                .collect();
+            (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        })
+        .collect();
+    let ones = vec![Some(1.0); ratios.len()];
+    paired_ratio(&ratios, &ones, Level::P95, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Axis, Cell, Outcome, Results, Round, SettingRecord, SystemRecord};
+
+    struct Made {
+        results: Results,
+        part: PartResult,
+    }
+
+    fn made(better: Better) -> Made {
+        let figure = Figure {
+            key: "per_second".to_owned(),
+            title: "throughput".to_owned(),
+            unit: "1/s".to_owned(),
+            better,
+        };
+        Made {
+            results: Results::default(),
+            part: PartResult { figures: vec![figure], ..PartResult::default() },
+        }
+    }
+
+    impl Made {
+        fn cell(mut self, system: &str, promise: &str, x: Option<f64>, rounds: &[f64]) -> Self {
+            let setting = SettingRecord {
+                name: promise.to_owned(),
+                promise: promise.to_owned(),
+                ..SettingRecord::default()
+            };
+            match self.results.systems.iter_mut().find(|known| known.name == system) {
+                Some(known) => known.settings.push(setting),
+                None => self.results.systems.push(SystemRecord {
+                    name: system.to_owned(),
+                    settings: vec![setting],
+                    ..SystemRecord::default()
+                }),
+            }
+            let round = |&per_second: &f64| Round { seconds: 1.0, per_second, ..Round::default() };
+            self.part.cells.push(Cell {
+                system: system.to_owned(),
+                setting: promise.to_owned(),
+                x,
+                outcome: Outcome::Measured { rounds: rounds.iter().map(round).collect() },
+            });
+            self
+        }
+
+        fn limited(mut self) -> Self {
+            if let Some(Outcome::Measured { rounds }) =
+                self.part.cells.last_mut().map(|cell| &mut cell.outcome)
+            {
+                rounds.iter_mut().for_each(|round| round.load_limited = true);
+            }
+            self
+        }
+
+        fn standings(&self) -> Vec<(Vec<String>, Verdict)> {
+            let lines = Line::all(&self.results, &self.part);
+            standings(&self.part, &lines, 1)
+                .into_iter()
+                .map(|standing| {
+                    let names =
+                        standing.ranks.iter().map(|rank| lines[rank.line].system.to_owned());
+                    (names.collect(), standing.verdict)
+                })
+                .collect()
+        }
+    }
+
+    const SLOW: [f64; 4] = [100.0, 201.0, 99.0, 100.5];
+    const FAST: [f64; 4] = [150.0, 301.0, 149.0, 150.5];
+
+    #[test]
+    fn a_clear_lead_wins_whatever_the_machine_did_between_rounds() {
+        let made =
+            made(Better::Higher).cell("b", "none", None, &SLOW).cell("a", "none", None, &FAST);
+        let standings = made.standings();
+        assert_eq!(standings[0].0, ["a", "b"]);
+        let Verdict::Wins { ratio, at_least: false } = &standings[0].1 else {
+            panic!("{standings:?}")
+        };
+        assert!((ratio.median - 1.5).abs() < 0.01 && ratio.surely_above(1.4), "{ratio:?}");
+    }
+
+    #[test]
+    fn less_can_be_better() {
+        let made =
+            made(Better::Lower).cell("b", "none", None, &SLOW).cell("a", "none", None, &FAST);
+        assert_eq!(made.standings()[0].0, ["b", "a"]);
+    }
+
+    #[test]
+    fn noise_is_a_tie_and_one_round_proves_nothing() {
+        let noisy = made(Better::Higher).cell("a", "none", None, &[100.0, 120.0, 95.0]).cell(
+            "b",
+            "none",
+            None,
+            &[104.0, 108.0, 101.0],
+        );
+        assert!(matches!(noisy.standings()[0].1, Verdict::Ties { .. }), "{:?}", noisy.standings());
+        let once =
+            made(Better::Higher).cell("a", "none", None, &[2.0]).cell("b", "none", None, &[1.0]);
+        assert_eq!(once.standings()[0].1, Verdict::Unproven { ratio: 2.0 });
+        let alone = made(Better::Higher).cell("a", "none", None, &SLOW);
+        assert_eq!(alone.standings()[0].1, Verdict::Alone);
+    }
+
+    #[test]
+    fn promises_compete_apart() {
+        let made = made(Better::Higher)
+            .cell("a", "none", None, &FAST)
+            .cell("a", "fsync", None, &SLOW)
+            .cell("b", "fsync", None, &FAST);
+        let standings = made.standings();
+        assert_eq!(standings[0], (vec!["a".to_owned()], Verdict::Alone));
+        assert_eq!(standings[1].0, ["b", "a"]);
+    }
+
+    #[test]
+    fn the_load_generator_wins_nothing_for_anybody() {
+        let held = made(Better::Higher)
+            .cell("a", "none", None, &FAST)
+            .limited()
+            .cell("b", "none", None, &SLOW);
+        assert!(matches!(held.standings()[0].1, Verdict::Wins { at_least: true, .. }));
+        let both = made(Better::Higher)
+            .cell("a", "none", None, &FAST)
+            .cell("b", "none", None, &SLOW)
+            .limited();
+        assert_eq!(both.standings()[0].1, Verdict::LoadLimited);
+    }
+
+    #[test]
+    fn along_an_axis_the_common_places_count() {
+        let mut made = made(Better::Higher)
+            .cell("a", "none", Some(1.0), &SLOW)
+            .cell("a", "none", Some(10.0), &SLOW)
+            .cell("b", "none", Some(1.0), &FAST);
+        made.part.axis = Some(Axis::default());
+        made.part.cells.push(Cell {
+            system: "b".to_owned(),
+            setting: "none".to_owned(),
+            x: Some(10.0),
+            outcome: Outcome::Empty { reason: "broke off".to_owned() },
+        });
+        let standings = made.standings();
+        assert_eq!(standings[0].0, ["b", "a"]);
+        let lines = Line::all(&made.results, &made.part);
+        assert_eq!(lines[1].breaks_off(), Some((10.0, "broke off")));
+    }
+}
