@@ -3,6 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use ladon_lab::probes::{self, WorkError};
+use ladon_lab::report::command::{self, CompareArguments, ReportArguments};
 use ladon_lab::run::options::RunArguments;
 use ladon_lab::run::{self, RunError};
 use ladon_lab::systems::cleanup;
@@ -19,6 +20,10 @@ struct Arguments {
 enum Command {
     /// The field's comparisons: every system found here, side by side, in one run.
     Run(Box<RunArguments>),
+    /// Draws report.html, and prints the tables, of one or more runs.
+    Report(ReportArguments),
+    /// What became slower between two runs; exit code 1 if anything did, 2 if they cannot be compared.
+    Compare(CompareArguments),
     /// One of our own engineering questions about Ladon beside the servers that speak its protocol.
     #[command(subcommand)]
     Probe(Box<Probe>),
@@ -66,6 +71,22 @@ fn main() -> std::process::ExitCode {
             Err(error) => {
                 failed(&error, if matches!(error, RunError::Interrupted(_)) { 130 } else { 1 })
             }
+        },
+        Command::Report(arguments) => match command::report(&arguments) {
+            Ok((tables, path)) => {
+                print!("{tables}");
+                println!("written: {}", path.display());
+                std::process::ExitCode::SUCCESS
+            }
+            Err(error) => failed(&error, 1),
+        },
+        Command::Compare(arguments) => match command::compare_runs(&arguments) {
+            Ok((text, worse)) => {
+                print!("{text}");
+                std::process::ExitCode::from(u8::from(worse))
+            }
+            // 1 says that something regressed, which nobody knows here.
+            Err(error) => failed(&error, 2),
         },
         Command::Probe(probe) => match run_probe(*probe) {
             Ok(()) => std::process::ExitCode::SUCCESS,

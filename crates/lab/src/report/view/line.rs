@@ -83,10 +83,11 @@ impl<'a> Line<'a> {
         if self.measured() {
             return None;
         }
-        self.cells.iter().find_map(|cell| match &cell.outcome {
+        let said = self.cells.iter().find_map(|cell| match &cell.outcome {
             Outcome::Empty { reason } => Some(reason.as_str()),
-            Outcome::Measured { .. } => Some("the run ended before its first round"),
-        })
+            Outcome::Measured { .. } => None,
+        });
+        said.or(Some("the run ended before its first round"))
     }
 
     /// Where on the axis it gave up, and why.

@@ -7,3 +7,4 @@ pub mod line;
 pub mod money;
 pub mod number;
 pub mod standing;
+pub mod verdict;

@@ -20,6 +20,8 @@ pub struct Standing {
     pub ranks: Vec<Rank>,
     /// What may be said of the first.
     pub verdict: Verdict,
+    /// The places of the axis at which they were compared.
+    pub compared: Vec<Option<f64>>,
 }
 
 /// A line's place.
@@ -55,6 +57,15 @@ pub enum Verdict {
     },
     /// The load generator was the limit of a slower one too: nothing is proven.
     LoadLimited,
+    /// A figure that can be zero, such as writes that are missing, has no ratios: the medians alone.
+    Counted {
+        /// Ranks whose median is as good as the leader's.
+        level: usize,
+        /// The leader's median.
+        best: f64,
+        /// The last one's median.
+        worst: f64,
+    },
     /// Ahead, but a single round has no interval.
     Unproven {
         /// How many times as good as the next system's best line.
@@ -102,6 +113,9 @@ fn standing(
         .filter(|&place| members.iter().all(|&index| has(&lines[index], place)))
         .collect();
     let compared = if common.is_empty() { &places } else { &common };
+    if members.iter().any(|&index| has_zeros(&lines[index], figure)) {
+        return counted(part, lines, figure, promise, &members);
+    }
     let first = *members.first()?;
     let good = |index: usize| {
         let ratio = advantage(&lines[index], &lines[first], figure, compared, seed);
@@ -127,7 +141,38 @@ fn standing(
             .unwrap_or(std::cmp::Ordering::Equal)
     });
     let verdict = verdict(lines, &ranks);
-    Some(Standing { promise: promise.to_owned(), ranks, verdict })
+    Some(Standing { promise: promise.to_owned(), ranks, verdict, compared: compared.clone() })
+}
+
+fn has_zeros(line: &Line<'_>, figure: &Figure) -> bool {
+    let mut all = line.cells.iter().flat_map(|cell| samples(cell, &figure.key));
+    all.any(|sample| sample.is_some_and(|sample| sample <= 0.0))
+}
+
+/// The standing of a figure without ratios: of each line, the worst median of its places.
+fn counted(
+    part: &PartResult,
+    lines: &[Line<'_>],
+    figure: &Figure,
+    promise: &str,
+    members: &[usize],
+) -> Option<Standing> {
+    let sign = if figure.better == Better::Lower { 1.0 } else { -1.0 };
+    let compared = places(part);
+    let badness = |index: usize| {
+        let medians =
+            compared.iter().filter_map(|&place| lines[index].estimate(&figure.key, place));
+        medians.map(|estimate| sign * estimate.median).reduce(f64::max)
+    };
+    let mut all: Vec<(usize, f64)> =
+        members.iter().filter_map(|&index| Some((index, badness(index)?))).collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (best, worst) = (all.first()?.1, all.last()?.1);
+    let level = all.iter().filter(|(_, badness)| *badness <= best).count();
+    let none = Estimate { median: f64::NAN, interval: None, samples: 0 };
+    let ranks = all.iter().map(|&(line, _)| Rank { line, behind: none, limited: false }).collect();
+    let verdict = Verdict::Counted { level, best: sign * best, worst: sign * worst };
+    Some(Standing { promise: promise.to_owned(), ranks, verdict, compared })
 }
 
 fn verdict(lines: &[Line<'_>], ranks: &[Rank]) -> Verdict {
@@ -298,6 +343,17 @@ mod tests {
         assert_eq!(once.standings()[0].1, Verdict::Unproven { ratio: 2.0 });
         let alone = made(Better::Higher).cell("a", "none", None, &SLOW);
         assert_eq!(alone.standings()[0].1, Verdict::Alone);
+    }
+
+    #[test]
+    fn nothing_missing_is_better_than_any_number_and_has_no_ratio() {
+        let made = made(Better::Lower)
+            .cell("a", "none", None, &[0.0, 900.0, 700.0])
+            .cell("b", "none", None, &[0.0, 0.0, 0.0])
+            .cell("c", "none", None, &[0.0, 0.0, 5.0]);
+        let standings = made.standings();
+        assert_eq!(standings[0].0, ["b", "c", "a"]);
+        assert_eq!(standings[0].1, Verdict::Counted { level: 2, best: 0.0, worst: 700.0 });
     }
 
     #[test]

@@ -1,0 +1,251 @@
+//! The first thing to read: who wins what, by how much; then everybody beside the best; then money.
+
+use maud::{Markup, html};
+
+use crate::report::view::line::{Line, load_limited};
+use crate::report::view::money::per_billion;
+use crate::report::view::number::{money, times};
+use crate::report::view::standing::{Rank, Standing, Verdict, standings};
+use crate::report::view::verdict::{promise, words};
+use crate::results::{PartResult, Results, WorkResult};
+
+/// One comparison: a part of a work, at one promise.
+struct Comparison<'a> {
+    work: &'a WorkResult,
+    part: &'a PartResult,
+    lines: Vec<Line<'a>>,
+    standing: Standing,
+    /// Whether the part has comparisons at other promises too.
+    one_of_several: bool,
+}
+
+impl Comparison<'_> {
+    fn title(&self) -> String {
+        if self.one_of_several {
+            format!("{}: {}", self.part.title, promise(&self.standing.promise))
+        } else {
+            self.part.title.clone()
+        }
+    }
+
+    /// Counts that can be zero have none.
+    const fn has_ratios(&self) -> bool {
+        !matches!(self.standing.verdict, Verdict::Counted { .. })
+    }
+
+    /// The best line of a system, with its index among the ranks.
+    fn rank(&self, system: &str) -> Option<(usize, &Rank)> {
+        let mut ranks = self.standing.ranks.iter().enumerate();
+        ranks.find(|(_, rank)| self.lines[rank.line].system == system)
+    }
+}
+
+/// The section.
+pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
+    let comparisons = comparisons(run);
+    let unmeasured: Vec<&WorkResult> = run
+        .works
+        .iter()
+        .filter(|work| !comparisons.iter().any(|comparison| std::ptr::eq(comparison.work, *work)))
+        .collect();
+    html! {
+        section id=(id("summary")) {
+            h2 { "Summary" }
+            p.tally { (tally(&comparisons)) }
+            ol.verdicts {
+                @for comparison in &comparisons {
+                    @let words = words(comparison.part, &comparison.lines, &comparison.standing);
+                    li.verdict.(words.tag) {
+                        p.where {
+                            a href={ "#" (id(&comparison.work.work)) } { (comparison.work.title) }
+                            " · " (comparison.title())
+                        }
+                        p.who { span.tag { (words.tag) } " " strong { (words.who) } }
+                        p.how { (words.how) }
+                    }
+                }
+            }
+            @if !unmeasured.is_empty() {
+                p.muted {
+                    "Nothing was measured of: "
+                    @for (index, work) in unmeasured.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        a href={ "#" (id(&work.work)) } { (work.title) }
+                    }
+                    "."
+                }
+            }
+            @if !comparisons.is_empty() { (beside_the_best(run, &comparisons, id)) }
+            @if let Some(price) = run.price_per_hour { (costs(run, &comparisons, price, id)) }
+        }
+    }
+}
+
+fn comparisons(run: &Results) -> Vec<Comparison<'_>> {
+    let mut all = Vec::new();
+    for work in &run.works {
+        for part in &work.parts {
+            let lines = Line::all(run, part);
+            let standings = standings(part, &lines, run.seed);
+            let one_of_several = standings.len() > 1;
+            for standing in standings {
+                all.push(Comparison { work, part, lines: lines.clone(), standing, one_of_several });
+            }
+        }
+    }
+    all
+}
+
+/// `Of 9 comparisons, Ladon 0.1.0 wins 6 and Valkey 9.1.2 wins 1; 1 is a tie, 1 is undecided.`
+fn tally(comparisons: &[Comparison<'_>]) -> String {
+    let mut wins: Vec<(String, usize)> = Vec::new();
+    let (mut ties, mut undecided, mut contested) = (0, 0, 0);
+    for comparison in comparisons {
+        match comparison.standing.verdict {
+            // Counts are said one by one below, and nobody wins by them.
+            Verdict::Alone | Verdict::Counted { .. } => continue,
+            Verdict::Wins { .. } => {
+                let label = &comparison.lines[comparison.standing.ranks[0].line].label;
+                match wins.iter_mut().find(|(name, _)| name == label) {
+                    Some((_, count)) => *count += 1,
+                    None => wins.push((label.clone(), 1)),
+                }
+            }
+            Verdict::Ties { .. } => ties += 1,
+            Verdict::LoadLimited | Verdict::Unproven { .. } => undecided += 1,
+        }
+        contested += 1;
+    }
+    if contested == 0 {
+        return "No two systems were compared.".to_owned();
+    }
+    wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut said: Vec<String> =
+        wins.iter().map(|(name, count)| format!("{name} wins {count}")).collect();
+    if ties > 0 {
+        said.push(format!("{ties} tied"));
+    }
+    if undecided > 0 {
+        said.push(format!("{undecided} undecided"));
+    }
+    let word = if contested == 1 { "comparison" } else { "comparisons" };
+    format!("{contested} {word}: {}.", said.join(", "))
+}
+
+/// Every system's best line as a share of the best of all.
+fn beside_the_best(
+    run: &Results,
+    comparisons: &[Comparison<'_>],
+    id: &impl Fn(&str) -> String,
+) -> Markup {
+    let systems = systems(run, comparisons);
+    html! {
+        h3 { "Everybody beside the best" }
+        p.muted { "1.00 is the best; 0.50 is half as good. Level with the best: ≈." }
+        div.scroll tabindex="0" role="region" aria-label="Everybody beside the best" {
+            table {
+                thead { tr { th scope="col" { "Comparison" } @for (_, label) in &systems { th scope="col" { (label) } } } }
+                tbody {
+                    @for comparison in comparisons.iter().filter(|comparison| comparison.has_ratios()) {
+                        tr {
+                            (row_head(comparison, id))
+                            @for (name, _) in &systems { (share(comparison, name)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Name and label of the systems that stand in any comparison.
+fn systems<'a>(run: &'a Results, comparisons: &[Comparison<'_>]) -> Vec<(&'a str, String)> {
+    let label = |name: &str| {
+        comparisons.iter().find_map(|comparison| {
+            let (_, rank) = comparison.rank(name)?;
+            Some(comparison.lines[rank.line].label.clone())
+        })
+    };
+    let names = run.systems.iter().map(|system| system.name.as_str());
+    names.filter_map(|name| Some((name, label(name)?))).collect()
+}
+
+fn row_head(comparison: &Comparison<'_>, id: &impl Fn(&str) -> String) -> Markup {
+    html! {
+        th scope="row" {
+            a href={ "#" (id(&comparison.work.work)) } { (comparison.work.title) }
+            br;
+            span.muted { (comparison.title()) }
+        }
+    }
+}
+
+fn share(comparison: &Comparison<'_>, system: &str) -> Markup {
+    let Some((index, rank)) = comparison.rank(system) else {
+        return html! { td.none { span aria-label="not measured" { "–" } } };
+    };
+    let level =
+        matches!(&comparison.standing.verdict, Verdict::Ties { with, .. } if with.contains(&index));
+    let proven = matches!(comparison.standing.verdict, Verdict::Wins { .. } | Verdict::Ties { .. });
+    let share = times(1.0 / rank.behind.median);
+    html! {
+        td.best[index == 0 && proven].level[level] {
+            @if level { "≈ " }
+            (share.trim_end_matches('×'))
+            @if rank.limited { (dagger()) }
+        }
+    }
+}
+
+/// The mark of a figure that the load generator limited.
+pub(super) fn dagger() -> Markup {
+    html! { abbr title="the load generator was the limit" { "†" } }
+}
+
+/// Money per billion requests, of comparisons that are about throughput.
+fn costs(
+    run: &Results,
+    comparisons: &[Comparison<'_>],
+    price: f64,
+    id: &impl Fn(&str) -> String,
+) -> Markup {
+    let throughput = |comparison: &&Comparison<'_>| {
+        comparison.part.figures.first().is_some_and(|figure| figure.key == "per_second")
+    };
+    let paid: Vec<&Comparison<'_>> = comparisons.iter().filter(throughput).collect();
+    if paid.is_empty() {
+        return html! {};
+    }
+    let systems = systems(run, comparisons);
+    html! {
+        h3 { "Cost of a billion requests" }
+        p.muted {
+            "An hour of this machine costs " (money(price)) ", whoever uses it: its price through its throughput, "
+            "of each system's best line, at the far end of the axis. † at most this: the load generator was the limit."
+        }
+        div.scroll tabindex="0" role="region" aria-label="Cost of a billion requests" {
+            table {
+                thead { tr { th scope="col" { "Comparison" } @for (_, label) in &systems { th scope="col" { (label) } } } }
+                tbody {
+                    @for comparison in paid {
+                        tr {
+                            (row_head(comparison, id))
+                            @for (name, _) in &systems { (cost(comparison, name, price)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cost(comparison: &Comparison<'_>, system: &str, price: f64) -> Markup {
+    let rank = comparison.rank(system);
+    let line = rank.map(|(_, rank)| &comparison.lines[rank.line]);
+    let place = comparison.standing.compared.last().copied().flatten();
+    let rate = line.and_then(|line| line.estimate("per_second", place));
+    let Some((line, cost)) = line.zip(rate.and_then(|rate| per_billion(price, rate.median))) else {
+        return html! { td.none { span aria-label="not measured" { "–" } } };
+    };
+    html! { td { (money(cost)) @if line.at(place).is_some_and(load_limited) { (dagger()) } } }
+}
