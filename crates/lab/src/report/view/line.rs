@@ -169,10 +169,22 @@ fn label(results: &Results, name: &str) -> String {
         return name.to_owned();
     };
     let label = if system.label.is_empty() { name } else { &system.label };
-    match &system.version {
-        Some(version) if !label.contains(version.as_str()) => format!("{label} {version}"),
-        _ => label.to_owned(),
+    let Some(number) = system.version.as_deref().and_then(version_number) else {
+        return label.to_owned();
+    };
+    if label.contains(number) {
+        return label.to_owned();
     }
+    // `Redis 8` of version 8.0.6 is `Redis 8.0.6`.
+    let words = label.rsplit_once(' ').filter(|(_, last)| number.starts_with(&format!("{last}.")));
+    format!("{} {number}", words.map_or(label, |(first, _)| first))
+}
+
+/// The first dotted number of what a program says of itself, which may be a whole line.
+#[must_use]
+pub fn version_number(version: &str) -> Option<&str> {
+    let apart = |letter: char| !(letter.is_ascii_digit() || letter == '.');
+    version.split(apart).map(|word| word.trim_matches('.')).find(|word| word.contains('.'))
 }
 
 fn promise<'a>(results: &'a Results, cell: &Cell) -> &'a str {
@@ -204,6 +216,24 @@ mod tests {
         assert!(!load_limited(&cell(vec![round(true), round(false)])));
         assert!(load_limited(&cell(vec![round(true), absent.clone(), absent])));
         assert!(!load_limited(&cell(vec![])));
+    }
+
+    #[test]
+    fn labels_have_the_number_of_the_version() {
+        let said = "Redis server v=8.0.6 sha=00000000:0 malloc=jemalloc-5.3.1 bits=64";
+        let label_of = |label: &str, version: &str| {
+            let system = crate::results::SystemRecord {
+                name: "a".to_owned(),
+                label: label.to_owned(),
+                version: Some(version.to_owned()),
+                ..Default::default()
+            };
+            label(&Results { systems: vec![system], ..Results::default() }, "a")
+        };
+        assert_eq!(label_of("Redis", said), "Redis 8.0.6");
+        assert_eq!(label_of("Redis 8", said), "Redis 8.0.6");
+        assert_eq!(label_of("Tarantool", "Tarantool 2.6.0-0-g47aa4e01e"), "Tarantool 2.6.0");
+        assert_eq!(label_of("", "no number"), "a");
     }
 
     #[test]
