@@ -52,7 +52,13 @@ fn all_measured(system: &str, work: &str, empty: &[&str]) {
     let out = tempfile::tempdir().unwrap();
     let output = lab(out.path(), &[&["--work", work, "--systems", system], &SMALL[..]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(out.path().join("report.html")).unwrap();
     let results = results(out.path());
+    let tables = String::from_utf8_lossy(&output.stdout);
+    for work in work.split(',') {
+        assert!(page.contains(&format!("id=\"run1-{work}\"")), "the report lacks {work}");
+        assert!(tables.contains(&format!("({work})")), "{tables}");
+    }
     assert!(!results.partial);
     let mut seen = 0;
     for (_, part, cell) in cells(&results) {
@@ -229,6 +235,8 @@ fn an_interrupted_run_leaves_a_valid_partial_result_and_no_server() {
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
     let results = results(out.path());
     assert!(results.partial && results.finished_unix >= results.started_unix);
+    let page = std::fs::read_to_string(out.path().join("report.html")).unwrap();
+    assert!(page.contains("the run was ended before everything was measured"));
     let measured = cells(&results).filter(|(_, _, cell)| !cell.rounds().is_empty()).count();
     assert!(measured >= 2, "{measured}");
     for (_, part, cell) in cells(&results) {

@@ -23,6 +23,7 @@ pub mod tool;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::report::command::{self, CommandError};
 use crate::results;
 use crate::systems::cleanup;
 use crate::works::{Settings, Work};
@@ -54,6 +55,9 @@ pub enum RunError {
     /// The user ended it.
     #[error("ended by a signal; what was measured is in {}", .0.display())]
     Interrupted(PathBuf),
+    /// The figures are there, but their report is not.
+    #[error("the results are written, but not their report: {0}")]
+    Report(#[from] CommandError),
     /// The operating system refused something.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -85,8 +89,13 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
     record.finish(ended.is_ok());
     let written = record.write(&arguments.out)?;
     progress.finish();
+    // Also of a run that ended early: what it measured is whole.
+    let drawn = command::draw(&arguments.out, vec![record.results().clone()]);
+    if let Ok((tables, report)) = &drawn {
+        println!("{tables}written: {}", report.display());
+    }
     match ended {
-        Ok(()) => Ok(written),
+        Ok(()) => drawn.map(|_| written).map_err(RunError::from),
         Err(Ending::Interrupted) => Err(RunError::Interrupted(written)),
         Err(Ending::Wrong { system, work, what }) => {
             Err(RunError::Wrong { system, work, what, results: written })
