@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn labels_have_the_number_of_the_version() {
         let said = "Redis server v=8.0.6 sha=00000000:0 malloc=jemalloc-5.3.1 bits=64";
-        let label_of = |label: &str, version: &str| {
+        let label_of = |title: &str, version: &str| {
             let system = crate::results::SystemRecord {
                 name: "a".to_owned(),
-                label: label.to_owned(),
+                label: title.to_owned(),
                 version: Some(version.to_owned()),
                 ..Default::default()
             };
