@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use ladon_lab::dialects::http::Http;
 use ladon_lab::dialects::iproto::Iproto;
 use ladon_lab::dialects::iproto::msgpack::Value;
 use ladon_lab::dialects::iproto::request::{Iterator as Walk, Request};
@@ -235,6 +236,22 @@ fn resp_on_redis_and_its_kin() {
 fn text_on_memcached() {
     let Some(instance) = start("memcached") else { return };
     agrees_with_the_model(instance.address(), Memcached, &any_bytes);
+}
+
+/// Values of HTTP are JSON strings, hence text.
+fn any_text(random: &mut Random) -> Vec<u8> {
+    let letters = ["a", "\"", "\\", "\n", "\u{1}", "ä", "龍", "<&>"];
+    let length = [0, 1, 64, 5000][random.below(4) as usize];
+    let text: String = (0..length).map(|_| letters[random.below(8) as usize]).collect();
+    text.into_bytes()
+}
+
+#[test]
+fn http_on_web_programs() {
+    for name in ["go-leveldb", "go-redis", "go-ladon", "go-tarantool", "tarantool-http"] {
+        let Some(instance) = start(name) else { continue };
+        agrees_with_the_model(instance.address(), Http, &any_text);
+    }
 }
 
 #[test]

@@ -140,6 +140,15 @@ fn memcached() {
 }
 
 #[test]
+fn web_programs() {
+    every_setting_starts("go-leveldb", |key, value| key == "store" && value == "leveldb");
+    every_setting_starts("go-redis", |key, _| key == "appendfsync");
+    every_setting_starts("go-ladon", |key, _| key == "io-threads");
+    every_setting_starts("go-tarantool", |key, _| key == "wal_mode");
+    every_setting_starts("tarantool-http", |key, _| key == "wal_mode");
+}
+
+#[test]
 fn keydb() {
     every_setting_starts("keydb", |key, _| key == "appendfsync");
 }

@@ -1,6 +1,5 @@
 //! How the probes' programs are told their port, their directory and their promise.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::system::{Launch, Program, Role};
@@ -48,7 +47,7 @@ pub fn arguments(kind: Kind, port: u16, directory: &Path, setup: &Setup) -> Vec<
         label: String::new(),
         command: Vec::new(),
         version: String::new(),
-        parts: BTreeMap::new(),
+        behind: None,
     };
     let processes = kind.system().launch(&bare, &launch);
     processes.expect("a single node").swap_remove(0).command_line

@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod control;
 pub mod dragonfly;
 pub mod find;
+pub mod helpers;
 pub mod instance;
 pub mod iproto_control;
 pub mod keydb;
@@ -24,6 +25,7 @@ pub mod server;
 pub mod system;
 pub mod tarantool;
 pub mod valkey;
+pub mod web;
 
 use clap::ValueEnum;
 use serde::Serialize;

@@ -64,13 +64,7 @@ impl Places {
             reason: format!("{} {} failed: {reason}", command.join(" "), question.join(" ")),
             install: install.to_owned(),
         })?;
-        Ok(Program {
-            system,
-            label: system.to_owned(),
-            command,
-            version,
-            parts: std::collections::BTreeMap::new(),
-        })
+        Ok(Program { system, label: system.to_owned(), command, version, behind: None })
     }
 
     /// `program` (for example `usr/bin/valkey-server`) in every tree of peers.
@@ -138,6 +132,7 @@ pub fn version(command: &[String], question: &[&str]) -> Result<String, String> 
     let output = Command::new(&command[0])
         .args(&command[1..])
         .args(question)
+        .stdin(std::process::Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
     let (out, err) =

@@ -2,6 +2,7 @@
 
 use super::places::Places;
 use super::system::{Missing, Program, System};
+use super::web::Web;
 use super::{dragonfly, keydb, ladon, memcached, pogocache, redis, redis8, tarantool, valkey};
 
 /// All of them.
@@ -15,6 +16,11 @@ pub static ALL: &[&dyn System] = &[
     &pogocache::Pogocache,
     &tarantool::Tarantool,
     &memcached::Memcached,
+    &Web::GoLevelDb,
+    &Web::GoTarantool,
+    &Web::GoLadon,
+    &Web::GoRedis,
+    &Web::TarantoolHttp,
 ];
 
 /// A system and its program here.

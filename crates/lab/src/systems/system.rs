@@ -72,8 +72,8 @@ pub struct Program {
     pub command: Vec<String>,
     /// The first line of what it says of its version.
     pub version: String,
-    /// Further files that it needs, by what they are.
-    pub parts: BTreeMap<&'static str, PathBuf>,
+    /// The server behind it, where it is a program in front of one.
+    pub behind: Option<Box<Self>>,
 }
 
 /// Why a system cannot be measured here, and what to do about it.
@@ -245,6 +245,11 @@ pub trait System: Send + Sync {
     /// Why not, in words for the report.
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
         self.driver().dialect().map_or(Ok(()), |dialect| dialect.can(kind))
+    }
+
+    /// The only work that it is for, if there is one: a web program is no store.
+    fn only_in(&self) -> Option<&'static str> {
+        None
     }
 
     /// How many ports a node needs.
