@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts recent releases of the servers that the lab compares Ladon with (Valkey 9, Redis 8) into a
+# Puts recent releases of the servers that the lab compares Ladon with (Valkey 9, Redis 8, memcached) into a
 # directory of their own: a minimal Debian sid tree, so that nothing of this machine is replaced.
 # The lab runs the servers out of that tree with the tree's own libraries; no chroot is needed then.
 #
@@ -10,7 +10,7 @@
 set -euo pipefail
 
 dir=${1:-/opt/ladon-peers}
-packages=(valkey-server valkey-tools redis-server redis-tools)
+packages=(valkey-server valkey-tools redis-server redis-tools memcached)
 
 die() { echo "install-peers: $*" >&2; exit 1; }
 
@@ -52,3 +52,4 @@ chroot "$dir" apt-get update -q
 DEBIAN_FRONTEND=noninteractive chroot "$dir" apt-get install -y -q "${packages[@]}"
 chroot "$dir" valkey-server --version
 chroot "$dir" redis-server --version
+chroot "$dir" memcached --version

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dialects;
+pub mod doctor;
 pub mod load;
 pub mod measure;
 pub mod operation;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{Parser, Subcommand};
+use ladon_lab::doctor::{self, DoctorArguments};
 use ladon_lab::probes::{self, WorkError};
 use ladon_lab::report::command::{self, CompareArguments, ReportArguments};
 use ladon_lab::run::options::RunArguments;
@@ -18,6 +19,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// What can be measured here, what is missing and how to get it, what disturbs figures.
+    Doctor(DoctorArguments),
     /// The field's comparisons: every system found here, side by side, in one run.
     Run(Box<RunArguments>),
     /// Draws report.html, and prints the tables, of one or more runs.
@@ -63,6 +66,7 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::FAILURE;
     }
     match Arguments::parse().command {
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Run(arguments) => match run::run(&arguments) {
             Ok(written) => {
                 println!("written: {}", written.display());

@@ -251,3 +251,11 @@ fn servers_below(root: &Path) -> usize {
     let folders = processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
     folders.filter(|folder| folder.starts_with(root)).count()
 }
+
+#[test]
+fn nodes_indexes_pages_and_memory() {
+    all_measured("redis", "replica,cluster,memory", &[]);
+    // Without a log there is nothing to copy from: those cells of wal_mode none are empty.
+    all_measured("tarantool", "index,memory,replica-both", &["set", "get", "lag"]);
+    all_measured("go-leveldb", "web", &[]);
+}

@@ -149,6 +149,11 @@ fn web_programs() {
 }
 
 #[test]
+fn hazelcast() {
+    every_setting_starts("hazelcast", |_, value| value.contains("memcache-protocol"));
+}
+
+#[test]
 fn keydb() {
     every_setting_starts("keydb", |key, _| key == "appendfsync");
 }

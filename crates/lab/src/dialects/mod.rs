@@ -9,6 +9,7 @@ pub mod http;
 pub mod iproto;
 pub mod memcached;
 pub mod resp;
+pub mod slots;
 
 use crate::operation::{Answer, Operation, OperationKind};
 

@@ -13,6 +13,7 @@
 pub mod data;
 pub mod driver;
 pub mod large;
+pub mod plain;
 pub mod question;
 pub mod random;
 pub mod sample;

@@ -165,8 +165,14 @@ fn pairs<'a>(
         Settings::All => subject.settings(),
         Settings::Chosen => vec![subject.setting_for(bench.promise)],
     };
+    // A web program is measured as one, and nowhere else.
+    let takes_part = |subject: &&Subject| match subject {
+        Subject::Found(found) => found.system.only_in().is_none_or(|only| only == work.name),
+        Subject::Attached(_) => true,
+    };
     let all = subjects
         .iter()
+        .filter(takes_part)
         .flat_map(|subject| settings(subject).into_iter().map(move |setting| (subject, setting)));
     all.collect()
 }

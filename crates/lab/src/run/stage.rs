@@ -16,10 +16,11 @@ use crate::load::sample::Sample;
 use crate::load::stream::{Stream, Target};
 use crate::measure::cpu::waited_for_core;
 use crate::measure::usage::Usage;
+use crate::operation::OperationKind;
 use crate::results::schema::{Percentiles, Round};
 use crate::systems::cleanup;
 use crate::systems::instance::{Instance, Want};
-use crate::systems::system::{Capability, Topology};
+use crate::systems::system::{Capability, DriverKind, Topology};
 use crate::traffic::keyed::Survivors;
 use crate::traffic::speaking::Speaking;
 use crate::traffic::{Asked, World};
@@ -212,8 +213,20 @@ impl<'a> Stage<'a> {
         let dialect = self.subject.dialect().map_err(CellError::Cannot)?;
         for kind in asked.kinds() {
             dialect.can(kind).map_err(CellError::Cannot)?;
+            self.can_do(kind)?;
         }
         Ok(dialect)
+    }
+
+    /// Whether the subject can do operations of this kind.
+    ///
+    /// # Errors
+    /// [`CellError::Cannot`], with why not.
+    pub fn can_do(&self, kind: OperationKind) -> Result<(), CellError> {
+        match self.subject {
+            Subject::Found(found) => found.system.can_do(kind).map_err(CellError::Cannot),
+            Subject::Attached(attached) => attached.dialect().can(kind).map_err(CellError::Cannot),
+        }
     }
 
     /// Does all of `asked`, which ends by itself, unmeasured.
@@ -266,6 +279,20 @@ impl<'a> Stage<'a> {
         let mut dialect = self.dialect_for(&phase.asked)?;
         let connections = phase.connections.unwrap_or(phase.users).min(phase.users);
         let streams = self.open(connections, dialect.as_mut())?;
+        self.measure_over(phase, dialect, streams)
+    }
+
+    /// As [`Self::measure`], in this dialect and over these connections, which may lead to different
+    /// nodes: user `number` speaks on connection `number` modulo their count.
+    ///
+    /// # Errors
+    /// See [`CellError`].
+    pub fn measure_over(
+        &mut self,
+        phase: &Phase,
+        dialect: Box<dyn Dialect>,
+        streams: Vec<Stream>,
+    ) -> Result<Round, CellError> {
         let mut traffic = self.world.traffic(&phase.asked, phase.users, phase.depth);
         let speaking = Speaking::new(dialect, traffic.as_mut(), phase.users, phase.depth);
         let mut driver =
@@ -396,6 +423,9 @@ fn start(
 ) -> Result<(Target, Option<Instance>), CellError> {
     match (subject, setting) {
         (Subject::Found(found), SubjectSetting::Started(setting)) => {
+            if work.name == "web" && found.system.driver() != DriverKind::Http {
+                return Err(CellError::Cannot("it speaks no HTTP".to_owned()));
+            }
             let want = Want {
                 topology: work.topology,
                 io_threads: bench.cores.server.len(),

@@ -89,7 +89,10 @@ impl System for Memcached {
 }
 
 /// Sends a request and reads lines up to the one that starts with `last`, which is among them.
-fn ask(address: SocketAddr, request: &str, last: &str) -> io::Result<Vec<String>> {
+///
+/// # Errors
+/// Of the socket; `UnexpectedEof` when no such line came.
+pub fn ask(address: SocketAddr, request: &str, last: &str) -> io::Result<Vec<String>> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.write_all(request.as_bytes())?;

@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod control;
 pub mod dragonfly;
 pub mod find;
+pub mod hazelcast;
 pub mod helpers;
 pub mod instance;
 pub mod iproto_control;
@@ -24,6 +25,7 @@ pub mod registry;
 pub mod server;
 pub mod system;
 pub mod tarantool;
+pub mod undriven;
 pub mod valkey;
 pub mod web;
 

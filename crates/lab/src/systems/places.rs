@@ -93,6 +93,15 @@ pub fn helpers_directory() -> PathBuf {
     cache.unwrap_or_else(std::env::temp_dir).join("ladon-lab")
 }
 
+/// The file, if it is there.
+///
+/// # Errors
+/// That it is not, in words.
+pub fn first_file(path: &Path) -> Result<PathBuf, String> {
+    let there = path.is_file().then(|| path.to_owned());
+    there.ok_or_else(|| format!("{} was not made", path.display()))
+}
+
 /// Every place where the shell would look for `program`.
 #[must_use]
 pub fn on_path(program: &str) -> Vec<PathBuf> {

@@ -2,8 +2,11 @@
 
 use super::places::Places;
 use super::system::{Missing, Program, System};
+use super::undriven::Undriven;
 use super::web::Web;
-use super::{dragonfly, keydb, ladon, memcached, pogocache, redis, redis8, tarantool, valkey};
+use super::{
+    dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, redis8, tarantool, valkey,
+};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
@@ -16,11 +19,14 @@ pub static ALL: &[&dyn System] = &[
     &pogocache::Pogocache,
     &tarantool::Tarantool,
     &memcached::Memcached,
+    &hazelcast::Hazelcast,
     &Web::GoLevelDb,
     &Web::GoTarantool,
     &Web::GoLadon,
     &Web::GoRedis,
     &Web::TarantoolHttp,
+    &Undriven::Aerospike,
+    &Undriven::VoltDb,
 ];
 
 /// A system and its program here.

@@ -9,15 +9,20 @@
 //! **Architecture invariant:** a work knows operations, never a protocol or a system.
 
 pub mod batch;
+pub mod cluster;
 pub mod connections;
 pub mod counter;
 pub mod durability;
 pub mod figures;
+pub mod index;
 pub mod kv;
+pub mod memory;
 pub mod mixed;
 pub mod pipeline;
+pub mod replica;
 pub mod sets;
 pub mod shared;
+pub mod web;
 
 use serde::Serialize;
 
@@ -57,6 +62,12 @@ pub static ALL: &[Work] = &[
     shared::WORK,
     connections::WORK,
     mixed::WORK,
+    index::WORK,
+    replica::WORK,
+    replica::BOTH_WAYS,
+    cluster::WORK,
+    web::WORK,
+    memory::WORK,
 ];
 
 /// Those of `--quick`.
