@@ -229,6 +229,17 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Whether the subject takes several requests of one connection at a time.
+    ///
+    /// # Errors
+    /// [`CellError::Cannot`], with why not.
+    fn can_pipeline(&self) -> Result<(), CellError> {
+        match self.subject {
+            Subject::Found(found) => found.system.can_pipeline().map_err(CellError::Cannot),
+            Subject::Attached(_) => Ok(()),
+        }
+    }
+
     /// Does all of `asked`, which ends by itself, unmeasured.
     ///
     /// # Errors
@@ -278,6 +289,9 @@ impl<'a> Stage<'a> {
         }
         let mut dialect = self.dialect_for(&phase.asked)?;
         let connections = phase.connections.unwrap_or(phase.users).min(phase.users);
+        if phase.depth > 1 || phase.users > connections {
+            self.can_pipeline()?;
+        }
         let streams = self.open(connections, dialect.as_mut())?;
         self.measure_over(phase, dialect, streams)
     }

@@ -79,6 +79,11 @@ impl System for Hazelcast {
         }
     }
 
+    /// Its partitions have threads of their own: a get may overtake the set before it.
+    fn can_pipeline(&self) -> Result<(), String> {
+        Err("requests of one connection overtake one another on its memcached port".to_owned())
+    }
+
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
         let configuration = launch.directory.join("hazelcast.xml");
         let mut process = Process::new(program, Vec::new(), &[]);

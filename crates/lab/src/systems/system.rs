@@ -247,6 +247,14 @@ pub trait System: Send + Sync {
         self.driver().dialect().map_or(Ok(()), |dialect| dialect.can(kind))
     }
 
+    /// Whether several requests of one connection may be under way, each done and answered in its turn.
+    ///
+    /// # Errors
+    /// Why not, in words for the report.
+    fn can_pipeline(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The only work that it is for, if there is one: a web program is no store.
     fn only_in(&self) -> Option<&'static str> {
         None
