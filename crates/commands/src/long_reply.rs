@@ -31,7 +31,7 @@ pub struct Slicing {
 const SLICE_ELEMENTS: usize = 1024;
 /// A slice ends with the element that goes beyond this.
 const SLICE_BYTES: usize = 32 << 10;
-/// A value that takes this much is large, however few elements it has.
+/// Elements that take this much together are a large reply, however few they are.
 const LARGE_BYTES: usize = 1 << 20;
 
 impl Default for Slicing {
@@ -50,8 +50,10 @@ pub(crate) struct Large(usize);
 impl Large {
     /// Of a value of which so many elements go into the reply.
     pub(crate) fn is(self, value: &impl Collection, elements: usize) -> bool {
+        // A small part of a large value is a short reply: freezing would cost more than making it.
+        let bytes = || elements as u128 * value.bytes() as u128 / value.len().max(1) as u128;
         // One element is a slice anyway.
-        elements >= self.0 || self.0 != usize::MAX && elements > 1 && value.bytes() >= LARGE_BYTES
+        elements >= self.0 || self.0 != usize::MAX && elements > 1 && bytes() >= LARGE_BYTES as u128
     }
 }
 
@@ -142,5 +144,30 @@ impl Ctx<'_> {
     pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
         debug_assert_ne!(self.large().0, usize::MAX);
         self.local.slices = Some(Box::new(slices));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ladon_engine::types::list::{End, ListLimits, ListValue};
+
+    #[test]
+    fn a_reply_is_as_large_as_what_goes_into_it() {
+        let list = |elements: usize, bytes: usize| {
+            let mut list = ListValue::new();
+            for _ in 0..elements {
+                list.push(End::Back, ListLimits::of_setting(-2), &vec![b'x'; bytes]);
+            }
+            list
+        };
+        let large = Large(2048);
+        let (many, long) = (list(200_000, 10), list(40, 100_000));
+        assert!(large.is(&many, 2048));
+        assert!(!large.is(&many, 100), "a hundred of many");
+        assert!(large.is(&long, 40), "few, but of 4 MB");
+        assert!(!large.is(&long, 5), "half a megabyte of it");
+        assert!(!large.is(&long, 1), "one is a slice");
+        assert!(!Large(usize::MAX).is(&many, 200_000), "where the reply is made at once");
     }
 }
