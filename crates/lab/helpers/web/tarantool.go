@@ -1,7 +1,3 @@
-//go:build tarantool
-
-// Built with -tags tarantool, which needs the module go-tarantool: see tarantool_absent.go.
-
 package main
 
 import (

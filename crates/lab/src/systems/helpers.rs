@@ -23,7 +23,6 @@ pub const WEB: &[Source] = &[
     ("leveldb.go", include_str!("../../helpers/web/leveldb.go")),
     ("resp.go", include_str!("../../helpers/web/resp.go")),
     ("tarantool.go", include_str!("../../helpers/web/tarantool.go")),
-    ("tarantool_absent.go", include_str!("../../helpers/web/tarantool_absent.go")),
     ("go.mod", include_str!("../../helpers/web/go.mod")),
     ("go.sum", include_str!("../../helpers/web/go.sum")),
 ];
@@ -92,26 +91,14 @@ pub fn go() -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-/// The web program, with go-tarantool where that is asked for.
+/// The web program.
 ///
 /// # Errors
 /// What is missing, in words.
-pub fn web(places: &Places, with_tarantool: bool) -> Result<PathBuf, String> {
+pub fn web(places: &Places) -> Result<PathBuf, String> {
     let go = go().ok_or("no Go to build the web program with")?.display().to_string();
-    let words = |words: &[&str]| -> Step {
-        let mut step = vec![go.clone()];
-        step.extend(words.iter().map(|&word| word.to_owned()));
-        step
-    };
-    let folder = if with_tarantool {
-        // Its connector is a module that only this program needs; the newest there is.
-        let get = words(&["get", "github.com/tarantool/go-tarantool/v2@latest"]);
-        let build = words(&["build", "-tags", "tarantool", "-o", "web", "."]);
-        built(places, "web-tarantool", WEB, &[get, build])?
-    } else {
-        built(places, "web", WEB, &[words(&["build", "-o", "web", "."])])?
-    };
-    Ok(folder.join("web"))
+    let build = [&go, "build", "-o", "web", "."].map(str::to_owned).into();
+    Ok(built(places, "web", WEB, &[build])?.join("web"))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 //!
 //! A program over a server is two processes, and both count: the question is what a page costs.
 //!
-//! Not tried here: Go over Tarantool (the module `go-tarantool` could not be had) and `http.server`
-//! (the rock `http` is in no package).
+//! Not tried here: `http.server`, as the rock `http` is in no package.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -103,8 +102,7 @@ impl System for Web {
                 .map_err(|_| self.missing("its module http.server is not installed".to_owned()))?;
             return Ok(Program { command: server.command, ..program });
         }
-        let web = helpers::web(places, *self == Self::GoTarantool)
-            .map_err(|reason| self.missing(reason))?;
+        let web = helpers::web(places).map_err(|reason| self.missing(reason))?;
         let go = helpers::go().ok_or_else(|| self.missing("no Go".to_owned()))?;
         let go = super::places::version(&[go.display().to_string()], &["version"])
             .map_err(|reason| self.missing(reason))?;
