@@ -17,6 +17,7 @@ pub fn apply(keyspace: &Keyspace, settings: &Settings) {
     let value = usize::try_from(settings.hash_max_listpack_value());
     limits.hash_listpack_value.store(value.unwrap_or(usize::MAX), Relaxed);
     limits.list_size.store(settings.list_max_listpack_size(), Relaxed);
+    limits.list_depth.store(settings.list_compress_depth(), Relaxed);
     limits.zset_listpack_entries.store(settings.zset_max_listpack_entries(), Relaxed);
     limits.zset_listpack_value.store(settings.zset_max_listpack_value(), Relaxed);
     eviction::apply_rules(keyspace, settings);

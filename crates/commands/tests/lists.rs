@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{TestNode, check, check_on};
+use common::{TestClient, TestNode, check, check_on};
+use ladon_settings::Loader;
 
 #[test]
 fn in_and_out_at_the_ends() {
@@ -319,8 +320,60 @@ fn the_encoding_changes_both_ways() {
             LRANGE l 0 -1           => ["y" "z" "b"]
             DEBUG RELOAD            => *
             LRANGE l 0 -1           => ["y" "z" "b"]
-            CONFIG SET list-compress-depth 0 => +OK
+            CONFIG GET list-compress-depth => ["list-compress-depth" "0"]
             "#
         ),
     );
+}
+
+/// `DEBUG OBJECT` says so of a list that has pieces between its ends; it answers and is loaded again
+/// as if nothing were compressed.
+#[test]
+fn a_list_is_compressed_between_its_ends() {
+    let mut loader = Loader::new();
+    loader.flag("enable-debug-command", "yes");
+    let node = TestNode::with_settings(loader.finish().expect("a known flag").0);
+    let mut client = node.client();
+    let set = node.run(&mut client, "CONFIG SET list-max-listpack-size 4 list-compress-depth 1");
+    assert_eq!(set, "+OK");
+    let element =
+        |number: usize| format!("a-job-that-waits-to-be-done-with-the-number-{number:05}");
+    for key in ["packed", "plain"] {
+        for number in 0..200 {
+            node.run(&mut client, &format!("RPUSH {key} {}", element(number)));
+        }
+        node.run(&mut client, "CONFIG SET list-compress-depth 0");
+    }
+    let number = |client: &mut TestClient, request: &str| -> usize {
+        node.run(client, request).trim_start_matches(':').parse().expect("a number")
+    };
+    let usage = |client: &mut TestClient, key: &str| number(client, &format!("MEMORY USAGE {key}"));
+    assert!(usage(&mut client, "packed") < usage(&mut client, "plain") * 3 / 4);
+    for (key, flag) in [("packed", "ql_compressed:1 "), ("plain", "ql_compressed:0 ")] {
+        let shown = node.run(&mut client, &format!("DEBUG OBJECT {key}"));
+        assert!(shown.contains(flag), "{shown}");
+    }
+    let read = [
+        "LRANGE K 0 -1".to_owned(),
+        "LINDEX K 99".to_owned(),
+        format!("LPOS K {}", element(150)),
+        format!("LINSERT K AFTER {} between", element(100)),
+        format!("LPOS K {} RANK -1", element(20)),
+        "LSET K 70 other".to_owned(),
+        format!("LREM K -1 {}", element(33)),
+        "LTRIM K 12 -60".to_owned(),
+        "SORT K ALPHA DESC".to_owned(),
+        "LRANGE K 0 -1".to_owned(),
+    ];
+    for request in read {
+        let [packed, plain] =
+            ["packed", "plain"].map(|key| node.run(&mut client, &request.replace('K', key)));
+        assert_eq!(packed, plain, "{request}");
+    }
+    let dump = node.dump();
+    assert_eq!(node.replayed(), dump);
+    // Emptied it is small again, and what it gets from then on is as the setting says now.
+    node.run(&mut client, "LTRIM packed -1 -1");
+    let shown = node.run(&mut client, "DEBUG OBJECT packed");
+    assert!(!shown.contains("ql_"), "{shown}");
 }

@@ -217,9 +217,10 @@ settings! {
         list_max_listpack_size: i64 =
             Setting::integer("list-max-listpack-size", i32::MIN as i64, i32::MAX as i64, "-2")
                 .aliases(&["list-max-ziplist-size"]);
-        /// How many pieces at the ends of a list stay uncompressed; 0 for all.
-        list_compress_depth: String =
-            Setting::fixed("list-compress-depth", "0", "Ladon compresses no lists");
+        /// How many pieces at each end of a list stay uncompressed; 0 for all. A list keeps the
+        /// depth that was set when it got its second piece.
+        list_compress_depth: usize =
+            Setting::integer("list-compress-depth", 0, i32::MAX as i64, "0");
         /// Members up to which a sorted set is kept packed.
         zset_max_listpack_entries: usize =
             Setting::integer("zset-max-listpack-entries", 0, i64::MAX, "128")

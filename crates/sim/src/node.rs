@@ -21,13 +21,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Settings under which no collection is in its small form for long.
-const UNPACKED: [(&str, &str); 5] = [
+/// Settings under which no collection is in its small form for long, and long elements between a
+/// list's ends are compressed.
+const UNPACKED: [(&str, &str); 6] = [
     ("set-max-intset-entries", "0"),
     ("set-max-listpack-entries", "0"),
     ("hash-max-listpack-entries", "0"),
     ("zset-max-listpack-entries", "0"),
     ("list-max-listpack-size", "1"),
+    ("list-compress-depth", "1"),
 ];
 
 /// Bytes on their way from the workers to the clients.
@@ -186,7 +188,9 @@ impl SimNode {
                     Datum::Set(set.members().map(member).collect())
                 }
                 ValueRef::Object(Object::List(list)) => {
-                    Datum::List(list.elements().map(|element| element.to_vec()).collect())
+                    let mut elements = Vec::with_capacity(list.len());
+                    list.for_each(|element| elements.push(element.to_vec()));
+                    Datum::List(elements.into())
                 }
                 ValueRef::Object(Object::Hash(hash)) => {
                     let field = |field: types::hash::Field<'_>| {

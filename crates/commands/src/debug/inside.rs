@@ -20,9 +20,10 @@ pub(super) fn object(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             ValueRef::Object(Object::List(list)) if list.encoding() == "quicklist" => {
                 let (nodes, bytes) = (list.chunks(), list.listpack_bytes());
                 let mean = list.len() as f64 / nodes as f64;
+                let compressed = u8::from(list.compress_depth() != 0);
                 format!(
                     " ql_nodes:{nodes} ql_avg_node:{mean:.2} ql_listpack_max:{list_max} \
-                     ql_compressed:0 ql_uncompressed_size:{bytes}"
+                     ql_compressed:{compressed} ql_uncompressed_size:{bytes}"
                 )
             }
             _ => String::new(),

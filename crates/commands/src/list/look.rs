@@ -6,8 +6,9 @@ use crate::ctx::Ctx;
 use crate::error::CommandResult;
 use crate::long_reply::{Room, Slices};
 use ladon_engine::Look;
-use ladon_engine::types::list::ListValue;
+use ladon_engine::types::list::{End, ListValue};
 use ladon_resp::Reply;
+use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;
 
 pub(super) fn llen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -28,8 +29,7 @@ pub(super) fn lrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         Some(Look::Here(list)) => {
             let range = range_in(list);
             reply.array(range.len());
-            let elements = list.forward(range.start).take(range.len());
-            elements.for_each(|element| reply_element(reply, element));
+            list.range(range, |element| reply_element(reply, element));
         }
         Some(Look::Frozen(list)) => {
             let range = range_in(&list);
@@ -48,13 +48,15 @@ struct Rest {
 
 impl Slices for Rest {
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
-        for element in self.list.forward(self.range.start).take(self.range.len()) {
-            if !room.take(reply) {
-                break;
+        let range = &mut self.range;
+        let _ = self.list.walk(range.start, End::Back, |element| {
+            if Range::is_empty(range) || !room.take(reply) {
+                return Break(());
             }
             reply_element(reply, element);
-            self.range.start += 1;
-        }
+            range.start += 1;
+            Continue(())
+        });
         !self.range.is_empty()
     }
 }
@@ -67,9 +69,10 @@ pub(super) fn lindex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Ok(());
     };
     let index = args::integer(args[2])?;
-    match index_of(index, list.len()).and_then(|index| list.get(index)) {
-        Some(element) => reply_element(reply, element),
-        None => reply.null(),
+    let index = index_of(index, list.len());
+    let found = index.and_then(|index| list.get(index, |element| reply_element(reply, element)));
+    if found.is_none() {
+        reply.null();
     }
     Ok(())
 }

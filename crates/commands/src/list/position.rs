@@ -3,7 +3,8 @@
 use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
-use ladon_engine::types::list::{Element, ListValue, Needle};
+use ladon_engine::types::list::{End, ListValue, Needle};
+use std::ops::ControlFlow::{Break, Continue};
 
 /// What is looked for, and how.
 struct Search<'a> {
@@ -53,19 +54,26 @@ impl<'a> Search<'a> {
     }
 
     /// The indexes of what counts, in the order in which they are found.
-    fn matches(
-        &self,
-        elements: impl Iterator<Item = (usize, Element<'a>)>,
-    ) -> impl Iterator<Item = usize> {
-        let compared = if self.compared_max == 0 { usize::MAX } else { self.compared_max };
+    fn matches(&self, list: &ListValue) -> Vec<usize> {
+        let mut compared_left = if self.compared_max == 0 { usize::MAX } else { self.compared_max };
         let wanted = match self.count {
             None => 1,
             Some(0) => usize::MAX,
             Some(count) => count,
         };
-        let needle = self.needle;
-        let found = elements.take(compared).filter(move |&(_, element)| needle.is(element));
-        found.map(|(index, _)| index).skip(self.skip).take(wanted)
+        let (mut to_skip, mut found) = (self.skip, Vec::new());
+        let from = if self.backwards { End::Back } else { End::Front };
+        let _ = list.search(from, |index, element| {
+            if self.needle.is(element) {
+                match to_skip.checked_sub(1) {
+                    Some(left) => to_skip = left,
+                    None => found.push(index),
+                }
+            }
+            compared_left -= 1;
+            if compared_left == 0 || found.len() == wanted { Break(()) } else { Continue(()) }
+        });
+        found
     }
 }
 
@@ -74,14 +82,7 @@ pub(super) fn lpos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply) = ctx.tx_and_reply();
     let list = tx.read_value::<ListValue>(db, key)?;
-    let found: Vec<usize> = match list {
-        None => Vec::new(),
-        Some(list) if search.backwards => {
-            let last = list.len() - 1;
-            search.matches((0..=last).rev().zip(list.backward(last))).collect()
-        }
-        Some(list) => search.matches(list.elements().enumerate()).collect(),
-    };
+    let found = list.map_or_else(Vec::new, |list| search.matches(list));
     match (search.count, found.first()) {
         (None, Some(&index)) => reply.integer(index as i64),
         (None, None) => reply.null(),

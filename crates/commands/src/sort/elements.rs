@@ -24,9 +24,7 @@ impl Elements {
         let mut elements = Elements::default();
         match entry.value() {
             ValueRef::Object(Object::List(list)) => {
-                for element in list.elements() {
-                    element.with_bytes(|bytes| elements.push(bytes));
-                }
+                list.for_each(|element| element.with_bytes(|bytes| elements.push(bytes)));
             }
             ValueRef::Object(Object::Set(set)) => {
                 elements.is_unordered = true;

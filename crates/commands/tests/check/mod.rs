@@ -13,6 +13,7 @@ use super::common::{TestClient, TestNode};
 use ladon_commands::{Flags, Handler};
 use ladon_engine::{Locks, Scratch};
 use ladon_resp::client::Decoder;
+use ladon_settings::Settings;
 
 /// Words that commands understand: keys, elements, numbers at the bounds, options.
 const WORDS: [&str; 112] = [
@@ -135,7 +136,7 @@ const REQUESTS_MAX: usize = 200;
 
 /// One input.
 pub fn check(mut data: &[u8]) {
-    let node = TestNode::new();
+    let node = TestNode::with_settings(settings());
     let mut client = node.client();
     let commands = commands(&node);
     for _ in 0..REQUESTS_MAX {
@@ -175,6 +176,14 @@ pub fn check(mut data: &[u8]) {
     }
     check_account(&node, &mut client);
     assert!(node.dump().is_empty());
+}
+
+/// Settings under which a few elements are a list of several pieces, of which some are compressed.
+fn settings() -> Settings {
+    let settings = Settings::new();
+    let of_lists = [("list-max-listpack-size", "3"), ("list-compress-depth", "1")];
+    settings.set_many(&of_lists).expect("these settings");
+    settings
 }
 
 /// Names of what is run, those of subcommands with their container's.

@@ -4,6 +4,7 @@ use super::{Key, Tx};
 use crate::types::collection::WrongType;
 use crate::types::list::{Element, End, ListLimits, ListValue, Needle, Step};
 use ladon_model::DbId;
+use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;
 
 impl Tx<'_> {
@@ -125,7 +126,7 @@ impl Tx<'_> {
         let (limits, pivot) = (self.list_limits(), Needle::new(pivot));
         self.change_value(db, key, |list: &mut ListValue, op, _| {
             list.expect(End::Back, limits, element.len(), 1);
-            let found = list.elements().position(|element| pivot.is(element))?;
+            let found = list.position(pivot)?;
             let index = if before { found } else { found + 1 };
             list.insert(index, limits, element);
             Step::Insert(index, element).encode(op);
@@ -145,18 +146,16 @@ impl Tx<'_> {
     ) -> Result<usize, WrongType> {
         let (limits, needle) = (self.list_limits(), Needle::new(element));
         let removed = self.change_value(db, key, |list: &mut ListValue, op, _| {
-            let is_it = |&(_, element): &(usize, Element<'_>)| needle.is(element);
-            let last = list.len().saturating_sub(1);
-            let mut indexes: Vec<usize> = match from {
-                End::Front => {
-                    let all = list.elements().enumerate();
-                    all.filter(is_it).take(max).map(|(index, _)| index).collect()
+            let mut indexes = Vec::new();
+            let _ = list.search(from, |index, element| {
+                if indexes.len() == max {
+                    return Break(());
                 }
-                End::Back => {
-                    let all = (0..=last).rev().zip(list.backward(last));
-                    all.filter(is_it).take(max).map(|(index, _)| index).collect()
+                if needle.is(element) {
+                    indexes.push(index);
                 }
-            };
+                Continue(())
+            });
             if from == End::Back {
                 indexes.reverse();
             }

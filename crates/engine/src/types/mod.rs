@@ -42,6 +42,8 @@ pub struct Limits {
     pub zset_listpack_value: AtomicUsize,
     /// `DEBUG QUICKLIST-PACKED-THRESHOLD`, bytes
     pub list_large: AtomicUsize,
+    /// `list-compress-depth`
+    pub list_depth: AtomicUsize,
 }
 
 impl Default for Limits {
@@ -56,6 +58,7 @@ impl Default for Limits {
             zset_listpack_entries: AtomicUsize::new(128),
             zset_listpack_value: AtomicUsize::new(64),
             list_large: AtomicUsize::new(list::LARGE_BYTES),
+            list_depth: AtomicUsize::new(0),
         }
     }
 }
@@ -63,8 +66,9 @@ impl Default for Limits {
 impl Limits {
     /// Those of lists.
     pub fn of_lists(&self) -> list::ListLimits {
-        let (size, large) = (self.list_size.load(Relaxed), self.list_large.load(Relaxed));
-        list::ListLimits::with_large(size, large)
+        list::ListLimits::of_setting(self.list_size.load(Relaxed))
+            .with_large(self.list_large.load(Relaxed))
+            .with_depth(self.list_depth.load(Relaxed))
     }
 
     pub(crate) fn of_sets(&self) -> set::SetLimits {

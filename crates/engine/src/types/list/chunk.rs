@@ -11,7 +11,7 @@ use crate::types::buffer::Buffer;
 use ladon_model::varint::Sink;
 
 /// Bytes that a listpack has around its entries: what Redis' limits count.
-const LISTPACK_FRAME_BYTES: usize = 7;
+pub(super) const LISTPACK_FRAME_BYTES: usize = 7;
 
 /// Room that growing leaves at least.
 const SPARE_BYTES_MIN: usize = 16;
@@ -29,11 +29,16 @@ pub(super) struct Chunk {
 impl Clone for Chunk {
     /// Without the gap.
     fn clone(&self) -> Chunk {
-        Chunk { buffer: Buffer::of(self.entries()), start: 0, count: self.count }
+        Chunk::of_entries(self.entries(), self.count)
     }
 }
 
 impl Chunk {
+    /// A chunk of these entries, which are so many.
+    pub(super) fn of_entries(entries: &[u8], count: u32) -> Chunk {
+        Chunk { buffer: Buffer::of(entries), start: 0, count }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }
@@ -127,23 +132,10 @@ impl Chunk {
         result
     }
 
-    /// Where the element of this index begins among the entries, walking from the nearer end;
-    /// `index` may be the number of elements.
-    pub(super) fn offset(&self, index: usize) -> usize {
-        let entries = self.entries();
-        if index <= self.len() / 2 {
-            let mut at = 0;
-            for _ in 0..index {
-                at += entry::first(&entries[at..]).1;
-            }
-            at
-        } else {
-            let mut at = entries.len();
-            for _ in index..self.len() {
-                at -= entry::last_size(&entries[..at]);
-            }
-            at
-        }
+    /// Where the element of this index begins among the entries; `index` may be the number of
+    /// elements.
+    fn offset(&self, index: usize) -> usize {
+        entry::offset(self.entries(), self.len(), index)
     }
 
     /// Puts an element before the one of this index, or at the end.
@@ -205,7 +197,7 @@ impl Chunk {
     pub(super) fn split_off(&mut self, index: usize) -> Chunk {
         let at = self.start as usize + self.offset(index);
         let count = self.count - index as u32;
-        let tail = Chunk { buffer: Buffer::of(&self.buffer[at..]), start: 0, count };
+        let tail = Chunk::of_entries(&self.buffer[at..], count);
         self.buffer.truncate(at);
         self.count -= count;
         self.shrink();

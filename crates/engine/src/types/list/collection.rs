@@ -35,12 +35,12 @@ impl Collection for ListValue {
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
-        self.elements().for_each(|element| element.with_bytes(|bytes| visit(&[bytes])));
+        ListValue::for_each(self, |element| element.with_bytes(|bytes| visit(&[bytes])));
     }
 
     /// The elements, first to last, each as length and bytes.
     fn encode(&self, out: &mut Vec<u8>) {
-        self.elements().for_each(|e| e.with_bytes(|bytes| varint::put_bytes(out, bytes)));
+        ListValue::for_each(self, |e| e.with_bytes(|bytes| varint::put_bytes(out, bytes)));
     }
 
     fn decode(mut body: &[u8], env: Env<'_>) -> Option<ListValue> {

@@ -230,6 +230,24 @@ pub(super) fn last_size(entries: &[u8]) -> usize {
     unreachable!("an entry has its length at its end")
 }
 
+/// Where the element of this index begins among `count` entries, walking from the nearer end;
+/// `index` may be `count`.
+pub(super) fn offset(entries: &[u8], count: usize, index: usize) -> usize {
+    if index <= count / 2 {
+        let mut at = 0;
+        for _ in 0..index {
+            at += first(&entries[at..]).1;
+        }
+        at
+    } else {
+        let mut at = entries.len();
+        for _ in index..count {
+            at -= last_size(&entries[..at]);
+        }
+        at
+    }
+}
+
 fn little(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,5 @@
-//! Up to where a chunk grows, and when a list is one chunk only (`list-max-listpack-size`).
+//! Up to where a chunk grows, when a list is one chunk only (`list-max-listpack-size`), and which
+//! chunks are compressed (`list-compress-depth`).
 
 /// How large a chunk may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub struct ListLimits {
     count: usize,
     /// Elements of at least so many bytes have a chunk of their own.
     large: usize,
+    /// Chunks at each end of a list that are not compressed; 0 for all.
+    pub(super) depth: usize,
 }
 
 /// What Redis takes for a large element, unless told otherwise.
@@ -26,17 +29,23 @@ const ENTRY_EXTRA_BYTES: usize = 8;
 impl ListLimits {
     /// `list-max-listpack-size`: elements for each chunk, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
     pub fn of_setting(setting: i64) -> ListLimits {
-        ListLimits::with_large(setting, LARGE_BYTES)
-    }
-
-    /// As `of_setting`; elements of at least `large` bytes have a chunk of their own.
-    pub fn with_large(setting: i64, large: usize) -> ListLimits {
+        let (large, depth) = (LARGE_BYTES, 0);
         if setting >= 0 {
             let count = usize::try_from(setting).unwrap_or(usize::MAX).clamp(1, u16::MAX.into());
-            return ListLimits { bytes: usize::MAX, count, large };
+            return ListLimits { bytes: usize::MAX, count, large, depth };
         }
         let doublings = setting.max(-5).unsigned_abs() - 1;
-        ListLimits { bytes: 4096 << doublings, count: usize::MAX, large }
+        ListLimits { bytes: 4096 << doublings, count: usize::MAX, large, depth }
+    }
+
+    /// Elements of at least so many bytes have a chunk of their own.
+    pub fn with_large(self, large: usize) -> ListLimits {
+        ListLimits { large, ..self }
+    }
+
+    /// A list that becomes one of several chunks compresses those that have as many at either side.
+    pub fn with_depth(self, depth: usize) -> ListLimits {
+        ListLimits { depth, ..self }
     }
 
     /// Whether so many elements, which take so many bytes, are too much for one chunk.

@@ -2,7 +2,7 @@
 //!
 //! A short list is one chunk within the value (Redis: listpack). A longer one is pointers to
 //! chunks of some KiB (quicklist), each shared with the snapshots that saving takes and copied
-//! before its next change.
+//! before its next change. Those far from both ends may be compressed (`list-compress-depth`).
 //!
 //! ```text
 //! Packed   [ a b c ]
@@ -12,9 +12,11 @@
 mod chunk;
 mod chunks;
 mod collection;
+mod compressed;
 mod delta;
 mod entry;
 mod limits;
+mod link;
 mod walk;
 
 #[cfg(test)]
@@ -23,7 +25,6 @@ mod tests;
 pub use delta::Step;
 pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
-pub use walk::{Backward, Forward};
 
 use crate::lookahead::Inside;
 use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
@@ -31,7 +32,7 @@ use chunk::Chunk;
 use chunks::Chunks;
 use crossbeam_epoch::Guard;
 use entry::Entry;
-use std::collections::{VecDeque, vec_deque};
+use link::Link;
 
 /// One of a list's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,9 +112,15 @@ impl ListValue {
     pub fn listpack_bytes(&self) -> usize {
         match &self.0 {
             Repr::Packed(chunk) => chunk.listpack_bytes(),
-            Repr::Chunked(chunks) => {
-                chunks.links().iter().map(|link| link.chunk.listpack_bytes()).sum()
-            }
+            Repr::Chunked(chunks) => chunks.links().iter().map(Link::listpack_bytes).sum(),
+        }
+    }
+
+    /// How many chunks at each end stay plain; 0 where all do.
+    pub fn compress_depth(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(_) => 0,
+            Repr::Chunked(chunks) => chunks.depth(),
         }
     }
 
@@ -143,7 +150,7 @@ impl ListValue {
         const AROUND_BYTES: usize = 2;
         let Repr::Packed(chunk) = &mut self.0 else { return };
         if limits.exceeded(chunk.listpack_bytes() + bytes, chunk.len() + count) {
-            self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk))));
+            self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk), limits.depth)));
         } else if count > 1 {
             chunk.expect(end, bytes + AROUND_BYTES * count);
         }
@@ -169,7 +176,7 @@ impl ListValue {
                 limits.admit(bytes, count, element.len())
             };
             if !fits {
-                self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk))));
+                self.0 = Repr::Chunked(Box::new(Chunks::of(std::mem::take(chunk), limits.depth)));
             }
         }
         self.push(End::Back, limits, element);
@@ -236,63 +243,9 @@ impl ListValue {
         if chunks.links().len() > 1 {
             return;
         }
-        let bytes = chunks.links().front().map_or(0, |link| link.chunk.listpack_bytes());
+        let bytes = chunks.links().front().map_or(0, Link::listpack_bytes);
         if limits.is_small(bytes, chunks.len()) {
             self.0 = Repr::Packed(std::mem::take(&mut **chunks).into_one());
         }
     }
-
-    // ---- reading ----
-
-    /// The element of this index.
-    #[inline]
-    pub fn get(&self, index: usize) -> Option<Element<'_>> {
-        self.forward(index).next()
-    }
-
-    /// The elements from this index on, towards the back.
-    pub fn forward(&self, index: usize) -> Forward<'_> {
-        if index >= self.len() {
-            return Forward { entries: &[], next: no_links() };
-        }
-        match &self.0 {
-            Repr::Packed(chunk) => {
-                Forward { entries: Forward::within(chunk, index), next: no_links() }
-            }
-            Repr::Chunked(chunks) => {
-                let (at, within) = chunks.find(index);
-                let links = chunks.links();
-                let entries = Forward::within(&links[at].chunk, within);
-                Forward { entries, next: links.range(at + 1..) }
-            }
-        }
-    }
-
-    /// The elements from this index on, towards the front.
-    pub fn backward(&self, index: usize) -> Backward<'_> {
-        if index >= self.len() {
-            return Backward { entries: &[], next: no_links().rev() };
-        }
-        match &self.0 {
-            Repr::Packed(chunk) => {
-                Backward { entries: Backward::within(chunk, index), next: no_links().rev() }
-            }
-            Repr::Chunked(chunks) => {
-                let (at, within) = chunks.find(index);
-                let links = chunks.links();
-                let entries = Backward::within(&links[at].chunk, within);
-                Backward { entries, next: links.range(..at).rev() }
-            }
-        }
-    }
-
-    /// All elements.
-    pub fn elements(&self) -> Forward<'_> {
-        self.forward(0)
-    }
-}
-
-fn no_links() -> vec_deque::Iter<'static, chunks::Link> {
-    static NONE: VecDeque<chunks::Link> = VecDeque::new();
-    NONE.iter()
 }

@@ -5,6 +5,8 @@ use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
 use ladon_model::KeyHasher;
 use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::ops::ControlFlow::{self, Continue};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Small limits, so that short runs cross them: three elements, or `limits_of_bytes`.
@@ -21,6 +23,7 @@ enum Do {
     Remove(usize, usize),
     RemoveEach(u64),
     Trim(usize, usize),
+    Depth(usize),
     Reload,
     Snapshot,
 }
@@ -31,7 +34,8 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
         1 => any::<i64>().prop_map(|int| int.to_string().into_bytes()),
         1 => any::<i32>().prop_map(|int| int.to_string().into_bytes()),
         4 => prop::collection::vec(any::<u8>(), 0..20),
-        1 => (0..4u8, 60usize..300).prop_map(|(n, len)| vec![n; len]),
+        // Of several like these a chunk is one that compresses.
+        4 => (0..4u8, 60usize..300).prop_map(|(n, len)| vec![n; len]),
         1 => (0..4u8).prop_map(|n| vec![n; 5000]),
     ]
 }
@@ -46,6 +50,7 @@ fn action() -> impl Strategy<Value = Do> {
         2 => (any::<usize>(), 0usize..6).prop_map(|(i, n)| Do::Remove(i, n)),
         1 => any::<u64>().prop_map(Do::RemoveEach),
         1 => (0usize..4, 0usize..4).prop_map(|(a, b)| Do::Trim(a, b)),
+        1 => (0usize..4).prop_map(Do::Depth),
         1 => Just(Do::Reload),
         1 => Just(Do::Snapshot),
     ]
@@ -56,7 +61,9 @@ fn end_of(front: bool) -> End {
 }
 
 fn contents(list: &ListValue) -> VecDeque<Vec<u8>> {
-    list.elements().map(Element::to_vec).collect()
+    let mut all = VecDeque::new();
+    list.for_each(|element| all.push_back(element.to_vec()));
+    all
 }
 
 fn steps(list: &VecDeque<Vec<u8>>, action: &Do) -> Vec<Step<'static>> {
@@ -84,7 +91,7 @@ fn steps(list: &VecDeque<Vec<u8>>, action: &Do) -> Vec<Step<'static>> {
             let front = (*front).min(len);
             vec![Step::Pop(End::Front, front), Step::Pop(End::Back, (*back).min(len - front))]
         }
-        Do::Reload | Do::Snapshot => vec![],
+        Do::Depth(_) | Do::Reload | Do::Snapshot => vec![],
     }
 }
 
@@ -107,29 +114,42 @@ fn setting() -> impl Strategy<Value = i64> {
     prop_oneof![1i64..9, Just(-1), Just(-2)]
 }
 
-/// Runs with what a list needs to know where the setting is this.
-fn with_env<R>(setting: i64, run: impl FnOnce(Env<'_>) -> R) -> R {
+/// Runs with what a list needs to know where the settings are these.
+fn with_env<R>(setting: i64, depth: usize, run: impl FnOnce(Env<'_>) -> R) -> R {
     let limits = Limits::default();
     limits.list_size.store(setting, Relaxed);
+    limits.list_depth.store(depth, Relaxed);
     run(Env { hasher: &KeyHasher::new(1), limits: &limits })
 }
 
 fn agrees(list: &ListValue, plain: &VecDeque<Vec<u8>>) {
     assert_eq!(list.len(), plain.len());
     assert_eq!(&contents(list), plain);
-    let back: VecDeque<Vec<u8>> =
-        list.backward(list.len().wrapping_sub(1)).map(Element::to_vec).collect();
-    assert!(back.iter().rev().eq(plain.iter()));
+    let mut back = VecDeque::new();
+    let _: ControlFlow<()> = list.search(End::Back, |index, element| {
+        back.push_front(element.to_vec());
+        assert_eq!(index, plain.len() - back.len());
+        Continue(())
+    });
+    assert_eq!(&back, plain);
     for index in 0..plain.len() {
-        assert_eq!(list.get(index).map(Element::to_vec).as_ref(), plain.get(index));
-        assert!(Needle::new(&plain[index]).is(list.get(index).expect("it is there")));
+        assert_eq!(list.get(index, |element| element.to_vec()).as_ref(), plain.get(index));
+        let needle = Needle::new(&plain[index]);
+        assert_eq!(list.get(index, |element| needle.is(element)), Some(true));
+        let first = plain.iter().position(|element| element == &plain[index]);
+        assert_eq!(list.position(needle), first);
     }
-    assert_eq!(list.get(plain.len()), None);
+    assert_eq!(list.get(plain.len(), |_| ()), None);
+    let mut ranged = Vec::new();
+    let middle = plain.len() / 3..plain.len() - plain.len() / 3;
+    list.range(middle.clone(), |element| ranged.push(element.to_vec()));
+    assert!(plain.range(middle).eq(ranged.iter()));
     if let Repr::Chunked(chunks) = &list.0 {
-        let counted: usize = chunks.links().iter().map(|link| link.chunk.len()).sum();
+        let counted: usize = chunks.links().iter().map(Link::count).sum();
         assert_eq!(counted, plain.len());
         assert_eq!(chunks.bytes(), chunks.bytes_by_walking());
-        assert!(chunks.links().iter().all(|link| link.chunk.len() != 0));
+        assert!(chunks.links().iter().all(|link| link.count() != 0));
+        assert!(chunks.compressed().0, "the chunks at the ends are plain");
     }
 }
 
@@ -139,6 +159,7 @@ proptest! {
     #[test]
     fn a_list_is_what_a_deque_is(
         setting in setting(),
+        mut depth in 0usize..4,
         actions in prop::collection::vec(action(), 0..80),
     ) {
         let mut list = ListValue::new();
@@ -152,14 +173,16 @@ proptest! {
                 for cut in 0..op.len() {
                     prop_assert!(Step::decode_all(&op[..cut]).is_none_or(|steps| steps.is_empty()));
                 }
-                prop_assert_eq!(with_env(setting, |env| list.apply_op(&op, env)), Some(()));
+                prop_assert_eq!(with_env(setting, depth, |env| list.apply_op(&op, env)), Some(()));
                 model(&mut plain, &step);
             }
             match action {
+                Do::Depth(new) => depth = *new,
                 Do::Reload if !plain.is_empty() => {
                     let mut body = Vec::new();
                     list.encode(&mut body);
-                    list = with_env(setting, |env| ListValue::decode(&body, env)).expect("it decodes");
+                    list = with_env(setting, depth, |env| ListValue::decode(&body, env))
+                        .expect("it decodes");
                 }
                 Do::Snapshot => snapshots.push((list.duplicate(), plain.clone())),
                 _ => {}
@@ -239,7 +262,7 @@ fn steps_that_do_not_fit_are_refused() {
     for step in refused {
         assert_eq!(list.apply(&step, limits), None, "{step:?}");
     }
-    with_env(3, |env| {
+    with_env(3, 0, |env| {
         assert_eq!(list.apply_op(&[9], env), None);
         assert!(ListValue::decode(&[], env).is_none());
         assert!(ListValue::decode(&[5, b'a'], env).is_none());
@@ -257,4 +280,77 @@ fn a_hundred_short_elements_take_little_more_than_a_listpack() {
         }
         assert!(list.bytes() <= 1207 * 9 / 8, "{}", list.bytes());
     }
+}
+
+/// A list of chunks of five similar elements each, and which of its inner chunks are compressed.
+fn long(depth: usize, chunks: usize) -> (ListValue, ListLimits) {
+    let limits = ListLimits::of_setting(5).with_depth(depth);
+    let mut list = ListValue::new();
+    for number in 0..5 * chunks {
+        let element = format!("a job that waits to be done, with the number {number:05}");
+        list.expect(End::Back, limits, element.len(), 1);
+        list.push(End::Back, limits, element.as_bytes());
+    }
+    (list, limits)
+}
+
+fn compressed(list: &ListValue) -> usize {
+    let Repr::Chunked(chunks) = &list.0 else { return 0 };
+    let (ends_are_plain, inner) = chunks.compressed();
+    assert!(ends_are_plain);
+    assert!(inner.iter().all(|&compressed| compressed), "{inner:?}");
+    inner.len()
+}
+
+#[test]
+fn all_but_the_ends_are_compressed_whatever_happens() {
+    let plain = long(0, 40).0;
+    assert_eq!((compressed(&plain), plain.compress_depth()), (0, 0));
+    for depth in 1..4 {
+        let (mut list, limits) = long(depth, 40);
+        assert_eq!((compressed(&list), list.compress_depth()), (40 - 2 * depth, depth));
+        assert!(list.bytes() < plain.bytes() * 3 / 4, "{} {}", list.bytes(), plain.bytes());
+        assert_eq!(list.listpack_bytes(), plain.listpack_bytes());
+        assert_eq!(contents(&list), contents(&plain));
+        // Reading leaves everything as it is.
+        assert_eq!(compressed(&list), 40 - 2 * depth);
+        let frozen = list.duplicate();
+
+        list.set(100, limits, b"a job that waits to be done, with another number");
+        assert_eq!(compressed(&list), 40 - 2 * depth);
+        list.insert(102, limits, b"a job that waits to be done, between two others");
+        compressed(&list);
+        list.remove(50, 17);
+        compressed(&list);
+        list.remove_each(&[0, 1, 2, 3, 4, 20, 60, 61, 62, 100]);
+        compressed(&list);
+        for end in [End::Front, End::Back] {
+            list.pop(end, |_| ());
+            list.push(end, limits, b"a job that waits to be done, at an end");
+            compressed(&list);
+        }
+        list.remove(0, list.len() - 12);
+        compressed(&list);
+        list.remove(0, list.len() - 1);
+        list.settle(limits);
+        assert_eq!(list.encoding(), "listpack");
+
+        assert_eq!(compressed(&frozen), 40 - 2 * depth);
+        assert_eq!(contents(&frozen), contents(&plain));
+    }
+}
+
+#[test]
+fn a_list_keeps_the_depth_that_it_began_with() {
+    let (mut list, limits) = long(1, 20);
+    list.push(End::Back, limits.with_depth(0), b"a job that waits to be done, after the change");
+    assert_eq!((list.compress_depth(), compressed(&list)), (1, 19));
+    list.remove(0, list.len() - 1);
+    list.settle(limits);
+    for number in 0..30 {
+        let element = format!("a job that waits to be done, with the number {number:05}");
+        list.expect(End::Back, limits.with_depth(0), element.len(), 1);
+        list.push(End::Back, limits.with_depth(0), element.as_bytes());
+    }
+    assert_eq!((list.compress_depth(), compressed(&list)), (0, 0));
 }
