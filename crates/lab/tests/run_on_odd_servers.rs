@@ -53,9 +53,9 @@ fn set_keys(
 ) -> Result<Sample, LoadError> {
     let mut world = World::new(1);
     let asked = Asked::Iterations { space: "k", deed: Deed::Set, value_bytes: 16 };
-    let mut traffic = world.traffic(&asked, 1, 1);
+    let traffic = world.traffic(&asked, 1, 1);
     let stream = Stream::open(&Target::plain(address), &mut Resp::new())?;
-    let speaking = Speaking::new(Box::new(Resp::new()), traffic.as_mut(), 1, 1);
+    let speaking = Speaking::new(Box::new(Resp::new()), traffic, 1, 1);
     let mut driver = Driver::over(vec![stream], 1, Waiting::Sleep, speaking)?;
     driver.set_patience(Duration::from_millis(500));
     if let Some(interval) = interval {

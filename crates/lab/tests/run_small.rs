@@ -256,6 +256,88 @@ fn servers_below(root: &Path) -> usize {
 fn nodes_indexes_pages_and_memory() {
     all_measured("redis", "replica,cluster,memory", &[]);
     // Without a log there is nothing to copy from: those cells of wal_mode none are empty.
-    all_measured("tarantool", "index,memory,replica-both", &["set", "get", "lag"]);
+    let empty = ["set", "get", "lag", "zset-member", "hash", "list"];
+    all_measured("tarantool", "index,memory,replica-both", &empty);
     all_measured("go-leveldb", "web", &[]);
+}
+
+#[test]
+fn types_stalls_and_handovers() {
+    all_measured("redis", "types,stall,handover", &[]);
+}
+
+/// Two cores for the servers, shared with the load where there are no more.
+#[test]
+fn shards_are_servers_on_a_core_each() {
+    if !is_here("redis") || std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let arguments = ["--work", "pipeline", "--systems", "redis", "--server-cores", "0,1"];
+    let output = lab(out.path(), &[&arguments[..], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    let shards = cells(&results).filter(|(_, part, _)| part.ends_with("-shards"));
+    let rounds: Vec<_> = shards.flat_map(|(_, _, cell)| cell.rounds()).collect();
+    // Two parts, two depths, two rounds.
+    assert_eq!(rounds.len(), 8);
+    for round in rounds {
+        assert_eq!(round.extra.get("shards"), Some(&2.0));
+        assert!(round.operations > 0 && round.cpu_user_us.is_some(), "{round:?}");
+    }
+}
+
+#[test]
+fn two_load_threads_do_the_same_work_with_the_same_checks() {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let works = ["--work", "kv,counter,sets,batch", "--systems", "redis", "--load-threads", "2"];
+    // Some numbers of users are odd, so that the threads' parts differ.
+    let output = lab(out.path(), &[&works[..], &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    let mut seen = 0;
+    for (work, part, cell) in cells(&results) {
+        assert_eq!(cell.rounds().len(), 2, "{work} {part}: {:?}", cell.outcome);
+        for round in cell.rounds() {
+            let latency = round.latency_us.as_ref().unwrap();
+            assert_eq!(round.extra.get("load_threads"), Some(&2.0), "{work} {part}");
+            assert!(round.operations > 0 && latency.p50 > 0.0, "{work} {part}: {round:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20, "{seen}");
+}
+
+#[test]
+fn a_budget_sets_rounds_and_seconds_and_says_so() {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    // Eighteen seconds for two measurements: as many rounds as there can be, and long ones.
+    let arguments =
+        ["--work", "counter", "--systems", "redis", "--clients", "5", "--budget", "0.3"];
+    let began = Instant::now();
+    let output = lab(out.path(), &arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    assert!(
+        errors.contains("a round of") && errors.contains("of 0 min 18 s asked for"),
+        "{errors}"
+    );
+    let results = results(out.path());
+    let budget = results.budget.clone().unwrap();
+    assert!((budget.minutes - 0.3).abs() < 1e-9);
+    assert_eq!(budget.seconds_by_round.len() as u32, results.rounds);
+    assert!(!results.partial);
+    for (_, part, cell) in cells(&results) {
+        assert_eq!(cell.rounds().len() as u32, results.rounds, "{part}: {:?}", cell.outcome);
+    }
+    // Far more than the least, far less than without end.
+    let seconds: f64 = budget.seconds_by_round.iter().sum();
+    assert!(seconds > 0.5, "{budget:?}");
+    assert!(began.elapsed() < Duration::from_secs(60));
 }

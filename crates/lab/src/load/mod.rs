@@ -12,11 +12,13 @@
 
 pub mod data;
 pub mod driver;
+pub mod handover;
 pub mod large;
 pub mod plain;
 pub mod question;
 pub mod random;
 pub mod sample;
+pub mod stall;
 pub mod stream;
 pub mod template;
 pub mod types;

@@ -58,6 +58,13 @@ impl Sample {
         }
     }
 
+    /// Adds what another thread saw in the same stretch.
+    pub fn add_beside(&mut self, other: &Self) {
+        let elapsed = self.elapsed.max(other.elapsed);
+        self.add(other);
+        self.elapsed = elapsed;
+    }
+
     /// Replies per second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
@@ -95,6 +102,19 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_of_one_stretch_add_up_in_the_same_time() {
+        let mut one = Sample::empty().unwrap();
+        one.replies = 100;
+        one.elapsed = Duration::from_secs(1);
+        one.latency_ns[0].saturating_record_n(1_000_000, 100);
+        let mut other = one.clone();
+        other.elapsed = Duration::from_millis(900);
+        one.add_beside(&other);
+        assert_eq!((one.replies, one.elapsed), (200, Duration::from_secs(1)));
+        assert_eq!(one.latency_ns[0].len(), 200);
+    }
 
     #[test]
     fn stretches_add_up() {

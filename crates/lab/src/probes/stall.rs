@@ -14,11 +14,11 @@ use super::WorkError;
 use super::common::{Bench, CLIENTS, Common, failed_on};
 use super::saving;
 use crate::load::data::Data;
-use crate::load::driver::Driver;
-use crate::load::large::{Command, Fill, Sizes, Stall, Value};
-use crate::load::sample::Sample;
+use crate::load::large::{Command, Fill, Sizes, Value};
+use crate::load::stall::{Stretch, StretchError};
+use crate::load::stream::Stream;
 use crate::load::words::NAMES_MAX;
-use crate::load::workload::{LANE_OF_READS, LANE_OF_WRITES, Mix, Strings};
+use crate::load::workload::{LANE_OF_READS, LANE_OF_WRITES};
 use crate::measure::cores;
 use crate::report::statistics::median;
 use crate::report::table::{Table, number};
@@ -240,7 +240,7 @@ fn while_saving(
     })
 }
 
-/// Runs until no command is wanted any more, the time is over and every GET that was due is answered.
+/// One stretch over connections of its own.
 fn stretch(
     bench: &Bench,
     arguments: &StallArguments,
@@ -250,36 +250,28 @@ fn stretch(
     commands: &[Command],
     more: impl Fn() -> bool,
 ) -> Result<Seen, WorkError> {
-    let failed = failed_on(server);
-    let gets = Strings::new(data, Mix::Get, 1, arguments.common.seed);
-    let stall = Stall::new(gets, arguments.clients, sizes, commands, more);
-    let mut driver = Driver::connect(server.address, arguments.clients + 1, bench.waiting, stall)
-        .map_err(&failed)?;
-    let interval = Duration::from_micros(arguments.interval);
-    for reader in 0..arguments.clients {
-        // Spread over the interval.
-        driver.pace(reader, interval, interval * reader as u32 / arguments.clients as u32);
-    }
-    driver.probe(arguments.clients, Duration::from_millis(arguments.every));
-    let began = Instant::now();
-    let mut sample = Sample::empty()?;
-    let over = |driver: &Driver<Stall<'_>>| {
-        began.elapsed().as_secs_f64() >= arguments.seconds
-            && driver.workload().ended()
-            && driver.behind() < CAUGHT_UP.max(interval * 2)
+    let streams = (0..=arguments.clients).map(|_| Stream::plain(server.address));
+    let streams = streams.collect::<std::io::Result<Vec<_>>>()?;
+    let stretch = Stretch {
+        commands,
+        sizes,
+        time: Duration::from_secs_f64(arguments.seconds),
+        every: Duration::from_millis(arguments.every),
+        interval: Duration::from_micros(arguments.interval),
+        seed: arguments.common.seed,
+        waiting: bench.waiting,
     };
-    while !over(&driver) {
-        sample.add(&driver.run(SLICE).map_err(&failed)?);
-        if began.elapsed() > STRETCH_MAX {
-            let what = format!("had not caught up after {STRETCH_MAX:?}");
-            return Err(WorkError::Unexpected { system: server.label.clone(), what });
+    let stalled = stretch.run(streams, data, more).map_err(|error| match error {
+        StretchError::Load(error) => failed_on(server)(error),
+        StretchError::Behind(_) => {
+            WorkError::Unexpected { system: server.label.clone(), what: error.to_string() }
         }
-    }
-    sample.add(&driver.drain().map_err(&failed)?);
+    })?;
+    let sample = &stalled.sample;
     let latency = |share| sample.lane_latency_us(LANE_OF_READS, share);
     Ok(Seen {
         seconds: sample.elapsed.as_secs_f64(),
-        commands: driver.workload().asked(),
+        commands: stalled.commands,
         longest_command_us: sample.lane_max_us(LANE_OF_WRITES),
         gets: sample.latency_ns[LANE_OF_READS].len(),
         p50_us: latency(0.5),
@@ -289,13 +281,6 @@ fn stretch(
         generator_us: sample.longest_turn.as_secs_f64() * 1e6,
     })
 }
-
-/// How often it is asked whether a stretch is over.
-const SLICE: Duration = Duration::from_millis(20);
-/// Readers that are no further behind than this have made up for what they missed.
-const CAUGHT_UP: Duration = Duration::from_millis(5);
-/// A server that the readers alone keep busy never lets them catch up.
-const STRETCH_MAX: Duration = Duration::from_secs(600);
 
 fn render(
     bench: &Bench,

@@ -36,10 +36,13 @@ pub struct Results {
     pub command_line: Vec<String>,
     /// Where all of the run's chance came from.
     pub seed: u64,
-    /// Interleaved rounds that were asked for.
+    /// Interleaved rounds that were asked for, or that fitted into the run's time.
     pub rounds: u32,
-    /// Seconds of each measurement, after the warm-up.
+    /// Seconds of each measurement, after the warm-up; the shortest, where rounds differ.
     pub seconds: f64,
+    /// Set where rounds and seconds followed from the time that the run was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Where it ran.
     pub machine: Machine,
     /// Which cores the servers and the load had.
@@ -50,6 +53,15 @@ pub struct Results {
     pub systems: Vec<SystemRecord>,
     /// What was measured.
     pub works: Vec<WorkResult>,
+}
+
+/// How a run dealt with the time that it was given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Minutes that it was given.
+    pub minutes: f64,
+    /// Seconds of each measurement, by round.
+    pub seconds_by_round: Vec<f64>,
 }
 
 /// A system that was looked for.

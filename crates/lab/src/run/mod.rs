@@ -1,27 +1,30 @@
 //! `ladon-lab run`: works against systems, in interleaved rounds, into one `results.json`.
 //!
 //! ```text
-//!   for each work      (kv, counter, ...)
-//!     for each round            A B C  A B C  A B C: what disturbs the machine disturbs all alike
-//!       for each system, setting
+//!   for each round       A B C  A B C  A B C: what disturbs the machine disturbs all alike
+//!     for each work      (kv, counter, ...)
+//!       for each system, setting      another one begins in each round
 //!         Stage: start it, do the work's steps, stop it      -> rounds of cells
 //!         results.json is written anew: what ends the run now loses one pass
 //! ```
 //!
 //! **Architecture invariant:** at every moment after the first pass the results' directory holds a
-//! valid `results.json`; it says `partial` until the run has done all.
+//! valid `results.json`; it says `partial` until the run has done all. After the first round every
+//! work has its figures: whoever ends a long run early has a smaller whole one.
 
 pub mod attach;
 pub mod bench;
 pub mod options;
+pub mod plan;
 pub mod progress;
 pub mod record;
 pub mod stage;
 pub mod subject;
 pub mod tool;
+pub mod watch;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::report::command::{self, CommandError};
 use crate::results;
@@ -29,6 +32,7 @@ use crate::systems::cleanup;
 use crate::works::{Settings, Work};
 use bench::Bench;
 use options::RunArguments;
+use plan::{Plan, Times};
 use progress::Progress;
 use record::Record;
 use stage::{Pass, Stage};
@@ -81,12 +85,16 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
         let text = format!("no system to measure was found:\n{}", reasons.join("\n"));
         return Err(RunError::Argument(text));
     }
-    let bench = Bench::prepare(arguments, &works, &subjects)?;
+    let (mut bench, mut plan) = Bench::prepare(arguments, &works, &subjects)?;
+    let times = Times { rounds: bench.rounds, seconds: bench.measured.as_secs_f64() };
+    eprint!("{}", plan.describe(times, bench.budget));
     let mut record = Record::begin(arguments, &bench, &works, &subjects, &missing);
-    let progress = Progress::new(passes(&works, &subjects, &bench));
+    let progress = Progress::new(plan.passes(bench.rounds));
     cleanup::end_gently();
-    let ended = all_rounds(&works, &subjects, &bench, &mut record, &progress);
-    record.finish(ended.is_ok());
+    let mut run =
+        Run { works: &works, subjects: &subjects, record: &mut record, progress: &progress };
+    let ended = run.all_rounds(&mut bench, &mut plan, arguments.seconds);
+    record.finish(bench.rounds, ended.is_ok());
     let written = record.write(&arguments.out)?;
     progress.finish();
     // Also of a run that ended early: what it measured is whole.
@@ -111,48 +119,88 @@ enum Ending {
     Io(std::io::Error),
 }
 
-fn all_rounds(
-    works: &[&Work],
-    subjects: &[Subject],
-    bench: &Bench,
-    record: &mut Record,
-    progress: &Progress,
-) -> Result<(), Ending> {
-    for work in works {
-        let plan = (work.plan)(&bench.scale);
-        let mut last = Duration::ZERO;
-        for round in 0..bench.rounds {
-            // Whole rounds are left out, so that all systems have as many.
-            if round > 0 && !bench.has_time_for(last) {
-                break;
+/// What goes through all rounds.
+struct Run<'a> {
+    works: &'a [&'a Work],
+    subjects: &'a [Subject],
+    record: &'a mut Record,
+    progress: &'a Progress,
+}
+
+impl Run<'_> {
+    fn all_rounds(
+        &mut self,
+        bench: &mut Bench,
+        plan: &mut Plan,
+        seconds: Option<f64>,
+    ) -> Result<(), Ending> {
+        let mut round = 0;
+        while round < bench.rounds {
+            if let Some(left) = bench.left().filter(|_| round > 0) {
+                let times = plan.go_on(round, bench.rounds, left, seconds);
+                bench.rounds = times.map_or(round, |times| times.rounds);
+                let Some(times) = times else { break };
+                bench.set_seconds(times.seconds);
+                self.progress.plans(plan, round, times);
             }
-            let began = Instant::now();
-            for (subject, setting) in pairs(work, subjects, bench) {
-                progress.begin(work.name, &subject.label(), &setting.name(), round, bench.rounds);
-                let pass = Stage::pass(work, &plan, subject, &setting, bench, round, progress);
-                let ended = match &pass {
-                    Pass { ended: Some(ended), .. } => Some(ended.clone()),
-                    _ => None,
-                };
-                record.add(work, subject, &setting, pass);
-                results::file::write(&bench.out, record.results()).map_err(Ending::Io)?;
-                progress.end();
-                match ended {
-                    None => {}
-                    Some(stage::Ended::Interrupted) => return Err(Ending::Interrupted),
-                    Some(stage::Ended::Wrong(what)) => {
-                        let (system, work) = (subject.label(), work.name.to_owned());
-                        return Err(Ending::Wrong { system, work, what });
-                    }
+            self.record.begin_round(bench);
+            let mut took = Vec::new();
+            for work in self.works {
+                let began = Instant::now();
+                if round < work.rounds_max {
+                    self.one_round(work, bench, round)?;
                 }
-                if cleanup::is_ending() {
-                    return Err(Ending::Interrupted);
-                }
+                took.push(began.elapsed().as_secs_f64());
             }
-            last = began.elapsed();
+            if round == 0 {
+                plan.learn(&took, bench.measured.as_secs_f64());
+            }
+            round += 1;
         }
+        Ok(())
     }
-    Ok(())
+
+    fn one_round(&mut self, work: &Work, bench: &Bench, round: u32) -> Result<(), Ending> {
+        let its_plan = (work.plan)(&bench.scale);
+        let mut pairs = pairs(work, self.subjects, bench);
+        // Who comes first has a cooler machine, or a busier one: everybody in turn.
+        let turn = round as usize % pairs.len().max(1);
+        pairs.rotate_left(turn);
+        for (subject, setting) in pairs {
+            let progress = self.progress;
+            progress.begin(work.name, &subject.label(), &setting.name(), round, bench.rounds);
+            let known_empty = self.record.empty_cells(work, subject, &setting);
+            let pass = Stage::pass(
+                work,
+                &its_plan,
+                subject,
+                &setting,
+                bench,
+                round,
+                progress,
+                &known_empty,
+            );
+            let ended = match &pass {
+                Pass { ended: Some(ended), .. } => Some(ended.clone()),
+                _ => None,
+            };
+            self.record.add(work, subject, &setting, pass);
+            results::file::write(&bench.out, self.record.results()).map_err(Ending::Io)?;
+            progress.end();
+            match ended {
+                None => {}
+                Some(stage::Ended::Interrupted) => return Err(Ending::Interrupted),
+                Some(stage::Ended::Wrong(what)) => {
+                    let (system, work) = (subject.label(), work.name.to_owned());
+                    return Err(Ending::Wrong { system, work, what });
+                }
+            }
+            if cleanup::is_ending() {
+                return Err(Ending::Interrupted);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Every system at every setting that `work` goes through.
@@ -175,9 +223,4 @@ fn pairs<'a>(
         .filter(takes_part)
         .flat_map(|subject| settings(subject).into_iter().map(move |setting| (subject, setting)));
     all.collect()
-}
-
-fn passes(works: &[&Work], subjects: &[Subject], bench: &Bench) -> u64 {
-    let of_work = |work: &&Work| pairs(work, subjects, bench).len() as u64;
-    works.iter().map(of_work).sum::<u64>() * u64::from(bench.rounds)
 }

@@ -44,10 +44,15 @@ pub struct RunArguments {
     /// Users, instead of each work's own numbers.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub clients: Vec<usize>,
-    /// Seconds of each measurement. Default: 2, or what five minutes allow with --quick.
+    /// Minutes that the whole run may take: rounds and the seconds of each measurement follow from it
+    /// where they are not given, and stores are filled with a tenth of the keys. What comes out of it
+    /// stands in the plan that is printed first, and in the results. --quick: 4.75.
+    #[arg(long, value_name = "MINUTES")]
+    pub budget: Option<f64>,
+    /// Seconds of each measurement. Default: 2, or what --budget allows.
     #[arg(long)]
     pub seconds: Option<f64>,
-    /// Interleaved rounds. Default: 5, or 3 with --quick.
+    /// Interleaved rounds. Default: 5, or what --budget allows.
     #[arg(long)]
     pub rounds: Option<u32>,
     /// Requests that each user sends at once.
@@ -88,6 +93,11 @@ pub struct RunArguments {
     /// Cores of the load generator. Default: the one after the servers'.
     #[arg(long, value_delimiter = ',', value_name = "CORES")]
     pub load_cores: Vec<usize>,
+    /// Threads of the load generator, each with its part of the users and of the keys. Default: as many
+    /// as it has cores. One connection that all users share is one thread's in any case, and so are
+    /// kills, scans, clusters, and works of one protocol.
+    #[arg(long, value_name = "NUMBER")]
+    pub load_threads: Option<usize>,
     /// Directory for the servers' data; its file system matters to what is synced.
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     pub data_root: PathBuf,
@@ -98,6 +108,9 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
 }
+
+/// Five, with something in reserve.
+const QUICK_MINUTES: f64 = 4.75;
 
 fn promise(name: &str) -> Result<Promise, String> {
     [Promise::None, Promise::Os, Promise::Everysec, Promise::Fsync]
@@ -125,8 +138,14 @@ impl RunArguments {
         if self.clients.contains(&0) || self.pipeline.contains(&0) || self.keys == Some(0) {
             return Err(RunError::Argument("--clients, --pipeline, --keys: at least 1".into()));
         }
+        if self.load_threads.is_some_and(|threads| !(1..=256).contains(&threads)) {
+            return Err(RunError::Argument("--load-threads: from 1 to 256".into()));
+        }
         if self.seconds.is_some_and(|seconds| !(seconds > 0.0 && seconds < 86_400.0)) {
             return Err(RunError::Argument("--seconds: above 0 and below a day".into()));
+        }
+        if self.budget.is_some_and(|minutes| !(minutes > 0.0 && minutes < 10_000.0)) {
+            return Err(RunError::Argument("--budget: above 0 and below a week".into()));
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1e9)) || self.rounds == Some(0) {
             return Err(RunError::Argument("--rate and --rounds: above 0".into()));
@@ -182,17 +201,26 @@ impl RunArguments {
         Ok((subjects, missing))
     }
 
+    /// Seconds that the run may take, if there is a limit.
+    #[must_use]
+    pub fn budget_seconds(&self) -> Option<f64> {
+        let minutes = self.budget.or(self.quick.then_some(QUICK_MINUTES));
+        minutes.map(|minutes| minutes * 60.0)
+    }
+
     /// What was said of sizes.
     #[must_use]
-    pub fn scale(&self, connections_max: usize) -> Scale {
+    pub fn scale(&self, connections_max: usize, load_threads: usize, server_cores: usize) -> Scale {
         Scale {
-            quick: self.quick,
+            small: self.budget_seconds().is_some(),
             clients: self.clients.clone(),
             pipeline: self.pipeline.clone(),
             value_bytes: self.value_size.clone(),
             keys: self.keys,
             distribution: self.dist,
             connections_max,
+            load_threads,
+            server_cores,
         }
     }
 }

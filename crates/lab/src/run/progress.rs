@@ -1,9 +1,12 @@
 //! Where a long run is: a bar on a terminal, a line per pass elsewhere.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use super::plan::{Plan, Times};
 
 /// See the module.
 pub struct Progress {
@@ -11,6 +14,7 @@ pub struct Progress {
     terminal: bool,
     pass: RefCell<String>,
     seen: RefCell<Vec<String>>,
+    began: Cell<Instant>,
 }
 
 impl Progress {
@@ -24,7 +28,23 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
-        Self { bar, terminal, pass: RefCell::default(), seen: RefCell::default() }
+        let began = Cell::new(Instant::now());
+        Self { bar, terminal, pass: RefCell::default(), seen: RefCell::default(), began }
+    }
+
+    /// The rounds from `round` on are to be so.
+    pub fn plans(&self, plan: &Plan, round: u32, times: Times) {
+        self.bar.set_length(plan.passes(times.rounds));
+        let seconds = plan.seconds(round, times.rounds, times.seconds);
+        self.bar.suspend(|| {
+            eprintln!(
+                "rounds {} to {}: measurements of {:.2} s, about {:.0} s to go",
+                round + 1,
+                times.rounds,
+                times.seconds,
+                seconds
+            );
+        });
     }
 
     /// A pass begins.
@@ -33,6 +53,7 @@ impl Progress {
         self.bar.set_message(text.clone());
         self.bar.tick();
         *self.pass.borrow_mut() = text;
+        self.began.set(Instant::now());
         self.seen.borrow_mut().clear();
     }
 
@@ -53,7 +74,8 @@ impl Progress {
         if !self.terminal {
             let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
             let seen = self.seen.borrow().join(", ");
-            eprintln!("[{done}/{all}] {}: {seen}", self.pass.borrow());
+            let took = self.began.get().elapsed().as_secs_f64();
+            eprintln!("[{done}/{all}] {}, {took:.1} s: {seen}", self.pass.borrow());
         }
     }
 

@@ -10,7 +10,7 @@ use super::subject::{Subject, SubjectSetting};
 use crate::report::file::unix_seconds;
 use crate::results;
 use crate::results::schema::{
-    Cell, FORMAT, MissingRecord, Outcome, PartResult, Results, SettingRecord, SystemRecord,
+    Budget, Cell, FORMAT, MissingRecord, Outcome, PartResult, Results, SettingRecord, SystemRecord,
     WorkResult,
 };
 use crate::systems::registry;
@@ -44,6 +44,9 @@ impl Record {
             seed: bench.seed,
             rounds: bench.rounds,
             seconds: bench.measured.as_secs_f64(),
+            budget: bench
+                .budget
+                .map(|seconds| Budget { minutes: seconds / 60.0, seconds_by_round: Vec::new() }),
             machine: bench.machine.clone(),
             cores: bench.cores.clone(),
             price_per_hour: arguments.price_per_hour,
@@ -57,6 +60,16 @@ impl Record {
     #[must_use]
     pub const fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Another round begins, with measurements as long as `bench` says now.
+    pub fn begin_round(&mut self, bench: &Bench) {
+        let seconds = bench.measured.as_secs_f64();
+        self.results.rounds = bench.rounds;
+        self.results.seconds = self.results.seconds.min(seconds);
+        if let Some(budget) = &mut self.results.budget {
+            budget.seconds_by_round.push(seconds);
+        }
     }
 
     /// Adds what a pass brought. A cell that failed once stays empty: its other rounds could not be
@@ -83,6 +96,26 @@ impl Record {
         }
     }
 
+    /// The cells of a subject that are empty and stay so: part and place on its axis.
+    #[must_use]
+    pub fn empty_cells(
+        &self,
+        work: &Work,
+        subject: &Subject,
+        setting: &SubjectSetting,
+    ) -> Vec<(String, Option<f64>)> {
+        let (label, setting) = (subject.label(), setting.name());
+        let of_work = self.results.works.iter().filter(|other| other.work == work.name);
+        let parts = of_work.flat_map(|work| &work.parts);
+        let cells = parts.flat_map(|part| part.cells.iter().map(move |cell| (part, cell)));
+        let empty = cells.filter(|(_, cell)| {
+            cell.system == label
+                && cell.setting == setting
+                && matches!(cell.outcome, Outcome::Empty { .. })
+        });
+        empty.map(|(part, cell)| (part.part.clone(), cell.x)).collect()
+    }
+
     fn note_setting(&mut self, label: &str, setting: &SubjectSetting, started: StartedRecord) {
         let Some(system) = self.results.systems.iter_mut().find(|system| system.name == label)
         else {
@@ -99,8 +132,9 @@ impl Record {
         });
     }
 
-    /// The run is over; `whole` if nothing was left out.
-    pub fn finish(&mut self, whole: bool) {
+    /// The run is over after `rounds` rounds; `whole` if nothing was left out.
+    pub fn finish(&mut self, rounds: u32, whole: bool) {
+        self.results.rounds = rounds;
         self.results.finished_unix = unix_seconds();
         self.results.partial = !whole;
     }

@@ -3,18 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
+use hdrhistogram::Histogram;
 
 use super::bench::Bench;
 use super::progress::Progress;
 use super::record::StartedRecord;
 use super::subject::{Subject, SubjectSetting};
-use super::tool;
+use super::{tool, watch};
 use crate::dialects::Dialect;
-use crate::load::driver::{Driver, LoadError, Waiting};
+use crate::load::driver::{Driver, LoadError};
+use crate::load::question::{Asking, Question};
 use crate::load::sample::Sample;
 use crate::load::stream::{Stream, Target};
-use crate::measure::cpu::waited_for_core;
+use crate::load::workload::Workload;
 use crate::measure::usage::Usage;
 use crate::operation::OperationKind;
 use crate::results::schema::{Percentiles, Round};
@@ -22,6 +23,7 @@ use crate::systems::cleanup;
 use crate::systems::instance::{Instance, Want};
 use crate::systems::system::{Capability, DriverKind, Topology};
 use crate::traffic::keyed::Survivors;
+use crate::traffic::ledger::Ledger;
 use crate::traffic::speaking::Speaking;
 use crate::traffic::{Asked, World};
 use crate::works::{Phase, Plan, Step, Work};
@@ -76,8 +78,9 @@ pub struct Stage<'a> {
     pub target: Target,
     /// The started system; `None` where the subject runs by itself.
     pub instance: Option<Instance>,
-    /// What it was told.
-    pub world: World,
+    /// What it was told, by each load thread.
+    worlds: Vec<World>,
+    seed: u64,
     work: &'a Work,
     progress: &'a Progress,
     pass: Pass,
@@ -85,17 +88,24 @@ pub struct Stage<'a> {
 
 /// Servers that recover a data set or wait for a slow disk need long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a server that answers nothing at all is waited for.
+/// How long a reply is waited for where the run's time is limited.
+const PATIENCE_WITH_BUDGET: Duration = Duration::from_secs(8);
+/// How long a server that is to be killed under load is waited for.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long new keys are written before the kill.
 const BEFORE_KILL: Duration = Duration::from_millis(400);
-/// Connections and requests of each to fill a store, or to read all of it.
-const BULK_USERS: usize = 16;
-const BULK_DEPTH: usize = 64;
+/// Connections to fill a store, or to read all of it.
+pub const BULK_USERS: usize = 16;
+/// Requests of each of them.
+pub const BULK_DEPTH: usize = 64;
+/// Requests of each where one carries many elements.
+const QUESTIONS_DEPTH: usize = 16;
 
 impl<'a> Stage<'a> {
-    /// Starts the subject, does the plan's steps, and stops it.
+    /// Starts the subject, does the plan's steps but those of `known_empty` cells and those that it says
+    /// it cannot do, and stops it.
     #[must_use]
+    #[allow(clippy::too_many_arguments, reason = "all of a pass, named by its one caller")]
     pub fn pass(
         work: &'a Work,
         plan: &Plan,
@@ -104,8 +114,14 @@ impl<'a> Stage<'a> {
         bench: &'a Bench,
         round: u32,
         progress: &'a Progress,
+        known_empty: &[(String, Option<f64>)],
     ) -> Pass {
         let mut outcomes = Vec::new();
+        let plan = &without_hopeless(work, plan, subject, known_empty, &mut outcomes);
+        if !plan.steps.iter().any(Step::fills_cells) {
+            // Nothing to be learnt from it: it need not even start.
+            return Pass { started: None, outcomes, ended: None };
+        }
         let started = match start(work, subject, setting, bench) {
             Ok(started) => started,
             Err(error) => {
@@ -123,7 +139,11 @@ impl<'a> Stage<'a> {
             target,
             instance,
             // Each round another chance, each system of a round the same.
-            world: World::new(bench.seed.wrapping_add(u64::from(round) * 1_000_003)),
+            worlds: World::shared_by(
+                bench.load_threads,
+                bench.seed.wrapping_add(u64::from(round) * 1_000_003),
+            ),
+            seed: bench.seed.wrapping_add(u64::from(round) * 1_000_003),
             work,
             progress,
             pass: Pass { started: Some(record), outcomes, ended: None },
@@ -212,7 +232,6 @@ impl<'a> Stage<'a> {
     pub fn dialect_for(&self, asked: &Asked) -> Result<Box<dyn Dialect>, CellError> {
         let dialect = self.subject.dialect().map_err(CellError::Cannot)?;
         for kind in asked.kinds() {
-            dialect.can(kind).map_err(CellError::Cannot)?;
             self.can_do(kind)?;
         }
         Ok(dialect)
@@ -223,21 +242,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// [`CellError::Cannot`], with why not.
     pub fn can_do(&self, kind: OperationKind) -> Result<(), CellError> {
-        match self.subject {
-            Subject::Found(found) => found.system.can_do(kind).map_err(CellError::Cannot),
-            Subject::Attached(attached) => attached.dialect().can(kind).map_err(CellError::Cannot),
-        }
-    }
-
-    /// Whether the subject takes several requests of one connection at a time.
-    ///
-    /// # Errors
-    /// [`CellError::Cannot`], with why not.
-    fn can_pipeline(&self) -> Result<(), CellError> {
-        match self.subject {
-            Subject::Found(found) => found.system.can_pipeline().map_err(CellError::Cannot),
-            Subject::Attached(_) => Ok(()),
-        }
+        self.subject.can_do(kind).map_err(CellError::Cannot)
     }
 
     /// Does all of `asked`, which ends by itself, unmeasured.
@@ -245,15 +250,21 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// See [`CellError`].
     pub fn prepare(&mut self, asked: &Asked) -> Result<(), CellError> {
-        let mut dialect = self.dialect_for(asked)?;
-        let streams = self.open(BULK_USERS, dialect.as_mut())?;
-        let mut traffic = self.world.traffic(asked, BULK_USERS, BULK_DEPTH);
-        let speaking = Speaking::new(dialect, traffic.as_mut(), BULK_USERS, BULK_DEPTH);
-        let mut driver =
-            Driver::over(streams, BULK_USERS, self.bench.waiting, speaking).map_err(failed)?;
-        let day = Duration::from_secs(86_400);
-        driver.run_while(day, cleanup::go_on()).map_err(failed)?;
-        if cleanup::is_ending() { Err(CellError::Interrupted) } else { Ok(()) }
+        // Requests that must not be under way together on one connection are sent one by one.
+        let depth = if self.subject.can_pipeline().is_ok() { BULK_DEPTH } else { 1 };
+        for number in 0..self.worlds.len() {
+            let mut dialect = self.dialect_for(asked)?;
+            let streams = self.open(BULK_USERS, dialect.as_mut())?;
+            let traffic = self.worlds[number].traffic(asked, BULK_USERS, depth);
+            let speaking = Speaking::new(dialect, traffic, BULK_USERS, depth);
+            let mut driver = Driver::over(streams, BULK_USERS, self.bench.waiting, speaking)?;
+            let day = Duration::from_secs(86_400);
+            driver.run_while(day, cleanup::go_on())?;
+            if cleanup::is_ending() {
+                return Err(CellError::Interrupted);
+            }
+        }
+        Ok(())
     }
 
     /// Connects `connections` times and says what `dialect` says first.
@@ -290,14 +301,18 @@ impl<'a> Stage<'a> {
         let mut dialect = self.dialect_for(&phase.asked)?;
         let connections = phase.connections.unwrap_or(phase.users).min(phase.users);
         if phase.depth > 1 || phase.users > connections {
-            self.can_pipeline()?;
+            self.subject.can_pipeline().map_err(CellError::Cannot)?;
+        }
+        // One connection is one thread's, and a scan must know all keys that it passes.
+        if self.worlds.len() > 1 && connections >= self.worlds.len() && !phase.asked.scans() {
+            return self.measure_by_threads(phase, connections);
         }
         let streams = self.open(connections, dialect.as_mut())?;
         self.measure_over(phase, dialect, streams)
     }
 
     /// As [`Self::measure`], in this dialect and over these connections, which may lead to different
-    /// nodes: user `number` speaks on connection `number` modulo their count.
+    /// nodes: user `number` speaks on connection `number` modulo their count. On one thread.
     ///
     /// # Errors
     /// See [`CellError`].
@@ -307,53 +322,100 @@ impl<'a> Stage<'a> {
         dialect: Box<dyn Dialect>,
         streams: Vec<Stream>,
     ) -> Result<Round, CellError> {
-        let mut traffic = self.world.traffic(&phase.asked, phase.users, phase.depth);
-        let speaking = Speaking::new(dialect, traffic.as_mut(), phase.users, phase.depth);
-        let mut driver =
-            Driver::over(streams, phase.users, self.bench.waiting, speaking).map_err(failed)?;
-        if let Some(rate) = self.bench.rate {
-            let interval = Duration::from_secs_f64((phase.users * phase.depth) as f64 / rate);
-            for user in 0..phase.users {
-                driver.pace(user, interval, interval.mul_f64(user as f64 / phase.users as f64));
-            }
+        // No keys come after the last one's: a scan that runs off its end finds what it should.
+        let (last, pids) = (self.worlds.len() - 1, self.pids());
+        let warm_up = self.warm_up(phase);
+        let world = &mut self.worlds[last];
+        let traffic = world.traffic(&phase.asked, phase.users, phase.depth);
+        let speaking = Speaking::new(dialect, traffic, phase.users, phase.depth);
+        let users = 0..phase.users;
+        let driver = paced(self.bench, phase, users, streams, speaking)?;
+        watch::watch(self.bench, warm_up, &pids, phase.counts_as, driver)
+    }
+
+    /// Several threads, each with its part of the users and of the keys.
+    fn measure_by_threads(
+        &mut self,
+        phase: &Phase,
+        connections: usize,
+    ) -> Result<Round, CellError> {
+        let threads = self.worlds.len();
+        let mut parts: Vec<watch::LoadThread<'_>> = Vec::new();
+        let mut opened = Vec::new();
+        for number in 0..threads {
+            let mut dialect = self.dialect_for(&phase.asked)?;
+            let streams =
+                self.open(part_of(connections, number, threads).len(), dialect.as_mut())?;
+            opened.push((dialect, streams));
         }
-        let go_on = cleanup::go_on();
-        driver.run_while(self.bench.warm_up, go_on).map_err(failed)?;
-        let pids = self.instance.as_ref().map(Instance::pids).unwrap_or_default();
-        let waited = || pids.iter().map(|&pid| waited_for_core(pid)).sum::<Duration>();
-        let usage = || self.instance.as_ref().map(Instance::usage);
-        let (waited_before, before, own_before) = (waited(), usage(), own_cpu());
-        let mut sample = driver.run_while(self.bench.measured, go_on).map_err(failed)?;
-        // On a machine that others keep busy a short stretch may see no reply at all.
-        while sample.replies == 0 && sample.elapsed < SILENCE_MAX && driver.is_under_way() {
-            sample.add(&driver.run_while(self.bench.measured, go_on).map_err(failed)?);
-            if cleanup::is_ending() {
-                return Err(CellError::Interrupted);
-            }
+        let (bench, asked, pids) = (self.bench, &phase.asked, self.pids());
+        let warm_up = self.warm_up(phase);
+        for (number, (world, (dialect, streams))) in self.worlds.iter_mut().zip(opened).enumerate()
+        {
+            let users = part_of(phase.users, number, threads);
+            parts.push(Box::new(move |share| {
+                let traffic = world.traffic(asked, users.len(), phase.depth);
+                let speaking = Speaking::new(dialect, traffic, users.len(), phase.depth);
+                share.run(paced(bench, phase, users, streams, speaking))
+            }));
         }
-        let own = own_cpu().saturating_sub(own_before);
-        let (after, waited) = (usage(), waited().saturating_sub(waited_before));
-        let behind = driver.behind();
-        if cleanup::is_ending() {
-            return Err(CellError::Interrupted);
-        }
-        driver.drain().map_err(failed)?;
-        if sample.replies == 0 {
-            let text = format!("answered nothing in {:?}", sample.elapsed);
-            return Err(CellError::Broken(text));
-        }
-        let load_busy = match self.bench.waiting {
-            Waiting::Spin => sample.busy.as_secs_f64(),
-            Waiting::Sleep => own.as_secs_f64(),
-        } / sample.elapsed.as_secs_f64();
-        let mut round = round_of(&sample, before.zip(after), phase.counts_as, load_busy);
-        let waited = waited.as_secs_f64() / round.seconds;
-        let cores = self.bench.cores.server.len().max(1) as f64;
-        round.load_limited = load_busy > 0.9 && round.server_busy + waited < 0.9 * cores;
-        if self.bench.rate.is_some() {
-            round.extra.insert("behind_ms".to_owned(), behind.as_secs_f64() * 1e3);
-        }
-        Ok(round)
+        watch::watch_threads(bench, warm_up, &pids, phase.counts_as, parts)
+    }
+
+    /// What goes before a phase's measurement.
+    const fn warm_up(&self, phase: &Phase) -> Duration {
+        if phase.asked.ends() { Duration::ZERO } else { self.bench.warm_up }
+    }
+
+    /// The system's processes; none are known of one that is attached.
+    fn pids(&self) -> Vec<u32> {
+        self.instance.as_ref().map(Instance::pids).unwrap_or_default()
+    }
+
+    /// What is being done, for whoever watches.
+    pub fn doing(&self, what: &str) {
+        self.progress.doing(what);
+    }
+
+    /// Another seed for another stretch of chance, the same for all systems of a round.
+    pub fn next_seed(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_add(1);
+        self.seed
+    }
+
+    /// Lets a workload in RESP run to its end, unmeasured: `users` users with a connection each.
+    ///
+    /// # Errors
+    /// See [`CellError`].
+    pub fn run_resp<W: Workload>(&self, users: usize, workload: W) -> Result<(), CellError> {
+        let mut dialect = self.subject.dialect().map_err(CellError::Cannot)?;
+        let streams = self.open(users, dialect.as_mut())?;
+        let mut driver = Driver::over(streams, users, self.bench.waiting, workload)?;
+        driver.run_while(Duration::from_secs(86_400), cleanup::go_on())?;
+        if cleanup::is_ending() { Err(CellError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Measures any workload in RESP: `users` users with a connection each.
+    ///
+    /// # Errors
+    /// See [`CellError`].
+    pub fn measure_resp<W: Workload>(
+        &mut self,
+        users: usize,
+        workload: W,
+    ) -> Result<Round, CellError> {
+        let mut dialect = self.subject.dialect().map_err(CellError::Cannot)?;
+        let streams = self.open(users, dialect.as_mut())?;
+        let driver = Driver::over(streams, users, self.bench.waiting, workload)?;
+        watch::watch(self.bench, self.bench.warm_up, &self.pids(), 1, driver)
+    }
+
+    /// Asks `question` about everything that it can be about, once, in RESP, unmeasured.
+    ///
+    /// # Errors
+    /// See [`CellError`].
+    pub fn ask_all(&self, users: usize, question: impl Question) -> Result<(), CellError> {
+        self.run_resp(users, Asking::all_in_order(question, QUESTIONS_DEPTH))
     }
 
     /// Writes new keys until a `kill -9`, starts the system again, and counts the acknowledged keys
@@ -372,10 +434,9 @@ impl<'a> Stage<'a> {
         instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
         let began = Instant::now();
         {
-            let mut traffic = self.world.traffic(&asked, users, 1);
-            let speaking = Speaking::new(dialect, traffic.as_mut(), users, 1);
-            let mut driver =
-                Driver::over(streams, users, self.bench.waiting, speaking).map_err(failed)?;
+            let traffic = self.worlds[0].traffic(&asked, users, 1);
+            let speaking = Speaking::new(dialect, traffic, users, 1);
+            let mut driver = Driver::over(streams, users, self.bench.waiting, speaking)?;
             let alive = AtomicBool::new(true);
             let ended = std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -388,22 +449,21 @@ impl<'a> Stage<'a> {
             match ended {
                 // That the connections break is what was wanted.
                 Ok(_) | Err(LoadError::Closed(_) | LoadError::Io(_)) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let seconds = began.elapsed().as_secs_f64();
         let restart = instance.restart().map_err(|error| CellError::Broken(error.to_string()))?;
-        let Some(ledger) = self.world.ledger(SPACE) else {
+        let Some(ledger) = self.worlds[0].ledger(SPACE) else {
             return Err(CellError::Broken("nothing was written before the kill".to_owned()));
         };
         let acknowledged = ledger.acknowledged_keys();
         let mut dialect = self.subject.dialect().map_err(CellError::Cannot)?;
         let streams = self.open(BULK_USERS, dialect.as_mut())?;
         let mut survivors = Survivors::new(ledger, BULK_USERS * BULK_DEPTH);
-        let speaking = Speaking::new(dialect, &mut survivors, BULK_USERS, BULK_DEPTH);
-        let mut driver =
-            Driver::over(streams, BULK_USERS, self.bench.waiting, speaking).map_err(failed)?;
-        driver.run_to_end().map_err(failed)?;
+        let speaking = Speaking::new(dialect, Box::new(&mut survivors), BULK_USERS, BULK_DEPTH);
+        let mut driver = Driver::over(streams, BULK_USERS, self.bench.waiting, speaking)?;
+        driver.run_to_end()?;
         drop(driver);
         let missing = survivors.missing;
         let extra = [
@@ -422,6 +482,17 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// The keys of a space, where any were written and one thread knows them all.
+    ///
+    /// # Errors
+    /// [`CellError::Cannot`] where there are several load threads.
+    pub fn ledger(&self, space: &str) -> Result<Option<&Ledger>, CellError> {
+        match self.worlds.as_slice() {
+            [world] => Ok(world.ledger(space)),
+            _ => Err(CellError::Cannot("not with several load threads".to_owned())),
+        }
+    }
+
     /// The work whose steps these are.
     #[must_use]
     pub const fn work(&self) -> &Work {
@@ -437,9 +508,6 @@ fn start(
 ) -> Result<(Target, Option<Instance>), CellError> {
     match (subject, setting) {
         (Subject::Found(found), SubjectSetting::Started(setting)) => {
-            if work.name == "web" && found.system.driver() != DriverKind::Http {
-                return Err(CellError::Cannot("it speaks no HTTP".to_owned()));
-            }
             let want = Want {
                 topology: work.topology,
                 io_threads: bench.cores.server.len(),
@@ -476,15 +544,96 @@ fn started_record(subject: &Subject, instance: Option<&Instance>) -> StartedReco
     StartedRecord { command_line, values }
 }
 
-/// What ended a load, as a cell's reason.
-fn failed(error: LoadError) -> CellError {
-    match error {
-        LoadError::Wrong { .. } => CellError::Wrong(error.to_string()),
-        LoadError::Stalled(..) | LoadError::Closed(_) => {
-            CellError::Broken(format!("broke off: {error}"))
-        }
-        LoadError::Opening(_) | LoadError::Io(_) => CellError::Broken(error.to_string()),
+/// A driver for the users `users` of a phase, who keep to the run's rate, if there is one.
+fn paced<W: Workload>(
+    bench: &Bench,
+    phase: &Phase,
+    users: std::ops::Range<usize>,
+    streams: Vec<Stream>,
+    workload: W,
+) -> Result<Driver<W>, CellError> {
+    let mut driver = Driver::over(streams, users.len(), bench.waiting, workload)?;
+    if bench.budget.is_some() {
+        driver.set_patience(PATIENCE_WITH_BUDGET);
     }
+    if let Some(rate) = bench.rate {
+        let interval = Duration::from_secs_f64((phase.users * phase.depth) as f64 / rate);
+        for (place, user) in users.enumerate() {
+            let offset = interval.mul_f64(user as f64 / phase.users as f64);
+            driver.pace(place, interval, offset);
+        }
+    }
+    Ok(driver)
+}
+
+/// The part `number` of `parts` of `count` things, as even as it can be.
+fn part_of(count: usize, number: usize, parts: usize) -> std::ops::Range<usize> {
+    count * number / parts..count * (number + 1) / parts
+}
+
+impl From<LoadError> for CellError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Wrong { .. } => Self::Wrong(error.to_string()),
+            LoadError::Stalled(..) | LoadError::Closed(_) => {
+                Self::Broken(format!("broke off: {error}"))
+            }
+            LoadError::Opening(_) | LoadError::Io(_) => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+/// The plan without the steps that leave their cells empty whatever happens: cells that stayed empty in
+/// an earlier round, and what the subject says that it cannot do, with the reason.
+fn without_hopeless(
+    work: &Work,
+    plan: &Plan,
+    subject: &Subject,
+    known_empty: &[(String, Option<f64>)],
+    outcomes: &mut Vec<CellOutcome>,
+) -> Plan {
+    let cannot =
+        |asked: &Asked| asked.kinds().into_iter().find_map(|kind| subject.can_do(kind).err());
+    let is_known = |part: &str, x: Option<f64>| {
+        known_empty.iter().any(|known| (known.0.as_str(), known.1) == (part, x))
+    };
+    let mut steps = Vec::new();
+    let mut reason_for_all = match subject {
+        Subject::Found(found) => found.system.can(Capability::Nodes(work.topology)).err(),
+        Subject::Attached(_) => None,
+    };
+    if work.name == "web" && !subject.speaks(DriverKind::Http) {
+        reason_for_all = Some("it speaks no HTTP".to_owned());
+    }
+    for step in &plan.steps {
+        let reason = reason_for_all.clone().or_else(|| match step {
+            Step::Prepare(asked) => cannot(asked),
+            Step::Measure(phase) => cannot(&phase.asked),
+            Step::Crash { .. } => None,
+            Step::Custom(custom) => {
+                let other = custom.only.is_some_and(|driver| !subject.speaks(driver));
+                other.then(|| "only driven in Redis' protocol".to_owned())
+            }
+        });
+        if let Some(reason) = reason {
+            empty_cells(std::slice::from_ref(step), &reason, outcomes);
+            if matches!(step, Step::Prepare(_)) {
+                // What prepares the others is theirs as well.
+                reason_for_all = Some(reason);
+            }
+            continue;
+        }
+        let known = match step {
+            Step::Prepare(_) => false,
+            Step::Measure(phase) => is_known(&phase.part, phase.x),
+            Step::Crash { part, .. } => is_known(part, None),
+            Step::Custom(custom) => custom.parts.iter().all(|part| is_known(part, None)),
+        };
+        if !known {
+            steps.push(step.clone());
+        }
+    }
+    Plan { parts: plan.parts.clone(), steps }
 }
 
 fn fill_empty(plan: &Plan, from: usize, reason: &str, outcomes: &mut Vec<CellOutcome>) {
@@ -508,11 +657,6 @@ fn empty_cells(steps: &[Step], reason: &str, outcomes: &mut Vec<CellOutcome>) {
     }
 }
 
-/// CPU time of the calling thread, which is the load generator.
-fn own_cpu() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
-}
-
 /// A sample as a round; `counts_as` operations to each reply.
 #[must_use]
 pub fn round_of(
@@ -523,14 +667,14 @@ pub fn round_of(
 ) -> Round {
     let seconds = sample.elapsed.as_secs_f64();
     let operations = sample.replies * u64::from(counts_as);
-    let each_us = |time: Duration| time.as_secs_f64() * 1e6 / operations.max(1) as f64;
+    let each_us = |time: Duration| short(time.as_secs_f64() * 1e6 / operations.max(1) as f64);
     let used = usage.map(|(before, after)| {
         (after.user.saturating_sub(before.user), after.system.saturating_sub(before.system))
     });
     Round {
         seconds,
         operations,
-        per_second: operations as f64 / seconds.max(1e-9),
+        per_second: short(operations as f64 / seconds.max(1e-9)),
         cpu_user_us: used.map(|(user, _)| each_us(user)),
         cpu_system_us: used.map(|(_, system)| each_us(system)),
         rss_bytes: usage.map(|(_, after)| after.resident_bytes),
@@ -539,9 +683,9 @@ pub fn round_of(
         }),
         latency_us: Some(percentiles(sample)),
         load_limited: false,
-        load_busy,
+        load_busy: short(load_busy),
         server_busy: used
-            .map_or(f64::NAN, |(user, system)| (user + system).as_secs_f64() / seconds),
+            .map_or(f64::NAN, |(user, system)| short((user + system).as_secs_f64() / seconds)),
         extra: Default::default(),
     }
 }
@@ -557,14 +701,29 @@ fn percentiles(sample: &Sample) -> Percentiles {
     for lane in &sample.latency_ns[1..] {
         all += lane;
     }
-    let at = |percent: f64| all.value_at_quantile(percent / 100.0) as f64 / 1e3;
+    percentiles_of(&all)
+}
+
+/// Five significant digits: more than any measurement has, and a run's file stays small.
+fn short(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+/// Of latencies in nanoseconds.
+#[must_use]
+pub fn percentiles_of(all: &Histogram<u64>) -> Percentiles {
+    let at = |percent: f64| short(all.value_at_quantile(percent / 100.0) as f64 / 1e3);
     Percentiles {
         p50: at(50.0),
         p90: at(90.0),
         p99: at(99.0),
         p999: at(99.9),
         p9999: at(99.99),
-        max: all.max() as f64 / 1e3,
+        max: short(all.max() as f64 / 1e3),
         curve: CURVE.map(|percent| (percent, at(percent))).into(),
     }
 }
@@ -575,4 +734,27 @@ fn brief(part: &str, x: Option<f64>, round: &Round) -> String {
         return format!("{part}{place} {missing} of {} missing", round.operations);
     }
     format!("{part}{place} {:.0} k/s", round.per_second / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_digits_are_kept() {
+        assert_eq!(short(601_882.623), 601_880.0);
+        assert_eq!(short(0.140_914_72), 0.140_91);
+        assert_eq!(short(99_999.9), 100_000.0);
+        assert_eq!(short(0.0), 0.0);
+        assert!(short(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn parts_of_threads_are_all_of_it_and_even() {
+        for (count, parts) in [(5, 2), (100, 7), (3, 3)] {
+            let ranges: Vec<_> = (0..parts).map(|number| part_of(count, number, parts)).collect();
+            assert_eq!(ranges.iter().map(ExactSizeIterator::len).sum::<usize>(), count);
+            assert!(ranges.iter().all(|range| range.len().abs_diff(count / parts) <= 1));
+        }
+    }
 }

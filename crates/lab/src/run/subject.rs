@@ -2,8 +2,9 @@
 
 use super::attach::Attached;
 use crate::dialects::Dialect;
+use crate::operation::OperationKind;
 use crate::systems::registry::Found;
-use crate::systems::system::{Promise, Setting};
+use crate::systems::system::{DriverKind, Promise, Setting};
 
 /// See the module.
 pub enum Subject {
@@ -86,6 +87,42 @@ impl Subject {
                 let none = || format!("no driver for {driver:?} in this version of the lab");
                 driver.dialect().ok_or_else(none)
             }
+        }
+    }
+
+    /// Whether it can do operations of this kind.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn can_do(&self, kind: OperationKind) -> Result<(), String> {
+        match self {
+            Self::Found(found) => {
+                if let Some(dialect) = found.system.driver().dialect() {
+                    dialect.can(kind)?;
+                }
+                found.system.can_do(kind)
+            }
+            Self::Attached(attached) => attached.dialect().can(kind),
+        }
+    }
+
+    /// Whether requests reach it this way.
+    #[must_use]
+    pub fn speaks(&self, driver: DriverKind) -> bool {
+        match self {
+            Self::Found(found) => found.system.driver() == driver,
+            Self::Attached(_) => driver == DriverKind::Resp,
+        }
+    }
+
+    /// Whether it takes several requests of one connection at a time.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn can_pipeline(&self) -> Result<(), String> {
+        match self {
+            Self::Found(found) => found.system.can_pipeline(),
+            Self::Attached(_) => Ok(()),
         }
     }
 }

@@ -76,7 +76,7 @@ fn job(stage: &Stage<'_>, phase: &Phase) -> Result<Job, CellError> {
     if phase.connections.is_some() {
         return Err(cannot("each of its users has a connection"));
     }
-    let ledger = stage.world.ledger(space).ok_or_else(|| cannot("nothing was filled in"))?;
+    let ledger = stage.ledger(space)?.ok_or_else(|| cannot("nothing was filled in"))?;
     Ok(Job { write, keys: ledger.keys(), value_bytes: ledger.value_bytes() })
 }
 

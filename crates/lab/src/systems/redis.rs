@@ -36,6 +36,10 @@ impl System for Redis {
         DriverKind::Resp
     }
 
+    fn commands_on_one_core(&self) -> bool {
+        true
+    }
+
     /// The second is the cluster's bus.
     fn ports(&self) -> usize {
         2

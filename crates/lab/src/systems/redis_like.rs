@@ -58,12 +58,12 @@ pub fn arguments(launch: &Launch<'_>, threads_option: &str) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
+    // The master's: its default of five seconds would only be a pause before the first copy.
+    words.extend(["--repl-diskless-sync-delay".into(), "0".into()]);
     match &launch.role {
         Role::Single => {}
         Role::Replica { of } => {
             words.extend(["--replicaof".into(), of.ip().to_string(), of.port().to_string()]);
-            // The default of five seconds would only be a pause before the copy.
-            words.extend(["--repl-diskless-sync-delay".into(), "0".into()]);
         }
         Role::Peer { .. } => {}
         Role::Member => {

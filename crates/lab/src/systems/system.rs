@@ -255,6 +255,11 @@ pub trait System: Send + Sync {
         Ok(())
     }
 
+    /// Whether one process of it runs commands on one core, however many there are.
+    fn commands_on_one_core(&self) -> bool {
+        false
+    }
+
     /// The only work that it is for, if there is one: a web program is no store.
     fn only_in(&self) -> Option<&'static str> {
         None

@@ -4,24 +4,30 @@
 //! that were under way meanwhile and all that were answered before it was asked: a range. No counter
 //! ever goes below zero, as a user only takes away what it added.
 
-use super::Traffic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+
+use super::{Share, Traffic};
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation};
 
-/// What was added to and taken from counters so far.
+/// What was added to and taken from counters so far, by user, where each has its own.
 #[derive(Clone, Debug, Default)]
-pub struct Totals {
-    /// By user, where each has its own.
-    own: Vec<i64>,
-    shared: Shared,
-}
+pub struct Totals(Vec<i64>);
 
-#[derive(Clone, Copy, Debug, Default)]
+/// The same of the counter of all users, whichever load thread they are on.
+#[derive(Clone, Debug, Default)]
+pub struct SharedTotal(Arc<Shared>);
+
+/// Additions and subtractions that were sent, and of them those that were answered. Each is counted
+/// before its request is sent, or after its reply came, so whatever order threads see them in, what
+/// the store can have done lies between.
+#[derive(Debug, Default)]
 struct Shared {
-    added: i64,
-    taken: i64,
-    added_surely: i64,
-    taken_surely: i64,
+    added: AtomicI64,
+    taken: AtomicI64,
+    added_surely: AtomicI64,
+    taken_surely: AtomicI64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +35,7 @@ struct Request {
     by: i64,
     /// The value of a counter of one's own.
     value: i64,
-    /// The lowest and the highest of what was sure when it was sent.
+    /// What was sure when it was sent.
     added_surely: i64,
     taken_surely: i64,
 }
@@ -37,34 +43,42 @@ struct Request {
 /// See the module.
 pub struct Counters<'a> {
     space: &'static str,
-    one: bool,
+    /// The one counter, where all users share it.
+    one: Option<SharedTotal>,
     totals: &'a mut Totals,
     /// What each user added and has not taken away.
     holding: Vec<bool>,
     requests: Vec<Request>,
+    share: Share,
 }
 
 impl<'a> Counters<'a> {
-    /// `users` users, on one counter or each on its own.
+    /// `users` users, on the one counter or each on its own.
     #[must_use]
     pub fn new(
         space: &'static str,
-        one: bool,
+        one: Option<SharedTotal>,
         totals: &'a mut Totals,
         users: usize,
         requests: usize,
+        share: Share,
     ) -> Self {
-        if totals.own.len() < users {
-            totals.own.resize(users, 0);
+        if totals.0.len() < users {
+            totals.0.resize(users, 0);
         }
         // Where a stretch ended with something held, the next one begins by giving it back.
-        let holding = totals.own.iter().map(|value| !one && *value > 0).collect();
-        Self { space, one, totals, holding, requests: vec![Request::default(); requests] }
+        let holding = totals.0.iter().map(|value| one.is_none() && *value > 0).collect();
+        Self { space, one, totals, holding, requests: vec![Request::default(); requests], share }
     }
+}
 
+impl Shared {
+    /// What the counter can have been when `request` was done.
     fn range(&self, request: &Request) -> (i64, i64) {
-        let shared = &self.totals.shared;
-        (request.added_surely - shared.taken, shared.added - request.taken_surely)
+        (
+            request.added_surely - self.taken.load(SeqCst),
+            self.added.load(SeqCst) - request.taken_surely,
+        )
     }
 }
 
@@ -81,26 +95,22 @@ impl Traffic for Counters<'_> {
         key.clear();
         // Writing to a vector does not fail.
         let _ = match self.one {
-            true => write!(key, "{}:all", self.space),
-            false => write!(key, "{}:{user}", self.space),
+            Some(_) => write!(key, "{}:all", self.space),
+            None => write!(key, "{}:{}", self.space, self.share.user(user)),
         };
-        let shared = &mut self.totals.shared;
-        let mut noted = Request {
-            by,
-            value: 0,
-            added_surely: shared.added_surely,
-            taken_surely: shared.taken_surely,
-        };
-        if self.one {
-            if by > 0 {
-                shared.added += 1;
-            } else {
-                shared.taken += 1;
+        let noted = match &self.one {
+            Some(SharedTotal(shared)) => {
+                let (added_surely, taken_surely) =
+                    (shared.added_surely.load(SeqCst), shared.taken_surely.load(SeqCst));
+                let count = if by > 0 { &shared.added } else { &shared.taken };
+                count.fetch_add(1, SeqCst);
+                Request { by, value: 0, added_surely, taken_surely }
             }
-        } else {
-            self.totals.own[user] += by;
-            noted.value = self.totals.own[user];
-        }
+            None => {
+                self.totals.0[user] += by;
+                Request { by, value: self.totals.0[user], ..Request::default() }
+            }
+        };
         self.requests[request] = noted;
         true
     }
@@ -114,30 +124,27 @@ impl Traffic for Counters<'_> {
         frame: &[u8],
     ) -> bool {
         let noted = self.requests[request];
-        if !self.one {
+        let Some(SharedTotal(shared)) = &self.one else {
             return dialect.is_right(operation, &Answer::Integer(noted.value), frame);
-        }
+        };
         let Ok(Answer::Integer(value)) = dialect.answer(operation, frame) else { return false };
-        let (low, high) = self.range(&noted);
+        let (low, high) = shared.range(&noted);
         if !(low..=high).contains(&value) {
             return false;
         }
-        let shared = &mut self.totals.shared;
-        if noted.by > 0 {
-            shared.added_surely += 1;
-        } else {
-            shared.taken_surely += 1;
-        }
+        let count = if noted.by > 0 { &shared.added_surely } else { &shared.taken_surely };
+        count.fetch_add(1, SeqCst);
         true
     }
 
     fn expected(&self, _: usize, request: usize, _: &Operation) -> String {
         let noted = self.requests[request];
-        if self.one {
-            let (low, high) = self.range(&noted);
-            format!("a number from {low} to {high}")
-        } else {
-            noted.value.to_string()
+        match &self.one {
+            Some(SharedTotal(shared)) => {
+                let (low, high) = shared.range(&noted);
+                format!("a number from {low} to {high}")
+            }
+            None => noted.value.to_string(),
         }
     }
 }
@@ -154,7 +161,7 @@ mod tests {
     #[test]
     fn a_counter_of_ones_own_has_one_right_value() {
         let mut totals = Totals::default();
-        let mut counters = Counters::new("c", false, &mut totals, 1, 1);
+        let mut counters = Counters::new("c", None, &mut totals, 1, 1, Share::default());
         let mut operation = super::super::blank();
         for right in [1, 0, 1, 0] {
             assert!(counters.next(0, 0, &mut operation));
@@ -166,7 +173,8 @@ mod tests {
     #[test]
     fn on_a_shared_counter_a_lost_addition_shows() {
         let mut totals = Totals::default();
-        let mut counters = Counters::new("c", true, &mut totals, 2, 2);
+        let mut counters =
+            Counters::new("c", Some(SharedTotal::default()), &mut totals, 2, 2, Share::default());
         let mut operation = super::super::blank();
         // Two additions under way: either may be first, but both counted is the most.
         counters.next(0, 0, &mut operation);
@@ -184,8 +192,8 @@ mod tests {
     fn what_was_held_at_the_end_of_a_stretch_is_given_back_first() {
         let mut totals = Totals::default();
         let mut operation = super::super::blank();
-        Counters::new("c", false, &mut totals, 1, 1).next(0, 0, &mut operation);
-        Counters::new("c", false, &mut totals, 1, 1).next(0, 0, &mut operation);
+        Counters::new("c", None, &mut totals, 1, 1, Share::default()).next(0, 0, &mut operation);
+        Counters::new("c", None, &mut totals, 1, 1, Share::default()).next(0, 0, &mut operation);
         assert!(matches!(operation, Operation::Add { by: -1, .. }), "{operation:?}");
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::value::{version_of, write_value};
-use super::{Traffic, as_delete, as_get, as_set};
+use super::{Share, Traffic, as_delete, as_get, as_set};
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation, OperationKind};
 
@@ -63,6 +63,7 @@ pub struct Iterations<'a> {
     value_bytes: usize,
     progress: &'a mut Progress,
     cursors: Vec<u32>,
+    share: Share,
 }
 
 impl<'a> Iterations<'a> {
@@ -74,8 +75,9 @@ impl<'a> Iterations<'a> {
         value_bytes: usize,
         progress: &'a mut Progress,
         users: usize,
+        share: Share,
     ) -> Self {
-        Self { space, deed, value_bytes, progress, cursors: vec![0; users] }
+        Self { space, deed, value_bytes, progress, cursors: vec![0; users], share }
     }
 }
 
@@ -105,6 +107,7 @@ impl Traffic for Iterations<'_> {
                 let iteration = reached.made;
                 reached.made += 1;
                 let (key, value) = as_set(operation);
+                let user = self.share.user(user);
                 write_key(self.space, user, iteration, key);
                 write_value(number(user, iteration), 1, self.value_bytes, value);
             }
@@ -115,13 +118,13 @@ impl Traffic for Iterations<'_> {
                 }
                 let iteration = reached.gone + self.cursors[user] % there;
                 self.cursors[user] = self.cursors[user].wrapping_add(1);
-                write_key(self.space, user, iteration, as_get(operation));
+                write_key(self.space, self.share.user(user), iteration, as_get(operation));
             }
             Deed::Delete => {
                 if reached.gone == reached.made {
                     return false;
                 }
-                write_key(self.space, user, reached.gone, as_delete(operation));
+                write_key(self.space, self.share.user(user), reached.gone, as_delete(operation));
                 reached.gone += 1;
             }
         }
@@ -140,6 +143,7 @@ impl Traffic for Iterations<'_> {
             Operation::Get { key } => {
                 let Ok(Some(value)) = dialect.value(operation, frame) else { return false };
                 iteration_of(key).is_some_and(|iteration| {
+                    let user = self.share.user(user);
                     version_of(number(user, iteration), &value, self.value_bytes) == Some(1)
                 })
             }
@@ -152,7 +156,7 @@ impl Traffic for Iterations<'_> {
         match operation {
             Operation::Get { key } => {
                 let mut value = Vec::new();
-                let number = number(user, iteration_of(key).unwrap_or(0));
+                let number = number(self.share.user(user), iteration_of(key).unwrap_or(0));
                 write_value(number, 1, self.value_bytes, &mut value);
                 value.escape_ascii().to_string()
             }

@@ -144,6 +144,22 @@ impl<'a> Keyed<'a> {
         }
     }
 
+    /// Whether the reply to a write tells a value that another's write may have left there meanwhile.
+    fn read_back(
+        &self,
+        noted: &Request,
+        operation: &Operation,
+        dialect: &dyn Dialect,
+        frame: &[u8],
+    ) -> bool {
+        match dialect.answer(operation, frame) {
+            Ok(Answer::Value(Some(value))) => {
+                self.ledger.may_hold(noted.key, noted.floor.max(1), Some(&value))
+            }
+            _ => false,
+        }
+    }
+
     /// Values from `key` on: those that must be there, in order, and between them those that may.
     fn is_scan(&self, request: &Request, values: &[Vec<u8>]) -> bool {
         let mut values = values.iter();
@@ -183,6 +199,7 @@ impl Traffic for Keyed<'_> {
                 self.ledger.write_key(key, as_get(operation));
             }
             Deed::Write | Deed::Insert => {
+                noted.floor = self.ledger.floor(key);
                 let (text, value) = as_set(operation);
                 self.ledger.write_key(key, text);
                 self.ledger.send(key, value);
@@ -234,7 +251,9 @@ impl Traffic for Keyed<'_> {
                 _ => false,
             },
             _ => {
-                if !dialect.is_right(operation, &Answer::Done, frame) {
+                if !dialect.is_right(operation, &Answer::Done, frame)
+                    && !self.read_back(&noted, operation, dialect, frame)
+                {
                     return false;
                 }
                 for key in noted.key..noted.key + noted.keys {
@@ -365,6 +384,25 @@ mod tests {
             assert!(matches!(operation, Operation::Set { .. }));
             assert!(both.judge(0, 0, &operation, &resp, OK));
         }
+    }
+
+    #[test]
+    fn a_write_that_reads_back_may_find_another_s_write_and_nothing_else() {
+        let mut ledger = filled(1);
+        let mix = [(100, Deed::Write)];
+        let mut writes = Keyed::mixed(&mut ledger, &mix, Distribution::Uniform, 1, 2);
+        let (mut first, mut second) = (blank(), blank());
+        writes.next(0, 0, &mut first);
+        writes.next(1, 1, &mut second);
+        let told = |version| {
+            let text = String::from_utf8(value(0, version)).unwrap();
+            let body = format!("{{\"key\":\"k:0000000000\",\"value\":\"{text}\"}}");
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        };
+        let http = crate::dialects::http::Http;
+        assert!(!writes.judge(0, 0, &first, &http, &told(4)), "never sent");
+        assert!(writes.judge(0, 0, &first, &http, &told(3)), "the second's");
+        assert!(writes.judge(1, 1, &second, &http, &told(2)), "the first's");
     }
 
     #[test]

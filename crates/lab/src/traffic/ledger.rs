@@ -26,6 +26,8 @@ struct State {
 #[derive(Debug)]
 pub struct Ledger {
     space: &'static str,
+    /// The number in the store of key 0 here.
+    first: u32,
     value_bytes: usize,
     states: Vec<State>,
 }
@@ -34,7 +36,17 @@ impl Ledger {
     /// `keys` keys of which nothing was sent yet.
     #[must_use]
     pub fn new(space: &'static str, keys: u32, value_bytes: usize) -> Self {
-        Self { space, value_bytes, states: vec![State::default(); keys as usize] }
+        Self::from_key(0, space, keys, value_bytes)
+    }
+
+    /// The same, with numbers in the store from `first` on.
+    #[must_use]
+    pub fn from_key(first: u32, space: &'static str, keys: u32, value_bytes: usize) -> Self {
+        Self { space, first, value_bytes, states: vec![State::default(); keys as usize] }
+    }
+
+    const fn number(&self, key: u32) -> u32 {
+        self.first + key
     }
 
     /// How many keys there are, sent or not.
@@ -58,19 +70,20 @@ impl Ledger {
     /// Writes a key's text.
     #[inline]
     pub fn write_key(&self, key: u32, to: &mut Vec<u8>) {
-        value::write_key(self.space, key, to);
+        value::write_key(self.space, self.number(key), to);
     }
 
     /// Notes that the next version of `key` is being sent, and writes its value.
     #[inline]
     pub fn send(&mut self, key: u32, to: &mut Vec<u8>) {
+        let number = self.number(key);
         let state = &mut self.states[key as usize];
         state.sent += 1;
         if state.under_way == 0 {
             state.base = state.sent;
         }
         state.under_way += 1;
-        value::write_value(u64::from(key), state.sent, self.value_bytes, to);
+        value::write_value(u64::from(number), state.sent, self.value_bytes, to);
     }
 
     /// Notes that a write of `key` was acknowledged.
@@ -93,14 +106,14 @@ impl Ledger {
     #[must_use]
     pub fn may_hold(&self, key: u32, floor: u32, value: Option<&[u8]>) -> bool {
         let Some(value) = value else { return floor == 0 };
-        value::version_of(u64::from(key), value, self.value_bytes)
+        value::version_of(u64::from(self.number(key)), value, self.value_bytes)
             .is_some_and(|version| version >= floor && version <= self.states[key as usize].sent)
     }
 
     /// Whether `value` is any version of the key's that was ever sent.
     #[must_use]
     pub fn ever_held(&self, key: u32, value: &[u8]) -> bool {
-        value::version_of(u64::from(key), value, self.value_bytes)
+        value::version_of(u64::from(self.number(key)), value, self.value_bytes)
             .is_some_and(|version| version >= 1 && version <= self.states[key as usize].sent)
     }
 
@@ -118,7 +131,7 @@ impl Ledger {
             return "nothing, it was never written".to_owned();
         }
         let mut newest = Vec::new();
-        value::write_value(u64::from(key), sent, self.value_bytes, &mut newest);
+        value::write_value(u64::from(self.number(key)), sent, self.value_bytes, &mut newest);
         let newest = newest.escape_ascii();
         match floor {
             0 => format!("nothing yet, or a version up to {sent}: {newest}"),

@@ -13,12 +13,14 @@
 //! are right, because requests overtake each other, exactly those are accepted.
 
 pub mod counters;
+pub mod groups;
 pub mod iterations;
 pub mod keyed;
 pub mod ledger;
 pub mod pick;
 pub mod rows;
 pub mod sets;
+pub mod several;
 pub mod speaking;
 pub mod value;
 
@@ -29,6 +31,7 @@ use serde::Serialize;
 use crate::dialects::Dialect;
 use crate::operation::{Operation, OperationKind};
 use counters::{Counters, Totals};
+use groups::Groups;
 use iterations::{Iterations, Progress};
 use keyed::{Deed, Keyed};
 use ledger::Ledger;
@@ -53,6 +56,27 @@ pub trait Traffic {
 
     /// The right answer in words, for messages.
     fn expected(&self, user: usize, request: usize, operation: &Operation) -> String;
+}
+
+impl<T: Traffic> Traffic for &mut T {
+    fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool {
+        (**self).next(user, request, operation)
+    }
+
+    fn judge(
+        &mut self,
+        user: usize,
+        request: usize,
+        operation: &Operation,
+        dialect: &dyn Dialect,
+        frame: &[u8],
+    ) -> bool {
+        (**self).judge(user, request, operation, dialect, frame)
+    }
+
+    fn expected(&self, user: usize, request: usize, operation: &Operation) -> String {
+        (**self).expected(user, request, operation)
+    }
 }
 
 /// What is asked, as data.
@@ -144,13 +168,83 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Whether it is over at some time: a warm-up would take from what there is to measure.
+    #[must_use]
+    pub const fn ends(&self) -> bool {
+        matches!(
+            self,
+            Self::Fill { .. }
+                | Self::ReadAll { .. }
+                | Self::Iterations { deed: iterations::Deed::Delete, .. }
+        )
+    }
+
+    /// Whether it reads runs of keys, whoever wrote them.
+    #[must_use]
+    pub fn scans(&self) -> bool {
+        match self {
+            Self::Keyed { mix, .. } => {
+                mix.iter().any(|(_, deed)| matches!(deed, Deed::Scan { .. }))
+            }
+            _ => false,
+        }
+    }
+
+    /// How many requests it is, where it ends by itself and that is known before.
+    #[must_use]
+    pub const fn requests(&self) -> u32 {
+        match self {
+            Self::Fill { keys, .. } => *keys,
+            _ => 0,
+        }
+    }
+}
+
+/// Which part of a store's users and keys a load thread has.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Which thread this is, from 0.
+    pub part: usize,
+    /// How many there are.
+    pub parts: usize,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { part: 0, parts: 1 }
+    }
+}
+
+impl Share {
+    /// The number among all threads' users of this one's user `user`.
+    #[must_use]
+    pub const fn user(self, user: usize) -> usize {
+        user * self.parts + self.part
+    }
+
+    /// How many of `count` things are this one's.
+    fn range(self, count: u32) -> u32 {
+        let until = |part: usize| u64::from(count) * part as u64 / self.parts as u64;
+        u32::try_from(until(self.part + 1) - until(self.part)).unwrap_or(count)
+    }
+
+    /// Its keys are numbered from here on, far from the next one's.
+    fn first_key(self) -> u32 {
+        u32::MAX / u32::try_from(self.parts).unwrap_or(u32::MAX) * self.part as u32
+    }
+}
+
 /// What a store was told so far.
 #[derive(Debug, Default)]
 pub struct World {
     seed: u64,
+    share: Share,
     ledgers: BTreeMap<&'static str, Ledger>,
     progress: BTreeMap<&'static str, Progress>,
     totals: BTreeMap<&'static str, Totals>,
+    /// Of the counter that all users share.
+    shared: counters::SharedTotal,
 }
 
 impl World {
@@ -158,6 +252,20 @@ impl World {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
+    }
+
+    /// One world for each of `threads` load threads: all ask of the same store, but of different keys.
+    /// What all ask for alike is what a counter for all users holds.
+    #[must_use]
+    pub fn shared_by(threads: usize, seed: u64) -> Vec<Self> {
+        let shared = counters::SharedTotal::default();
+        let world = |part: usize| Self {
+            seed: seed.wrapping_add(part as u64 * 7_919),
+            share: Share { part, parts: threads },
+            shared: shared.clone(),
+            ..Self::default()
+        };
+        (0..threads).map(world).collect()
     }
 
     /// The keys of a space, where any were written.
@@ -173,7 +281,9 @@ impl World {
         let requests = users * depth;
         match asked {
             Asked::Fill { space, keys, value_bytes } => {
-                self.ledgers.insert(space, Ledger::new(space, *keys, *value_bytes));
+                let own = self.share.range(*keys);
+                let ledger = Ledger::from_key(self.share.first_key(), space, own, *value_bytes);
+                self.ledgers.insert(space, ledger);
                 Box::new(Keyed::each(self.ledger_of(space, 0), Deed::Write, requests))
             }
             Asked::ReadAll { space } => {
@@ -192,25 +302,31 @@ impl World {
             }
             Asked::Iterations { space, deed, value_bytes } => {
                 let progress = self.progress.entry(space).or_default();
-                Box::new(Iterations::new(space, *deed, *value_bytes, progress, users))
+                let share = self.share;
+                Box::new(Iterations::new(space, *deed, *value_bytes, progress, users, share))
             }
             Asked::Counters { space, one } => {
                 let totals = self.totals.entry(space).or_default();
-                Box::new(Counters::new(space, *one, totals, users, requests))
+                let shared = one.then(|| self.shared.clone());
+                Box::new(Counters::new(space, shared, totals, users, requests, self.share))
             }
             Asked::Sets { space, read, members } => {
                 let progress = self.progress.entry(space).or_default();
-                Box::new(sets::Sets::new(space, *read, *members, progress, users, self.seed))
+                let groups = Groups::new(*read, *members, progress, users, self.seed, self.share);
+                Box::new(sets::Sets::new(space, groups))
             }
             Asked::Rows { read, members, value_bytes } => {
                 let progress = self.progress.entry("rows").or_default();
-                Box::new(rows::Rows::new(*read, *members, *value_bytes, progress, users, self.seed))
+                let groups = Groups::new(*read, *members, progress, users, self.seed, self.share);
+                Box::new(rows::Rows::new(groups, *value_bytes))
             }
         }
     }
 
     fn ledger_of(&mut self, space: &'static str, value_bytes: usize) -> &mut Ledger {
-        self.ledgers.entry(space).or_insert_with(|| Ledger::new(space, 0, value_bytes))
+        let first = self.share.first_key();
+        let new = || Ledger::from_key(first, space, 0, value_bytes);
+        self.ledgers.entry(space).or_insert_with(new)
     }
 }
 

@@ -1,40 +1,26 @@
 //! Rows with a secondary index: each user inserts its own groups, and reads those that are complete.
 
 use super::Traffic;
-use super::iterations::Progress;
+use super::groups::{Groups, Turn};
 use super::value::write_value;
 use crate::dialects::Dialect;
-use crate::load::random::{Random, mix};
 use crate::operation::{Answer, Operation};
 
 /// See the module.
 pub struct Rows<'a> {
-    read: bool,
-    members: u32,
+    groups: Groups<'a>,
     value_bytes: usize,
-    progress: &'a mut Progress,
-    /// Groups that each user has complete.
-    complete: Vec<u32>,
-    random: Random,
 }
 
 impl<'a> Rows<'a> {
-    /// Groups of `members` rows, inserted or read by `users` users.
+    /// Rows with values of `value_bytes` bytes, in these groups.
     #[must_use]
-    pub fn new(
-        read: bool,
-        members: u32,
-        value_bytes: usize,
-        progress: &'a mut Progress,
-        users: usize,
-        seed: u64,
-    ) -> Self {
-        let complete = (0..users).map(|user| progress.of(user).made / members).collect();
-        Self { read, members, value_bytes, progress, complete, random: Random::new(mix(seed)) }
+    pub const fn new(groups: Groups<'a>, value_bytes: usize) -> Self {
+        Self { groups, value_bytes }
     }
 
     fn row(&self, group: u64, number: u32) -> (u64, Vec<u8>) {
-        let id = group * u64::from(self.members) + u64::from(number);
+        let id = group * u64::from(self.groups.members()) + u64::from(number);
         let mut value = Vec::new();
         write_value(id, 1, self.value_bytes, &mut value);
         (id, value)
@@ -48,19 +34,17 @@ const fn group(user: usize, number: u32) -> u64 {
 
 impl Traffic for Rows<'_> {
     fn next(&mut self, user: usize, _: usize, operation: &mut Operation) -> bool {
-        if self.read {
-            let complete = self.complete[user];
-            if complete == 0 {
-                return false;
+        *operation = match self.groups.next(user) {
+            None => return false,
+            Some(Turn::Read { owner, group: number }) => {
+                Operation::FindByGroup { group: group(owner, number) }
             }
-            *operation = Operation::FindByGroup { group: group(user, self.random.below(complete)) };
-            return true;
-        }
-        let made = self.progress.of(user).made;
-        self.progress.of(user).made += 1;
-        let group = group(user, made / self.members);
-        let (id, value) = self.row(group, made % self.members);
-        *operation = Operation::InsertRow { id, group, value };
+            Some(Turn::Add { owner, group: number, member }) => {
+                let group = group(owner, number);
+                let (id, value) = self.row(group, member);
+                Operation::InsertRow { id, group, value }
+            }
+        };
         true
     }
 
@@ -73,9 +57,9 @@ impl Traffic for Rows<'_> {
         frame: &[u8],
     ) -> bool {
         let right = match operation {
-            Operation::FindByGroup { group } => {
-                Answer::Rows((0..self.members).map(|number| self.row(*group, number)).collect())
-            }
+            Operation::FindByGroup { group } => Answer::Rows(
+                (0..self.groups.members()).map(|number| self.row(*group, number)).collect(),
+            ),
             _ => Answer::Done,
         };
         dialect.is_right(operation, &right, frame)
@@ -83,7 +67,7 @@ impl Traffic for Rows<'_> {
 
     fn expected(&self, _: usize, _: usize, operation: &Operation) -> String {
         match operation {
-            Operation::FindByGroup { .. } => format!("its {} rows", self.members),
+            Operation::FindByGroup { .. } => format!("its {} rows", self.groups.members()),
             _ => "done".to_owned(),
         }
     }

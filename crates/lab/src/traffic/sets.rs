@@ -1,39 +1,25 @@
 //! Sets that each user fills with members one by one, and reads whole once they are complete.
 
 use super::Traffic;
-use super::iterations::Progress;
+use super::groups::{Groups, Turn};
 use crate::dialects::Dialect;
-use crate::load::random::{Random, mix};
 use crate::operation::{Answer, Operation};
 
 /// See the module.
 pub struct Sets<'a> {
     space: &'static str,
-    read: bool,
-    members: u32,
-    progress: &'a mut Progress,
-    /// Sets that each user has complete.
-    complete: Vec<u32>,
-    random: Random,
+    groups: Groups<'a>,
 }
 
 impl<'a> Sets<'a> {
-    /// Sets of `members` members, filled or read by `users` users.
+    /// These groups as sets.
     #[must_use]
-    pub fn new(
-        space: &'static str,
-        read: bool,
-        members: u32,
-        progress: &'a mut Progress,
-        users: usize,
-        seed: u64,
-    ) -> Self {
-        let complete = (0..users).map(|user| progress.of(user).made / members).collect();
-        Self { space, read, members, progress, complete, random: Random::new(mix(seed)) }
+    pub const fn new(space: &'static str, groups: Groups<'a>) -> Self {
+        Self { space, groups }
     }
 
     fn members_of(&self, set: &[u8]) -> Answer {
-        Answer::Members((0..self.members).map(|number| member(set, number)).collect())
+        Answer::Members((0..self.groups.members()).map(|number| member(set, number)).collect())
     }
 }
 
@@ -51,20 +37,17 @@ fn set(space: &str, user: usize, number: u32) -> Vec<u8> {
 
 impl Traffic for Sets<'_> {
     fn next(&mut self, user: usize, _: usize, operation: &mut Operation) -> bool {
-        if self.read {
-            let complete = self.complete[user];
-            if complete == 0 {
-                return false;
+        *operation = match self.groups.next(user) {
+            None => return false,
+            Some(Turn::Read { owner, group }) => {
+                Operation::Members { set: set(self.space, owner, group) }
             }
-            let number = self.random.below(complete);
-            *operation = Operation::Members { set: set(self.space, user, number) };
-            return true;
-        }
-        let made = &mut self.progress.of(user).made;
-        let set = set(self.space, user, *made / self.members);
-        let member = member(&set, *made % self.members);
-        *made += 1;
-        *operation = Operation::AddMember { set, member };
+            Some(Turn::Add { owner, group, member: number }) => {
+                let set = set(self.space, owner, group);
+                let member = member(&set, number);
+                Operation::AddMember { set, member }
+            }
+        };
         true
     }
 
@@ -85,7 +68,7 @@ impl Traffic for Sets<'_> {
 
     fn expected(&self, _: usize, _: usize, operation: &Operation) -> String {
         match operation {
-            Operation::Members { .. } => format!("its {} members", self.members),
+            Operation::Members { .. } => format!("its {} members", self.groups.members()),
             _ => "that it was not there yet".to_owned(),
         }
     }

@@ -8,7 +8,7 @@ use crate::operation::Operation;
 /// See the module.
 pub struct Speaking<'a> {
     dialect: Box<dyn Dialect>,
-    traffic: &'a mut dyn Traffic,
+    traffic: Box<dyn Traffic + 'a>,
     depth: usize,
     /// One per request that can be under way, `depth` for each user.
     operations: Vec<Operation>,
@@ -24,7 +24,7 @@ impl<'a> Speaking<'a> {
     #[must_use]
     pub fn new(
         dialect: Box<dyn Dialect>,
-        traffic: &'a mut dyn Traffic,
+        traffic: Box<dyn Traffic + 'a>,
         users: usize,
         depth: usize,
     ) -> Self {

@@ -15,6 +15,7 @@ pub const WORK: Work = Work {
            a procedure. Throughput and CPU are those of single keys; latency is the request's.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 
@@ -22,7 +23,9 @@ fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[4]).first().copied().unwrap_or(4);
     let value_bytes = scale.value_bytes_first(64);
     let distribution = scale.distribution.unwrap_or_default();
-    let keys = scale.keys_or(1_000_000).max(10_000);
+    // Each load thread's keys make the largest batch.
+    let threads = u32::try_from(scale.load_threads.max(1)).unwrap_or(u32::MAX);
+    let keys = scale.keys_or(1_000_000).max(threads.saturating_mul(10_000));
     let mut steps = vec![Step::Prepare(Asked::Fill { space: "batch", keys, value_bytes })];
     for keys in [1, 10, 100, 1_000, 10_000] {
         let mix = vec![(100, Deed::WriteMany { keys })];

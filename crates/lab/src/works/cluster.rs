@@ -24,6 +24,7 @@ pub const WORK: Work = Work {
            as a client that knows the slots does; nine nodes' CPU counts. On few cores this is small.",
     settings: Settings::Chosen,
     topology: Topology::Cluster { shards: SHARDS, replicas: REPLICAS },
+    rounds_max: u32::MAX,
     plan,
 };
 
@@ -36,11 +37,18 @@ fn plan(_: &Scale) -> Plan {
     };
     Plan {
         parts: vec![part("set"), part("get")],
-        steps: vec![
-            Step::Custom(Custom { run: set, parts: &["set"] }),
-            Step::Custom(Custom { run: get, parts: &["get"] }),
-        ],
+        steps: vec![step(set, &["set"]), step(get, &["get"])],
     }
+}
+
+fn step(run: fn(&mut Stage<'_>) -> Result<(), CellError>, parts: &'static [&'static str]) -> Step {
+    Step::Custom(Custom {
+        run,
+        parts,
+        only: Some(DriverKind::Resp),
+        measurements: 1,
+        beside_seconds: 0.1,
+    })
 }
 
 fn set(stage: &mut Stage<'_>) -> Result<(), CellError> {

@@ -14,6 +14,7 @@ pub const WORK: Work = Work {
            one. Every answer must be a value that the counter can have had.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

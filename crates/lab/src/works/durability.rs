@@ -17,6 +17,7 @@ pub const WORK: Work = Work {
            would lose, this does not show.",
     settings: Settings::All,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

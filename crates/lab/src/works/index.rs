@@ -15,6 +15,7 @@ pub const WORK: Work = Work {
            look up whole groups by the secondary index.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

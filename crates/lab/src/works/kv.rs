@@ -17,6 +17,7 @@ pub const WORK: Work = Work {
            delete them. Then one write to ten reads on keys by Zipf's law.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use super::figures::{higher, lower};
 use super::{Custom, Part, Phase, Plan, Scale, Settings, Step, Work};
 use crate::load::plain::Plain;
+use crate::load::question::Question;
+use crate::load::types::{hash, list, sorted_set};
 use crate::operation::{Answer, Operation, OperationKind};
 use crate::results::schema::Round;
-use crate::run::stage::{CellError, Stage};
-use crate::systems::system::{Capability, Topology};
+use crate::run::stage::{BULK_USERS, CellError, Stage};
+use crate::systems::cleanup;
+use crate::systems::system::{Capability, DriverKind, Topology};
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
 use crate::traffic::pick::Distribution;
@@ -18,50 +21,136 @@ pub const WORK: Work = Work {
     name: "memory",
     title: "Memory, snapshot, restart",
     repeats: "the memory tables of the comparisons of Redis with Tarantool and with Dragonfly",
-    what: "Keys of eleven bytes with values of eight, of sixteen with sixty-four, and sets of a hundred \
-           members: resident bytes for each. Then reads and writes while a snapshot is made, and a \
-           restart from it.",
+    what: "Strings of three sizes, sets, a sorted set, hashes and lists, one after the other into the same \
+           server: by how much its resident memory grew for each, and how fast they came in. Then reads \
+           and writes while a snapshot is made of them all, and a restart from it.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 
-const PARTS: [&str; 4] = ["key-11-8", "key-16-64", "member", "snapshot"];
+/// A shape of data: its part, its title, one of what, and how it is loaded.
+struct Shape {
+    part: &'static [&'static str; 1],
+    title: &'static str,
+    each: &'static str,
+    load: fn(&mut Stage<'_>) -> Result<(), CellError>,
+    only: Option<DriverKind>,
+}
+
+const SHAPES: [Shape; 7] = [
+    Shape {
+        part: &["key-11-8"],
+        title: "strings: a key of 11 bytes, a value of 8",
+        each: "memory of a key",
+        load: |stage| load_strings(stage, "key-11-8", 11, 8),
+        only: None,
+    },
+    Shape {
+        part: &["key-16-64"],
+        title: "strings: a key of 16 bytes, a value of 64",
+        each: "memory of a key",
+        load: |stage| load_strings(stage, "key-16-64", 16, 64),
+        only: None,
+    },
+    Shape {
+        part: &["key-20-1000"],
+        title: "strings: a key of 20 bytes, a value of 1,000",
+        each: "memory of a key",
+        load: |stage| load_strings(stage, "key-20-1000", 20, 1_000),
+        only: None,
+    },
+    Shape {
+        part: &["set-member"],
+        title: "sets of 100 members of 8 bytes",
+        each: "memory of a member",
+        load: load_members,
+        only: None,
+    },
+    Shape {
+        part: &["zset-member"],
+        title: "one sorted set of members of 10 bytes",
+        each: "memory of a member",
+        load: load_sorted_set,
+        only: Some(DriverKind::Resp),
+    },
+    Shape {
+        part: &["hash"],
+        title: "hashes of 20 fields of 8 bytes, values of 16",
+        each: "memory of a hash",
+        load: load_hashes,
+        only: Some(DriverKind::Resp),
+    },
+    Shape {
+        part: &["list"],
+        title: "lists of 100 elements of 10 bytes",
+        each: "memory of a list",
+        load: load_lists,
+        only: Some(DriverKind::Resp),
+    },
+];
+
+const SNAPSHOT: &str = "snapshot";
+
+/// Roughly, for the plan of a run.
+const LOADED_PER_SECOND: f64 = 300_000.0;
+const ELEMENTS_LOADED_PER_SECOND: f64 = 1_000_000.0;
+/// However slow a store is, no shape is loaded for longer.
+const LOAD_MAX: Duration = Duration::from_secs(60);
+const LOAD_MAX_SMALL: Duration = Duration::from_secs(3);
+
+/// Things of a shape: keys, members, fields, elements.
+fn things(scale: &Scale) -> u32 {
+    scale.keys.unwrap_or(if scale.small { 250_000 } else { 1_000_000 }).max(TOGETHER)
+}
 
 fn plan(scale: &Scale) -> Plan {
-    let shape = |name: &str, title: &str, what: &str| Part {
-        name: name.to_owned(),
-        title: title.to_owned(),
+    let parts = SHAPES.iter().map(|shape| Part {
+        name: shape.part[0].to_owned(),
+        title: shape.title.to_owned(),
         axis: None,
-        figures: vec![lower("bytes_each", what, "bytes"), higher("per_second", "loaded", "1/s")],
-    };
-    let parts = vec![
-        shape(PARTS[0], "a key of 11 bytes, a value of 8", "memory of a key"),
-        shape(PARTS[1], "a key of 16 bytes, a value of 64", "memory of a key"),
-        shape(PARTS[2], "a member of 8 bytes, a hundred to a set", "memory of a member"),
-        Part {
-            name: PARTS[3].to_owned(),
-            title: "while a snapshot is made".to_owned(),
-            axis: None,
-            figures: vec![
-                lower("p99_us", "latency, 99 %", "us"),
-                lower("p99_quiet_us", "latency, 99 %, without a snapshot", "us"),
-                lower("memory_growth", "most memory through memory before", ""),
-                lower("restart_ms", "restart from the snapshot", "ms"),
-            ],
-        },
-    ];
-    let steps = vec![
-        Step::Custom(Custom { run: short_keys, parts: &["key-11-8"] }),
-        Step::Custom(Custom { run: long_keys, parts: &["key-16-64"] }),
-        Step::Custom(Custom { run: members, parts: &["member"] }),
-        Step::Prepare(Asked::Fill {
-            space: "snapshot",
-            keys: scale.keys_or(200_000),
-            value_bytes: 64,
-        }),
-        Step::Custom(Custom { run: snapshot, parts: &["snapshot"] }),
-    ];
+        figures: vec![
+            lower("bytes_each", shape.each, "bytes"),
+            higher("per_second", "loaded, of keys, members, fields or elements", "1/s"),
+        ],
+    });
+    let mut parts: Vec<Part> = parts.collect();
+    parts.push(Part {
+        name: SNAPSHOT.to_owned(),
+        title: "while a snapshot is made of all these".to_owned(),
+        axis: None,
+        figures: vec![
+            lower("p99_us", "latency, 99 %", "us"),
+            lower("p99_quiet_us", "latency, 99 %, without a snapshot", "us"),
+            lower("memory_growth", "most memory through memory before", ""),
+            lower("restart_ms", "restart from the snapshot", "ms"),
+        ],
+    });
+    let steps = SHAPES.iter().map(|shape| {
+        let speed =
+            if shape.only.is_some() { ELEMENTS_LOADED_PER_SECOND } else { LOADED_PER_SECOND };
+        Step::Custom(Custom {
+            run: shape.load,
+            parts: shape.part,
+            only: shape.only,
+            measurements: 0,
+            beside_seconds: f64::from(things(scale)) / speed + 0.3,
+        })
+    });
+    let mut steps: Vec<Step> = steps.collect();
+    steps.push(Step::Prepare(Asked::Fill {
+        space: "snapshot",
+        keys: scale.keys_or(200_000),
+        value_bytes: 64,
+    }));
+    steps.push(Step::Custom(Custom {
+        run: snapshot,
+        parts: &[SNAPSHOT],
+        only: None,
+        measurements: 2,
+        beside_seconds: 1.0,
+    }));
     Plan { parts, steps }
 }
 
@@ -70,31 +159,54 @@ const TOGETHER: u32 = 64;
 /// Members of a set.
 const MEMBERS: u32 = 100;
 
-fn short_keys(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    let set = |number: u32| Operation::Set {
-        key: format!("k{number:010}").into(),
-        value: format!("{number:08}").into(),
+fn load_strings(
+    stage: &mut Stage<'_>,
+    part: &str,
+    key_bytes: usize,
+    value_bytes: usize,
+) -> Result<(), CellError> {
+    // The first letter tells the shapes apart, and the number of digits is what is left.
+    let letter = char::from(b'a' + (key_bytes % 26) as u8);
+    let set = move |number: u32| Operation::Set {
+        key: format!("{letter}{number:0width$}", width = key_bytes - 1).into(),
+        value: format!("{number:0value_bytes$}").into(),
     };
-    load(stage, PARTS[0], OperationKind::Set, set)
+    load(stage, part, OperationKind::Set, set)
 }
 
-fn long_keys(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    let set = |number: u32| Operation::Set {
-        key: format!("l{number:015}").into(),
-        value: format!("{number:064}").into(),
-    };
-    load(stage, PARTS[1], OperationKind::Set, set)
-}
-
-fn members(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load_members(stage: &mut Stage<'_>) -> Result<(), CellError> {
     let add = |number: u32| Operation::AddMember {
         set: format!("set:{:010}", number / MEMBERS).into(),
         member: format!("{number:08}").into(),
     };
-    load(stage, PARTS[2], OperationKind::AddMember, add)
+    load(stage, "set-member", OperationKind::AddMember, add)
 }
 
-/// Loads things and puts what each took.
+fn load_sorted_set(stage: &mut Stage<'_>) -> Result<(), CellError> {
+    let count = things(&stage.bench.scale);
+    let set = sorted_set::SortedSet::new(count);
+    load_all(stage, "zset-member", count, count, sorted_set::Fill(&set))
+}
+
+const FIELDS: u32 = 20;
+const FIELD_VALUE_BYTES: usize = 16;
+
+fn load_hashes(stage: &mut Stage<'_>) -> Result<(), CellError> {
+    let count = things(&stage.bench.scale) / FIELDS;
+    let mut hashes = hash::Hashes::new(count, FIELDS, FIELD_VALUE_BYTES);
+    load_all(stage, "hash", count, count * FIELDS, hash::Fill(&mut hashes))
+}
+
+const ELEMENTS: u32 = 100;
+const ELEMENT_BYTES: usize = 10;
+
+fn load_lists(stage: &mut Stage<'_>) -> Result<(), CellError> {
+    let count = (things(&stage.bench.scale) / ELEMENTS).max(1);
+    let lists = list::Lists::new(count, ELEMENTS as usize, ELEMENT_BYTES);
+    load_all(stage, "list", count, count * ELEMENTS, list::FillLists(&lists))
+}
+
+/// Loads things one by one and puts what each took.
 fn load(
     stage: &mut Stage<'_>,
     part: &str,
@@ -104,39 +216,94 @@ fn load(
     let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     stage.can_do(kind)?;
     let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-    let usage = stage.usage().ok_or_else(|| {
-        CellError::Cannot("attached: the memory of another machine is not seen".to_owned())
-    })?;
+    let before = settled(stage)?;
     let mut plain = Plain::connect(stage.target.address, dialect).map_err(broken)?;
-    let things = stage.bench.scale.keys_or(1_000_000) / TOGETHER * TOGETHER;
+    let most = things(&stage.bench.scale) / TOGETHER * TOGETHER;
     let right = match kind {
         OperationKind::AddMember => Answer::Existed(false),
         _ => Answer::Done,
     };
+    let longest = if stage.bench.scale.small { LOAD_MAX_SMALL } else { LOAD_MAX };
     let began = Instant::now();
-    for first in (0..things).step_by(TOGETHER as usize) {
-        let operations: Vec<Operation> = (first..first + TOGETHER).map(&make).collect();
+    let mut loaded = 0;
+    while loaded < most && (loaded == 0 || began.elapsed() < longest) {
+        let operations: Vec<Operation> = (loaded..loaded + TOGETHER).map(&make).collect();
         let answers = plain.ask(&operations).map_err(broken)?;
         if let Some(wrong) = answers.iter().find(|answer| **answer != right) {
             return Err(CellError::Wrong(format!("{wrong:?} instead of {right:?}")));
         }
+        loaded += TOGETHER;
+        if cleanup::is_ending() {
+            return Err(CellError::Interrupted);
+        }
     }
-    let seconds = began.elapsed().as_secs_f64();
-    let after = stage.usage().map_or(0, |usage| usage.resident_bytes);
-    let each = after.saturating_sub(usage.resident_bytes) as f64 / f64::from(things);
+    put(stage, part, loaded, loaded, before, began.elapsed())
+}
+
+/// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what each
+/// thing took.
+fn load_all(
+    stage: &mut Stage<'_>,
+    part: &str,
+    count: u32,
+    elements: u32,
+    question: impl Question,
+) -> Result<(), CellError> {
+    stage.can_do(OperationKind::AddMember)?;
+    let before = settled(stage)?;
+    let began = Instant::now();
+    stage.ask_all(BULK_USERS, question)?;
+    put(stage, part, count, elements, before, began.elapsed())
+}
+
+fn put(
+    stage: &mut Stage<'_>,
+    part: &str,
+    count: u32,
+    elements: u32,
+    before: u64,
+    took: Duration,
+) -> Result<(), CellError> {
+    let after = settled(stage)?;
+    let each = after.saturating_sub(before) as f64 / f64::from(count.max(1));
+    let seconds = took.as_secs_f64();
     let round = Round {
         seconds,
-        operations: u64::from(things),
-        per_second: f64::from(things) / seconds,
+        operations: u64::from(elements),
+        per_second: f64::from(elements) / seconds,
         rss_bytes: Some(after),
         load_busy: f64::NAN,
         server_busy: f64::NAN,
-        extra: [("bytes_each".to_owned(), each)].into(),
+        extra: [("bytes_each".to_owned(), each), ("count".to_owned(), f64::from(count))].into(),
         ..Round::default()
     };
     stage.put(part, None, round);
     Ok(())
 }
+
+/// Resident bytes once they hardly change any more: logs are written and tables grow behind the answers.
+fn settled(stage: &Stage<'_>) -> Result<u64, CellError> {
+    let resident = || {
+        stage.usage().map(|usage| usage.resident_bytes).ok_or_else(|| {
+            CellError::Cannot("attached: the memory of another machine is not seen".to_owned())
+        })
+    };
+    let mut last = resident()?;
+    for _ in 0..SETTLING_LOOKS {
+        std::thread::sleep(SETTLING);
+        let now = resident()?;
+        let same = now.abs_diff(last) <= last / 1_000;
+        last = now;
+        if same {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// How long memory must not have changed, and how often that is tried.
+const SETTLING: Duration = Duration::from_millis(50);
+const SETTLING_LOOKS: usize = 20;
 
 /// Longer than any snapshot here.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(120);
@@ -154,7 +321,7 @@ fn snapshot(stage: &mut Stage<'_>) -> Result<(), CellError> {
         mix: vec![(1, Deed::Write), (1, Deed::Read)],
         distribution: Distribution::Uniform,
     };
-    let phase = Phase::new(PARTS[3], 16, asked);
+    let phase = Phase::new(SNAPSHOT, 16, asked);
     let quiet = stage.measure(&phase)?;
     let before = stage.usage().map_or(1, |usage| usage.resident_bytes);
     system.begin_snapshot(address).map_err(broken)?;
@@ -186,7 +353,7 @@ fn snapshot(stage: &mut Stage<'_>) -> Result<(), CellError> {
     round.extra.insert("p99_quiet_us".to_owned(), p99);
     round.extra.insert("memory_growth".to_owned(), most as f64 / before as f64);
     round.extra.insert("restart_ms".to_owned(), restart(stage)? * 1e3);
-    stage.put(PARTS[3], None, round);
+    stage.put(SNAPSHOT, None, round);
     Ok(())
 }
 
@@ -200,7 +367,7 @@ fn restart(stage: &mut Stage<'_>) -> Result<f64, CellError> {
     let took = instance.restart().map_err(|error| CellError::Broken(error.to_string()))?;
     let mut plain = Plain::connect(instance.address(), dialect)
         .map_err(|error| CellError::Broken(error.to_string()))?;
-    let read = Operation::Get { key: b"k0000000000".to_vec() };
+    let read = Operation::Get { key: b"l0000000000".to_vec() };
     let answers = plain.ask(&[read]).map_err(|error| CellError::Broken(error.to_string()))?;
     if answers != [Answer::Value(Some(b"00000000".to_vec()))] {
         return Err(CellError::Broken("came back without its data".to_owned()));

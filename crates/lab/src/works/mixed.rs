@@ -15,6 +15,7 @@ pub const WORK: Work = Work {
     what: "Reads, updates, inserts, scans and read-modify-writes in YCSB's shares, keys by Zipf's law.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

@@ -14,6 +14,7 @@ pub mod connections;
 pub mod counter;
 pub mod durability;
 pub mod figures;
+pub mod handover;
 pub mod index;
 pub mod kv;
 pub mod memory;
@@ -21,14 +22,17 @@ pub mod mixed;
 pub mod pipeline;
 pub mod replica;
 pub mod sets;
+pub mod shards;
 pub mod shared;
+pub mod stall;
+pub mod types;
 pub mod web;
 
 use serde::Serialize;
 
 use crate::results::schema::{Axis, Figure};
 use crate::run::stage::{CellError, Stage};
-use crate::systems::system::Topology;
+use crate::systems::system::{DriverKind, Topology};
 use crate::traffic::Asked;
 use crate::traffic::pick::Distribution;
 
@@ -47,6 +51,8 @@ pub struct Work {
     pub settings: Settings,
     /// What is started.
     pub topology: Topology,
+    /// In how many rounds of a run it is done: fewer where its figures hardly differ from one to the next.
+    pub rounds_max: u32,
     /// What is measured and shown.
     pub plan: fn(&Scale) -> Plan,
 }
@@ -67,6 +73,9 @@ pub static ALL: &[Work] = &[
     replica::BOTH_WAYS,
     cluster::WORK,
     web::WORK,
+    types::WORK,
+    stall::WORK,
+    handover::WORK,
     memory::WORK,
 ];
 
@@ -85,8 +94,8 @@ pub enum Settings {
 /// What the user said of sizes; a work has a default for each that was left open.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scale {
-    /// Whether all must be done within minutes.
-    pub quick: bool,
+    /// Whether stores are filled with a tenth of the keys, as little time is left.
+    pub small: bool,
     /// Users.
     pub clients: Vec<usize>,
     /// Requests that each user sends at once.
@@ -99,6 +108,10 @@ pub struct Scale {
     pub distribution: Option<Distribution>,
     /// As many connections as this process may open, with room for everything else.
     pub connections_max: usize,
+    /// Threads of the load generator, which share the keys.
+    pub load_threads: usize,
+    /// Cores of the servers.
+    pub server_cores: usize,
 }
 
 impl Scale {
@@ -131,10 +144,10 @@ impl Scale {
         self.value_bytes.first().copied().unwrap_or(of_the_work)
     }
 
-    /// Keys to fill with, by default `of_the_work`, or a tenth of it when all must be quick.
+    /// Keys to fill with, by default `of_the_work`, or a tenth of it where all must be small.
     #[must_use]
     pub fn keys_or(&self, of_the_work: u32) -> u32 {
-        self.keys.unwrap_or(if self.quick { of_the_work / 10 } else { of_the_work })
+        self.keys.unwrap_or(if self.small { of_the_work / 10 } else { of_the_work })
     }
 }
 
@@ -178,6 +191,14 @@ pub enum Step {
     },
     /// What only this work does.
     Custom(Custom),
+}
+
+impl Step {
+    /// Whether figures come of it.
+    #[must_use]
+    pub const fn fills_cells(&self) -> bool {
+        !matches!(self, Self::Prepare(_))
+    }
 }
 
 /// Traffic to be measured.
@@ -235,6 +256,12 @@ pub struct Custom {
     pub run: fn(&mut Stage<'_>) -> Result<(), CellError>,
     /// The parts that it fills: they stay empty, with the reason, if it fails.
     pub parts: &'static [&'static str],
+    /// The only protocol in which it speaks, if there is one.
+    pub only: Option<DriverKind>,
+    /// How many measurements it makes, each with its warm-up.
+    pub measurements: usize,
+    /// Seconds that it takes beside them, roughly: for the plan of a run.
+    pub beside_seconds: f64,
 }
 
 /// The work of this name.
@@ -249,8 +276,8 @@ mod tests {
 
     #[test]
     fn every_step_has_its_part_and_every_part_its_step() {
-        for quick in [false, true] {
-            let scale = Scale { quick, connections_max: 10_000, ..Scale::default() };
+        for small in [false, true] {
+            let scale = Scale { small, connections_max: 10_000, ..Scale::default() };
             for work in ALL {
                 let plan = (work.plan)(&scale);
                 let mut shown: Vec<String> = Vec::new();

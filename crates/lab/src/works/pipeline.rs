@@ -1,6 +1,7 @@
 //! Pipelines of several depths, small and larger values.
 
 use super::figures::{axis, usual};
+use super::shards;
 use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
 use crate::systems::system::Topology;
 use crate::traffic::Asked;
@@ -11,9 +12,13 @@ pub const WORK: Work = Work {
     name: "pipeline",
     title: "Pipelines",
     repeats: "Redis Cluster against Dragonfly on memtier: GET and SET, pipelines of 1 and 30, 256 bytes",
-    what: "GET and SET of random keys by 50 users who send 1, 16, 30 or 64 requests at once.",
+    what: "GET and SET of random keys by 50 users who send 1, 16, 30 or 64 requests at once. Then one server on \
+           all of the servers' cores against shards: as many servers as cores of those that run commands on \
+           one core, the keys dealt to them by the client, their CPU and memory added up. Each batch is one \
+           shard's, which is the best that can happen to shards.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 
@@ -43,5 +48,7 @@ fn plan(scale: &Scale) -> Plan {
             }
         }
     }
+    parts.extend(shards::parts(scale));
+    steps.push(shards::step(scale));
     Plan { parts, steps }
 }

@@ -22,6 +22,7 @@ pub const WORK: Work = Work {
            keys are set one by one, and the replica is asked until it has each.",
     settings: Settings::All,
     topology: Topology::Replica,
+    rounds_max: u32::MAX,
     plan,
 };
 
@@ -33,6 +34,7 @@ pub const BOTH_WAYS: Work = Work {
     what: "As with one replica, but both nodes take writes and copy each other.",
     settings: Settings::All,
     topology: Topology::MasterMaster,
+    rounds_max: u32::MAX,
     plan,
 };
 
@@ -50,7 +52,13 @@ fn plan(scale: &Scale) -> Plan {
             figures: usual(),
         });
     }
-    steps.push(Step::Custom(Custom { run: lag, parts: &["lag"] }));
+    steps.push(Step::Custom(Custom {
+        run: lag,
+        parts: &["lag"],
+        only: None,
+        measurements: 1,
+        beside_seconds: 0.0,
+    }));
     parts.push(Part {
         name: "lag".to_owned(),
         title: "from a write's answer to its copy".to_owned(),

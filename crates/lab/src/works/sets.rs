@@ -14,6 +14,7 @@ pub const WORK: Work = Work {
     what: "Users fill sets of ten members, one member at a time; then they read whole sets.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

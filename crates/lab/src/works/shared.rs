@@ -1,6 +1,6 @@
 //! Many synchronous users over one connection.
 
-use super::connections::curve;
+use super::connections::{curve, users};
 use super::{Plan, Scale, Settings, Work};
 use crate::systems::system::Topology;
 
@@ -14,11 +14,12 @@ pub const WORK: Work = Work {
            of a program share an asynchronous client.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 
 fn plan(scale: &Scale) -> Plan {
     // Users here are no connections, so as many as wanted.
     let scale = Scale { connections_max: 0, ..scale.clone() };
-    curve(&scale, &[1, 4, 10, 40, 100, 400, 1000, 3000, 8000], Some(1))
+    curve(&scale, users(&scale), Some(1))
 }

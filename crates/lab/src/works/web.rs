@@ -15,6 +15,7 @@ pub const WORK: Work = Work {
            JSON; then all keys are read, likewise. A program and the server behind it count together.",
     settings: Settings::Chosen,
     topology: Topology::Single,
+    rounds_max: u32::MAX,
     plan,
 };
 

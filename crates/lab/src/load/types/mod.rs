@@ -7,6 +7,7 @@ pub mod hash;
 pub mod list;
 pub mod set;
 pub mod sorted_set;
+pub mod world;
 
 /// Members that one request of a load carries.
 const MEMBERS_AT_ONCE: u32 = 50;

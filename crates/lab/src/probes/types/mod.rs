@@ -16,7 +16,7 @@ use super::WorkError;
 use super::common::{Bench, Common};
 use super::measured::Measured;
 use crate::load::question::things_min;
-use crate::load::types::{hash::FIELDS_MAX, list::ELEMENT_BYTES_MAX};
+use crate::load::types::{hash::FIELDS_MAX, list::ELEMENT_BYTES_MAX, world::Sizes};
 use crate::load::words::NAMES_MAX;
 use crate::systems::Persistence;
 use crate::systems::arguments::Setup;
@@ -94,6 +94,40 @@ pub struct TypesArguments {
 }
 
 impl TypesArguments {
+    fn load<'a>(
+        &self,
+        bench: &'a Bench,
+        server: &'a Server,
+        depth: usize,
+        round: usize,
+    ) -> Load<'a> {
+        Load {
+            bench,
+            server,
+            clients: self.clients,
+            depth,
+            seconds: self.seconds,
+            seed: self.common.seed.wrapping_add(round as u64),
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            fields: self.fields,
+            fields_per_hash: self.fields_per_hash,
+            value_bytes: self.value_size,
+            queues: self.queues(),
+            lists: self.lists,
+            list_length: self.list_length,
+            element_bytes: self.element_size,
+            members: self.members,
+            range_length: self.range_length,
+            bitmaps: self.bitmaps,
+            bitmap_bytes: self.bitmap_bytes,
+            counters: self.counters,
+        }
+    }
+
     /// Lists that elements go through: enough for each connection to have some of its own.
     fn queues(&self) -> u32 {
         let depth = self.pipeline.iter().copied().max().unwrap_or(1);
@@ -208,23 +242,16 @@ fn measure(bench: &Bench, arguments: &TypesArguments) -> Result<Outcome, WorkErr
             let label = &program.label;
             eprintln!("types: round {} of {}: loading {label}", round + 1, arguments.rounds);
             let server = bench.start(program, &Setup::new(arguments.persistence))?;
-            let world = World::load(bench, &server, arguments, &operations)?;
+            let mut load = arguments.load(bench, &server, 1, round);
+            let world = World::load(&mut load, &arguments.sizes(), &operations)?;
             servers.push((server, world));
         }
         for cell in &mut cells {
             for turn in 0..systems {
                 let system = (turn + round) % systems;
                 let (server, world) = &mut servers[system];
-                let load = Load {
-                    bench,
-                    server,
-                    clients: arguments.clients,
-                    depth: cell.pipeline,
-                    seconds: arguments.seconds,
-                    seed: arguments.common.seed.wrapping_add(round as u64),
-                    range_length: arguments.range_length,
-                };
-                let measured = world.measure(cell.operation, &load)?;
+                let mut load = arguments.load(bench, server, cell.pipeline, round);
+                let measured = world.measure(cell.operation, &arguments.sizes(), &mut load)?;
                 let (name, label) = (cell.operation.name(), &server.label);
                 eprintln!("  {name} P={} {label}: {}", cell.pipeline, measured.brief());
                 cell.samples[system].push(measured);

@@ -1,0 +1,247 @@
+//! From a push to the client that waits for it in BLPOP, one step at a time, over two connections.
+//!
+//! The consumer asks, the server is left alone for a while, so that the consumer waits and the server
+//! sleeps, then the producer pushes. What is measured is the time from before the push is written
+//! until the element is read, and until the push's own reply is.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::driver::Waiting;
+use crate::systems::control::Control;
+
+/// What is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Handovers {
+    /// How long.
+    pub time: Duration,
+    /// Between the consumer's request and the push.
+    pub pause: Duration,
+    /// Bytes of each element.
+    pub element_bytes: usize,
+    /// IO threads of the server among which the two connections are to be on different ones; 1 where it
+    /// does not tell which connection is where.
+    pub threads: usize,
+    /// How the thread waits.
+    pub waiting: Waiting,
+}
+
+/// What was seen, nanoseconds.
+#[derive(Clone, Debug)]
+pub struct HandedOver {
+    /// Until the consumer had the element.
+    pub handover_ns: Histogram<u64>,
+    /// Until the producer had its reply.
+    pub push_ns: Histogram<u64>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// Why there is no figure.
+#[derive(Debug, thiserror::Error)]
+pub enum HandoverError {
+    /// The server did something else than was asked.
+    #[error("{0}")]
+    Unexpected(String),
+    /// The push came before the consumer waited.
+    #[error("has not made the consumer wait yet: a longer pause is needed")]
+    NotWaiting,
+    /// Of the sockets.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The list.
+const KEY: &str = "queue";
+/// An element is a number of this many digits, and padding.
+pub const ELEMENT_BYTES_MIN: usize = 10;
+/// Handovers before anything counts.
+const WARM_UP: u64 = 50;
+/// Every so often the server is asked whether the consumer waits already when the push comes.
+const ASKED_EVERY: u64 = 256;
+
+impl Handovers {
+    /// Does it; `begin` is called when the warm-up is over.
+    ///
+    /// # Errors
+    /// See [`HandoverError`].
+    pub fn run(
+        &self,
+        address: SocketAddr,
+        mut begin: impl FnMut(),
+    ) -> Result<HandedOver, HandoverError> {
+        let mut control = Control::connect(address)?;
+        let (mut consumer, mut producer, _others) = self.pair(address)?;
+        let mut handover_ns = histogram()?;
+        let mut push_ns = histogram()?;
+        let ask = request(&["BLPOP", KEY, "0"]);
+        let mut began = Instant::now();
+        let mut number: u64 = 0;
+        while number <= WARM_UP || began.elapsed() < self.time {
+            if number == WARM_UP {
+                begin();
+                began = Instant::now();
+            }
+            let element = format!("{number:0width$}", width = self.element_bytes);
+            let right = request(&[KEY, &element]);
+            consumer.stream.write_all(&ask)?;
+            wait(self.pause, self.waiting);
+            if number.is_multiple_of(ASKED_EVERY)
+                && control.info("clients", "blocked_clients")?.trim() != "1"
+            {
+                return Err(HandoverError::NotWaiting);
+            }
+            let command = request(&["LPUSH", KEY, &element]);
+            let sent = Instant::now();
+            producer.stream.write_all(&command)?;
+            consumer.expect(&right, "the element")?;
+            let handed_over = sent.elapsed();
+            producer.expect(b":1\r\n", "the push")?;
+            let answered = sent.elapsed();
+            if number >= WARM_UP {
+                handover_ns.saturating_record(nanoseconds(handed_over));
+                push_ns.saturating_record(nanoseconds(answered));
+            }
+            number += 1;
+        }
+        Ok(HandedOver { handover_ns, push_ns, elapsed: began.elapsed() })
+    }
+
+    /// Whether a server tells which of its `threads` IO threads each connection is on.
+    #[must_use]
+    pub fn tells_threads(address: SocketAddr, threads: usize) -> bool {
+        let told = Control::connect(address).and_then(|mut control| dealt(&mut control, threads));
+        threads > 1 && told.is_ok()
+    }
+
+    /// The two sides, on different IO threads, and what had to be connected beside them for that: a
+    /// connection goes to the thread that has fewest, and earlier ones may not be quite gone.
+    fn pair(&self, address: SocketAddr) -> Result<(Peer, Peer, Vec<Peer>), HandoverError> {
+        let mut control = Control::connect(address)?;
+        let threads = self.threads;
+        let mut place = || -> Result<(usize, Peer), HandoverError> {
+            let before = if threads > 1 { dealt(&mut control, threads)? } else { vec![0] };
+            let peer = Peer::connect(address, self.waiting)?;
+            let after = if threads > 1 { dealt(&mut control, threads)? } else { vec![0] };
+            let place = before.iter().zip(&after).position(|(before, after)| after > before);
+            Ok((place.unwrap_or(0), peer))
+        };
+        let (consumers_thread, consumer) = place()?;
+        let mut others = Vec::new();
+        for _ in 0..CONNECTIONS_MAX {
+            let (thread, peer) = place()?;
+            if threads == 1 || thread != consumers_thread {
+                return Ok((consumer, peer, others));
+            }
+            others.push(peer);
+        }
+        let what = format!("dealt {CONNECTIONS_MAX} connections to one IO thread");
+        Err(HandoverError::Unexpected(what))
+    }
+}
+
+/// More than it can take until another thread has its turn.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Connections that the first `threads` IO threads of Ladon were ever dealt.
+fn dealt(control: &mut Control, threads: usize) -> io::Result<Vec<u64>> {
+    let of = |thread| {
+        let line = control.info("ladon", &format!("io_thread{thread}"))?;
+        let count = line.split(',').find_map(|part| part.strip_prefix("connections="));
+        count
+            .and_then(|count| count.trim().parse().ok())
+            .ok_or_else(|| io::Error::other(line.clone()))
+    };
+    (0..threads).map(of).collect()
+}
+
+/// One side.
+struct Peer {
+    stream: TcpStream,
+    waiting: Waiting,
+    received: Vec<u8>,
+}
+
+impl Peer {
+    fn connect(address: SocketAddr, waiting: Waiting) -> Result<Peer, HandoverError> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nonblocking(false)?;
+        let mut peer = Peer { stream, waiting, received: Vec::new() };
+        // It has its thread before the next one comes.
+        peer.stream.write_all(&request(&["PING"]))?;
+        peer.expect(b"+PONG\r\n", "PING")?;
+        Ok(peer)
+    }
+
+    /// Reads exactly what is expected.
+    fn expect(&mut self, right: &[u8], what: &str) -> Result<(), HandoverError> {
+        self.received.resize(right.len(), 0);
+        let spins = self.waiting == Waiting::Spin;
+        if spins {
+            self.stream.set_nonblocking(true)?;
+        }
+        let read = read_exactly(&mut self.stream, &mut self.received);
+        if spins {
+            self.stream.set_nonblocking(false)?;
+        }
+        read?;
+        if self.received == right {
+            return Ok(());
+        }
+        let (right, got) = (right.escape_ascii(), self.received.escape_ascii());
+        Err(HandoverError::Unexpected(format!("{what}: expected `{right}`, got `{got}`")))
+    }
+}
+
+/// Spins where the stream does not wait.
+fn read_exactly(stream: &mut TcpStream, bytes: &mut [u8]) -> io::Result<()> {
+    let (mut filled, until) = (0, Instant::now() + PATIENCE);
+    while filled < bytes.len() {
+        match stream.read(&mut bytes[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {
+                std::hint::spin_loop();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn wait(pause: Duration, waiting: Waiting) {
+    match waiting {
+        Waiting::Sleep => std::thread::sleep(pause),
+        Waiting::Spin => {
+            let began = Instant::now();
+            while began.elapsed() < pause {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// An array of bulk strings: a request, and also `BLPOP`'s reply.
+fn request(words: &[&str]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len());
+    for word in words {
+        bytes += &format!("${}\r\n{word}\r\n", word.len());
+    }
+    bytes.into_bytes()
+}
+
+fn histogram() -> io::Result<Histogram<u64>> {
+    Histogram::new_with_bounds(100, 60_000_000_000, 3).map_err(io::Error::other)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
