@@ -77,9 +77,11 @@ fn main() -> std::process::ExitCode {
             }
         },
         Command::Report(arguments) => match command::report(&arguments) {
-            Ok((tables, path)) => {
+            Ok((tables, written)) => {
                 print!("{tables}");
-                println!("written: {}", path.display());
+                for path in written {
+                    println!("written: {}", path.display());
+                }
                 std::process::ExitCode::SUCCESS
             }
             Err(error) => failed(&error, 1),

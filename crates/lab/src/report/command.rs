@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::compare::{CompareError, Options, compare};
 use super::html::ReportError;
-use super::{console, html};
+use super::{console, html, markdown};
 use crate::results::Results;
 use crate::results::file::{self, ReadError};
 use crate::results::merge::merge;
@@ -19,8 +19,12 @@ pub struct ReportArguments {
     #[arg(required = true, value_name = "RESULTS.json")]
     pub results: Vec<PathBuf>,
     /// Folder for report.html.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "markdown")]
+    pub out: Option<PathBuf>,
+    /// A document whose measured section, between `<!-- measured:begin -->` and `<!-- measured:end -->`,
+    /// is made anew from the results. May be repeated.
+    #[arg(long, value_name = "FILE.md")]
+    pub markdown: Vec<PathBuf>,
     /// What an hour of the machine costs; instead of what the runs were told.
     #[arg(long, value_name = "PRICE")]
     pub price_per_hour: Option<f64>,
@@ -79,11 +83,11 @@ pub enum CommandError {
     Io(PathBuf, std::io::Error),
 }
 
-/// Reads, merges, writes report.html; returns the tables and the report's path.
+/// Reads, merges, writes report.html and measured sections; returns the tables and what was written.
 ///
 /// # Errors
 /// The first file that cannot be used, or what the file system says.
-pub fn report(arguments: &ReportArguments) -> Result<(String, PathBuf), CommandError> {
+pub fn report(arguments: &ReportArguments) -> Result<(String, Vec<PathBuf>), CommandError> {
     let mut runs: Vec<Results> =
         arguments.results.iter().map(|path| file::read(path)).collect::<Result<_, _>>()?;
     if let Some(price) = arguments.price_per_hour {
@@ -92,7 +96,27 @@ pub fn report(arguments: &ReportArguments) -> Result<(String, PathBuf), CommandE
         }
         runs.iter_mut().for_each(|run| run.price_per_hour = Some(price));
     }
-    draw(&arguments.out, merge(runs))
+    let runs = merge(runs);
+    let mut written = Vec::new();
+    for path in &arguments.markdown {
+        let failed = |error| CommandError::Io(path.clone(), error);
+        let document = std::fs::read_to_string(path).map_err(failed)?;
+        let new = markdown::replaced(&document, &runs).ok_or_else(|| {
+            let (begin, end) = (markdown::BEGIN, markdown::END);
+            CommandError::Argument(format!("{}: no {begin} and {end}", path.display()))
+        })?;
+        std::fs::write(path, new).map_err(failed)?;
+        written.push(path.clone());
+    }
+    let tables = match &arguments.out {
+        Some(out) => {
+            let (tables, path) = draw(out, runs)?;
+            written.push(path);
+            tables
+        }
+        None => String::new(),
+    };
+    Ok((tables, written))
 }
 
 /// Writes report.html for `runs` into `folder`; returns the tables and the report's path. This is

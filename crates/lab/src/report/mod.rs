@@ -6,6 +6,7 @@ pub mod compare;
 pub mod console;
 pub mod file;
 pub mod html;
+pub mod markdown;
 pub mod statistics;
 pub mod table;
 pub mod target;

@@ -46,12 +46,23 @@ pub(super) fn part(run: &Results, part: &PartResult, id: &str) -> Result<Markup,
             }
             div.charts { @for chart in &charts { (chart) } }
             @if let Some(axis) = &part.axis {
-                @for figure in &part.figures { (table_along(part, &lines, figure, axis)) }
+                @for figure in part.figures.iter().take(2) { (table_along(part, &lines, figure, axis)) }
+                @let others = part.figures.get(2..).unwrap_or_default();
+                @if !others.is_empty() {
+                    details {
+                        summary { "Over " (axis.name) ": " (titles(others)) }
+                        @for figure in others { (table_along(part, &lines, figure, axis)) }
+                    }
+                }
             } @else {
                 (table(run, part, &lines, &order))
             }
         }
     })
+}
+
+fn titles(figures: &[Figure]) -> String {
+    figures.iter().map(|figure| figure.title.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 /// A chart with its caption.

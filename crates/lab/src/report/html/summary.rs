@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::report::view::line::{Line, load_limited};
 use crate::report::view::money::per_billion;
-use crate::report::view::number::{money, times};
+use crate::report::view::number::{money, plain, times};
 use crate::report::view::standing::{Rank, Standing, Verdict, standings};
 use crate::report::view::verdict::{promise, words};
 use crate::results::{PartResult, Results, WorkResult};
@@ -26,6 +26,10 @@ impl Comparison<'_> {
         } else {
             self.part.title.clone()
         }
+    }
+
+    const fn is_alone(&self) -> bool {
+        matches!(self.standing.verdict, Verdict::Alone)
     }
 
     /// Counts that can be zero have none.
@@ -52,16 +56,24 @@ pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
         section id=(id("summary")) {
             h2 { "Summary" }
             p.tally { (tally(&comparisons)) }
-            ol.verdicts {
-                @for comparison in &comparisons {
-                    @let words = words(comparison.part, &comparison.lines, &comparison.standing);
-                    li.verdict.(words.tag) {
-                        p.where {
-                            a href={ "#" (id(&comparison.work.work)) } { (comparison.work.title) }
-                            " · " (comparison.title())
+            div.verdicts {
+                @for work in &run.works {
+                    @let its: Vec<&Comparison<'_>> = comparisons
+                        .iter()
+                        .filter(|comparison| std::ptr::eq(comparison.work, work) && !comparison.is_alone())
+                        .collect();
+                    @if !its.is_empty() { (card(work, &its, id)) }
+                }
+            }
+            @let alone: Vec<&Comparison<'_>> =
+                comparisons.iter().filter(|comparison| comparison.is_alone()).collect();
+            @if !alone.is_empty() {
+                details {
+                    summary { "Measured of one system only: " (alone.len()) }
+                    ul.notes {
+                        @for comparison in &alone {
+                            li { (comparison.work.title) ", " (comparison.title()) ": " (comparison.lines[comparison.standing.ranks[0].line].name()) }
                         }
-                        p.who { span.tag { (words.tag) } " " strong { (words.who) } }
-                        p.how { (words.how) }
                     }
                 }
             }
@@ -78,6 +90,48 @@ pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
             @if !comparisons.is_empty() { (beside_the_best(run, &comparisons, id)) }
             @if let Some(price) = run.price_per_hour { (costs(run, &comparisons, price, id)) }
         }
+    }
+}
+
+/// One work: who wins which of its parts, by what ratio. The whole sentence is a tool tip, and stands
+/// beside the part's chart.
+fn card(work: &WorkResult, its: &[&Comparison<'_>], id: &impl Fn(&str) -> String) -> Markup {
+    html! {
+        section.verdict {
+            h3 { a href={ "#" (id(&work.work)) } { (work.title) } }
+            ul {
+                @for comparison in its {
+                    @let words = words(comparison.part, &comparison.lines, &comparison.standing);
+                    li.(words.tag) title={ (words.who) ": " (words.how) } {
+                        span.where { (comparison.title()) }
+                        span.who { (first(comparison)) }
+                        span.tag { (words.tag) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Who is first and by how much, in as few words as can be.
+fn first(comparison: &Comparison<'_>) -> Markup {
+    let standing = &comparison.standing;
+    let label = |rank: usize| comparison.lines[standing.ranks[rank].line].label.as_str();
+    match &standing.verdict {
+        Verdict::Alone => html! { strong { (label(0)) } },
+        Verdict::Wins { ratio, at_least } => html! {
+            strong { (label(0)) } " " @if *at_least { "≥ " } (times(ratio.median))
+        },
+        Verdict::Ties { with, ratio } => html! {
+            strong { (label(0)) } @for rank in with { ", " strong { (label(*rank)) } } " " (times(ratio.median))
+        },
+        Verdict::LoadLimited => html! { (label(0)) ", the load was the limit" },
+        Verdict::Unproven { ratio } => html! { (label(0)) " " (times(*ratio)) },
+        Verdict::Counted { level, best, worst } => html! {
+            strong { (plain(*best)) } ": "
+            @if *level == standing.ranks.len() { "all " (level) }
+            @else { (level) " of " (standing.ranks.len()) "; the worst " (plain(*worst)) }
+        },
     }
 }
 
@@ -140,13 +194,14 @@ fn beside_the_best(
 ) -> Markup {
     let systems = systems(run, comparisons);
     html! {
-        h3 { "Everybody beside the best" }
+        details {
+        summary { "Everybody beside the best" }
         p.muted { "1.00 is the best; 0.50 is half as good. Level with the best: ≈." }
         div.scroll tabindex="0" role="region" aria-label="Everybody beside the best" {
             table {
                 thead { tr { th scope="col" { "Comparison" } @for (_, label) in &systems { th scope="col" { (label) } } } }
                 tbody {
-                    @for comparison in comparisons.iter().filter(|comparison| comparison.has_ratios()) {
+                    @for comparison in comparisons.iter().filter(|comparison| comparison.has_ratios() && !comparison.is_alone()) {
                         tr {
                             (row_head(comparison, id))
                             @for (name, _) in &systems { (share(comparison, name)) }
@@ -154,6 +209,7 @@ fn beside_the_best(
                     }
                 }
             }
+        }
         }
     }
 }

@@ -72,7 +72,9 @@ fn scaled(value: f64, step: f64, prefixes: &[&str]) -> String {
     format!("{}{}", digits(value), prefixes[index])
 }
 
-fn digits(value: f64) -> String {
+/// Three significant digits.
+#[must_use]
+pub fn digits(value: f64) -> String {
     let digits = match value.abs() {
         value if value >= 99.95 || value == 0.0 => 0,
         value if value >= 9.995 => 1,
