@@ -110,3 +110,19 @@ fn orders_are_those_of_the_standard_library() {
         assert_eq!(node.run(&mut client, &line), format!("[{}]", wanted.join(" ")), "{round}");
     }
 }
+
+#[test]
+fn a_long_result_is_a_list_of_several_pieces() {
+    let numbers: Vec<String> = (0..6000).map(|number| number.to_string()).collect();
+    check(&format!(
+        r#"
+        CONFIG SET list-max-listpack-size -1 => +OK
+        RPUSH l {}              => :6000
+        SORT l STORE sorted     => :6000
+        OBJECT ENCODING sorted  => "quicklist"
+        SORT l LIMIT 0 100 STORE sorted => :100
+        OBJECT ENCODING sorted  => "listpack"
+        "#,
+        numbers.join(" ")
+    ));
+}

@@ -40,8 +40,8 @@ const WINDOW: usize = 32;
 
 const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_of_two());
 
-/// With less data than this, values are in the caches anyway.
-const CACHED_BYTES: u64 = 8 << 20;
+/// With less data than this, values are in a core's own caches anyway.
+const CACHED_BYTES: u64 = 2 << 20;
 
 /// What a command will look at inside a value that does not sit in its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::error::CommandResult;
 use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use elements::Elements;
 use ladon_engine::Tx;
-use ladon_engine::types::list::{End, ListValue};
+use ladon_engine::types::list::ListValue;
 use ladon_model::DbId;
 use options::Options;
 use pattern::Pattern;
@@ -124,7 +124,7 @@ fn listed(
     for &at in order {
         for pattern in patterns {
             pattern.look_up(tx, db, elements.get(at), |found| {
-                list.push(End::Back, limits, found.unwrap_or_default());
+                list.append(limits, found.unwrap_or_default());
             });
         }
     }

@@ -4,7 +4,8 @@
 //! memory as a whole. But a frozen value makes others keep what they change, so a client that is slow
 //! has that long only; then the rest is made whether it takes it or not, and counts as its output.
 
-use super::{BUFFER_BYTES_MAX, Worker};
+use super::Worker;
+use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
 use ladon_commands::LongReply;
 use ladon_engine::Garbage;
@@ -45,7 +46,7 @@ impl Worker {
             connection.touch(&mut self.touched);
             if more {
                 if connection.output.len() >= BUFFER_FULL_BYTES {
-                    connection.put_output_by(self.buffers.pop().unwrap_or_default());
+                    connection.put_output_by(self.buffers.take());
                 }
                 self.long_replies.push_back(slot);
             } else {

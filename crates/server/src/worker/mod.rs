@@ -7,6 +7,7 @@
 //! when its gate has passed the highest LSN that it depends on; nothing here waits.
 
 mod blocked;
+mod buffers;
 mod inbox;
 mod long_replies;
 mod network;
@@ -18,6 +19,7 @@ use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, Positions};
 use crate::dropper::Dropper;
+use buffers::Buffers;
 use ladon_commands::blocking::SendNow;
 use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
@@ -87,7 +89,7 @@ pub struct Worker {
     batch: Batch,
     limits: Limits,
     limits_generation: u64,
-    buffers: Vec<Vec<u8>>,
+    buffers: Buffers,
     now_ms: u64,
     next_tick_ms: u64,
     client_memory: ClientMemory,
@@ -99,10 +101,6 @@ pub struct Worker {
     /// Testing only: replies leave without waiting, which the simulator must notice.
     pub early_reply_canary: bool,
 }
-
-/// Empty buffers kept for reuse, and how large one may be for that.
-const BUFFERS_MAX: usize = 64;
-const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 impl Worker {
     /// A worker without connections.
@@ -133,7 +131,7 @@ impl Worker {
             batch: Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,
-            buffers: Vec::new(),
+            buffers: Buffers::default(),
             now_ms: 0,
             next_tick_ms: 0,
             client_memory: ClientMemory::default(),
@@ -187,16 +185,6 @@ impl Worker {
 
     fn positions(&self) -> Positions {
         Positions { written: self.log.written(), durable: self.log.durable() }
-    }
-
-    fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() != 0
-            && buffer.capacity() <= BUFFER_BYTES_MAX
-            && self.buffers.len() < BUFFERS_MAX
-        {
-            buffer.clear();
-            self.buffers.push(buffer);
-        }
     }
 
     fn settle_counters(&mut self) {

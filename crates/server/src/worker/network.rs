@@ -53,7 +53,7 @@ impl Worker {
         self.local.stats.reads_processed.add(1);
         let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
         if connection.input.capacity() == 0 {
-            connection.input = self.buffers.pop().unwrap_or_default();
+            connection.input = self.buffers.take();
         }
         connection.input.extend_from_slice(bytes);
         if connection.is_runnable() {
@@ -89,7 +89,7 @@ impl Worker {
                 connection.touch(&mut self.touched);
             }
         }
-        self.recycle(buffer);
+        self.buffers.give(buffer);
     }
 
     /// A connection is over.
@@ -112,7 +112,7 @@ impl Worker {
         self.waiting.retain(|&slot| slot != conn.slot);
         self.paused.retain(|&slot| slot != conn.slot);
         self.long_replies.retain(|&slot| slot != conn.slot);
-        self.recycle(std::mem::take(&mut connection.input));
-        self.recycle(std::mem::take(&mut connection.output));
+        self.buffers.give(connection.input);
+        self.buffers.give(connection.output);
     }
 }

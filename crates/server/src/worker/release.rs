@@ -1,7 +1,8 @@
 //! Letting replies out when the gate has passed what they depend on, and what a connection may
 //! hold back.
 
-use super::{BUFFER_BYTES_MAX, BUFFERS_MAX, Net, Worker};
+use super::buffers::Buffers;
+use super::{Net, Worker};
 use crate::connection::{Connection, Positions};
 use crate::waiting::{self, Awaited};
 use ladon_commands::Node;
@@ -105,8 +106,7 @@ impl Worker {
             // After the reply that another thread is sending; the message about it may lie in the
             // inbox already.
             self.node.threads[self.local.thread].wake();
-        } else if let Some(buffer) = connection.take_sendable(|| buffers.pop().unwrap_or_default())
-        {
+        } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
             net.send(connection.conn, buffer);
         }
         if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
@@ -140,26 +140,19 @@ impl Worker {
 
     /// Drops the requests that have run from the input; an idle connection keeps no buffer.
     #[inline]
-    fn compact(connection: &mut Connection, buffers: &mut Vec<Vec<u8>>) {
+    fn compact(connection: &mut Connection, buffers: &mut Buffers) {
+        if connection.output.is_empty() && connection.output.capacity() != 0 {
+            buffers.give(std::mem::take(&mut connection.output));
+        }
         if connection.consumed == 0 {
             return;
         }
         if connection.consumed == connection.input.len() {
-            let mut input = std::mem::take(&mut connection.input);
-            input.clear();
-            if buffers.len() < BUFFERS_MAX && input.capacity() <= BUFFER_BYTES_MAX {
-                buffers.push(input);
-            }
+            buffers.give(std::mem::take(&mut connection.input));
         } else {
             connection.input.drain(..connection.consumed);
         }
         connection.consumed = 0;
-        if connection.output.is_empty() && connection.output.capacity() != 0 {
-            let output = std::mem::take(&mut connection.output);
-            if buffers.len() < BUFFERS_MAX && output.capacity() <= BUFFER_BYTES_MAX {
-                buffers.push(output);
-            }
-        }
     }
 
     /// Whether a client sends or holds back more than it may.

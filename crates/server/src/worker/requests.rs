@@ -77,6 +77,10 @@ impl Worker {
         if !connection.is_runnable() {
             return;
         }
+        if connection.output.capacity() == 0 {
+            // Growing one for every batch would cost more than what is written into it.
+            connection.output = self.buffers.take();
+        }
         let mut few: [&[u8]; INLINE_ARGS] = [&[]; INLINE_ARGS];
         let many: Vec<&[u8]>;
         let args: &[&[u8]] = match &item.kind {

@@ -40,7 +40,7 @@ impl Worker {
         Duration::from_millis(until_ms.saturating_sub(self.node.clock.unix_ms()))
     }
 
-    /// What is done every so often (`hz`): expiry, idle clients, peaks.
+    /// What is done every so often (`hz`): expiry, idle clients, unused buffers, peaks.
     pub(super) fn tick(&mut self) {
         let interval_ms = 1000 / u64::from(self.node.settings.hz().max(1));
         self.next_tick_ms = self.now_ms + interval_ms.max(1);
@@ -75,6 +75,7 @@ impl Worker {
                 }
             }
         }
+        self.buffers.trim();
         if self.local.thread == 0 {
             self.node.sample();
         }

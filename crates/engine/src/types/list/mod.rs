@@ -165,9 +165,9 @@ impl ListValue {
         }
     }
 
-    /// Puts an element at the back of a list that is being loaded: it gets more chunks as the
-    /// first is full, as if it had grown and shrunk to this.
-    pub(crate) fn append(&mut self, limits: ListLimits, element: &[u8]) {
+    /// Puts an element at the back of a list that is being made or loaded, without an `expect`: it
+    /// gets more chunks as the first is full, as if it had grown and shrunk to this.
+    pub fn append(&mut self, limits: ListLimits, element: &[u8]) {
         if let Repr::Packed(chunk) = &mut self.0 {
             let (bytes, count) = (chunk.listpack_bytes(), chunk.len());
             let fits = if count == 0 {
