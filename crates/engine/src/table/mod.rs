@@ -390,7 +390,6 @@ impl Table {
         let Sharing::Living(living) = &mut **sharing else {
             unreachable!("a frozen table is not frozen again")
         };
-        living.is_watched(&mut self.arena);
         let mut frozen = Table::new(u32::from(self.shift));
         frozen.shares = true;
         frozen.sharing = Some(Box::new(Sharing::Frozen(living.freeze())));
@@ -427,7 +426,7 @@ impl Table {
     }
 
     /// A number that new segments get.
-    fn generation(&self) -> u32 {
+    fn generation(&self) -> u64 {
         self.living().map_or(0, |living| living.generation)
     }
 

@@ -44,9 +44,9 @@ pub(crate) struct Segment {
     /// Those bits, right-aligned.
     pub(super) prefix: Cell<u64>,
     /// When it was made, in freezings of its table.
-    pub(super) generation: Cell<u32>,
+    pub(super) generation: Cell<u64>,
     /// The rest of the header's line: a bucket that began within it would lie on two lines.
-    _rest: [u32; 3],
+    _rest: [u64; 1],
     buckets: [[AtomicU64; SLOTS]; BUCKETS],
 }
 
@@ -102,7 +102,7 @@ pub(super) fn bucket_start(prefix: u64, depth: u32, bucket: usize) -> Option<Loc
 }
 
 impl Segment {
-    pub(super) fn new(depth: u8, prefix: u64, generation: u32) -> NonNull<Segment> {
+    pub(super) fn new(depth: u8, prefix: u64, generation: u64) -> NonNull<Segment> {
         // SAFETY: all-zero bytes are a valid segment; the layout has a size.
         unsafe {
             let segment = alloc::alloc_zeroed(Layout::new::<Segment>()).cast::<Segment>();
@@ -117,7 +117,7 @@ impl Segment {
     }
 
     /// The same again.
-    pub(super) fn copy(&self, generation: u32) -> NonNull<Segment> {
+    pub(super) fn copy(&self, generation: u64) -> NonNull<Segment> {
         // SAFETY: a segment is plain data, the new one has its size and is nobody else's yet; who
         // reads this one at the same time writes nothing. The layout has a size.
         unsafe {

@@ -43,7 +43,9 @@ pub(super) enum Sharing {
 
 pub(super) struct Living {
     /// Segments of a lower generation were there at the newest freezing.
-    pub(super) generation: u32,
+    ///
+    /// Many readers of a large value make it thousands a second: 32 bits would come round.
+    pub(super) generation: u64,
     newest: Option<Arc<Moment>>,
     returned: Arc<Returned>,
 }
@@ -79,8 +81,10 @@ impl Living {
         Living { generation: 0, newest: None, returned: Arc::default() }
     }
 
-    /// Begins a new moment; segments that are made from now on are not part of it.
+    /// Begins a new moment; segments that are made from now on are not part of it. Frees nothing:
+    /// whoever freezes does not change the table, and keeps no account of its size.
     pub(super) fn freeze(&mut self) -> Arc<Moment> {
+        self.end_newest();
         let moment = Arc::new(Moment {
             kept: Mutex::default(),
             returned: Arc::clone(&self.returned),
@@ -93,14 +97,19 @@ impl Living {
         moment
     }
 
-    /// Before a change: whether some frozen table may look on. Frees a few of the entries that
-    /// none needs any more.
-    pub(super) fn is_watched(&mut self, arena: &mut Arena) -> bool {
+    /// Forgets the newest moment if no frozen table is left.
+    fn end_newest(&mut self) {
         if let Some(newest) = &mut self.newest
             && Arc::get_mut(newest).is_some()
         {
             self.newest = None;
         }
+    }
+
+    /// Before a change: whether some frozen table may look on. Frees a few of the entries that
+    /// none needs any more.
+    pub(super) fn is_watched(&mut self, arena: &mut Arena) -> bool {
+        self.end_newest();
         let mut returned = self.returned.0.lock();
         let rest = returned.len() - returned.len().min(RETURNED_AT_ONCE);
         for entry in returned.drain(rest..) {
