@@ -218,6 +218,17 @@ impl Connection {
             .extend_from_slice(bytes);
     }
 
+    /// The rest of a reply whose beginning was sent past this thread, when nothing was left to be
+    /// sent; the gate has passed it.
+    pub(crate) fn go_on_with(&mut self, rest: &[u8]) {
+        debug_assert!(self.taken == self.output_start && self.in_flight == 0);
+        self.output.splice(0..0, rest.iter().copied());
+        self.sendable += rest.len() as u64;
+        for mark in &mut self.marks {
+            mark.end += rest.len() as u64;
+        }
+    }
+
     /// What the first waiting reply waits for.
     pub(crate) fn awaits(&self) -> Option<(Gate, Lsn)> {
         self.marks.front().map(|mark| (mark.gate, mark.lsn))
@@ -315,5 +326,28 @@ impl Connection {
             self.in_touched = true;
             touched.push(self.conn.slot);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_reply_comes_before_what_came_meanwhile() {
+        let mut connection =
+            Connection::new(ConnId { slot: 0, generation: 0 }, Session::new(Arc::default(), true));
+        let positions = Positions { written: Lsn(4), durable: Lsn(3) };
+        connection.deliver(b"shown ");
+        connection.mark(Gate::Fsync, positions);
+        connection.deliver(b"unsafe ");
+        connection.depends = Lsn(4);
+        connection.mark(Gate::Fsync, positions);
+        connection.go_on_with(b"rest ");
+        assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"rest shown "[..]));
+        connection.in_flight = 0;
+        assert!(!connection.has_sendable());
+        connection.advance(Positions { durable: Lsn(4), ..positions });
+        assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"unsafe "[..]));
     }
 }

@@ -64,6 +64,11 @@ impl ShortWay {
         if taken { self.send.get() } else { None }
     }
 
+    /// Whether a reply, or a part of it, has gone this way: what follows comes after it.
+    pub fn was_taken(&self) -> bool {
+        matches!(self.state.load(Acquire), TAKEN | AWAITED | DONE)
+    }
+
     /// For whoever took it, once the message lies in the owner's inbox: whether the owner must be
     /// woken.
     pub fn done(&self) -> bool {
@@ -96,8 +101,9 @@ mod tests {
     #[test]
     fn who_did_not_ask_is_not_woken() {
         let way = open();
+        assert!(!way.was_taken());
         assert!(way.take().is_some() && way.take().is_none());
-        assert!(!way.done());
+        assert!(way.was_taken() && !way.done() && way.was_taken());
         assert!(!way.close(), "the message is in the inbox");
         way.open(|| unreachable!("it is over"));
         assert!(way.take().is_none());

@@ -149,9 +149,14 @@ impl Worker {
         if !connection.waiter().is_some_and(is_for) {
             return;
         }
-        let before = connection.output.len();
-        connection.output.extend_from_slice(&answer.reply);
-        silence(connection, before);
+        if KeyWait::of(&answer.waiter).short_way.was_taken() {
+            // The rest of what has left comes before all that stands here by now.
+            connection.go_on_with(&answer.reply);
+        } else {
+            let before = connection.output.len();
+            connection.output.extend_from_slice(&answer.reply);
+            silence(connection, before);
+        }
         connection.depends = connection.depends.max(answer.depends);
         if let Some(lsn) = answer.wrote {
             connection.session.last_write = lsn;
