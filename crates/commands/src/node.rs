@@ -146,6 +146,9 @@ pub struct Node {
     pub process: Box<dyn Process>,
     /// What else follows from a change of settings, where something has to.
     pub follow_settings: Option<FollowSettings>,
+    /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
+    /// whether they are; they have to be, and the simulator must notice if not.
+    pub watch_evictions: Option<WatchEvictions>,
     /// Names the history of the data, as far as this node knows it.
     pub replication_id: Mutex<String>,
     /// Large values on their way out.
@@ -165,6 +168,9 @@ pub struct Node {
 /// it: see [`Settings::set_many_with`].
 pub type FollowSettings =
     Box<dyn Fn(&Settings, &[&'static str]) -> Result<(), (&'static str, String)> + Send + Sync>;
+
+/// See [`Node::watch_evictions`].
+pub type WatchEvictions = Box<dyn Fn(&Node, &[u8]) -> bool + Send + Sync>;
 
 /// Counts of large values that are dropped in the background.
 #[derive(Debug, Default)]
@@ -212,6 +218,7 @@ impl Node {
             ))),
             process: Box::new(SystemProcess::default()),
             follow_settings: None,
+            watch_evictions: None,
             lazy_free: Arc::default(),
             evicted_clients: AtomicU64::new(0),
             exceeded: Exceeded::default(),

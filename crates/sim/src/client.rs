@@ -28,32 +28,39 @@ pub(crate) struct Client {
     awaited: VecDeque<Awaited>,
     /// Operations that the node has not said to have run, in the order in which they were sent.
     to_run: VecDeque<usize>,
-    /// The node runs a transaction's calls.
-    in_multi: bool,
+    /// How many of its calls the node has run of the transaction that it has begun.
+    in_multi: Option<usize>,
     input: Vec<u8>,
     decoder: Decoder,
+    /// Most of what it does is to work on a queue.
+    queues: bool,
+    /// It asks for nothing more before its last request is answered: others may then answer that
+    /// past its worker.
+    rests: bool,
     /// Makes values unlike any other's.
     serial: u64,
     name: u64,
 }
 
 impl Client {
-    pub(crate) fn new(name: u64, conn: ConnId, worker: usize) -> Client {
+    pub(crate) fn new(name: u64, conn: ConnId, worker: usize, queues: bool) -> Client {
         Client {
             conn,
             worker,
             awaited: VecDeque::new(),
             to_run: VecDeque::new(),
-            in_multi: false,
+            in_multi: None,
             input: Vec::new(),
             decoder: Decoder::default(),
+            queues,
+            rests: false,
             serial: 0,
             name,
         }
     }
 
     pub(crate) fn may_send(&self) -> bool {
-        self.awaited.len() < PIPELINE_MAX
+        self.awaited.is_empty() || !self.rests && self.awaited.len() < PIPELINE_MAX
     }
 
     /// The bytes of a new operation, which is noted in the history.
@@ -81,7 +88,9 @@ impl Client {
             write_request(&mut bytes, &["EXEC"]);
             self.awaited.push_back(Awaited { operation, is_last: true });
         }
-        history.push(Operation { calls, atomic, begin: step, end: None });
+        let sent = Operation { calls, atomic, begin: step, end: None, by_itself: None };
+        self.rests = sent.may_wait() && random.chance(2, 3);
+        history.push(sent);
         self.to_run.push_back(operation);
         bytes
     }
@@ -89,17 +98,26 @@ impl Client {
     /// The node has run this call; the operation that it completes. Operations before that one
     /// were refused.
     pub(crate) fn ran(&mut self, call: &Call, history: &[Operation]) -> Option<usize> {
-        let ends_multi = call[0] == b"EXEC";
-        if call[0] == b"MULTI" || ends_multi {
-            self.in_multi = !ends_multi;
-        }
-        if self.in_multi {
+        if call[0] == b"MULTI" {
+            self.in_multi = Some(0);
             return None;
+        }
+        let ends_multi = call[0] == b"EXEC";
+        let mut was_aborted = false;
+        if let Some(calls) = self.in_multi.take() {
+            let transaction = self.to_run.iter().map(|&at| &history[at]).find(|op| op.atomic);
+            let next = transaction.and_then(|transaction| transaction.calls.get(calls));
+            if next == Some(call) {
+                self.in_multi = Some(calls + 1);
+                return None;
+            }
+            // If it is neither its next call nor its end, its EXEC was refused.
+            was_aborted = ends_multi && next.is_some();
         }
         while let Some(at) = self.to_run.pop_front() {
             let operation = &history[at];
             if operation.atomic == ends_multi && (ends_multi || operation.calls[0] == *call) {
-                return Some(at);
+                return (!was_aborted).then_some(at);
             }
         }
         None
@@ -127,10 +145,11 @@ impl Client {
                 self.awaited.clear();
                 return Ok(());
             }
+            let is_refusal = |text: &[u8]| text.starts_with(b"MISCONF") || text.starts_with(b"OOM");
             if awaited.is_last {
                 history[awaited.operation].end = Some((step, value));
             } else if let Value::Error(text) = value
-                && !text.starts_with(b"MISCONF")
+                && !is_refusal(&text)
             {
                 return Err(format!("an error while queueing: {}", text.escape_ascii()));
             }
@@ -149,7 +168,16 @@ impl Client {
         // A long value crosses the thresholds of representations and of the log's chunks.
         let long = "x".repeat(random.below(40) as usize * 100) + &value;
         let words: Vec<String> = match random.below(52) {
-            0..4 => vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }],
+            _ if self.queues && random.chance(2, 3) => queue_call(random, &value),
+            0..4 => {
+                let mut words =
+                    vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }];
+                if random.chance(1, 3) {
+                    // Far in the future: it may be evicted where only such keys may.
+                    words.extend(["PXAT", "4000000000000"].map(str::to_owned));
+                }
+                words
+            }
             4..8 => vec!["GET".into(), a],
             8..10 => vec!["INCR".into(), counter],
             10 => vec!["DEL".into(), a],
@@ -200,14 +228,15 @@ fn list_call(random: &mut Random, value: String, long: String, atomic: bool) -> 
     let common = format!("e{}", random.below(4));
     let end = |random: &mut Random| if random.chance(1, 2) { "LEFT" } else { "RIGHT" };
     let (from, to) = if random.chance(1, 2) { ("l0", "l1") } else { ("l1", "l0") };
+    let timeout = if random.chance(1, 3) { "0.003" } else { "0.1" };
     let words = match random.below(13) {
         // In a transaction it would not wait, and its null be another.
-        12 if !atomic => vec!["BLMOVE", from, to, end(random), end(random), "0.003"],
+        12 if !atomic => vec!["BLMOVE", from, to, end(random), end(random), timeout],
         0 | 1 => vec!["RPUSH", &list, &element, &common],
         2 => vec!["LPUSH", &list, &common, &element],
         3 => vec!["LPOP", &list],
         4 => vec!["RPOP", &list],
-        5 | 6 => vec!["BLPOP", &list, "0.003"],
+        5 | 6 => vec!["BLPOP", &list, timeout],
         7 => vec!["LMOVE", "l0", "l1", end(random), end(random)],
         8 => vec!["LRANGE", &list, "0", "-1"],
         9 => vec!["LREM", &list, "0", &common],
@@ -215,6 +244,12 @@ fn list_call(random: &mut Random, value: String, long: String, atomic: bool) -> 
         _ => vec!["LTRIM", &list, "0", "5"],
     };
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// A call on a list on which more is waited for than comes.
+fn queue_call(random: &mut Random, value: &str) -> Vec<String> {
+    let words = if random.chance(3, 5) { ["BLPOP", "w0", "5"] } else { ["RPUSH", "w0", value] };
+    words.map(str::to_owned).to_vec()
 }
 
 /// A call on bitmaps; far bits make long ones.

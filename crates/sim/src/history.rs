@@ -3,7 +3,7 @@
 use crate::model::{Call, State, apply};
 use ladon_resp::client::Value;
 
-/// One step for the oracle: a request, or a whole MULTI ... EXEC.
+/// One step for the oracle: a request, a whole MULTI ... EXEC, or what the node did by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) calls: Vec<Call>,
@@ -13,6 +13,9 @@ pub(crate) struct Operation {
     pub(crate) begin: u64,
     /// When its reply came, and the reply; for a transaction, `EXEC`'s.
     pub(crate) end: Option<(u64, Value)>,
+    /// The node did it by itself and said so in this step: nobody waits for a reply, a crash may
+    /// take it back, and it never happened later.
+    pub(crate) by_itself: Option<u64>,
 }
 
 fn in_order(call: &Call, reply: Value) -> Value {
@@ -28,6 +31,12 @@ fn in_order(call: &Call, reply: Value) -> Value {
 }
 
 impl Operation {
+    /// The node has evicted a key.
+    pub(crate) fn eviction(key: &[u8], step: u64) -> Operation {
+        let calls = vec![vec![b"EVICT".to_vec(), key.to_vec()]];
+        Operation { calls, atomic: false, begin: step, end: None, by_itself: Some(step) }
+    }
+
     /// Does it to the data; whether its reply, if it has one, is explained.
     pub(crate) fn apply(&self, state: &mut State) -> bool {
         let reply = if self.atomic {
@@ -60,10 +69,16 @@ impl Operation {
         apply(&mut state.clone(), &self.calls[0]) == Value::NullArray
     }
 
-    /// A refusal (the log takes no writes) means that nothing happened.
+    /// A refusal (the log takes no writes, or there is no memory) means that nothing happened.
     pub(crate) fn was_refused(&self) -> bool {
+        const REFUSALS: [&[u8]; 3] = [b"MISCONF", b"EXECABORT", b"OOM"];
         matches!(&self.end, Some((_, Value::Error(text)))
-            if text.starts_with(b"MISCONF") || text.starts_with(b"EXECABORT"))
+            if REFUSALS.iter().any(|refusal| text.starts_with(refusal)))
+    }
+
+    /// It was refused for want of memory.
+    pub(crate) fn found_no_memory(&self) -> bool {
+        matches!(&self.end, Some((_, Value::Error(text))) if text.starts_with(b"OOM"))
     }
 
     pub(crate) fn show(&self) -> String {

@@ -23,6 +23,9 @@ fn main() -> ExitCode {
                 total.operations += report.operations;
                 total.crashes += report.crashes;
                 total.checkpoints += report.checkpoints;
+                total.evictions += report.evictions;
+                total.refusals += report.refusals;
+                total.hand_overs += report.hand_overs;
                 total.undecided += report.undecided;
             }
             Err(trouble) => {

@@ -3,10 +3,12 @@
 use crate::clock::SimClock;
 use crate::model::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
+use ladon_commands::blocking::SendNow;
 use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
 use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
+use ladon_model::{Change, Changes};
 use ladon_net::ConnId;
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
@@ -17,8 +19,8 @@ use ladon_settings::Settings;
 use ladon_sim_disk::{Random, SimDisk};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Settings under which no collection is in its small form for long, and long elements between a
@@ -32,11 +34,29 @@ const UNPACKED: [(&str, &str); 6] = [
     ("list-compress-depth", "1"),
 ];
 
-/// Bytes on their way from the workers to the clients.
-#[derive(Default)]
+/// Bytes on their way from a worker to its clients.
 pub(crate) struct Wire {
     pub(crate) sent: Vec<(ConnId, Vec<u8>)>,
     pub(crate) closed: Vec<ConnId>,
+    /// What other workers have sent.
+    pub(crate) direct: Arc<Mutex<Direct>>,
+}
+
+/// Bytes past the worker that owns the connection.
+pub(crate) struct Direct {
+    pub(crate) sent: Vec<(ConnId, Vec<u8>)>,
+    random: Random,
+}
+
+impl Wire {
+    fn new(seed: u64) -> Wire {
+        let direct = Direct { sent: Vec::new(), random: Random::new(seed) };
+        Wire { sent: Vec::new(), closed: Vec::new(), direct: Arc::new(Mutex::new(direct)) }
+    }
+
+    pub(crate) fn take_direct(&self) -> Vec<(ConnId, Vec<u8>)> {
+        std::mem::take(&mut self.direct.lock().expect("nothing panics with it").sent)
+    }
 }
 
 impl Net for Wire {
@@ -47,6 +67,31 @@ impl Net for Wire {
     fn close(&mut self, conn: ConnId) {
         self.closed.push(conn);
     }
+
+    fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
+        let direct = Arc::clone(&self.direct);
+        Some(Box::new(move |bytes| {
+            let mut direct = direct.lock().expect("nothing panics with it");
+            // A socket may have room for all, for a part, or for nothing.
+            let taken = match direct.random.below(3) {
+                0 => direct.random.below(bytes.len() as u64 + 1) as usize,
+                _ => bytes.len(),
+            };
+            direct.sent.push((conn, bytes[..taken].to_vec()));
+            taken
+        }))
+    }
+}
+
+/// Begins what the node's inbox says of an eviction; a line of `MONITOR` begins otherwise.
+const EVICTED: &[u8] = b"evicted ";
+
+/// Something that the node has run.
+pub(crate) enum Ran {
+    /// A client's call; the client by its worker and slot.
+    Call { worker: usize, slot: u32, call: Call },
+    /// The eviction of this key.
+    Eviction(Vec<u8>),
 }
 
 pub(crate) struct SimNode {
@@ -94,7 +139,7 @@ impl SimNode {
             Arc::clone(&shared_clock),
             Box::new(|| 0),
         ));
-        let node = Arc::new(Node::new(NodeParts {
+        let mut node = Node::new(NodeParts {
             keyspace: Arc::clone(&keyspace),
             settings,
             clock: shared_clock,
@@ -109,7 +154,28 @@ impl SimNode {
             threads: (0..=plan.workers).map(|_| ThreadHandle::new(|| {})).collect(),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
+        });
+        let tells = plan.workers;
+        node.watch_evictions = Some(Box::new(move |node, changes| {
+            for change in Changes::new(changes) {
+                let Ok(Change::Delete { key, .. }) = change else {
+                    panic!("an eviction is no {change:?}");
+                };
+                node.threads[tells].leave(Message::Deliver {
+                    client: u64::MAX,
+                    bytes: [EVICTED, key].concat().into(),
+                });
+            }
+            canary != Canary::EvictionUnlogged
         }));
+        if let Some(limit) = plan.memory {
+            let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
+            node.settings
+                .set_many(&[("maxmemory", bytes.as_str()), ("maxmemory-policy", limit.policy)])
+                .map_err(|error| format!("cannot limit the memory: {error}"))?;
+            node.apply_limits();
+        }
+        let node = Arc::new(node);
         if plan.small_is_large {
             node.settings
                 .set_many(&UNPACKED)
@@ -130,22 +196,25 @@ impl SimNode {
                     dropper: None,
                 });
                 worker.early_reply_canary = canary == Canary::EarlyReply;
+                worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
                 worker
             })
             .collect();
-        let wires = (0..plan.workers).map(|_| Wire::default()).collect();
+        let wires = (0..plan.workers).map(|_| Wire::new(random.next_u64())).collect();
         let clock = Arc::clone(clock);
         Ok(SimNode { node, keyspace, log, workers, wires, checkpoint: None, clock })
     }
 
-    /// What the node has run since the last time: by which client (its worker and slot), and the
-    /// call. Refused requests are not among it.
-    pub(crate) fn ran(&self) -> Vec<(usize, u32, Call)> {
+    /// What the node has run since the last time, in its order. Refused requests are not among it.
+    pub(crate) fn ran(&self) -> Vec<Ran> {
         let inbox = self.node.threads[self.workers.len()].take();
         inbox
             .into_iter()
             .filter_map(|message| match message {
-                Message::Deliver { bytes, .. } => parse_monitored(&bytes),
+                Message::Deliver { bytes, .. } => match bytes.strip_prefix(EVICTED) {
+                    Some(key) => Some(Ran::Eviction(key.to_vec())),
+                    None => parse_monitored(&bytes),
+                },
                 _ => None,
             })
             .collect()
@@ -217,20 +286,22 @@ impl SimNode {
 
 /// Reads a line of `MONITOR`: `+0.000000 [0 sim:1.2] "SET" "k" "v"`. Clients here send nothing
 /// that needs escapes.
-fn parse_monitored(line: &[u8]) -> Option<(usize, u32, Call)> {
+fn parse_monitored(line: &[u8]) -> Option<Ran> {
     let line = std::str::from_utf8(line).ok()?.trim_end();
     let (head, words) = line.split_once("] \"")?;
     let (worker, slot) = head.rsplit_once("sim:")?.1.split_once('.')?;
     let mut call: Call =
         words.strip_suffix('"')?.split("\" \"").map(|word| word.as_bytes().to_vec()).collect();
     call[0].make_ascii_uppercase();
-    Some((worker.parse().ok()?, slot.parse().ok()?, call))
+    Some(Ran::Call { worker: worker.parse().ok()?, slot: slot.parse().ok()?, call })
 }
 
 /// Makes recovery err as a canary has it.
 fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     let keys: &[&[u8]] = match canary {
-        Canary::None | Canary::EarlyReply => return,
+        Canary::None | Canary::EarlyReply | Canary::EvictionUnlogged | Canary::EarlyHandOver => {
+            return;
+        }
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],

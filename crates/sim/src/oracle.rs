@@ -110,6 +110,7 @@ impl Search<'_> {
             if !answered && self.unseen_allowed == 0 {
                 break;
             }
+            let latest_begin = self.latest_begin();
             for at in first..self.operations.len() {
                 let operation = self.operations[at];
                 if self.done[at] || operation.end.is_some() != answered {
@@ -118,8 +119,15 @@ impl Search<'_> {
                 if operation.begin > horizon {
                     break;
                 }
+                // What the node did by itself came before whatever was sent later.
+                if operation.by_itself.is_some_and(|step| step < latest_begin) {
+                    continue;
+                }
                 let mut next = state.clone();
                 if !operation.apply(&mut next) {
+                    continue;
+                }
+                if !self.holds_without_lost(operation, &state, next != state) {
                     continue;
                 }
                 // What nobody saw and what changed nothing need not have happened.
@@ -138,6 +146,29 @@ impl Search<'_> {
             }
         }
         false
+    }
+
+    /// Whether an operation may be next without what the node has done by itself before it was sent
+    /// and is not placed: a crash has taken that back, so it took back all later changes as well,
+    /// and the reply was made with it.
+    fn holds_without_lost(&self, operation: &Operation, state: &State, changes: bool) -> bool {
+        let lost = self.operations.iter().zip(&self.done).filter(|(earlier, done)| {
+            !**done && earlier.by_itself.is_some_and(|step| step < operation.begin)
+        });
+        let mut with_lost = state.clone();
+        for (earlier, _) in lost {
+            if changes {
+                return false;
+            }
+            earlier.apply(&mut with_lost);
+        }
+        operation.apply(&mut with_lost)
+    }
+
+    /// When the latest of the operations that are done was sent.
+    fn latest_begin(&self) -> u64 {
+        let done = self.operations.iter().zip(&self.done).filter(|(_, done)| **done);
+        done.map(|(operation, _)| operation.begin).max().unwrap_or(0)
     }
 }
 
@@ -160,7 +191,7 @@ mod tests {
     }
 
     fn operation(text: &str, begin: u64, end: Option<(u64, Value)>) -> Operation {
-        Operation { calls: vec![call(text)], atomic: false, begin, end }
+        Operation { calls: vec![call(text)], atomic: false, begin, end, by_itself: None }
     }
 
     fn ok(at: u64) -> Option<(u64, Value)> {
@@ -196,7 +227,72 @@ mod tests {
     #[test]
     fn half_a_transaction_is_noticed() {
         let calls = vec![call("SET a 1"), call("SET b 1")];
-        let history = [Operation { calls, atomic: true, begin: 0, end: None }];
+        let history = [Operation { calls, atomic: true, begin: 0, end: None, by_itself: None }];
+        assert!(!explains(&history, &State::new(), &state("a", "1")));
+    }
+
+    #[test]
+    fn what_was_evicted_may_be_gone_and_nothing_else() {
+        let history = [
+            operation("SET a 1", 0, ok(1)),
+            operation("SET b 1", 0, ok(1)),
+            Operation::eviction(b"a", 2),
+        ];
+        assert!(explains(&history, &State::new(), &state("b", "1")));
+        // It was not safe yet.
+        let mut both = state("a", "1");
+        both.extend(state("b", "1"));
+        assert!(explains(&history, &State::new(), &both));
+        assert!(!explains(&history, &State::new(), &state("a", "1")));
+        assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn an_eviction_before_a_change_that_is_kept_is_kept() {
+        let history = [
+            operation("SET a 1", 0, ok(1)),
+            Operation::eviction(b"a", 2),
+            operation("SET b 1", 3, None),
+        ];
+        assert!(explains(&history, &State::new(), &state("a", "1")));
+        assert!(explains(&history, &State::new(), &state("b", "1")));
+        let mut both = state("a", "1");
+        both.extend(state("b", "1"));
+        assert!(!explains(&history, &State::new(), &both));
+    }
+
+    #[test]
+    fn what_an_eviction_took_is_not_shown() {
+        let shown = Some((4, Value::Bulk(b"1".to_vec())));
+        let history = [
+            operation("SET a 1", 0, ok(1)),
+            Operation::eviction(b"a", 2),
+            operation("GET a", 3, shown),
+        ];
+        assert!(!explains(&history, &State::new(), &state("a", "1")));
+        assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn what_came_after_an_eviction_is_not_taken_by_it() {
+        let history = [
+            operation("SET a 1", 0, ok(1)),
+            Operation::eviction(b"a", 2),
+            operation("SET a 2", 3, ok(4)),
+        ];
+        assert!(explains(&history, &State::new(), &state("a", "2")));
+        assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn an_eviction_that_was_shown_is_for_good() {
+        let none = Some((4, Value::Null));
+        let history = [
+            operation("SET a 1", 0, ok(1)),
+            Operation::eviction(b"a", 2),
+            operation("GET a", 3, none),
+        ];
+        assert!(explains(&history, &State::new(), &State::new()));
         assert!(!explains(&history, &State::new(), &state("a", "1")));
     }
 

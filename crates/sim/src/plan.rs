@@ -17,6 +17,10 @@ pub enum Canary {
     MoveReordered,
     /// Recovery has what SORT stored without its last element.
     SortCutShort,
+    /// Evictions are not logged.
+    EvictionUnlogged,
+    /// A reply that goes the short way to a waiting client leaves before the gate has passed it.
+    EarlyHandOver,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +38,36 @@ pub(crate) struct Plan {
     pub(crate) segment_bytes: u64,
     /// No collection is packed, and replies about all of one are made an element a turn.
     pub(crate) small_is_large: bool,
+    /// Clients mostly put into a list and wait for what comes.
+    pub(crate) queues: bool,
+    /// Keys are evicted, or commands refused.
+    pub(crate) memory: Option<MemoryLimit>,
+}
+
+/// How little memory a node has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryLimit {
+    pub(crate) policy: &'static str,
+    /// Beyond what an empty keyspace takes; a key alone in its partition takes some 8 KiB.
+    pub(crate) bytes: u64,
+}
+
+const POLICIES: [&str; 8] = [
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-lrm",
+    "allkeys-random",
+    "volatile-lru",
+    "volatile-ttl",
+    "volatile-random",
+    "noeviction",
+];
+
+impl MemoryLimit {
+    /// Whether any key may be evicted, so that no command has to be refused.
+    pub(crate) fn is_enough(self) -> bool {
+        self.policy.starts_with("allkeys")
+    }
 }
 
 impl Plan {
@@ -53,6 +87,11 @@ impl Plan {
             sync_errors: gate == Gate::Fsync && random.chance(1, 6),
             segment_bytes: 1024 << random.below(8),
             small_is_large: random.chance(1, 2),
+            queues: random.chance(1, 5),
+            memory: random.chance(1, 3).then(|| MemoryLimit {
+                policy: POLICIES[random.below(POLICIES.len() as u64) as usize],
+                bytes: (16 + random.below(64)) << 10,
+            }),
         }
     }
 }

@@ -4,9 +4,9 @@ use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::Operation;
 use crate::model::State;
-use crate::node::SimNode;
+use crate::node::{Ran, SimNode, Wire};
 use crate::oracle::{Verdict, judge};
-use crate::plan::{Canary, Plan};
+use crate::plan::{Canary, MemoryLimit, Plan};
 use ladon_log::LogState;
 use ladon_sim_disk::{Fault, Random, SimDisk};
 use std::sync::Arc;
@@ -20,6 +20,12 @@ pub struct Report {
     pub crashes: u64,
     /// Checkpoints begun.
     pub checkpoints: u64,
+    /// Keys evicted.
+    pub evictions: u64,
+    /// Commands refused for want of memory.
+    pub refusals: u64,
+    /// Replies that went the short way to a waiting client.
+    pub hand_overs: u64,
     /// Crashes after which the oracle's search grew too large to tell.
     pub undecided: u64,
 }
@@ -68,7 +74,9 @@ struct Run {
 impl Run {
     fn new(seed: u64, canary: Canary) -> Result<Run, String> {
         let mut random = Random::new(seed);
-        let plan = Plan::new(&mut random);
+        let mut plan = Plan::new(&mut random);
+        // Rare otherwise.
+        plan.queues |= canary == Canary::EarlyHandOver;
         let mut run = Run {
             disk: SimDisk::new(random.next_u64()),
             random,
@@ -145,12 +153,31 @@ impl Run {
 
     fn deliver(&mut self, worker: usize) -> Result<(), String> {
         let node = self.node.as_mut().expect("a node lives between crashes");
-        for (worker, slot, call) in node.ran() {
+        for ran in node.ran() {
+            let (worker, slot, call) = match ran {
+                Ran::Call { worker, slot, call } => (worker, slot, call),
+                Ran::Eviction(key) => {
+                    self.report.evictions += 1;
+                    self.order.push(self.history.len());
+                    self.history.push(Operation::eviction(&key, self.step));
+                    continue;
+                }
+            };
             let mut clients = self.clients.iter_mut();
             if let Some(client) = clients.find(|c| c.worker == worker && c.conn.slot == slot) {
                 self.order.extend(client.ran(&call, &self.history));
             }
         }
+        let direct: Vec<_> = node.wires.iter().flat_map(Wire::take_direct).collect();
+        for (conn, bytes) in direct {
+            self.report.hand_overs += 1;
+            let client = self.clients.iter_mut().find(|client| client.conn == conn);
+            client
+                .ok_or("a reply for nobody")?
+                .receive(&bytes, self.step, &mut self.history)
+                .map_err(|what| self.explain(&what))?;
+        }
+        let node = self.node.as_mut().expect("a node lives between crashes");
         let wire = &mut node.wires[worker];
         let closed = std::mem::take(&mut wire.closed);
         for (conn, bytes) in std::mem::take(&mut wire.sent) {
@@ -203,7 +230,8 @@ impl Run {
         }
         let node = self.node.as_ref().expect("a node lives between crashes");
         if !self.disk.power_is_off() && node.log.accepts_writes() {
-            if let Some(open) = self.history.iter().find(|operation| operation.end.is_none()) {
+            let is_open = |it: &&Operation| it.end.is_none() && it.by_itself.is_none();
+            if let Some(open) = self.history.iter().find(is_open) {
                 return Err(self.explain(&format!("never answered: {}", open.show())));
             }
             let data = node.data();
@@ -228,6 +256,13 @@ impl Run {
         let history = std::mem::take(&mut self.history);
         let order = std::mem::take(&mut self.order);
         self.begin_life()?;
+        let refused = || history.iter().filter(|operation| operation.found_no_memory());
+        self.report.refusals += refused().count() as u64;
+        if self.plan.memory.is_none_or(MemoryLimit::is_enough)
+            && let Some(refused) = refused().next()
+        {
+            return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
+        }
         let verdict = judge(&history, &order, &before, &self.before);
         self.report.undecided += u64::from(verdict == Verdict::Undecided);
         if verdict == Verdict::Unexplained {
@@ -247,7 +282,7 @@ impl Run {
             let worker = slot % self.plan.workers;
             let conn = node.connect(worker, slot as u32);
             self.names += 1;
-            self.clients.push(Client::new(self.names, conn, worker));
+            self.clients.push(Client::new(self.names, conn, worker, self.plan.queues));
         }
         self.node = Some(node);
         Ok(())

@@ -13,6 +13,9 @@ fn seeds_without_trouble() {
                 total.operations += report.operations;
                 total.crashes += report.crashes;
                 total.checkpoints += report.checkpoints;
+                total.evictions += report.evictions;
+                total.refusals += report.refusals;
+                total.hand_overs += report.hand_overs;
                 total.undecided += report.undecided;
             }
             Err(trouble) => panic!("{trouble}"),
@@ -22,6 +25,9 @@ fn seeds_without_trouble() {
     assert!(total.operations > SEEDS * 50, "{total:?}");
     assert!(total.crashes > SEEDS * 2, "{total:?}");
     assert!(total.checkpoints > SEEDS, "{total:?}");
+    assert!(total.evictions > SEEDS, "{total:?}");
+    assert!(total.refusals > SEEDS, "{total:?}");
+    assert!(total.hand_overs > SEEDS / 100, "{total:?}");
     assert!(total.undecided * 1_000 < total.crashes, "the oracle must tell: {total:?}");
 }
 
@@ -30,6 +36,20 @@ fn seeds_without_trouble() {
 fn an_early_reply_is_caught() {
     let caught = (0..400).filter(|&seed| run_seed(seed, Canary::EarlyReply).is_err()).count();
     assert!(caught > 20, "only {caught} of 400 seeds noticed");
+}
+
+/// An eviction that is not logged comes back after a crash.
+#[test]
+fn an_eviction_that_is_not_logged_is_caught() {
+    let caught = (0..200).filter(|&seed| run_seed(seed, Canary::EvictionUnlogged).is_err()).count();
+    assert!(caught > 10, "only {caught} of 200 seeds noticed");
+}
+
+/// A hand-over past the waiter's thread waits for the gate as any reply does.
+#[test]
+fn an_early_hand_over_is_caught() {
+    let caught = (0..600).filter(|&seed| run_seed(seed, Canary::EarlyHandOver).is_err()).count();
+    assert!(caught > 3, "only {caught} of 600 seeds noticed");
 }
 
 /// A recovery that errs in what BITFIELD, BLMOVE and SORT leave is caught.

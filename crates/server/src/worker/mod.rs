@@ -100,6 +100,8 @@ pub struct Worker {
     stopping: bool,
     /// Testing only: replies leave without waiting, which the simulator must notice.
     pub early_reply_canary: bool,
+    /// Testing only: the same of replies that go the short way.
+    pub early_hand_over_canary: bool,
 }
 
 impl Worker {
@@ -139,6 +141,7 @@ impl Worker {
             turn_gate: Gate::default(),
             stopping: false,
             early_reply_canary: false,
+            early_hand_over_canary: false,
         }
     }
 
