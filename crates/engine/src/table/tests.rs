@@ -77,7 +77,7 @@ fn random_operations_match_a_map() {
 #[test]
 fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
     let hasher = KeyHasher::new(2);
-    let lasting = if cfg!(miri) { 200 } else { 2_000 };
+    let (lasting, at_once) = if cfg!(miri) { (60, 12) } else { (2_000, 200) };
     for seed in 1..if cfg!(miri) { 2 } else { 30 } {
         let mut random = Random(seed);
         let mut table = Table::new(0);
@@ -94,7 +94,7 @@ fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
                     assert!(seen.insert(number), "key {number} twice");
                 }
             });
-            for _ in 0..random.next() % 200 {
+            for _ in 0..random.next() % at_once {
                 if random.next() % 4000 < 3000 {
                     insert(&mut table, &hasher, other, 0);
                     other += 1;
@@ -179,12 +179,12 @@ fn ten_thousand_keys_fill_segments_well() {
 fn segments_are_visited_from_anywhere_to_their_end() {
     let hasher = KeyHasher::new(6);
     let mut table = Table::new(9);
-    let keys = if cfg!(miri) { 700 } else { 5_000 };
+    let keys = if cfg!(miri) { 530 } else { 5_000 };
     for number in 0..keys {
         insert(&mut table, &hasher, number, 0);
     }
     let mut random = Random(3);
-    for _ in 0..20 {
+    for _ in 0..if cfg!(miri) { 2 } else { 20 } {
         // The first segment from its middle on, all others from their beginning on.
         let mut from = random.next();
         let mut expected: BTreeSet<u64> = (0..keys)
