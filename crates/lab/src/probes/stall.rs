@@ -256,6 +256,7 @@ fn stretch(
         commands,
         sizes,
         time: Duration::from_secs_f64(arguments.seconds),
+        longest: Duration::from_secs(600),
         every: Duration::from_millis(arguments.every),
         interval: Duration::from_micros(arguments.interval),
         seed: arguments.common.seed,

@@ -121,7 +121,16 @@ const RESTART: [Column; 1] = [Column("until it answers", "memory", "snapshot", N
 fn heading(run: &Results) -> String {
     let machine = &run.machine;
     let memory = machine.memory_bytes as f64 / f64::from(1u32 << 30);
-    let command: Vec<&str> = run.command_line.iter().skip(1).map(String::as_str).collect();
+    // Where it was written to says nothing of the figures.
+    let mut words = run.command_line.iter().skip(1).map(String::as_str);
+    let mut command = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--out" {
+            words.next();
+        } else {
+            command.push(word);
+        }
+    }
     let lasting = match &run.budget {
         Some(budget) => {
             let seconds = budget.seconds_by_round.iter().map(|&seconds| digits(seconds));
@@ -131,7 +140,7 @@ fn heading(run: &Results) -> String {
     };
     let partial = if run.partial { " The run was ended early." } else { "" };
     format!(
-        "{}, {} cores ({} for the servers, {} for the load), {memory:.0} GiB, Linux {}, on {}: \
+        "{}, {} cores ({} for the servers, {} for the load), {memory:.0} GiB, {}, on {}: \
          `ladon-lab {}`; {} interleaved rounds, measurements of {lasting}.{partial} Medians; in brackets Ladon's \
          through it, the median of the rounds' ratios, with `?` where its 95 % interval does not exclude 1; `†` \
          marks a figure that the load generator limited. Every figure, its interval, every setting, and what was not measured and why: \

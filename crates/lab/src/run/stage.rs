@@ -372,6 +372,20 @@ impl<'a> Stage<'a> {
         self.instance.as_ref().map(Instance::pids).unwrap_or_default()
     }
 
+    /// Another server like the stage's own, empty; `None` where the lab started none.
+    ///
+    /// # Errors
+    /// [`CellError::Broken`] when it does not come up.
+    pub fn another(&self) -> Result<Option<Instance>, CellError> {
+        let (Subject::Found(found), Some(own)) = (self.subject, &self.instance) else {
+            return Ok(None);
+        };
+        let cores = &self.bench.cores.server;
+        Instance::start(found, &own.want, &self.bench.data_root, cores, PATIENCE)
+            .map(Some)
+            .map_err(|error| CellError::Broken(error.to_string()))
+    }
+
     /// What is being done, for whoever watches.
     pub fn doing(&self, what: &str) {
         self.progress.doing(what);

@@ -6,7 +6,9 @@ use super::figures::{higher, lower};
 use super::{Custom, Part, Phase, Plan, Scale, Settings, Step, Work};
 use crate::load::plain::Plain;
 use crate::load::question::Question;
+use crate::load::stream::Target;
 use crate::load::types::{hash, list, sorted_set};
+use crate::load::words::NAMES_MAX;
 use crate::operation::{Answer, Operation, OperationKind};
 use crate::results::schema::Round;
 use crate::run::stage::{BULK_USERS, CellError, Stage};
@@ -21,9 +23,9 @@ pub const WORK: Work = Work {
     name: "memory",
     title: "Memory, snapshot, restart",
     repeats: "the memory tables of the comparisons of Redis with Tarantool and with Dragonfly",
-    what: "Strings of three sizes, sets, a sorted set, hashes and lists, one after the other into the same \
-           server: by how much its resident memory grew for each, and how fast they came in. Then reads \
-           and writes while a snapshot is made of them all, and a restart from it.",
+    what: "Strings of three sizes, sets, a sorted set, hashes and lists, each into a server of its own that \
+           holds a few keys already: by how much its resident memory grew, and how fast they came in. Then reads \
+           and writes while a snapshot is made of strings, and a restart from it.",
     settings: Settings::Chosen,
     topology: Topology::Single,
     rounds_max: u32::MAX,
@@ -102,7 +104,12 @@ const LOAD_MAX_SMALL: Duration = Duration::from_secs(3);
 
 /// Things of a shape: keys, members, fields, elements.
 fn things(scale: &Scale) -> u32 {
-    scale.keys.unwrap_or(if scale.small { 250_000 } else { 1_000_000 }).max(TOGETHER)
+    scale.keys.unwrap_or(if scale.small { 500_000 } else { 1_000_000 }).max(TOGETHER)
+}
+
+/// The same of shapes of many elements: memory comes in huge pages, and there must be enough of them.
+fn elements(scale: &Scale) -> u32 {
+    things(scale).saturating_mul(4).min(NAMES_MAX)
 }
 
 fn plan(scale: &Scale) -> Plan {
@@ -118,7 +125,7 @@ fn plan(scale: &Scale) -> Plan {
     let mut parts: Vec<Part> = parts.collect();
     parts.push(Part {
         name: SNAPSHOT.to_owned(),
-        title: "while a snapshot is made of all these".to_owned(),
+        title: "while a snapshot is made".to_owned(),
         axis: None,
         figures: vec![
             lower("p99_us", "latency, 99 %", "us"),
@@ -155,7 +162,7 @@ fn plan(scale: &Scale) -> Plan {
 }
 
 /// Requests sent together while loading.
-const TOGETHER: u32 = 64;
+const TOGETHER: u32 = 128;
 /// Members of a set.
 const MEMBERS: u32 = 100;
 
@@ -192,7 +199,7 @@ const FIELDS: u32 = 20;
 const FIELD_VALUE_BYTES: usize = 16;
 
 fn load_hashes(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    let count = things(&stage.bench.scale) / FIELDS;
+    let count = (elements(&stage.bench.scale) / FIELDS).max(1);
     let mut hashes = hash::Hashes::new(count, FIELDS, FIELD_VALUE_BYTES);
     load_all(stage, "hash", count, count * FIELDS, hash::Fill(&mut hashes))
 }
@@ -201,7 +208,7 @@ const ELEMENTS: u32 = 100;
 const ELEMENT_BYTES: usize = 10;
 
 fn load_lists(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    let count = (things(&stage.bench.scale) / ELEMENTS).max(1);
+    let count = (elements(&stage.bench.scale) / ELEMENTS).max(1);
     let lists = list::Lists::new(count, ELEMENTS as usize, ELEMENT_BYTES);
     load_all(stage, "list", count, count * ELEMENTS, list::FillLists(&lists))
 }
@@ -213,31 +220,23 @@ fn load(
     kind: OperationKind,
     make: impl Fn(u32) -> Operation,
 ) -> Result<(), CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     stage.can_do(kind)?;
-    let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-    let before = settled(stage)?;
-    let mut plain = Plain::connect(stage.target.address, dialect).map_err(broken)?;
-    let most = things(&stage.bench.scale) / TOGETHER * TOGETHER;
-    let right = match kind {
-        OperationKind::AddMember => Answer::Existed(false),
-        _ => Answer::Done,
-    };
-    let longest = if stage.bench.scale.small { LOAD_MAX_SMALL } else { LOAD_MAX };
-    let began = Instant::now();
-    let mut loaded = 0;
-    while loaded < most && (loaded == 0 || began.elapsed() < longest) {
-        let operations: Vec<Operation> = (loaded..loaded + TOGETHER).map(&make).collect();
-        let answers = plain.ask(&operations).map_err(broken)?;
-        if let Some(wrong) = answers.iter().find(|answer| **answer != right) {
-            return Err(CellError::Wrong(format!("{wrong:?} instead of {right:?}")));
+    on_a_fresh_server(stage, |stage, plain| {
+        let before = settled(stage)?;
+        let most = things(&stage.bench.scale) / TOGETHER * TOGETHER;
+        let right = match kind {
+            OperationKind::AddMember => Answer::Existed(false),
+            _ => Answer::Done,
+        };
+        let longest = if stage.bench.scale.small { LOAD_MAX_SMALL } else { LOAD_MAX };
+        let began = Instant::now();
+        let mut loaded = 0;
+        while loaded < most && (loaded == 0 || began.elapsed() < longest) {
+            ask(plain, loaded..loaded + TOGETHER, &make, &right)?;
+            loaded += TOGETHER;
         }
-        loaded += TOGETHER;
-        if cleanup::is_ending() {
-            return Err(CellError::Interrupted);
-        }
-    }
-    put(stage, part, loaded, loaded, before, began.elapsed())
+        put(stage, part, loaded, loaded, before, began.elapsed())
+    })
 }
 
 /// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what each
@@ -250,10 +249,63 @@ fn load_all(
     question: impl Question,
 ) -> Result<(), CellError> {
     stage.can_do(OperationKind::AddMember)?;
-    let before = settled(stage)?;
-    let began = Instant::now();
-    stage.ask_all(BULK_USERS, question)?;
-    put(stage, part, count, elements, before, began.elapsed())
+    on_a_fresh_server(stage, |stage, _| {
+        let before = settled(stage)?;
+        let began = Instant::now();
+        stage.ask_all(BULK_USERS, question)?;
+        put(stage, part, count, elements, before, began.elapsed())
+    })
+}
+
+/// Keys that a server holds before it is looked at: its buffers are there then, and are nobody's.
+const FIRST_KEYS: u32 = 20_000;
+
+/// Does `what` on a server of its own: what another shape left free would be counted for nothing.
+fn on_a_fresh_server(
+    stage: &mut Stage<'_>,
+    what: impl FnOnce(&mut Stage<'_>, &mut Plain) -> Result<(), CellError>,
+) -> Result<(), CellError> {
+    let none = "attached: the memory of another machine is not seen";
+    let fresh = stage.another()?.ok_or_else(|| CellError::Cannot(none.to_owned()))?;
+    let target = std::mem::replace(&mut stage.target, Target::plain(fresh.address()));
+    let own = stage.instance.replace(fresh);
+    let result = connect(stage).and_then(|mut plain| {
+        let first = |number: u32| Operation::Set {
+            key: format!("first:{number:010}").into(),
+            value: vec![b'f'; 16],
+        };
+        for from in (0..FIRST_KEYS).step_by(TOGETHER as usize) {
+            ask(&mut plain, from..from + TOGETHER, &first, &Answer::Done)?;
+        }
+        what(stage, &mut plain)
+    });
+    stage.instance = own;
+    stage.target = target;
+    result
+}
+
+fn connect(stage: &Stage<'_>) -> Result<Plain, CellError> {
+    let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
+    Plain::connect(stage.target.address, dialect)
+        .map_err(|error| CellError::Broken(error.to_string()))
+}
+
+/// Sends the requests of these numbers together, and compares each answer with the right one.
+fn ask(
+    plain: &mut Plain,
+    numbers: std::ops::Range<u32>,
+    make: &impl Fn(u32) -> Operation,
+    right: &Answer,
+) -> Result<(), CellError> {
+    if cleanup::is_ending() {
+        return Err(CellError::Interrupted);
+    }
+    let operations: Vec<Operation> = numbers.map(make).collect();
+    let answers = plain.ask(&operations).map_err(|error| CellError::Broken(error.to_string()))?;
+    match answers.iter().find(|answer| *answer != right) {
+        Some(wrong) => Err(CellError::Wrong(format!("{wrong:?} instead of {right:?}"))),
+        None => Ok(()),
+    }
 }
 
 fn put(
@@ -305,6 +357,9 @@ fn settled(stage: &Stage<'_>) -> Result<u64, CellError> {
 const SETTLING: Duration = Duration::from_millis(50);
 const SETTLING_LOOKS: usize = 20;
 
+/// A key that a snapshot must have, and its value.
+const KEPT: (&[u8], &[u8]) = (b"kept", b"over the restart");
+
 /// Longer than any snapshot here.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(120);
 
@@ -322,6 +377,9 @@ fn snapshot(stage: &mut Stage<'_>) -> Result<(), CellError> {
         distribution: Distribution::Uniform,
     };
     let phase = Phase::new(SNAPSHOT, 16, asked);
+    // What the restart is asked for.
+    let set = |_: u32| Operation::Set { key: KEPT.0.to_vec(), value: KEPT.1.to_vec() };
+    ask(&mut connect(stage)?, 0..1, &set, &Answer::Done)?;
     let quiet = stage.measure(&phase)?;
     let before = stage.usage().map_or(1, |usage| usage.resident_bytes);
     system.begin_snapshot(address).map_err(broken)?;
@@ -367,9 +425,9 @@ fn restart(stage: &mut Stage<'_>) -> Result<f64, CellError> {
     let took = instance.restart().map_err(|error| CellError::Broken(error.to_string()))?;
     let mut plain = Plain::connect(instance.address(), dialect)
         .map_err(|error| CellError::Broken(error.to_string()))?;
-    let read = Operation::Get { key: b"l0000000000".to_vec() };
+    let read = Operation::Get { key: KEPT.0.to_vec() };
     let answers = plain.ask(&[read]).map_err(|error| CellError::Broken(error.to_string()))?;
-    if answers != [Answer::Value(Some(b"00000000".to_vec()))] {
+    if answers != [Answer::Value(Some(KEPT.1.to_vec()))] {
         return Err(CellError::Broken("came back without its data".to_owned()));
     }
     Ok(took.as_secs_f64())

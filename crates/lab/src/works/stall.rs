@@ -47,6 +47,8 @@ const KEY_BYTES: usize = 16;
 const VALUE_BYTES: usize = 16;
 /// Long enough for some commands, whatever the run's measurements last.
 const STRETCH_MIN: Duration = Duration::from_millis(800);
+/// For a server that cannot answer ten thousand reads a second beside its commands.
+const STRETCH_MAX: Duration = Duration::from_secs(30);
 /// From one command to the next: back to back they would show how a server shares its time between
 /// connections, not what one command does.
 const EVERY: Duration = Duration::from_millis(250);
@@ -117,6 +119,7 @@ fn stretch(
         commands,
         sizes,
         time: stage.bench.measured.max(STRETCH_MIN),
+        longest: STRETCH_MAX,
         every: EVERY,
         interval: INTERVAL,
         seed: stage.next_seed(),
