@@ -51,6 +51,8 @@ pub struct Times {
 
 /// Below this a measurement says little; rather fewer rounds then.
 pub const SECONDS_MIN: f64 = 0.15;
+/// Once a run is under way, measurements may become this short before a planned round is left out.
+const SECONDS_LEAST: f64 = 0.1;
 /// Above this a measurement says no more; rather more rounds then.
 const SECONDS_MAX: f64 = 2.0;
 /// Rounds that a budget may buy, the most first, and the seconds from which they are worth it.
@@ -146,7 +148,7 @@ impl Plan {
             let longest = self.longest(round, rounds, left);
             match asked {
                 Some(seconds) => (longest >= seconds).then_some(Times { rounds, seconds }),
-                None => (longest >= SECONDS_MIN)
+                None => (longest >= SECONDS_LEAST)
                     .then_some(Times { rounds, seconds: longest.min(SECONDS_MAX) }),
             }
         })

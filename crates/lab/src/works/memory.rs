@@ -142,7 +142,7 @@ fn plan(scale: &Scale) -> Plan {
             parts: shape.part,
             only: shape.only,
             measurements: 0,
-            beside_seconds: f64::from(things(scale)) / speed + 0.3,
+            beside_seconds: f64::from(things(scale)) / speed + 1.0,
         })
     });
     let mut steps: Vec<Step> = steps.collect();
