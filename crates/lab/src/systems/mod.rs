@@ -19,14 +19,12 @@ pub mod memcached;
 pub mod places;
 pub mod pogocache;
 pub mod redis;
-pub mod redis8;
 pub mod redis_like;
 pub mod registry;
 pub mod server;
 pub mod system;
 pub mod tarantool;
 pub mod undriven;
-pub mod valkey;
 pub mod web;
 
 use clap::ValueEnum;
@@ -66,9 +64,9 @@ impl Kind {
     pub const fn system(self) -> &'static dyn system::System {
         match self {
             Self::Ladon => &ladon::Ladon,
-            Self::Redis => &redis::Redis,
-            Self::Valkey => &valkey::Valkey,
-            Self::Redis8 => &redis8::Redis8,
+            Self::Redis => &redis::REDIS,
+            Self::Valkey => &redis::VALKEY,
+            Self::Redis8 => &redis::REDIS_8,
         }
     }
 }

@@ -1,8 +1,10 @@
-//! `redis-server` of this machine (Debian 12 has 7.0.15).
+//! Redis, and what is started, asked and put together in exactly its way: one shape, and what differs is
+//! data.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use super::places::{Places, on_path};
 use super::redis_like;
@@ -10,22 +12,64 @@ use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
 };
 
-/// Redis.
+/// See the module.
 #[derive(Clone, Copy, Debug)]
-pub struct Redis;
+pub struct Redis {
+    name: &'static str,
+    title: &'static str,
+    /// Where its program is; the first that is there is taken.
+    looked: &'static [Place],
+    install: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    OnPath(&'static str),
+    InTree(&'static str),
+}
+
+/// `redis-server` of this machine (Debian 12 has 7.0.15).
+pub const REDIS: Redis = Redis {
+    name: "redis",
+    title: "Redis",
+    looked: &[Place::OnPath("redis-server")],
+    install: "apt-get install redis-server",
+};
+
+/// `redis-server` of the peers' tree: the newest release.
+pub const REDIS_8: Redis = Redis {
+    name: "redis8",
+    title: "Redis 8",
+    looked: &[Place::InTree("usr/bin/redis-server")],
+    install: "scripts/install-systems.sh",
+};
+
+/// `valkey-server` of the peers' tree, or of this machine.
+pub const VALKEY: Redis = Redis {
+    name: "valkey",
+    title: "Valkey",
+    looked: &[Place::InTree("usr/bin/valkey-server"), Place::OnPath("valkey-server")],
+    install: "scripts/install-systems.sh",
+};
 
 impl System for Redis {
     fn name(&self) -> &'static str {
-        "redis"
+        self.name
     }
 
     fn title(&self) -> &'static str {
-        "Redis"
+        self.title
     }
 
     fn find(&self, places: &Places) -> Result<Program, Missing> {
-        let candidates = on_path("redis-server");
-        places.program(self.name(), candidates, &["--version"], "apt-get install redis-server")
+        let all = |place: &Place| -> Vec<PathBuf> {
+            match place {
+                Place::OnPath(program) => on_path(program),
+                Place::InTree(program) => places.in_trees(program),
+            }
+        };
+        let candidates = self.looked.iter().flat_map(all).collect();
+        places.program(self.name, candidates, &["--version"], self.install)
     }
 
     fn settings(&self) -> Vec<Setting> {

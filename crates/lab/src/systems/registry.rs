@@ -4,16 +4,14 @@ use super::places::Places;
 use super::system::{Missing, Program, System};
 use super::undriven::Undriven;
 use super::web::Web;
-use super::{
-    dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, redis8, tarantool, valkey,
-};
+use super::{dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
     &ladon::Ladon,
-    &redis::Redis,
-    &redis8::Redis8,
-    &valkey::Valkey,
+    &redis::REDIS,
+    &redis::REDIS_8,
+    &redis::VALKEY,
     &keydb::KeyDb,
     &dragonfly::Dragonfly,
     &pogocache::Pogocache,

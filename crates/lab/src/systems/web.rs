@@ -41,7 +41,7 @@ impl Web {
             Self::GoLevelDb => None,
             Self::GoTarantool | Self::TarantoolHttp => Some(&tarantool::Tarantool),
             Self::GoLadon => Some(&ladon::Ladon),
-            Self::GoRedis => Some(&redis::Redis),
+            Self::GoRedis => Some(&redis::REDIS),
         }
     }
 
