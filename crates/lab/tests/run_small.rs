@@ -97,6 +97,14 @@ fn works_on_memcached() {
     all_measured("memcached", "kv,counter,sets", &["add-5", "members-5"]);
 }
 
+/// Through its own client, with all that this can be asked for.
+#[test]
+fn works_on_hazelcast() {
+    let works = "kv,counter,sets,batch,index,shared,durability";
+    all_measured("hazelcast", works, &["crash"]);
+    all_measured("hazelcast", "mixed", &["e"]);
+}
+
 #[test]
 fn batches_pipelines_and_a_shared_connection_on_redis() {
     all_measured("redis", "batch,pipeline,shared,connections", &[]);
@@ -198,7 +206,7 @@ fn nonsense_is_refused() {
         (vec!["--quick", "--systems", "nothing"], "unknown system"),
         (vec!["--quick", "--value-size", "3"], "--value-size"),
         (vec!["--quick", "--clients", "0"], "at least 1"),
-        (vec!["--quick", "--attach", "x=http://127.0.0.1:1"], "scheme"),
+        (vec!["--quick", "--attach", "x=ftp://127.0.0.1:1"], "scheme"),
     ] {
         let output = lab(out.path(), &arguments);
         assert!(!output.status.success());

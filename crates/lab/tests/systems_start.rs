@@ -150,7 +150,7 @@ fn web_programs() {
 
 #[test]
 fn hazelcast() {
-    every_setting_starts("hazelcast", |_, value| value.contains("memcache-protocol"));
+    every_setting_starts("hazelcast", |_, value| value.contains("HEALTH_CHECK"));
 }
 
 #[test]

@@ -14,6 +14,7 @@
 
 pub mod attach;
 pub mod bench;
+pub mod helper;
 pub mod options;
 pub mod plan;
 pub mod progress;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::bench::Bench;
+use super::helper::Helper;
 use super::progress::Progress;
 use super::record::StartedRecord;
 use super::subject::{Subject, SubjectSetting};
@@ -26,7 +27,7 @@ use crate::traffic::keyed::Survivors;
 use crate::traffic::ledger::Ledger;
 use crate::traffic::speaking::Speaking;
 use crate::traffic::{Asked, World};
-use crate::works::{Phase, Plan, Step, Work};
+use crate::works::{self, Phase, Plan, Step, Work};
 
 /// Why a cell has no figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +85,8 @@ pub struct Stage<'a> {
     work: &'a Work,
     progress: &'a Progress,
     pass: Pass,
+    /// The system's own client, once it is needed; gone before the system is.
+    helper: Option<Helper>,
 }
 
 /// Servers that recover a data set or wait for a slow disk need long.
@@ -147,8 +150,10 @@ impl<'a> Stage<'a> {
             work,
             progress,
             pass: Pass { started: Some(record), outcomes, ended: None },
+            helper: None,
         };
         stage.do_all(plan);
+        drop(stage.helper.take());
         stage.pass
     }
 
@@ -250,6 +255,10 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// See [`CellError`].
     pub fn prepare(&mut self, asked: &Asked) -> Result<(), CellError> {
+        if self.has_helper() {
+            self.can_all(asked)?;
+            return self.helper()?.prepare(asked, BULK_USERS, BULK_DEPTH);
+        }
         // Requests that must not be under way together on one connection are sent one by one.
         let depth = if self.subject.can_pipeline().is_ok() { BULK_DEPTH } else { 1 };
         for number in 0..self.worlds.len() {
@@ -298,6 +307,9 @@ impl<'a> Stage<'a> {
         if let Some(tool) = self.bench.tool {
             return tool::measure(tool, self, phase);
         }
+        if self.has_helper() {
+            return self.measure_by_helper(phase);
+        }
         let mut dialect = self.dialect_for(&phase.asked)?;
         let connections = phase.connections.unwrap_or(phase.users).min(phase.users);
         if phase.depth > 1 || phase.users > connections {
@@ -309,6 +321,57 @@ impl<'a> Stage<'a> {
         }
         let streams = self.open(connections, dialect.as_mut())?;
         self.measure_over(phase, dialect, streams)
+    }
+
+    /// Whether a client of the system's own puts the load on it.
+    fn has_helper(&self) -> bool {
+        matches!(self.subject, Subject::Found(found) if found.system.driver() == DriverKind::Helper)
+    }
+
+    fn can_all(&self, asked: &Asked) -> Result<(), CellError> {
+        asked.kinds().into_iter().try_for_each(|kind| self.can_do(kind))
+    }
+
+    /// The running client, started if it is not.
+    fn helper(&mut self) -> Result<&mut Helper, CellError> {
+        if self.helper.is_none() {
+            let Subject::Found(found) = self.subject else {
+                return Err(CellError::Cannot("attached: no client of its own".to_owned()));
+            };
+            let (address, seed) = (self.target.address, self.bench.seed);
+            let process = found.system.helper(&found.program, address, seed);
+            self.helper = Some(Helper::start(&process.map_err(CellError::Cannot)?, self.bench)?);
+        }
+        let none = || CellError::Broken("the client's helper is gone".to_owned());
+        self.helper.as_mut().ok_or_else(none)
+    }
+
+    fn measure_by_helper(&mut self, phase: &Phase) -> Result<Round, CellError> {
+        self.can_all(&phase.asked)?;
+        if self.work.name == works::connections::WORK.name {
+            let text = "all users of its client share a connection: that is the work `shared`";
+            return Err(CellError::Cannot(text.to_owned()));
+        }
+        self.helper()?;
+        let (instance, bench) = (&self.instance, self.bench);
+        let Some(helper) = &mut self.helper else {
+            return Err(CellError::Broken("the client's helper is gone".to_owned()));
+        };
+        let usage = || instance.as_ref().map(Instance::usage);
+        let measured = helper.measure(phase, bench, usage)?;
+        if measured.sample.replies == 0 {
+            let text = format!("answered nothing in {:?}", measured.sample.elapsed);
+            return Err(CellError::Broken(text));
+        }
+        let own = measured.own.as_secs_f64() / measured.sample.elapsed.as_secs_f64();
+        let load_busy = own / bench.cores.load.len().max(1) as f64;
+        let mut round = round_of(&measured.sample, measured.usage, phase.counts_as, load_busy);
+        let cores = bench.cores.server.len().max(1) as f64;
+        round.load_limited = load_busy > 0.9 && round.server_busy < 0.9 * cores;
+        if bench.rate.is_some() {
+            round.extra.insert("behind_ms".to_owned(), measured.behind.as_secs_f64() * 1e3);
+        }
+        Ok(round)
     }
 
     /// As [`Self::measure`], in this dialect and over these connections, which may lead to different
@@ -439,13 +502,15 @@ impl<'a> Stage<'a> {
     /// See [`CellError`].
     pub fn crash(&mut self, users: usize, value_bytes: usize) -> Result<Round, CellError> {
         const SPACE: &str = "crash";
+        if let Some(instance) = &self.instance {
+            instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
+        }
         let asked = Asked::Insert { space: SPACE, value_bytes };
         let mut dialect = self.dialect_for(&asked)?;
         let streams = self.open(users, dialect.as_mut())?;
         let Some(instance) = &mut self.instance else {
             return Err(CellError::Cannot("attached: not ours to kill".to_owned()));
         };
-        instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
         let began = Instant::now();
         {
             let traffic = self.worlds[0].traffic(&asked, users, 1);

@@ -1,18 +1,23 @@
-//! Hazelcast: one member of a grid, in Java, asked through the memcached protocol that it serves.
+//! Hazelcast: one member of a grid, in Java, loaded through its own Java client.
 //!
-//! Its own client is a Java library. The lab does not drive it yet, so what only that client can ask
-//! for (multimaps, atomic counters, batches) stays empty with this reason. What is measured, keys and
-//! values, goes through its map store like any other request, but for the client's own work.
+//! The client is a library, so the lab has a Java program around it ([`helpers::HAZELCAST`]) that it
+//! compiles by itself; [`crate::run::helper`] commands it. The member has the same classes, as an entry
+//! processor runs where the data lies.
+//!
+//! What is asked of what: keys and values of an `IMap` (batches by `putAll`), counters by an entry
+//! processor on an `IMap` (`IAtomicLong` is of the licensed edition), sets of a `MultiMap`, rows of an
+//! `IMap` with a hash index that a predicate finds by.
 //!
 //! The jar comes from Maven Central, fetched once per user by Maven's own plugin.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::helpers::{self, Step};
-use super::memcached;
+use super::helpers::{self, HAZELCAST, Step};
 use super::places::{self, Places, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
@@ -39,25 +44,37 @@ const OPENED: [&str; 7] = [
     "-Djava.net.preferIPv4Stack=true",
 ];
 
+/// How the client is used, for the report.
+const ASKED: [(&str, &str); 6] = [
+    ("connections", "one client for all users: it has one connection to the member"),
+    ("keys", "IMap.setAsync, getAsync, deleteAsync"),
+    ("batches", "IMap.putAllAsync: a message for each partition, which is not one change"),
+    ("counters", "IMap.submitToKey with an entry processor; IAtomicLong needs a license"),
+    ("sets", "MultiMap.put, get (calls that block: a thread for each user)"),
+    ("rows", "IMap.setAsync; entrySet by a predicate on a hash index (blocks)"),
+];
+
 impl System for Hazelcast {
     fn name(&self) -> &'static str {
         "hazelcast"
     }
 
     fn title(&self) -> &'static str {
-        "Hazelcast (memcached protocol)"
+        "Hazelcast"
     }
 
     fn find(&self, places: &Places) -> Result<Program, Missing> {
-        let install =
-            "apt-get install default-jdk-headless maven (the lab fetches the jar by itself)";
+        let install = "apt-get install --no-install-recommends default-jdk-headless maven (the lab \
+                       fetches the jar and compiles its client by itself)";
         let missing =
             |reason: String| Missing { system: self.name(), reason, install: install.to_owned() };
         let java = places.program(self.name(), on_path("java"), &["-version"], install)?;
         let jar = jar(places).map_err(missing)?;
+        let classes = classes(places, &jar).map_err(missing)?;
         let mut command = java.command;
         command.extend(OPENED.map(str::to_owned));
-        command.extend(["-cp".to_owned(), jar.display().to_string()]);
+        command.push("-cp".to_owned());
+        command.push(format!("{}:{}", jar.display(), classes.display()));
         let version = format!("Hazelcast {RELEASE}, {}", java.version);
         Ok(Program { command, version, ..java })
     }
@@ -67,21 +84,21 @@ impl System for Hazelcast {
     }
 
     fn driver(&self) -> DriverKind {
-        DriverKind::MemcachedText
+        DriverKind::Helper
     }
 
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
+        use OperationKind as Kind;
         match kind {
-            OperationKind::Set | OperationKind::Get | OperationKind::Delete => Ok(()),
-            other => Err(format!(
-                "`{other}` is only for Hazelcast's own Java client, which the lab does not drive yet"
-            )),
+            Kind::Set | Kind::Get | Kind::Delete | Kind::SetMany => Ok(()),
+            Kind::Add | Kind::AddMember | Kind::Members => Ok(()),
+            Kind::InsertRow | Kind::FindByGroup => Ok(()),
+            Kind::ScanFrom => {
+                Err("a map has no order of keys; a paging predicate sorts every key \
+                                   that is left, on each request"
+                    .to_owned())
+            }
         }
-    }
-
-    /// Its partitions have threads of their own: a get may overtake the set before it.
-    fn can_pipeline(&self) -> Result<(), String> {
-        Err("requests of one connection overtake one another on its memcached port".to_owned())
     }
 
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
@@ -101,14 +118,27 @@ impl System for Hazelcast {
         Ok(vec![process])
     }
 
-    fn ready(&self, address: SocketAddr) -> io::Result<()> {
-        memcached::ask(address, "version\r\n", "VERSION ").map(|_| ())
+    fn helper(&self, program: &Program, address: SocketAddr, seed: u64) -> Result<Process, String> {
+        let (cluster, seed) = (cluster(address.port()), seed.to_string());
+        let arguments = vec!["Main".to_owned(), address.to_string(), cluster, seed];
+        Ok(Process::new(program, arguments, &[]))
     }
 
-    /// It tells none to a client; the configuration is this file's, and Java's options stand in the
-    /// command line.
+    fn ready(&self, address: SocketAddr) -> io::Result<()> {
+        let health = health(address)?;
+        if health.contains("\"nodeState\":\"ACTIVE\"") {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, health))
+    }
+
+    /// It tells none to a client; the configuration is this file's, Java's options stand in the command
+    /// line, and the rest is what the lab's program asks of it.
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
-        Ok([("hazelcast.xml".to_owned(), xml(address.port()))].into())
+        let mut all: BTreeMap<String, String> =
+            ASKED.map(|(what, how)| (format!("client: {what}"), how.to_owned())).into();
+        all.insert("hazelcast.xml".to_owned(), xml(address.port()));
+        Ok(all)
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
@@ -138,19 +168,65 @@ fn jar(places: &Places) -> Result<PathBuf, String> {
     places::first_file(&folder.join(format!("hazelcast-{RELEASE}.jar")))
 }
 
-/// One member that joins nobody and serves memcached's protocol.
+/// The folder with the client's classes.
+fn classes(places: &Places, jar: &Path) -> Result<PathBuf, String> {
+    let javac = on_path("javac").into_iter().find(|path| path.is_file());
+    let javac = javac.ok_or("no javac to compile its client with")?;
+    let mut step =
+        [&javac.display().to_string(), "--release", "17", "-cp"].map(str::to_owned).to_vec();
+    step.push(jar.display().to_string());
+    step.extend(HAZELCAST.iter().map(|(file, _)| (*file).to_owned()));
+    let folder = helpers::built(places, "hazelcast-client", HAZELCAST, &[step])?;
+    places::first_file(&folder.join("Main.class")).map(|_| folder)
+}
+
+/// Members and clients of one name belong together: no other one of this machine's.
+fn cluster(port: u16) -> String {
+    format!("lab-{port}")
+}
+
+/// What its health check over HTTP says, which is there to ask whether a member is up.
+fn health(address: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    write!(stream, "GET /hazelcast/health HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")?;
+    let mut reply = Vec::new();
+    let mut piece = [0; 4096];
+    // Some versions keep the connection: the whole answer is short and ends with its object.
+    while !reply.ends_with(b"}") {
+        match stream.read(&mut piece)? {
+            0 => break,
+            count => reply.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(String::from_utf8_lossy(&reply).into_owned())
+}
+
+/// One member that joins nobody.
 fn xml(port: u16) -> String {
+    let cluster = cluster(port);
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <hazelcast xmlns="http://www.hazelcast.com/schema/config">
-  <cluster-name>lab-{port}</cluster-name>
+  <cluster-name>{cluster}</cluster-name>
   <properties><property name="hazelcast.phone.home.enabled">false</property></properties>
   <network>
     <port auto-increment="false">{port}</port>
     <join><auto-detection enabled="false"/><multicast enabled="false"/></join>
     <interfaces enabled="true"><interface>127.0.0.1</interface></interfaces>
-    <memcache-protocol enabled="true"/>
+    <rest-api enabled="true"><endpoint-group name="HEALTH_CHECK" enabled="true"/></rest-api>
   </network>
+  <map name="rows">
+    <indexes>
+      <index type="HASH"><attributes><attribute>group</attribute></attributes></index>
+    </indexes>
+  </map>
+  <multimap name="sets"><value-collection-type>SET</value-collection-type></multimap>
+  <serialization>
+    <data-serializable-factories>
+      <data-serializable-factory factory-id="1">Add$Factory</data-serializable-factory>
+    </data-serializable-factories>
+  </serialization>
 </hazelcast>
 "#
     )

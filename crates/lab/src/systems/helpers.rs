@@ -27,6 +27,36 @@ pub const WEB: &[Source] = &[
     ("go.sum", include_str!("../../helpers/web/go.sum")),
 ];
 
+macro_rules! java {
+    ($($class:literal),* $(,)?) => {
+        &[$((concat!($class, ".java"), include_str!(concat!("../../helpers/hazelcast/", $class, ".java")))),*]
+    };
+}
+
+/// The Java program that loads Hazelcast through its own client.
+pub const HAZELCAST: &[Source] = java![
+    "Add",
+    "Callers",
+    "Counters",
+    "Histogram",
+    "Iterations",
+    "Keyed",
+    "Ledger",
+    "Load",
+    "Main",
+    "Operation",
+    "Pick",
+    "Progress",
+    "Random",
+    "Row",
+    "Rows",
+    "Sets",
+    "Store",
+    "Traffic",
+    "Value",
+    "World",
+];
+
 /// Two threads of one process must not build the same helper at once; two processes may, and the
 /// later one's result takes the place of the earlier one's.
 static BUILDING: Mutex<()> = Mutex::new(());

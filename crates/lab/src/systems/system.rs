@@ -201,7 +201,7 @@ pub enum DriverKind {
     MemcachedText,
     /// HTTP/1.1 with JSON answers.
     Http,
-    /// A client of its own, in a helper program that is commanded by lines of JSON.
+    /// A client of its own, in a helper program that is commanded by lines of JSON ([`crate::run::helper`]).
     Helper,
 }
 
@@ -275,6 +275,16 @@ pub trait System: Send + Sync {
     /// # Errors
     /// What it cannot be started as, in words.
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String>;
+
+    /// The program that puts the load on it, where it is one of its own ([`DriverKind::Helper`]): a
+    /// client commanded as [`crate::run::helper`] says. `seed` is where its chance comes from.
+    ///
+    /// # Errors
+    /// That there is none.
+    fn helper(&self, program: &Program, address: SocketAddr, seed: u64) -> Result<Process, String> {
+        let _ = (program, address, seed);
+        Err(format!("no client of {} is driven by the lab", self.title()))
+    }
 
     /// One try at getting an answer from a node.
     ///

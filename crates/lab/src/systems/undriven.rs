@@ -1,5 +1,6 @@
-//! Systems of the published comparisons whose protocols the lab does not speak yet: each is a missing
-//! one with this reason, so that a report shows what it lacks.
+//! Systems of the published comparisons that the lab does not ask yet: each is a missing one with the
+//! reason, so that a report shows what it lacks. A driver is written with its server at hand to check it
+//! against, or not at all.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +20,7 @@ pub enum Undriven {
     VoltDb,
 }
 
-const REASON: &str = "the lab has no driver for its protocol yet";
+const REASON: &str = "the lab has no driver for it yet";
 
 impl System for Undriven {
     fn name(&self) -> &'static str {
@@ -42,7 +43,7 @@ impl System for Undriven {
                 "see https://aerospike.com/docs/server (would not be measured either way)"
             }
             Self::VoltDb => {
-                "see https://docs.voltactivedata.com (would not be measured either way)"
+                "Maven Central has its server, org.voltdb:voltdb (would not be measured either way)"
             }
         };
         Err(Missing { system: self.name(), reason: REASON.to_owned(), install: install.to_owned() })
