@@ -5,6 +5,7 @@
 //!
 //! **Architecture invariant:** each dialect is verified against the real server in the tests.
 
+pub mod apart;
 pub mod http;
 pub mod iproto;
 pub mod memcached;

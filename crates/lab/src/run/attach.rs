@@ -3,24 +3,46 @@
 use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::dialects::Dialect;
+use crate::dialects::apart::Apart;
+use crate::dialects::http::Http;
+use crate::dialects::iproto::Iproto;
+use crate::dialects::memcached::Memcached;
 use crate::dialects::resp::Resp;
+use crate::load::random::mix;
 use crate::load::stream::Target;
+use crate::systems::system::DriverKind;
+use crate::systems::tarantool;
 
 /// A server to measure that the lab did not start.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Attached {
     /// Its name in tables.
     pub name: String,
     /// Where it is.
     pub target: Target,
+    driver: DriverKind,
     user: Option<String>,
     password: Option<String>,
+    /// See [`Apart`].
+    pass: AtomicU16,
 }
+
+/// Scheme, protocol, and whether it is encrypted.
+const SCHEMES: [(&str, DriverKind, bool); 6] = [
+    ("redis", DriverKind::Resp, false),
+    ("rediss", DriverKind::Resp, true),
+    ("tarantool", DriverKind::Iproto, false),
+    ("memcached", DriverKind::MemcachedText, false),
+    ("http", DriverKind::Http, false),
+    ("https", DriverKind::Http, true),
+];
 
 impl Attached {
     /// Reads `NAME=HOST:PORT` or `NAME=SCHEME://USER:PASSWORD@HOST:PORT`; certificates are checked
@@ -29,22 +51,23 @@ impl Attached {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn parse(text: &str, authorities: Option<&Path>) -> Result<Self, String> {
-        let shape = "NAME=HOST:PORT or NAME=redis[s]://USER:PASSWORD@HOST:PORT";
+        let shape = "NAME=HOST:PORT or NAME=SCHEME://USER:PASSWORD@HOST:PORT";
         let (name, address) =
             text.split_once('=').ok_or_else(|| format!("`{}`: {shape}", without_password(text)))?;
         if name.is_empty() {
             return Err(format!("`{}`: {shape}", without_password(text)));
         }
         let (scheme, rest) = address.split_once("://").unwrap_or(("redis", address));
-        let encrypted = match scheme {
-            "redis" => false,
-            "rediss" => true,
-            other => return Err(format!("{name}: scheme `{other}`, known are redis and rediss")),
-        };
+        let known = SCHEMES.iter().find(|(known, ..)| *known == scheme);
+        let &(_, driver, encrypted) = known.ok_or_else(|| {
+            let known = SCHEMES.map(|(known, ..)| known).join(", ");
+            format!("{name}: scheme `{scheme}`, known are {known}")
+        })?;
         let (login, place) = match rest.rsplit_once('@') {
             Some((login, place)) => (Some(login), place),
             None => (None, rest),
         };
+        let place = place.trim_end_matches('/');
         let (user, password) = match login.map(|login| login.split_once(':').unwrap_or(("", login)))
         {
             Some((user, password)) => {
@@ -52,6 +75,15 @@ impl Attached {
             }
             None => (None, None),
         };
+        match driver {
+            DriverKind::MemcachedText | DriverKind::Http if password.is_some() => {
+                return Err(format!("{name}: no login is spoken over {scheme}://"));
+            }
+            DriverKind::Iproto if password.is_some() && user.is_none() => {
+                return Err(format!("{name}: a login of Tarantool has a user"));
+            }
+            _ => {}
+        }
         let address = place
             .to_socket_addrs()
             .map_err(|error| format!("{name}: `{place}`: {error}"))?
@@ -65,7 +97,9 @@ impl Attached {
         } else {
             None
         };
-        Ok(Self { name: name.to_owned(), target: Target { address, tls }, user, password })
+        let target = Target { address, tls };
+        let pass = AtomicU16::new(first_pass());
+        Ok(Self { name: name.to_owned(), target, driver, user, password, pass })
     }
 
     /// Whether it is logged in to.
@@ -74,14 +108,49 @@ impl Attached {
         self.password.is_some()
     }
 
+    /// The protocol that it speaks.
+    #[must_use]
+    pub const fn driver(&self) -> DriverKind {
+        self.driver
+    }
+
+    /// From now on keys are others than before; and what the protocol's operations need is made where it
+    /// is not there.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn begin_pass(&self) -> Result<(), String> {
+        self.pass.fetch_add(1, Ordering::Relaxed);
+        if self.driver != DriverKind::Iproto {
+            return Ok(());
+        }
+        let login = self.user.as_deref().zip(self.password.as_deref());
+        tarantool::prepare_attached(self.target.address, login)
+            .map_err(|error| format!("the lab's spaces cannot be made: {error}"))
+    }
+
     /// What speaks to it.
     #[must_use]
-    pub fn dialect(&self) -> Resp {
-        match &self.password {
-            Some(password) => Resp::with_login(self.user.clone(), password.clone()),
-            None => Resp::new(),
-        }
+    pub fn dialect(&self) -> Box<dyn Dialect> {
+        let user = self.user.clone();
+        let inner: Box<dyn Dialect> = match (self.driver, self.password.clone()) {
+            (DriverKind::Resp, Some(password)) => Box::new(Resp::with_login(user, password)),
+            (DriverKind::Iproto, Some(password)) => {
+                Box::new(Iproto::with_login(user.unwrap_or_default(), password))
+            }
+            (DriverKind::Iproto, None) => Box::new(Iproto::new()),
+            (DriverKind::MemcachedText, _) => Box::new(Memcached),
+            (DriverKind::Http, _) => Box::new(Http),
+            (DriverKind::Resp | DriverKind::Helper, _) => Box::new(Resp::new()),
+        };
+        Box::new(Apart::new(inner, self.pass.load(Ordering::Relaxed)))
     }
+}
+
+/// Another one in each run: what an earlier one left must not be met.
+fn first_pass() -> u16 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    mix(now.map_or(0, |now| now.as_nanos() as u64)) as u16
 }
 
 fn trusting(authorities: Option<&Path>) -> Result<ClientConfig, String> {
@@ -141,10 +210,44 @@ mod tests {
 
     #[test]
     fn what_is_no_address_says_so_without_the_password() {
-        for bad in ["x", "=a:1", "c=http://127.0.0.1:1", "c=127.0.0.1", "c=redis://u:pw@nowhere"] {
+        for bad in [
+            "x",
+            "=a:1",
+            "c=ftp://127.0.0.1:1",
+            "c=127.0.0.1",
+            "c=redis://u:pw@nowhere",
+            "c=memcached://u:pw@127.0.0.1:1",
+            "c=http://u:pw@127.0.0.1:1",
+            "c=tarantool://pw@127.0.0.1:1",
+        ] {
             let reason = Attached::parse(bad, None).err().unwrap();
             assert!(!reason.contains("pw"), "{reason}");
         }
+    }
+
+    #[test]
+    fn a_scheme_is_a_protocol() {
+        for (scheme, driver, encrypted) in SCHEMES {
+            let one = Attached::parse(&format!("c={scheme}://localhost:11/"), None);
+            // Without certificates of the system's nothing encrypted can be trusted.
+            let Ok(one) = one else { continue };
+            assert_eq!((one.driver(), one.target.tls.is_some()), (driver, encrypted), "{scheme}");
+        }
+    }
+
+    #[test]
+    fn each_pass_has_keys_of_its_own() {
+        let one = Attached::parse("c=127.0.0.1:1", None).unwrap();
+        let bytes = || {
+            let mut out = Vec::new();
+            let get = crate::operation::Operation::Get { key: b"k".to_vec() };
+            one.dialect().encode(0, &get, &mut out);
+            out
+        };
+        let before = bytes();
+        assert_eq!(bytes(), before);
+        one.begin_pass().unwrap();
+        assert_ne!(bytes(), before);
     }
 
     #[test]

@@ -32,10 +32,10 @@ pub struct RunArguments {
     #[arg(long, value_delimiter = ',')]
     pub systems: Vec<String>,
     /// A server that runs already: NAME=HOST:PORT or NAME=SCHEME://USER:PASSWORD@HOST:PORT, scheme
-    /// redis or rediss (TLS). May be repeated.
+    /// redis, rediss (TLS), tarantool, memcached, http or https. May be repeated.
     #[arg(long, value_name = "NAME=ADDRESS")]
     pub attach: Vec<String>,
-    /// A file of certificates to trust for rediss, instead of the system's.
+    /// A file of certificates to trust for rediss and https, instead of the system's.
     #[arg(long, value_name = "PEM")]
     pub attach_ca: Option<PathBuf>,
     /// Only what --attach names.

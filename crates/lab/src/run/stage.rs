@@ -598,6 +598,7 @@ fn start(
             Ok((Target::plain(instance.address()), Some(instance)))
         }
         (Subject::Attached(attached), _) if work.topology == Topology::Single => {
+            attached.begin_pass().map_err(CellError::Broken)?;
             Ok((attached.target.clone(), None))
         }
         (Subject::Attached(_), _) => {

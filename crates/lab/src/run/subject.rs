@@ -81,11 +81,12 @@ impl Subject {
     /// Why nothing does, in words.
     pub fn dialect(&self) -> Result<Box<dyn Dialect>, String> {
         match self {
-            Self::Attached(attached) => Ok(Box::new(attached.dialect())),
+            Self::Attached(attached) => Ok(attached.dialect()),
             Self::Found(found) => {
-                let driver = found.system.driver();
-                let none = || format!("no driver for {driver:?} in this version of the lab");
-                driver.dialect().ok_or_else(none)
+                let title = found.system.title();
+                let none =
+                    || format!("{title} is asked through its own client, which cannot do this");
+                found.system.driver().dialect().ok_or_else(none)
             }
         }
     }
@@ -111,7 +112,7 @@ impl Subject {
     pub fn speaks(&self, driver: DriverKind) -> bool {
         match self {
             Self::Found(found) => found.system.driver() == driver,
-            Self::Attached(_) => driver == DriverKind::Resp,
+            Self::Attached(attached) => attached.driver() == driver,
         }
     }
 

@@ -148,7 +148,20 @@ pub fn script(program: &Program, launch: &Launch<'_>) -> Result<String, String> 
     if release(&program.version) >= (2, 8) {
         configuration += &format!("  iproto_threads = {},\n", launch.io_threads);
     }
-    Ok(format!("{configuration}}}\nlocal first = {first}\n{PROGRAM}"))
+    Ok(format!("{configuration}}}\nlocal first, attached = {first}, false\n{PROGRAM}"))
+}
+
+/// Makes the lab's spaces and functions on a server that runs already, where they are not there yet.
+///
+/// # Errors
+/// Of the socket, or the server's words: a wrong password, a right that is lacking, a space of somebody
+/// else in the way.
+pub fn prepare_attached(address: SocketAddr, login: Option<(&str, &str)>) -> io::Result<()> {
+    let mut control = IprotoControl::connect(address)?;
+    if let Some((user, password)) = login {
+        control.auth(user, password)?;
+    }
+    control.eval(&format!("local first, attached = true, true\n{PROGRAM}")).map(|_| ())
 }
 
 /// An arena that holds every work here; only what is used becomes resident.
