@@ -12,6 +12,7 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::measure::cores;
 use crate::measure::machine::Machine;
+use crate::run::tool::Tool;
 use crate::systems::places::{self, Places};
 use crate::systems::registry;
 
@@ -28,23 +29,6 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     pub data_root: PathBuf,
 }
-
-/// A program that measures, which published tests used: its name, the question that it answers with
-/// its version, and the command that installs it.
-const TOOLS: [(&str, &str, &str); 4] = [
-    (
-        "k6",
-        "version",
-        "see https://grafana.com/docs/k6/latest/set-up/install-k6, or go install go.k6.io/k6@latest",
-    ),
-    (
-        "memtier_benchmark",
-        "--version",
-        "see https://github.com/RedisLabs/memtier_benchmark (packages.redis.io: apt-get install memtier-benchmark)",
-    ),
-    ("wrk", "--version", "apt-get install wrk"),
-    ("redis-benchmark", "--version", "apt-get install redis-tools"),
-];
 
 /// The connections that the works of many users make on both sides.
 const OPEN_FILES_WANTED: u64 = 20_000;
@@ -109,14 +93,14 @@ fn systems(places: &Places, text: &mut String) -> bool {
 
 fn tools(text: &mut String) {
     *text += "\nLoad tools, for --tool:\n";
-    for (name, question, install) in TOOLS {
-        let found = places::on_path(name).into_iter().find(|path| path.is_file());
-        let _ = match found {
-            None => writeln!(text, "  - {name:<18} install: {install}"),
+    for tool in Tool::ALL {
+        let name = tool.program();
+        let _ = match tool.find() {
+            None => writeln!(text, "  - {name:<18} install: {}", tool.install()),
             Some(path) => {
                 // wrk says its version and then fails, as it was given nothing to do.
                 let command = [path.display().to_string()];
-                let version = places::version(&command, &[question]).unwrap_or_default();
+                let version = places::version(&command, &[tool.question()]).unwrap_or_default();
                 writeln!(text, "  + {name:<18} {} {version}", path.display())
             }
         };

@@ -1,0 +1,59 @@
+//! What k6 and wrk can do of a phase: what the published scripts do, with keys that each user or
+//! connection counts up. Both scripts are the lab's own and check every answer.
+
+use super::super::stage::{CellError, Stage};
+use crate::load::plain::Plain;
+use crate::operation::{Answer, Operation};
+use crate::traffic::Asked;
+use crate::traffic::iterations::Deed;
+use crate::works::Phase;
+
+/// One deed on keys made of user and iteration.
+pub struct Job {
+    /// What is done with each key.
+    pub deed: Deed,
+    /// Bytes of each value.
+    pub value_bytes: usize,
+}
+
+/// The phase as such a job.
+///
+/// # Errors
+/// [`CellError::Cannot`] where it is none.
+pub fn job(phase: &Phase) -> Result<Job, CellError> {
+    let cannot = |text: &str| CellError::Cannot(format!("the tool cannot do that: {text}"));
+    let Asked::Iterations { deed, value_bytes, .. } = phase.asked else {
+        return Err(cannot("its script has keys made of user and iteration"));
+    };
+    if phase.connections.is_some() || phase.depth > 1 {
+        return Err(cannot("each of its users has a connection and waits for every answer"));
+    }
+    Ok(Job { deed, value_bytes })
+}
+
+/// Sent together.
+const TOGETHER: usize = 64;
+
+/// Writes what the tool will read or delete, so that its own run is nothing but that.
+///
+/// # Errors
+/// [`CellError::Broken`] when a write fails.
+pub fn fill(
+    stage: &Stage<'_>,
+    pairs: impl Iterator<Item = (String, String)>,
+) -> Result<(), CellError> {
+    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
+    let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
+    let mut plain = Plain::connect(stage.target.address, dialect).map_err(broken)?;
+    let mut all = pairs.map(|(key, value)| Operation::Set { key: key.into(), value: value.into() });
+    loop {
+        let some: Vec<Operation> = all.by_ref().take(TOGETHER).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        let answers = plain.ask(&some).map_err(broken)?;
+        if let Some(wrong) = answers.iter().find(|answer| **answer != Answer::Done) {
+            return Err(CellError::Wrong(format!("a write was answered with {wrong:?}")));
+        }
+    }
+}
