@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs every system that the lab can compare Ladon with and that packages have: Redis, memcached
-# and Tarantool of this Debian, Valkey, Redis 8 and memcached of sid (in a tree of their own, see
-# install-peers.sh), Go's modules and Hazelcast's jar by the lab's own helpers. For the others,
-# `ladon-lab doctor` prints the command of their makers.
+# Installs every system and every load tool that the lab can compare Ladon with and that packages have:
+# Redis, memcached and Tarantool of this Debian, wrk, Valkey, Redis 8 and memcached of sid (in a tree of
+# their own, see install-peers.sh), a JDK and Maven for Hazelcast, k6 where there is Go. What the lab
+# builds by itself (web programs in Go, Hazelcast's client in Java) it builds when it first looks for
+# it. For the others, `ladon-lab doctor` prints the command of their makers.
 #
 #   scripts/install-systems.sh [DIR]      DIR: the tree of sid, /opt/ladon-peers unless given
 #
@@ -16,15 +17,20 @@ command -v apt-get >/dev/null || { echo "install-systems: needs apt-get" >&2; ex
 # RUNLEVEL=1 keeps packages from starting their own servers.
 export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive
 packages=(redis-server redis-tools memcached tarantool wrk)
-# Hazelcast is a jar, fetched by Maven and run by Java.
-command -v java >/dev/null || packages+=(default-jdk-headless)
+# Hazelcast is a jar, fetched by Maven and run by Java; its client is compiled here.
+command -v javac >/dev/null || packages+=(default-jdk-headless)
 command -v mvn >/dev/null || packages+=(maven)
 apt-get update -q
 apt-get install -y -q --no-install-recommends "${packages[@]}"
 
-# Debian's Go is older than what the modules of the web programs ask for.
-if ! command -v go >/dev/null && [ ! -x /usr/local/go/bin/go ]; then
-    echo "install-systems: no Go; the web programs need it: https://go.dev/dl" >&2
+# Debian's Go is older than what k6 and the modules of the web programs ask for.
+go=$(command -v go || true)
+[ -n "$go" ] || [ ! -x /usr/local/go/bin/go ] || go=/usr/local/go/bin/go
+if [ -z "$go" ]; then
+    echo "install-systems: no Go; the web programs and k6 need it: https://go.dev/dl" >&2
+elif ! command -v k6 >/dev/null; then
+    # Not worth the rest: a module proxy may refuse it.
+    GOBIN=/usr/local/bin "$go" install go.k6.io/k6@latest || echo "install-systems: no k6" >&2
 fi
 
 "$here/install-peers.sh" "$@"
