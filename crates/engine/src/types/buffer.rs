@@ -140,11 +140,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
 
         #[test]
         fn it_does_what_a_vector_does(
-            steps in prop::collection::vec((0u8..6, any::<u16>(), any::<u16>(), 0usize..700), 0..60)
+            steps in prop::collection::vec(
+                (0u8..6, any::<u16>(), any::<u16>(), 0usize..700),
+                0..if cfg!(miri) { 12 } else { 60 },
+            )
         ) {
             let (mut buffer, mut model) = (Buffer::default(), Vec::new());
             for (index, (step, a, b, count)) in steps.into_iter().enumerate() {
