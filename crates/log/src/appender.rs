@@ -3,7 +3,7 @@
 use crate::buffer::MarkSlot;
 use crate::frame::FrameKind;
 use crate::log::Log;
-use ladon_model::Lsn;
+use ladon_model::{Lsn, Record};
 use std::sync::Arc;
 
 /// Appends records to a [`Log`]; one per thread, from [`Log::appender`].
@@ -29,6 +29,22 @@ impl Appender {
     #[inline]
     pub fn append(&mut self, changes: &[u8], unix_ms: u64) -> Lsn {
         self.log.buffer.append(&mut self.slot, FrameKind::Changes, unix_ms, changes)
+    }
+
+    /// As `append`; a large record is taken over instead of copied.
+    #[inline]
+    pub fn append_record(&mut self, record: Record<'_>, unix_ms: u64) -> Lsn {
+        match record {
+            Record::Changes(changes) => self.append(changes, unix_ms),
+            // What is short is quickly copied, and memory of its own would cost more.
+            Record::Large(record) if record.changes().len() < self.log.options.chunk_bytes / 16 => {
+                self.append(record.changes(), unix_ms)
+            }
+            Record::Large(record) => {
+                let (log, slot) = (&self.log, &mut self.slot);
+                log.buffer.append_large(slot, FrameKind::Changes, unix_ms, record)
+            }
+        }
     }
 
     /// Ends the batch: everything appended here may now be written. Does not write and wakes

@@ -9,7 +9,8 @@
 //! An appender 1. sets its **mark** to a lower bound of what it is about to reserve, unless a batch
 //! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
 //! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
-//! Everything below every mark is published.
+//! Everything below every mark is published. A large record brings its payload with it: its header is
+//! copied in as above, and its memory becomes a chunk.
 //!
 //! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
 //! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
@@ -17,10 +18,11 @@
 //! `min(reserved, every mark)`, with `reserved` read first, is a prefix of whole frames.
 
 use crate::chunk::{Chunk, Place};
+use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::SEGMENT_HEADER_BYTES;
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
-use ladon_model::Lsn;
+use ladon_model::{LargeRecord, Lsn};
 use std::collections::VecDeque;
 
 /// How many appenders a log can have at a time: IO threads and a few helpers.
@@ -43,6 +45,8 @@ pub(crate) struct LogBuffer {
     /// Marks at and beyond this index were never used.
     marks_used: AtomicUsize,
     marks_free: Mutex<Vec<usize>>,
+    /// Bytes of large records that are not written yet.
+    large_bytes: AtomicU64,
     chunk_bytes: usize,
     segment_payload_bytes: u64,
     node: u16,
@@ -62,6 +66,8 @@ struct Filled {
     base: u64,
     end: u64,
     chunk: Chunk,
+    /// It came with its bytes.
+    is_large_record: bool,
 }
 
 /// The right to append through one mark.
@@ -91,6 +97,7 @@ impl LogBuffer {
             marks: (0..APPENDERS_MAX).map(|_| CachePadded(AtomicU64::new(NO_MARK))).collect(),
             marks_used: AtomicUsize::new(0),
             marks_free: Mutex::new(Vec::new()),
+            large_bytes: AtomicU64::new(0),
             chunk_bytes,
             segment_payload_bytes: segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES),
             node,
@@ -134,11 +141,7 @@ impl LogBuffer {
         let payload_bytes = payload.len() as u64;
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
         let frame_bytes = FRAME_HEADER_BYTES + payload.len();
-        if !slot.in_flight {
-            slot.in_flight = true;
-            let lower_bound = self.reserved.0.load(Ordering::Relaxed);
-            self.marks[slot.index].0.store(lower_bound, Ordering::Release);
-        }
+        self.open_batch(slot);
         // Half a gigabyte is not allocated while others wait for the mutex.
         let mut own_chunk = (frame_bytes > self.chunk_bytes).then(|| Chunk::new(frame_bytes));
         let (place, lsn) = {
@@ -160,6 +163,55 @@ impl LogBuffer {
         // publication back until `publish`.
         unsafe { place.put_frame(&header.encode(), payload) };
         Lsn(lsn)
+    }
+
+    /// As `append`, but the payload is taken over and its checksum known: nothing is done in
+    /// proportion to its size.
+    pub(crate) fn append_large(
+        &self,
+        slot: &mut MarkSlot,
+        kind: FrameKind,
+        unix_ms: u64,
+        record: LargeRecord,
+    ) -> Lsn {
+        let (payload, payload_crc) = record.into_parts();
+        let length = payload.len();
+        let payload_bytes = length as u64;
+        assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
+        self.open_batch(slot);
+        self.large_bytes.fetch_add(payload_bytes, Ordering::Relaxed);
+        let payload = Chunk::of(payload);
+        let (place, lsn) = {
+            let mut reserve = self.reserve.0.lock();
+            let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
+            reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
+            let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
+            reserve.take_over(payload, payload_bytes);
+            self.reserved.0.store(reserve.end, Ordering::Release);
+            (place, reserve.end)
+        };
+        let lsn = Lsn(lsn);
+        let mut header =
+            FrameHeader { crc: 0, payload_bytes, lsn, unix_ms, kind: kind as u8, node: self.node };
+        header.crc = crc32c_of_both(crc32c(&header.encode()[4..]), payload_crc, length);
+        // SAFETY: `place` was reserved above for exactly this header, and the mark holds publication
+        // back until `publish`.
+        unsafe { place.put_header(&header.encode()) };
+        lsn
+    }
+
+    #[inline]
+    fn open_batch(&self, slot: &mut MarkSlot) {
+        if !slot.in_flight {
+            slot.in_flight = true;
+            let lower_bound = self.reserved.0.load(Ordering::Relaxed);
+            self.marks[slot.index].0.store(lower_bound, Ordering::Release);
+        }
+    }
+
+    /// Bytes of large records that are not written yet.
+    pub(crate) fn large_bytes(&self) -> u64 {
+        self.large_bytes.load(Ordering::Relaxed)
     }
 
     /// Everything appended through this mark may now be written.
@@ -223,11 +275,20 @@ impl LogBuffer {
                 break;
             }
             let Some(filled) = reserve.chunks.pop_front() else { break };
-            if filled.chunk.capacity() != self.chunk_bytes {
+            if filled.is_large_record {
+                self.large_bytes.fetch_sub(filled.end - filled.base, Ordering::Relaxed);
+                freed.push(filled.chunk);
+            } else if filled.chunk.capacity() != self.chunk_bytes {
                 freed.push(filled.chunk);
             } else if is_last {
                 // All is written: begin the same memory again while the caches still hold it.
-                reserve.chunks.push_back(Filled { base: to, end: to, chunk: filled.chunk });
+                let chunk = filled.chunk;
+                reserve.chunks.push_back(Filled {
+                    base: to,
+                    end: to,
+                    chunk,
+                    is_large_record: false,
+                });
                 break;
             } else if reserve.spare.len() < SPARE_CHUNKS_MAX {
                 reserve.spare.push(filled.chunk);
@@ -254,7 +315,8 @@ impl Reserve {
     fn place(&mut self, bytes: usize, own: &mut Option<Chunk>, chunk_bytes: usize) -> Place {
         let start = self.end;
         self.end += bytes as u64;
-        if let Some(last) = self.chunks.back_mut() {
+        // No memory is left in a large record's, and nothing else is to keep that alive.
+        if let Some(last) = self.chunks.back_mut().filter(|last| !last.is_large_record) {
             let used = (last.end - last.base) as usize;
             if last.chunk.capacity() - used >= bytes {
                 last.end = self.end;
@@ -266,8 +328,15 @@ impl Reserve {
             None => self.spare.pop().unwrap_or_else(|| Chunk::new(chunk_bytes)),
         };
         let place = chunk.place(0);
-        self.chunks.push_back(Filled { base: start, end: self.end, chunk });
+        self.chunks.push_back(Filled { base: start, end: self.end, chunk, is_large_record: false });
         place
+    }
+
+    /// Reserves memory that has come with its bytes.
+    fn take_over(&mut self, chunk: Chunk, bytes: u64) {
+        let base = self.end;
+        self.end += bytes;
+        self.chunks.push_back(Filled { base, end: self.end, chunk, is_large_record: true });
     }
 }
 
@@ -323,6 +392,34 @@ mod tests {
                 assert!(reserve.chunks.len() <= 1 && reserve.spare.len() <= SPARE_CHUNKS_MAX);
             }
         }
+    }
+
+    #[test]
+    fn a_large_record_brings_its_memory() {
+        let buffer = LogBuffer::new(Lsn(0), 3, 1 << 20, 256);
+        let mut slot = buffer.take_mark().unwrap();
+        let payloads: Vec<Vec<u8>> =
+            [10, 4000, 0, 5000, 6000, 20].map(|length| vec![length as u8; length]).into();
+        let mut expected = Vec::new();
+        for payload in &payloads {
+            let start = Lsn(buffer.reserved());
+            expected.extend(crate::frame::encode_frame(FrameKind::Changes, 3, 7, start, payload));
+            if payload.len() == 10 {
+                buffer.append(&mut slot, FrameKind::Changes, 7, payload);
+            } else {
+                let record = LargeRecord::new(payload.clone());
+                buffer.append_large(&mut slot, FrameKind::Changes, 7, record);
+            }
+        }
+        assert_eq!(buffer.published(), 0);
+        buffer.publish(&mut slot);
+        let end = buffer.published();
+        assert_eq!(bytes(&buffer, 0, end), expected);
+        assert_eq!(buffer.large_bytes(), 15_020);
+        buffer.release(end);
+        assert_eq!(buffer.large_bytes(), 0);
+        buffer.append(&mut slot, FrameKind::Changes, 7, b"after");
+        assert_eq!(buffer.reserve.0.lock().chunks.len(), 1);
     }
 
     #[test]

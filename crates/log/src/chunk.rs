@@ -42,6 +42,16 @@ mod native {
             Chunk { start, layout }
         }
 
+        /// A chunk that holds these bytes, which are not copied.
+        pub(crate) fn of(bytes: Box<[u8]>) -> Chunk {
+            if bytes.is_empty() {
+                return Chunk::new(0);
+            }
+            // What a box of these bytes was allocated with.
+            let layout = Layout::for_value(&*bytes);
+            Chunk { start: NonNull::from(Box::leak(bytes)).cast(), layout }
+        }
+
         pub(crate) fn capacity(&self) -> usize {
             self.layout.size()
         }
@@ -56,7 +66,7 @@ mod native {
 
     impl Drop for Chunk {
         fn drop(&mut self) {
-            // SAFETY: allocated in `new` with this layout.
+            // SAFETY: allocated in `new`, or as the box given to `of`, with this layout.
             unsafe { dealloc(self.start.as_ptr(), self.layout) }
         }
     }
@@ -84,6 +94,15 @@ mod native {
                 let crc = crate::crc::crc32c(std::slice::from_raw_parts(self.0.add(4), checked));
                 std::ptr::copy_nonoverlapping(crc.to_le_bytes().as_ptr(), self.0, 4);
             }
+        }
+
+        /// Copies a header here whose CRC is right; its payload stands elsewhere.
+        ///
+        /// # Safety
+        /// The caller has reserved `header.len()` bytes here and not yet published.
+        pub(crate) unsafe fn put_header(&self, header: &[u8; 24]) {
+            // SAFETY: the range is reserved for this caller alone, per this function's contract.
+            unsafe { std::ptr::copy_nonoverlapping(header.as_ptr(), self.0, header.len()) }
         }
 
         /// Shows `length` bytes from here to `reader`.
@@ -117,6 +136,10 @@ mod under_loom {
             Chunk(Arc::new(Cells((0..capacity.max(1)).map(|_| UnsafeCell::new(0)).collect())))
         }
 
+        pub(crate) fn of(bytes: Box<[u8]>) -> Chunk {
+            Chunk(Arc::new(Cells(bytes.iter().map(|&byte| UnsafeCell::new(byte)).collect())))
+        }
+
         pub(crate) fn capacity(&self) -> usize {
             self.0.0.len()
         }
@@ -138,6 +161,13 @@ mod under_loom {
             for (cell, byte) in self.0.0[self.1..].iter().zip(frame) {
                 // SAFETY: the range is reserved for this caller alone; loom checks that.
                 cell.with_mut(|cell| unsafe { *cell = byte });
+            }
+        }
+
+        pub(crate) unsafe fn put_header(&self, header: &[u8; 24]) {
+            for (cell, byte) in self.0.0[self.1..].iter().zip(header) {
+                // SAFETY: the range is reserved for this caller alone; loom checks that.
+                cell.with_mut(|cell| unsafe { *cell = *byte });
             }
         }
 

@@ -136,7 +136,9 @@ impl Log {
     /// Whether requests should wait before they take any lock, until the disk has caught up.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
-        self.backlog_bytes() > self.options.backlog_bytes_max
+        // A large record is as long as a burst, and no reason for the others to wait; several are.
+        let large_bytes = self.buffer.large_bytes().min(self.options.large_bytes_max);
+        self.backlog_bytes().saturating_sub(large_bytes) > self.options.backlog_bytes_max
     }
 
     /// Whether the log is well. One relaxed load, for the hot path.

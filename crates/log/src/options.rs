@@ -12,6 +12,8 @@ pub struct LogOptions {
     /// Above this many bytes of appended but unwritten records [`crate::Log::is_backlogged`] says
     /// so, and the server stops reading requests for a while.
     pub backlog_bytes_max: u64,
+    /// Up to this many bytes of large records (`ladon_model::LargeRecord`) do not count there.
+    pub large_bytes_max: u64,
     /// Records are collected in memory in pieces of this many bytes; a longer record gets its own.
     pub chunk_bytes: usize,
     /// Under the gate `fsync`, the file is kept this much longer than its records, with zeros on the
@@ -26,6 +28,7 @@ impl Default for LogOptions {
             segment_bytes: 256 << 20,
             node_id: 0,
             backlog_bytes_max: 64 << 20,
+            large_bytes_max: 512 << 20,
             chunk_bytes: 1 << 20,
             zero_ahead_bytes: 256 << 10,
         }

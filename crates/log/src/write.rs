@@ -19,6 +19,10 @@ const RETRY_AFTER_NS: u64 = 1_000_000_000;
 /// background writer and turns to its own clients.
 const LEADER_ROUNDS: usize = 4;
 
+/// More than this is left to the background writer: some tenths of a millisecond of copying into the
+/// page cache.
+const WRITTEN_HERE_BYTES_MAX: u64 = 1 << 20;
+
 /// A segment file open for writing.
 pub(crate) struct OpenSegment {
     pub(crate) file: Box<dyn DiskFile>,
@@ -100,7 +104,8 @@ impl Log {
     /// Writes what is published, in the caller's thread, with one system call in the ordinary case:
     /// for the gates `write` and `everysec`, after a batch. When another thread is writing, it
     /// writes this thread's records too, and this returns at once; compare the result with what
-    /// you need and use a [`crate::Listener`] for the rest.
+    /// you need and use a [`crate::Listener`] for the rest. Much at once is left to the background
+    /// writer.
     ///
     /// # Errors
     /// [`LogError::WriteFailed`]; until the retry succeeds, no further attempt is made here.
@@ -118,6 +123,9 @@ impl Log {
                 && let LogState::WriteFailed { error, .. } = self.state()
             {
                 return Err(error);
+            }
+            if published - self.written().0 > WRITTEN_HERE_BYTES_MAX {
+                break;
             }
             let Some(mut io) = self.io.try_lock() else { return Ok(self.written()) };
             self.write_up_to(&mut io, published)?;

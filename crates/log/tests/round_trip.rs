@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ladon_log::{BlockHeader, Deleted, LogOptions};
-use ladon_model::Lsn;
+use ladon_model::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::SimDisk;
 
 fn payload(number: usize) -> Vec<u8> {
@@ -53,6 +53,45 @@ fn gate_positions_follow_write_and_sync() {
     assert!(node.log.step().worked);
     assert!(!node.log.step().worked);
     assert_eq!(node.log.durable(), lsn);
+}
+
+#[test]
+fn a_large_record_is_left_to_the_writer_and_reads_back() {
+    let disk = SimDisk::new(2);
+    let mut node = open(&disk);
+    let changes: Vec<u8> = (0..3_000_000u32).map(|n| (n % 253) as u8).collect();
+    let record = LargeRecord::new(changes.clone());
+    node.appender.append(b"before", 7);
+    node.appender.append_record(Record::Large(record), 7);
+    let lsn = node.appender.append_record(Record::Changes(b"behind"), 7);
+    node.appender.publish();
+    assert_eq!(node.log.write_published().unwrap(), Lsn::ZERO, "too much for this thread");
+    assert!(node.log.step().worked);
+    assert_eq!(node.log.written(), lsn);
+    drop(node);
+    disk.kill();
+    assert_eq!(open(&disk).sink.payloads(), [&b"before"[..], &changes, b"behind"]);
+}
+
+#[test]
+fn large_records_are_no_backlog_until_they_are_many() {
+    let disk = SimDisk::new(2);
+    let options = LogOptions {
+        chunk_bytes: 1024,
+        backlog_bytes_max: 1000,
+        large_bytes_max: 10_000,
+        ..LogOptions::default()
+    };
+    let mut node = try_open(&disk, options, 1).unwrap();
+    node.appender.append_record(Record::Large(LargeRecord::new(vec![1; 6000])), 7);
+    assert!(!node.log.is_backlogged());
+    node.appender.append_record(Record::Large(LargeRecord::new(vec![1; 6000])), 7);
+    assert!(node.log.is_backlogged());
+    node.appender.publish();
+    node.log.step();
+    assert!(!node.log.is_backlogged());
+    node.appender.append(&[1; 2000], 7);
+    assert!(node.log.is_backlogged());
 }
 
 #[test]

@@ -8,12 +8,14 @@ pub mod change;
 pub mod gate;
 pub mod hash;
 pub mod lsn;
+pub mod record;
 pub mod varint;
 
 pub use change::{Change, ChangeBuffer, ChangeError, Changes, ValueKind};
 pub use gate::Gate;
 pub use hash::{KeyHash, KeyHasher};
 pub use lsn::Lsn;
+pub use record::{LargeRecord, Record};
 
 /// Number of a database as the data knows it: stable under `SWAPDB`, which only changes which
 /// number a client's `SELECT n` means.
