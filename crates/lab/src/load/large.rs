@@ -30,10 +30,22 @@ pub enum Command {
     DelSortedSet,
     /// `HGETALL`.
     Hgetall,
-    /// `SUNIONSTORE` of the two sets, over what it stored the last time.
-    Sunionstore,
+    /// `SMEMBERS` of the first set.
+    Smembers,
+    /// `ZRANGE 0 -1` of the sorted set.
+    Zrange,
     /// `LRANGE 0 -1`.
     Lrange,
+    /// `SUNIONSTORE` of the two sets, over what it stored the last time.
+    Sunionstore,
+    /// `SINTERSTORE` of them.
+    Sinterstore,
+    /// `ZUNIONSTORE` of them.
+    Zunionstore,
+    /// `SORT ALPHA STORE` of the list.
+    Sort,
+    /// `COPY` of the first set.
+    Copy,
 }
 
 /// Keys of the values, and what loads them.
@@ -218,9 +230,33 @@ impl<'a> Stall<'a> {
     /// Pieces in which the reply to the current command comes.
     const fn pieces(&self) -> u32 {
         match self.current {
-            Command::DelSortedSet | Command::Sunionstore => 1,
-            Command::Hgetall => 1 + self.sizes.hash.div_ceil(PIECE),
-            Command::Lrange => 1 + self.sizes.list.div_ceil(PIECE),
+            Command::Hgetall | Command::Smembers | Command::Zrange | Command::Lrange => {
+                1 + self.elements_of_reply().div_ceil(PIECE)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Elements of the reply to the current command; fields with their values where it has such.
+    const fn elements_of_reply(&self) -> u32 {
+        match self.current {
+            Command::Hgetall => self.sizes.hash,
+            Command::Smembers => self.sizes.set,
+            Command::Zrange => self.sizes.sorted_set,
+            Command::Lrange => self.sizes.list,
+            _ => 0,
+        }
+    }
+
+    /// One element of the reply to the current command.
+    fn write_element(&self, number: u32, to: &mut Vec<u8>) {
+        match self.current {
+            Command::Hgetall => {
+                bulk(&name(b'f', number), to);
+                bulk(&name(b'v', number), to);
+            }
+            Command::Lrange => bulk(&name(b'e', number), to),
+            _ => bulk(&name(b'm', number), to),
         }
     }
 
@@ -232,41 +268,40 @@ impl<'a> Stall<'a> {
 
     fn write_piece(&self, piece: u32, to: &mut Vec<u8>) {
         match self.current {
-            Command::DelSortedSet => integer(1, to),
-            Command::Sunionstore => integer((self.sizes.set + self.sizes.set / 2).into(), to),
-            Command::Hgetall if piece == 0 => array(2 * self.sizes.hash as usize, to),
-            Command::Lrange if piece == 0 => array(self.sizes.list as usize, to),
-            // In any order; for messages.
-            Command::Hgetall => {
-                for number in Self::elements(piece, self.sizes.hash) {
-                    bulk(&name(b'f', number), to);
-                    bulk(&name(b'v', number), to);
-                }
+            Command::DelSortedSet | Command::Copy => integer(1, to),
+            Command::Sunionstore | Command::Zunionstore => {
+                integer((self.sizes.set + self.sizes.set / 2).into(), to);
             }
-            Command::Lrange => {
-                for number in Self::elements(piece, self.sizes.list) {
-                    bulk(&name(b'e', number), to);
+            Command::Sinterstore => integer((self.sizes.set - self.sizes.set / 2).into(), to),
+            Command::Sort => integer(self.sizes.list.into(), to),
+            Command::Hgetall if piece == 0 => array(2 * self.sizes.hash as usize, to),
+            _ if piece == 0 => array(self.elements_of_reply() as usize, to),
+            // In any order but a list's; for messages.
+            _ => {
+                for number in Self::elements(piece, self.elements_of_reply()) {
+                    self.write_element(number, to);
                 }
             }
         }
     }
 
-    /// Judges a piece of a HGETALL: so many pairs, each right, none that came before.
-    fn judge_pairs(&self, piece: u32, bytes: &[u8], room: &mut Vec<u8>) -> Check {
-        let count = Self::elements(piece, self.sizes.hash).len();
-        let whole = count * 2 * NAME_BULK_BYTES;
-        let Some(pairs) = bytes.get(..whole) else { return Check::Incomplete };
+    /// Judges a piece of a reply in any order: so many elements, each right, none that came before.
+    fn judge_each(&self, piece: u32, bytes: &[u8], room: &mut Vec<u8>) -> Check {
+        let all = self.elements_of_reply();
+        let count = Self::elements(piece, all).len();
+        let names = if self.current == Command::Hgetall { 2 } else { 1 };
+        let whole = count * names * NAME_BULK_BYTES;
+        let Some(elements) = bytes.get(..whole) else { return Check::Incomplete };
         let mut seen = self.seen.borrow_mut();
-        for pair in pairs.chunks_exact(2 * NAME_BULK_BYTES) {
-            let digits = std::str::from_utf8(&pair[7..15]).unwrap_or_default();
-            let Some(number) = digits.parse::<u32>().ok().filter(|&n| n < self.sizes.hash) else {
+        for element in elements.chunks_exact(names * NAME_BULK_BYTES) {
+            let digits = std::str::from_utf8(&element[7..15]).unwrap_or_default();
+            let Some(number) = digits.parse::<u32>().ok().filter(|&n| n < all) else {
                 return Check::Wrong;
             };
             room.clear();
-            bulk(&name(b'f', number), room);
-            bulk(&name(b'v', number), room);
+            self.write_element(number, room);
             let (word, bit) = (number as usize / 64, 1 << (number % 64));
-            if *room != pair || seen[word] & bit != 0 {
+            if *room != element || seen[word] & bit != 0 {
                 return Check::Wrong;
             }
             seen[word] |= bit;
@@ -289,10 +324,21 @@ impl Workload for Stall<'_> {
         let words: &[&str] = match command {
             Command::DelSortedSet => &["DEL", Value::SortedSet.key()],
             Command::Hgetall => &["HGETALL", Value::Hash.key()],
+            Command::Smembers => &["SMEMBERS", Value::FirstSet.key()],
+            Command::Zrange => &["ZRANGE", Value::SortedSet.key(), "0", "-1"],
+            Command::Lrange => &["LRANGE", Value::List.key(), "0", "-1"],
             Command::Sunionstore => {
                 &["SUNIONSTORE", "large:union", Value::FirstSet.key(), Value::SecondSet.key()]
             }
-            Command::Lrange => &["LRANGE", Value::List.key(), "0", "-1"],
+            Command::Sinterstore => {
+                &["SINTERSTORE", "large:common", Value::FirstSet.key(), Value::SecondSet.key()]
+            }
+            Command::Zunionstore => {
+                let (first, second) = (Value::FirstSet.key(), Value::SecondSet.key());
+                &["ZUNIONSTORE", "large:scores", "2", first, second]
+            }
+            Command::Sort => &["SORT", Value::List.key(), "ALPHA", "STORE", "large:sorted"],
+            Command::Copy => &["COPY", Value::FirstSet.key(), "large:copy", "REPLACE"],
         };
         array(words.len(), &mut self.request);
         for word in words {
@@ -300,7 +346,8 @@ impl Workload for Stall<'_> {
         }
         let seen = self.seen.get_mut();
         seen.clear();
-        seen.resize(self.sizes.hash.div_ceil(64) as usize, 0);
+        let Sizes { hash, set, sorted_set, .. } = self.sizes;
+        seen.resize(hash.max(set).max(sorted_set).div_ceil(64) as usize, 0);
         keys.extend(0..self.pieces());
         &self.request
     }
@@ -311,8 +358,9 @@ impl Workload for Stall<'_> {
         }
         let mut room = self.room.borrow_mut();
         room.clear();
-        if self.current == Command::Hgetall && key > 0 {
-            return self.judge_pairs(key, bytes, &mut room);
+        let in_any_order = [Command::Hgetall, Command::Smembers, Command::Zrange];
+        if in_any_order.contains(&self.current) && key > 0 {
+            return self.judge_each(key, bytes, &mut room);
         }
         self.write_piece(key, &mut room);
         exactly(&room, bytes)
@@ -382,6 +430,12 @@ mod tests {
         let mut wrong = all.right_answer(1, 1);
         wrong[64 * 34 - 3] ^= 1;
         assert_eq!(all.check(1, 1, &wrong), Check::Wrong);
+        let mut data = Data::new(1, 11, 8);
+        let mut members = stall(&mut data, &[Command::Smembers], true);
+        members.batch(1, &mut Vec::new());
+        let mut right = members.right_answer(1, 1);
+        right.rotate_left(3 * NAME_BULK_BYTES);
+        assert_eq!(members.check(1, 1, &right), Check::Right(11 * NAME_BULK_BYTES));
     }
 
     #[test]
@@ -397,5 +451,19 @@ mod tests {
         let mut stored = stall(&mut data, &[Command::Sunionstore], true);
         stored.batch(1, &mut Vec::new());
         assert_eq!(stored.check(1, 0, b":16\r\n"), Check::Right(5));
+        for (command, reply) in [
+            (Command::Sinterstore, &b":6\r\n"[..]),
+            (Command::Zunionstore, b":16\r\n"),
+            (Command::Sort, b":100\r\n"),
+            (Command::Copy, b":1\r\n"),
+            (Command::Smembers, b"*11\r\n"),
+            (Command::Zrange, b"*10\r\n"),
+        ] {
+            let mut data = Data::new(1, 11, 8);
+            let mut stored = stall(&mut data, &[command], true);
+            stored.batch(1, &mut Vec::new());
+            assert_eq!(stored.check(1, 0, reply), Check::Right(reply.len()), "{command:?}");
+            assert_eq!(stored.check(1, 0, b":7\r\n"), Check::Wrong, "{command:?}");
+        }
     }
 }

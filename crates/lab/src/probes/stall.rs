@@ -71,11 +71,18 @@ pub struct StallArguments {
 }
 
 /// Stretches that are measured, in this order.
-const STRETCHES: [(&str, &[Command]); 6] = [
+const STRETCHES: [(&str, &[Command]); 13] = [
     ("nothing", &[]),
     ("HGETALL", &[Command::Hgetall]),
-    ("SUNIONSTORE", &[Command::Sunionstore]),
+    ("SMEMBERS", &[Command::Smembers]),
     ("LRANGE 0 -1", &[Command::Lrange]),
+    ("ZRANGE 0 -1", &[Command::Zrange]),
+    ("SUNIONSTORE", &[Command::Sunionstore]),
+    ("SINTERSTORE", &[Command::Sinterstore]),
+    ("ZUNIONSTORE", &[Command::Zunionstore]),
+    ("SORT STORE", &[Command::Sort]),
+    ("COPY", &[Command::Copy]),
+    ("nothing again", &[]),
     ("DEL sorted set", &[Command::DelSortedSet]),
     (
         "BGSAVE + all",
@@ -184,11 +191,15 @@ fn measure(
         bench.ask_all(server, CLIENTS, Fill::new(value, sizes))?;
     }
     bench.ask_all(server, 1, Fill::new(Value::List, sizes))?;
+    let mut is_there = false;
     let mut all = Vec::new();
     for (index, (name, commands)) in STRETCHES.iter().enumerate() {
-        if commands.contains(&Command::DelSortedSet) {
+        let about_it = [Command::Zrange, Command::DelSortedSet];
+        if !is_there && commands.iter().any(|command| about_it.contains(command)) {
             bench.ask_all(server, CLIENTS, Fill::new(Value::SortedSet, sizes))?;
+            is_there = true;
         }
+        is_there &= !commands.contains(&Command::DelSortedSet);
         let seen = if index == SAVING {
             while_saving(bench, arguments, server, &mut data, sizes, commands)?
         } else {
