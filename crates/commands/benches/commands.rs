@@ -86,8 +86,8 @@ fn measure(node: &TestNode, name: &str, rounds: usize, requests: &[Vec<String>])
                         Request { id: *id, args, first_key: *first_key },
                         common::START_MS,
                         &mut out,
-                        &mut |changes| {
-                            end += changes.len() as u64;
+                        &mut |record| {
+                            end += record.changes().len() as u64;
                             Lsn(end)
                         },
                     );

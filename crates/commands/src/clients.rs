@@ -1,6 +1,7 @@
 //! All connections of the node: what others may know of them (`CLIENT LIST`) and ask of them
 //! (`CLIENT KILL`), and the way to reach the IO thread that owns one.
 
+use crate::aside::Computed;
 use crate::blocking::{Answer, Unserved};
 use crate::session::Session;
 use crate::table::CommandId;
@@ -114,6 +115,15 @@ pub enum Message {
         slot: u32,
         /// With which reply.
         how: Unserved,
+    },
+    /// The job of one of its connections' requests is done.
+    Computed {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+        /// What came of it.
+        computed: Computed,
     },
     /// Look for connections that were killed.
     Kill,

@@ -1,6 +1,7 @@
 //! The connection itself: PING, ECHO, SELECT and the like, and what ends with it.
 
 use crate::args;
+use crate::aside;
 use crate::auth;
 use crate::ctx::{After, Append, Ctx, Local};
 use crate::error::{CommandError, CommandResult};
@@ -89,6 +90,7 @@ pub fn end(
     session: &mut Session,
     append: Append<'_>,
 ) {
-    transaction::abandon_outside(node, local, scratch, session, append);
+    transaction::abandon_outside(node, local, scratch, session, &mut *append);
+    aside::forget(node, scratch, session, append);
     node.clients.remove(session.info.id);
 }

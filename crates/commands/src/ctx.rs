@@ -1,5 +1,6 @@
 //! What a command's handler works with.
 
+use crate::aside::Job;
 use crate::blocking::Answer;
 use crate::eviction::Eviction;
 use crate::long_reply::{LongReply, Slices};
@@ -9,7 +10,7 @@ use crate::session::{Blocked, Session};
 use crate::stats::ThreadStats;
 use crate::timing::Timing;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
-use ladon_model::{DbId, KeyHash, Lsn};
+use ladon_model::{DbId, KeyHash, Lsn, Record};
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -30,6 +31,11 @@ pub struct Local {
     pub long_reply: Option<Box<LongReply>>,
     /// What it goes on with, as the handler says.
     pub(crate) slices: Option<Box<dyn Slices>>,
+    /// What has to be computed before the request that has just run goes on; the worker takes it.
+    pub job: Option<Job>,
+    /// Testing only: stores do not look whether their sources have changed, which the simulator must
+    /// notice.
+    pub stale_store_canary: bool,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
 }
@@ -47,6 +53,8 @@ impl Local {
             replies_later: false,
             long_reply: None,
             slices: None,
+            job: None,
+            stale_store_canary: false,
             timing: Timing::default(),
             eviction,
         }
@@ -54,7 +62,7 @@ impl Local {
 }
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.
-pub type Append<'a> = &'a mut dyn FnMut(&[u8]) -> Lsn;
+pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;
 
 /// What a handler wants done with the connection after its reply.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +76,8 @@ pub enum After {
     Drop,
     /// Answer later.
     Block(Blocked),
+    /// Run the request again once its job is done.
+    Compute,
 }
 
 /// What a command's handler works with.

@@ -8,7 +8,7 @@
 use crate::ctx::{Append, Local};
 use crate::node::Node;
 use ladon_engine::{Choice, Evicted, Evictor, Keyspace, Scratch, Tracking, Victims};
-use ladon_model::Lsn;
+use ladon_model::{Lsn, Record};
 use ladon_settings::{EvictionPolicy, Settings};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -229,9 +229,9 @@ fn evict_until(
     let samples = node.settings.maxmemory_samples();
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;
-    let mut append = |changes: &[u8]| match &node.watch_evictions {
-        Some(watch) if !watch(node, changes) => Lsn::ZERO,
-        _ => append(changes),
+    let mut append = |record: Record<'_>| match &node.watch_evictions {
+        Some(watch) if !watch(node, record.changes()) => Lsn::ZERO,
+        _ => append(record),
     };
     for step in 1.. {
         match evictor.step(keyspace, scratch, now_ms, victims, samples, &mut append) {

@@ -1,6 +1,7 @@
 //! Running one request: the checks that every command passes, its locks, its handler, its commit.
 
 use crate::args::shown;
+use crate::aside;
 use crate::blocking;
 use crate::ctx::{After, Append, Ctx, Data, Local};
 use crate::error::CommandError;
@@ -39,6 +40,9 @@ pub enum Flow {
     Drop,
     /// No reply yet; see [`crate::connection`]'s waiting commands.
     Block(Blocked),
+    /// No reply yet: its job (`Local::job`) is to be done and the session to take in what comes of it,
+    /// then the request to be offered again.
+    Compute,
     /// Clients are paused: nothing was done, offer the request again later.
     Paused,
 }
@@ -92,7 +96,10 @@ pub fn execute(
         count_error(local, &out[start..]);
     }
     if !scratch.ready.is_empty() {
-        blocking::serve(node, local, scratch, now_ms, append);
+        blocking::serve(node, local, scratch, now_ms, &mut *append);
+    }
+    if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
+        aside::forget(node, scratch, session, append);
     }
     match session.reply_mode {
         ReplyMode::On => {}
@@ -100,7 +107,7 @@ pub fn execute(
         ReplyMode::Off => out.truncate(start),
         // Its reply comes later.
         ReplyMode::Skip if matches!(outcome.flow, Flow::Block(_)) => {}
-        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused) => {
+        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute) => {
             session.reply_mode = ReplyMode::SkipNext;
         }
         ReplyMode::Skip => {
@@ -112,7 +119,7 @@ pub fn execute(
 }
 
 #[cold]
-fn count_error(local: &Local, reply: &[u8]) {
+pub(crate) fn count_error(local: &Local, reply: &[u8]) {
     let line = reply.split(|&byte| byte == b'\r').next().unwrap_or_default();
     local.stats.count_error(&line[1..]);
 }
@@ -286,19 +293,31 @@ fn run<'a>(
     }
     if let Err(error) = handler(&mut ctx, request.args) {
         ctx.reply.rewind(position);
-        ctx.local.slices = None;
+        (ctx.local.slices, ctx.local.job) = (None, None);
         ctx.reply.error(error.to_string());
         ctx.local.stats.command(id).failed.add(1);
     }
     let (depends, _) = ctx.commit();
+    if matches!(ctx.after, After::Compute) {
+        let spent_ns = ctx.local.pause(node, started);
+        if let Some(aside) = &mut ctx.session.aside {
+            aside.nanoseconds += spent_ns;
+            aside.depends = aside.depends.max(depends);
+        }
+        // Nothing was done so far that anybody could see.
+        return Outcome { depends: Lsn::ZERO, flow: Flow::Compute };
+    }
     // Who waits for a key is counted when the wait is over, and a long reply when it is made.
     let reply_bytes = ctx.reply.position().saturating_sub(position);
-    if let Some(slices) = ctx.local.slices.take() {
+    if ctx.local.slices.is_some() || ctx.local.job.is_some() {
+        let slices = ctx.local.slices.take();
         let spent_ns = ctx.local.pause(node, started);
         let proto = ctx.reply.proto();
         let long = LongReply::new(slices, proto, id, request.args, spent_ns, now_ms);
         ctx.local.long_reply = Some(Box::new(long));
     } else if !matches!(ctx.after, After::Block(Blocked::Keys(_))) {
+        let before_ns = ctx.session.aside.as_ref().map_or(0, |aside| aside.nanoseconds);
+        let started = started.earlier(before_ns);
         ctx.local.stop(node, ctx.session, id, request.args, started, reply_bytes);
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.
@@ -310,6 +329,7 @@ fn run<'a>(
         After::Close => Flow::Close,
         After::Drop => Flow::Drop,
         After::Block(blocked) => Flow::Block(blocked),
+        After::Compute => Flow::Compute,
     };
     Outcome { depends, flow }
 }

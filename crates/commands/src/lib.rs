@@ -10,6 +10,7 @@
 //! they need of the connection in [`Session`].
 
 pub mod args;
+pub mod aside;
 mod auth;
 mod bitmap;
 pub mod blocking;

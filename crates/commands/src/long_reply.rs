@@ -10,7 +10,9 @@
 //! on the LSN that the command has found. Inside `EXEC`, and where nobody wants the reply, replies
 //! are made at once.
 
+use crate::aside::Computed;
 use crate::ctx::{Ctx, Local};
+use crate::execute::count_error;
 use crate::node::Node;
 use crate::session::{ReplyMode, Session};
 use crate::table::CommandId;
@@ -25,10 +27,14 @@ pub struct Slicing {
     pub large_elements: AtomicUsize,
     /// Elements of a slice at most.
     pub slice_elements: AtomicUsize,
+    /// Elements from which on a result is computed aside (`aside.rs`).
+    pub aside_elements: AtomicUsize,
 }
 
 /// A tenth of a millisecond or two of work.
 const SLICE_ELEMENTS: usize = 1024;
+/// About a millisecond of unions and intersections.
+const ASIDE_ELEMENTS: usize = 8192;
 /// A slice ends with the element that goes beyond this.
 const SLICE_BYTES: usize = 32 << 10;
 /// Elements that take this much together are a large reply, however few they are.
@@ -39,6 +45,7 @@ impl Default for Slicing {
         Slicing {
             large_elements: (2 * SLICE_ELEMENTS).into(),
             slice_elements: SLICE_ELEMENTS.into(),
+            aside_elements: ASIDE_ELEMENTS.into(),
         }
     }
 }
@@ -48,12 +55,26 @@ impl Default for Slicing {
 pub(crate) struct Large(usize);
 
 impl Large {
+    /// Nothing is.
+    pub(crate) const NEVER: Large = Large(usize::MAX);
+
+    /// Of values with so many elements, and bytes, together.
+    pub(crate) fn is_total(self, elements: usize, bytes: usize) -> bool {
+        elements >= self.0 || self.0 != usize::MAX && bytes >= LARGE_BYTES
+    }
+
     /// Of a value of which so many elements go into the reply.
     pub(crate) fn is(self, value: &impl Collection, elements: usize) -> bool {
         // A small part of a large value is a short reply: freezing would cost more than making it.
         let bytes = || elements as u128 * value.bytes() as u128 / value.len().max(1) as u128;
         // One element is a slice anyway.
         elements >= self.0 || self.0 != usize::MAX && elements > 1 && bytes() >= LARGE_BYTES as u128
+    }
+}
+
+impl From<usize> for Large {
+    fn from(elements: usize) -> Large {
+        Large(elements)
     }
 }
 
@@ -80,9 +101,43 @@ pub trait Slices: Send {
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool;
 }
 
-/// A reply of which the header was made, and maybe more.
+/// Writes something at once.
+type Header = Box<dyn FnOnce(&mut Reply<'_>) + Send>;
+
+/// What goes before the elements: the header, or all of a short reply.
+pub(crate) struct Headed<S> {
+    header: Option<Header>,
+    rest: S,
+}
+
+impl<S: Slices> Headed<S> {
+    pub(crate) fn new(header: impl FnOnce(&mut Reply<'_>) + Send + 'static, rest: S) -> Headed<S> {
+        Headed { header: Some(Box::new(header)), rest }
+    }
+}
+
+impl<S: Slices> Slices for Headed<S> {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        if let Some(header) = self.header.take() {
+            header(reply);
+        }
+        self.rest.write(reply, room)
+    }
+}
+
+/// No elements.
+impl Slices for () {
+    fn write(&mut self, _: &mut Reply<'_>, _: &mut Room) -> bool {
+        false
+    }
+}
+
+/// A reply that goes on after its command: its elements, or all of it.
 pub struct LongReply {
-    slices: Box<dyn Slices>,
+    /// None as long as they are computed.
+    slices: Option<Box<dyn Slices>>,
+    /// An error that it is made of.
+    error: Option<Vec<u8>>,
     proto: Proto,
     command: CommandId,
     /// For the slow log.
@@ -101,7 +156,7 @@ impl std::fmt::Debug for LongReply {
 
 impl LongReply {
     pub(crate) fn new(
-        slices: Box<dyn Slices>,
+        slices: Option<Box<dyn Slices>>,
         proto: Proto,
         command: CommandId,
         args: &[&[u8]],
@@ -109,17 +164,36 @@ impl LongReply {
         began_ms: u64,
     ) -> LongReply {
         let args = args.iter().map(|arg| arg.to_vec()).collect();
-        LongReply { slices, proto, command, args, nanoseconds, began_ms }
+        LongReply { slices, error: None, proto, command, args, nanoseconds, began_ms }
+    }
+
+    /// Whether it can go on, as nothing is to be computed any more.
+    pub fn is_computed(&self) -> bool {
+        self.slices.is_some()
+    }
+
+    /// Takes what its job has made, at the time of `now_ms`. Given back if that is no reply.
+    pub fn take_in(&mut self, computed: Computed, now_ms: u64) -> Result<(), Computed> {
+        let (slices, nanoseconds) = computed.into_reply()?;
+        self.slices = Some(slices);
+        self.nanoseconds += nanoseconds;
+        self.began_ms = now_ms;
+        Ok(())
     }
 
     /// Appends the next slice to `out`; whether there may be more.
     pub fn write(&mut self, node: &Node, out: &mut Vec<u8>) -> bool {
+        let Some(slices) = &mut self.slices else { return true };
+        let start = out.len();
         let began_ns = node.clock.monotonic_ns();
         let mut room = Room {
             elements: node.slicing.slice_elements.load(Relaxed),
             end: out.len() + SLICE_BYTES,
         };
-        let more = self.slices.write(&mut Reply::new(out, self.proto), &mut room);
+        let more = slices.write(&mut Reply::new(out, self.proto), &mut room);
+        if out.get(start) == Some(&b'-') && !more {
+            self.error = Some(out[start..].to_vec());
+        }
         self.nanoseconds += node.clock.monotonic_ns().saturating_sub(began_ns);
         more
     }
@@ -128,6 +202,10 @@ impl LongReply {
     pub fn finish(&self, node: &Node, local: &mut Local, session: &Session) {
         let args: Vec<&[u8]> = self.args.iter().map(Vec::as_slice).collect();
         local.finish(node, session, self.command, &args, self.nanoseconds);
+        if let Some(error) = &self.error {
+            local.stats.command(self.command).failed.add(1);
+            count_error(local, error);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What all connections of a node share.
 
+use crate::aside::AsideCounts;
 use crate::clients::{Clients, Message, ThreadHandle};
 use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
@@ -159,6 +160,8 @@ pub struct Node {
     pub exceeded: Exceeded,
     /// What replies are made in slices.
     pub slicing: Slicing,
+    /// What became of results that are computed aside.
+    pub aside: AsideCounts,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -223,6 +226,7 @@ impl Node {
             evicted_clients: AtomicU64::new(0),
             exceeded: Exceeded::default(),
             slicing: Slicing::default(),
+            aside: AsideCounts::default(),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),

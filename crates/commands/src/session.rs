@@ -1,5 +1,6 @@
 //! One connection's state, as far as commands know it.
 
+use crate::aside::Aside;
 use crate::clients::ClientInfo;
 use crate::spec::Flags;
 use crate::table::CommandId;
@@ -121,6 +122,8 @@ pub struct Session {
     pub no_touch: bool,
     /// The LSN of its last change: what `WAIT` and `WAITAOF` wait for.
     pub last_write: Lsn,
+    /// Its request stores what is being computed, and runs again then.
+    pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
 }
@@ -140,6 +143,7 @@ impl Session {
             reply_mode: ReplyMode::On,
             no_touch: false,
             last_write: Lsn::ZERO,
+            aside: None,
             monitor: false,
         }
     }

@@ -4,7 +4,7 @@ use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
-use crate::long_reply::{Room, Slices};
+use crate::long_reply::{Headed, Room, Slices};
 use crate::scan_options::{Also, ScanOptions};
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use crate::{set_algebra, set_random};
@@ -136,7 +136,23 @@ fn smembers(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// The members of a frozen set that are still to be sent.
+/// A reply with the members of a set that nobody changes.
+pub(crate) fn slices_of(set: SetValue) -> Box<dyn Slices> {
+    let count = set.len();
+    if set.is_on_table() {
+        let rest = Rest { set, at: Position::default() };
+        return Box::new(Headed::new(move |reply| reply.set(count), rest));
+    }
+    Box::new(Headed::new(
+        move |reply| {
+            reply.set(count);
+            set.members().for_each(|member| reply_member(reply, member));
+        },
+        (),
+    ))
+}
+
+/// The members of a set that are still to be sent.
 struct Rest {
     set: SetValue,
     at: Position,

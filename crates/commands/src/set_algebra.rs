@@ -3,20 +3,25 @@
 use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
-use crate::set::reply_member;
+use crate::long_reply::{Headed, Large};
+use crate::set::{reply_member, slices_of};
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
-use ladon_engine::{Key, Tx};
+use ladon_engine::{Key, Object, Tx, Variant};
 use ladon_model::{DbId, KeyHasher};
 use ladon_resp::Reply;
 
 pub(crate) fn sinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, keys) = (ctx.db(), keys(ctx, &args[1..]));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let (tx, reply) = ctx.tx_and_reply();
     let Some(sets) = smallest_first(tx, db, &keys)? else {
         reply.set(0);
         return Ok(());
     };
+    if large.is_total(sets[0].len(), sets[0].bytes()) {
+        reply_aside(ctx, db, &keys, Operation::Intersection);
+        return Ok(());
+    }
     let mark = reply.begin_set();
     let mut count = 0;
     for member in common(hasher, &sets) {
@@ -44,77 +49,150 @@ pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
     }
     let (db, keys) = (ctx.db(), keys(ctx, names));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let limit = if limit == 0 { usize::MAX } else { limit as usize };
     let found = match smallest_first(ctx.tx(), db, &keys)? {
-        Some(sets) => common(hasher, &sets).take(limit).count(),
         None => 0,
+        Some(sets) if large.is_total(sets[0].len().min(limit), sets[0].bytes()) => {
+            let frozen = ctx.freeze_all(db, &keys);
+            ctx.reply_aside(move |keyspace| {
+                let sets = smallest_of(&sets_of(&frozen)).unwrap_or_default();
+                let found = common(keyspace.hasher(), &sets).take(limit).count();
+                Box::new(Headed::new(move |reply| reply.integer(found as i64), ()))
+            });
+            return Ok(());
+        }
+        Some(sets) => common(hasher, &sets).take(limit).count(),
     };
     ctx.reply.integer(found as i64);
     Ok(())
 }
 
 pub(crate) fn sinterstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, keys) = (ctx.db(), keys(ctx, &args[2..]));
-    let hasher = ctx.keyspace().hasher();
-    let tx = ctx.tx();
-    let limits = tx.set_limits();
-    let mut result = SetValue::of_ints();
-    if let Some(sets) = smallest_first(tx, db, &keys)? {
-        if !sets[0].is_of_ints() {
-            result = SetValue::packed();
-        }
-        add_all(&mut result, hasher, limits, common(hasher, &sets));
-        result.become_ints(limits);
-    }
-    store(ctx, args[1], result);
-    Ok(())
+    combine_and_store(ctx, args, Operation::Intersection)
 }
 
 pub(crate) fn sunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    combine(ctx, &args[1..], union)
+    combine(ctx, &args[1..], Operation::Union)
 }
 
 pub(crate) fn sdiff(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    combine(ctx, &args[1..], difference)
+    combine(ctx, &args[1..], Operation::Difference)
 }
 
 pub(crate) fn sunionstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    combine_and_store(ctx, args, union)
+    combine_and_store(ctx, args, Operation::Union)
 }
 
 pub(crate) fn sdiffstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    combine_and_store(ctx, args, difference)
+    combine_and_store(ctx, args, Operation::Difference)
 }
 
-/// Makes a set of several others; the first parameter is empty and of the right kind.
-type Combine = fn(&mut SetValue, &KeyHasher, SetLimits, &[Option<&SetValue>]);
+/// What is made of several sets.
+#[derive(Clone, Copy)]
+enum Operation {
+    Union,
+    Intersection,
+    Difference,
+}
 
-fn combine(ctx: &mut Ctx<'_>, names: &[&[u8]], combine: Combine) -> CommandResult {
+impl Operation {
+    /// Puts it into `result`, which is empty and of the right kind.
+    fn run(
+        self,
+        result: &mut SetValue,
+        hasher: &KeyHasher,
+        limits: SetLimits,
+        sets: &[Option<&SetValue>],
+    ) {
+        match self {
+            Operation::Union => union(result, hasher, limits, sets),
+            Operation::Intersection => intersection(result, hasher, limits, sets),
+            Operation::Difference => difference(result, hasher, limits, sets),
+        }
+    }
+
+    /// Whether there is much to do.
+    fn is_much(self, large: Large, sets: &[Option<&SetValue>]) -> bool {
+        let sizes = sets.iter().map(|set| set.map_or((0, 0), |set| (set.len(), set.bytes())));
+        let (elements, bytes) = match self {
+            // Only the smallest is walked through.
+            Operation::Intersection => sizes.min().unwrap_or_default(),
+            _ => sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1)),
+        };
+        large.is_total(elements, bytes)
+    }
+}
+
+fn combine(ctx: &mut Ctx<'_>, names: &[&[u8]], operation: Operation) -> CommandResult {
     let (db, keys) = (ctx.db(), keys(ctx, names));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let (tx, reply) = ctx.tx_and_reply();
     let limits = tx.set_limits();
     let sets = tx.read_values::<SetValue>(db, &keys)?;
+    if operation.is_much(large, &sets) {
+        reply_aside(ctx, db, &keys, operation);
+        return Ok(());
+    }
     if let [Some(set)] = sets[..] {
         reply_set(reply, set);
         return Ok(());
     }
-    // A table finds members faster than a packed set does.
-    let of_ints = sets.iter().flatten().all(|set| set.is_of_ints());
-    let mut result = if of_ints { SetValue::of_ints() } else { SetValue::table() };
-    combine(&mut result, hasher, limits, &sets);
+    let mut result = room_for_reply(&sets);
+    operation.run(&mut result, hasher, limits, &sets);
     reply_set(reply, &result);
     Ok(())
 }
 
-fn combine_and_store(ctx: &mut Ctx<'_>, args: &[&[u8]], combine: Combine) -> CommandResult {
+/// A table finds members faster than a packed set does.
+fn room_for_reply(sets: &[Option<&SetValue>]) -> SetValue {
+    let of_ints = sets.iter().flatten().all(|set| set.is_of_ints());
+    if of_ints { SetValue::of_ints() } else { SetValue::table() }
+}
+
+/// As `combine`, once the locks are gone.
+fn reply_aside(ctx: &mut Ctx<'_>, db: DbId, keys: &[Key<'_>], operation: Operation) {
+    let limits = ctx.tx().set_limits();
+    let mut frozen = ctx.freeze_all(db, keys);
+    ctx.reply_aside(move |keyspace| {
+        if let [Some(Object::Set(_))] = frozen[..]
+            && let Some(Some(Object::Set(set))) = frozen.pop()
+        {
+            return slices_of(set);
+        }
+        let sets = sets_of(&frozen);
+        let mut result = room_for_reply(&sets);
+        operation.run(&mut result, keyspace.hasher(), limits, &sets);
+        slices_of(result)
+    });
+}
+
+fn sets_of(frozen: &[Option<Object>]) -> Vec<Option<&SetValue>> {
+    frozen.iter().map(|object| SetValue::of(object.as_ref()?)).collect()
+}
+
+fn combine_and_store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
     let (db, keys) = (ctx.db(), keys(ctx, &args[2..]));
-    let hasher = ctx.keyspace().hasher();
+    if let Some(count) = ctx.put_computed(db, args[1])? {
+        ctx.reply.integer(count as i64);
+        return Ok(());
+    }
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_store());
     let tx = ctx.tx();
     let limits = tx.set_limits();
+    let sets = tx.read_values::<SetValue>(db, &keys)?;
+    if operation.is_much(large, &sets) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.store_aside(&keys, (db, args[1], 0), move |keyspace| {
+            let mut result = SetValue::of_ints();
+            operation.run(&mut result, keyspace.hasher(), limits, &sets_of(&frozen));
+            result.shrink_to_fit();
+            Ok(result.into_object())
+        });
+        return Ok(());
+    }
     let mut result = SetValue::of_ints();
-    combine(&mut result, hasher, limits, &tx.read_values::<SetValue>(db, &keys)?);
+    operation.run(&mut result, hasher, limits, &sets);
     store(ctx, args[1], result);
     Ok(())
 }
@@ -155,11 +233,15 @@ fn smallest_first<'t>(
     db: DbId,
     keys: &[Key<'_>],
 ) -> Result<Option<Vec<&'t SetValue>>, CommandError> {
-    let sets: Option<Vec<&SetValue>> = tx.read_values::<SetValue>(db, keys)?.into_iter().collect();
-    Ok(sets.map(|mut sets| {
+    Ok(smallest_of(&tx.read_values::<SetValue>(db, keys)?))
+}
+
+fn smallest_of<'s>(sets: &[Option<&'s SetValue>]) -> Option<Vec<&'s SetValue>> {
+    let sets: Option<Vec<&SetValue>> = sets.iter().copied().collect();
+    sets.map(|mut sets| {
         sets.sort_by_key(|set| set.len());
         sets
-    }))
+    })
 }
 
 /// The members of the first set that are in all others too.
@@ -168,6 +250,21 @@ fn common<'s>(hasher: &KeyHasher, sets: &[&'s SetValue]) -> impl Iterator<Item =
     first.members().filter(move |&member| {
         others.iter().all(|set| std::ptr::eq(*set, first) || set.has(hasher, member))
     })
+}
+
+fn intersection(
+    result: &mut SetValue,
+    hasher: &KeyHasher,
+    limits: SetLimits,
+    sets: &[Option<&SetValue>],
+) {
+    let Some(sets) = smallest_of(sets) else { return };
+    // Where it goes into a reply, the room for it is there.
+    if !sets[0].is_of_ints() && result.is_of_ints() {
+        *result = SetValue::packed();
+    }
+    add_all(result, hasher, limits, common(hasher, &sets));
+    result.become_ints(limits);
 }
 
 fn union(result: &mut SetValue, hasher: &KeyHasher, limits: SetLimits, sets: &[Option<&SetValue>]) {

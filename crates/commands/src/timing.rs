@@ -188,6 +188,13 @@ impl Local {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started(u64);
 
+impl Started {
+    /// As if it had begun so many nanoseconds before.
+    pub(crate) fn earlier(self, nanoseconds: u64) -> Started {
+        if self.0 == SHARED { self } else { Started(self.0.saturating_sub(nanoseconds).max(1)) }
+    }
+}
+
 #[inline]
 fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
     spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0

@@ -11,7 +11,7 @@ use crate::access::{AccessNow, Tracking, next_random};
 use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
 use crate::table::entry::EntryRef;
 use crate::tx::{Candidate, Scratch, Tx};
-use ladon_model::{DbId, Lsn};
+use ladon_model::{DbId, Lsn, Record};
 
 /// Which keys may be evicted, and which of them first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Evictor {
         now_ms: u64,
         victims: Victims,
         samples: usize,
-        append: &mut dyn FnMut(&[u8]) -> Lsn,
+        append: &mut dyn FnMut(Record<'_>) -> Lsn,
     ) -> Evicted {
         let access = keyspace.access_rules().at(now_ms);
         let gathering_for = Some((victims, access.tracking()));

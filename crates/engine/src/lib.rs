@@ -29,10 +29,13 @@ pub use apply::{ApplyError, Recovering};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use lookahead::{Ahead, Inside, Lookahead};
-pub use object::Object;
+pub use object::{Object, Variant};
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
-pub use tx::{CountError, Garbage, Key, Look, Scores, Scratch, StringTooLong, Tx, TxCounters};
+pub use tx::{
+    CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StringTooLong, Tx,
+    TxCounters,
+};
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};
 pub use wait::{Claim, Place, ReadyKey, Waiter};

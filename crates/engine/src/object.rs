@@ -184,6 +184,11 @@ impl Object {
         )
     }
 
+    /// See [`Collection::freeze`]; `None` for a string.
+    pub(crate) fn frozen(&mut self) -> Option<Object> {
+        by_type!(self, _ => None, value => Collection::freeze(value).map(Variant::into_object))
+    }
+
     /// Appends the body of a `Put`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         by_type!(

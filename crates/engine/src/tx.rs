@@ -13,6 +13,7 @@ mod rebuild;
 mod recount;
 mod sets;
 mod sorted_sets;
+mod stored;
 mod strings;
 mod values;
 mod waits;
@@ -24,7 +25,7 @@ use crate::partition::{Database, Partition, Weight};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Presence, WatchFlag};
-use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, Lsn};
+use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, LargeRecord, Lsn, Record, ValueKind};
 use std::any::Any;
 use std::sync::Arc;
 use thiserror::Error;
@@ -59,6 +60,8 @@ pub struct TxCounters {
 #[derive(Default)]
 pub struct Scratch {
     changes: ChangeBuffer,
+    /// What `put_stored` has changed, encoded beforehand; then there are no other changes.
+    stored: Option<Box<LargeRecord>>,
     touched: Vec<KeyHash>,
     body: Vec<u8>,
     /// Counters, to be read and reset by the owner.
@@ -79,6 +82,7 @@ pub struct Scratch {
 
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
+pub use stored::{Misplaced, Stored};
 pub use strings::CountError;
 pub use values::Look;
 
@@ -136,6 +140,7 @@ impl<'a> Tx<'a> {
         now_ms: u64,
     ) -> Tx<'a> {
         scratch.changes.clear();
+        scratch.stored = None;
         scratch.touched.clear();
         Tx {
             keyspace,
@@ -166,7 +171,8 @@ impl<'a> Tx<'a> {
 
     /// Number of changes so far (Redis: "dirty").
     pub fn change_count(&self) -> u32 {
-        self.scratch.changes.count().saturating_sub(self.uncounted)
+        let stored = u32::from(self.scratch.stored.is_some());
+        (self.scratch.changes.count() + stored).saturating_sub(self.uncounted)
     }
 
     /// The last two changes are one to clients: something moved.
@@ -177,18 +183,21 @@ impl<'a> Tx<'a> {
     /// Ends the transaction: if anything changed, `append` logs the encoded changes and returns
     /// their LSN. Returns the LSN that a reply depends on, and whether anything changed.
     #[inline]
-    pub fn commit(mut self, append: impl FnOnce(&[u8]) -> Lsn) -> (Lsn, bool) {
+    pub fn commit(mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         self.commit_in_place(append)
     }
 
     /// As `commit`, but the locks are held until this is dropped, which has to follow: moving it
     /// costs a pipelined GET more than finding its key.
     #[inline]
-    pub fn commit_in_place(&mut self, append: impl FnOnce(&[u8]) -> Lsn) -> (Lsn, bool) {
-        if self.scratch.changes.is_empty() {
+    pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
+        let lsn = if self.scratch.stored.is_some() {
+            append(self.take_stored())
+        } else if self.scratch.changes.is_empty() {
             return (self.dependency, false);
-        }
-        let lsn = append(self.scratch.changes.as_bytes());
+        } else {
+            append(Record::Changes(self.scratch.changes.as_bytes()))
+        };
         for &hash in &self.scratch.touched {
             self.locked.partition(hash).mark_changed(hash, lsn);
         }
@@ -427,21 +436,37 @@ impl<'a> Tx<'a> {
     #[inline]
     fn changed(&mut self, key: Key<'_>, change: Change<'_>) {
         debug_assert!(!self.scratch.read_only, "a change of data that must not change");
+        debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
         self.scratch.changes.push(change);
-        self.scratch.touched.push(key.hash);
-        if let Change::Put { db, .. }
-        | Change::Update { db, .. }
-        | Change::Delete { db, .. }
-        | Change::Expire { db, .. } = change
-        {
-            let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
-            if !database.watched.is_empty() {
-                let exists = !matches!(change, Change::Delete { .. });
-                database.watched.touch(key.bytes, exists);
+        match change {
+            Change::Put { db, kind, .. } | Change::Update { db, kind, .. } => {
+                self.noted(db, key, true, Some(kind));
             }
+            Change::Expire { db, .. } => self.noted(db, key, true, None),
+            Change::Delete { db, .. } => self.noted(db, key, false, None),
+            Change::FlushDb { .. } | Change::SwapDb { .. } => self.scratch.touched.push(key.hash),
         }
-        if let Change::Put { db, kind, .. } | Change::Update { db, kind, .. } = change {
+    }
+
+    /// A key was changed: tells who watches it and, where a value of some type came, who waits for it.
+    #[inline]
+    fn noted(&mut self, db: DbId, key: Key<'_>, exists: bool, came: Option<ValueKind>) {
+        self.scratch.touched.push(key.hash);
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        if !database.watched.is_empty() {
+            database.watched.touch(key.bytes, exists);
+        }
+        if let Some(kind) = came {
             self.note_ready(db, key, kind);
+        }
+    }
+
+    /// What `put_stored` has left for the log.
+    #[cold]
+    fn take_stored(&mut self) -> Record<'static> {
+        match self.scratch.stored.take() {
+            Some(record) => Record::Large(*record),
+            None => Record::Changes(&[]),
         }
     }
 

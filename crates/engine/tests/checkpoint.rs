@@ -77,7 +77,8 @@ impl Node {
         let mut scratch = self.scratch.borrow_mut();
         let mut tx = self.keyspace.begin(Locks::All, &mut scratch, 1000);
         work(&mut tx);
-        tx.commit(|changes| {
+        tx.commit(|record| {
+            let changes = record.changes();
             let lsn = Lsn(self.reserved().0 + changes.len() as u64);
             self.records.borrow_mut().push((lsn, changes.to_vec()));
             lsn

@@ -94,8 +94,8 @@ proptest! {
                     model.remove(&name[..]);
                 }
             }
-            tx.commit(|changes| {
-                log.push(changes.to_vec());
+            tx.commit(|record| {
+                log.push(record.changes().to_vec());
                 Lsn(log.len() as u64)
             });
         }

@@ -4,7 +4,7 @@
 #![cfg(not(loom))]
 
 use ladon_engine::{Ahead, Inside, Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
-use ladon_model::{KeyHash, Lsn};
+use ladon_model::{KeyHash, Lsn, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;
 
@@ -38,7 +38,7 @@ fn transfers_keep_the_sum_whoever_looks() {
     let keyspace = keyspace();
     let lsn = AtomicU64::new(0);
     let (keyspace, lsn) = (&keyspace, &lsn);
-    let append = |_: &[u8]| Lsn(lsn.fetch_add(1, Relaxed) + 1);
+    let append = |_: Record<'_>| Lsn(lsn.fetch_add(1, Relaxed) + 1);
     let all: Vec<KeyHash> = (0..ACCOUNTS).map(|n| keyspace.hash(&account(n))).collect();
     let (all, done) = (&all, &AtomicBool::new(false));
     scope(|scope| {

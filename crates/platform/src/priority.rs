@@ -7,9 +7,20 @@
 /// gets a small share (a `nice` value of 19: about 1.5 %) of a core that is busy all the time. Where
 /// that cannot be asked for, it stays as it is.
 pub fn give_way() {
+    set_nice(19);
+}
+
+/// As `give_way`, for work that some client waits for: a tenth of a core that is busy all the time.
+pub fn give_way_somewhat() {
+    set_nice(10);
+}
+
+fn set_nice(nice: i32) {
     #[cfg(target_os = "linux")]
     // SAFETY: see the head of the file. On Linux, 0 is the calling thread, not its process.
     unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = nice;
 }

@@ -14,7 +14,7 @@ use ladon_net::ConnId;
 use ladon_resp::Parser;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is known of a connection when it begins.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ pub(crate) struct Connection {
     pub(crate) in_flight: usize,
     /// The reply to its last request, as far as it is not made yet; the next one waits for that.
     pub(crate) long_reply: Option<Box<LongReply>>,
+    /// Its request's job is not done yet; set once nobody waits for it.
+    pub(crate) computing: Option<Arc<AtomicBool>>,
     /// What came for it from others in the middle of a reply.
     pub(crate) held: Vec<u8>,
     /// Waits for something before its next request.
@@ -122,6 +124,7 @@ impl Connection {
             depends: Lsn::ZERO,
             in_flight: 0,
             long_reply: None,
+            computing: None,
             held: Vec::new(),
             blocked: None,
             blocked_depends: Lsn::ZERO,
@@ -304,6 +307,7 @@ impl Connection {
     pub(crate) fn is_runnable(&self) -> bool {
         self.blocked.is_none()
             && self.long_reply.is_none()
+            && self.computing.is_none()
             && !self.paused
             && !self.closing
             && !self.closed

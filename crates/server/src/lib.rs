@@ -9,6 +9,7 @@
 //! **Architecture invariant:** [`Worker`] is a state machine without sockets, files or threads of
 //! its own, so that the simulator runs the very code that the server runs.
 
+mod aside;
 mod batch;
 mod checkpointer;
 mod client_memory;

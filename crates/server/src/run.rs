@@ -1,12 +1,13 @@
 //! Starting a server and seeing it through to its clean end.
 
+use crate::aside::Aside;
 use crate::checkpointer::Checkpointer;
 use crate::dropper::Dropper;
 use crate::durability::{LogDurability, sync_every};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::recovery::{Recovered, recover};
-use crate::shutdown::StopSignal;
+use crate::shutdown::{PanicGuard, StopSignal};
 use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
 use ladon_commands::latency_events::LatencyEvents;
@@ -155,6 +156,12 @@ pub fn run(
     }));
     let node = Arc::new(node);
     let dropper = Dropper::start(Arc::clone(&node.lazy_free)).map_err(starting("the dropper"))?;
+    let failure: Arc<Mutex<Option<String>>> = Arc::default();
+    let guard = {
+        let (stop, failure) = (Arc::clone(&stop), Arc::clone(&failure));
+        move || PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) }
+    };
+    let aside = Aside::start(&node, guard).map_err(starting("the threads for long jobs"))?;
     let _ = node_cell.set(Arc::clone(&node));
 
     let handovers: Arc<[Handover]> =
@@ -176,7 +183,6 @@ pub fn run(
             }
         })
         .map_err(starting("the checkpointer"))?;
-    let failure: Arc<Mutex<Option<String>>> = Arc::default();
     let mut io_threads = Vec::new();
     for (index, backend) in backends.into_iter().enumerate() {
         let waker = backend.waker();
@@ -187,6 +193,7 @@ pub fn run(
             seed: random_u64(),
             wake: Arc::new(move || waker.wake()),
             dropper: Some(dropper.clone()),
+            aside: Some(aside.clone()),
         });
         let io_thread = IoThread {
             index,
@@ -200,13 +207,12 @@ pub fn run(
         };
         let (failure, stop) = (Arc::clone(&failure), Arc::clone(&stop));
         let spawned = thread::Builder::new().name(format!("ladon-io-{index}")).spawn(move || {
-            // A panic of one thread must not leave a server that serves some clients only.
-            let guard = StopOnPanic { stop: &stop, failure: &failure };
+            let guard = PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) };
             if let Err(error) = io_thread.run() {
                 *failure.lock() = Some(error.to_string());
                 stop.request(ladon_commands::node::Shutdown::default());
             }
-            std::mem::forget(guard);
+            guard.disarm();
         });
         io_threads.push(spawned.map_err(starting("an IO thread"))?);
     }
@@ -232,18 +238,6 @@ pub fn run(
     }
     tracing::info!("stopped; the log is complete");
     Ok(())
-}
-
-struct StopOnPanic<'a> {
-    stop: &'a StopSignal,
-    failure: &'a Mutex<Option<String>>,
-}
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        *self.failure.lock() = Some("an internal error, printed above".to_owned());
-        self.stop.request(ladon_commands::node::Shutdown::default());
-    }
 }
 
 fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {

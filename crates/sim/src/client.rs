@@ -167,7 +167,7 @@ impl Client {
         let counter = format!("n{}", random.below(2));
         // A long value crosses the thresholds of representations and of the log's chunks.
         let long = "x".repeat(random.below(40) as usize * 100) + &value;
-        let words: Vec<String> = match random.below(52) {
+        let words: Vec<String> = match random.below(60) {
             _ if self.queues && random.chance(2, 3) => queue_call(random, &value),
             0..4 => {
                 let mut words =
@@ -214,6 +214,7 @@ impl Client {
             34..42 => list_call(random, value, long, atomic),
             42..45 => bitmap_call(random),
             45 | 46 => sort_call(random),
+            52..60 => algebra_call(random),
             _ if random.chance(1, 20) => vec!["FLUSHALL".into()],
             _ => vec!["SISMEMBER".into(), "s0".into(), member],
         };
@@ -263,6 +264,28 @@ fn bitmap_call(random: &mut Random) -> Vec<String> {
             vec!["BITFIELD", &key, "INCRBY", "u4", &offset, "7", "GET", "u4", &offset]
         }
         _ => vec!["BITCOUNT", &key],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// A value made of others.
+fn algebra_call(random: &mut Random) -> Vec<String> {
+    let name = ["SUNION", "SINTER", "SDIFF"][random.below(3) as usize];
+    let (sets, sorted) = (format!("s{}", random.below(3)), format!("z{}", random.below(3)));
+    let words = match random.below(8) {
+        0 => vec![name, "s0", "s1"],
+        1..4 => {
+            let words = [&format!("{name}STORE"), &sets, "s0", "s1"];
+            return words.map(str::to_owned).to_vec();
+        }
+        4 => vec!["ZUNIONSTORE", &sorted, "2", "z0", "z1"],
+        5 => vec!["ZINTERSTORE", &sorted, "2", "z0", "s0"],
+        6 => {
+            let (from, to) = [("s0", "s1"), ("z0", "z1"), ("h0", "h1")][random.below(3) as usize];
+            let words = ["COPY", from, to, "REPLACE"];
+            words[..if random.chance(1, 2) { 4 } else { 3 }].to_vec()
+        }
+        _ => vec!["SORT", ["l0", "s0", "z0"][random.below(3) as usize], "ALPHA"],
     };
     words.into_iter().map(str::to_owned).collect()
 }

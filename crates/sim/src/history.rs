@@ -20,7 +20,7 @@ pub(crate) struct Operation {
 
 fn in_order(call: &Call, reply: Value) -> Value {
     let together = match call[0].as_slice() {
-        b"SMEMBERS" => 1,
+        b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
         b"HGETALL" => 2,
         _ => return reply,
     };

@@ -1,5 +1,6 @@
 //! What the commands mean, on plain maps: the oracle's idea of the data.
 
+mod algebra;
 mod bitmap;
 mod hash;
 mod list;
@@ -130,6 +131,10 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
         },
         b"SETBIT" | b"BITCOUNT" | b"BITFIELD" => {
             bitmap::apply(state, call).unwrap_or_else(wrong_type)
+        }
+        b"SUNION" | b"SINTER" | b"SDIFF" | b"SUNIONSTORE" | b"SINTERSTORE" | b"SDIFFSTORE"
+        | b"ZUNIONSTORE" | b"ZINTERSTORE" | b"COPY" => {
+            algebra::apply(state, call).unwrap_or_else(wrong_type)
         }
         b"SORT" => sort::apply(state, call).unwrap_or_else(wrong_type),
         name if name.starts_with(b"L")

@@ -183,6 +183,7 @@ impl SimNode {
             node.apply_limits();
             node.slicing.large_elements.store(2, Relaxed);
             node.slicing.slice_elements.store(1, Relaxed);
+            node.slicing.aside_elements.store(1, Relaxed);
         }
         node.clients.add_monitor(u64::MAX, plan.workers);
         let workers = (0..plan.workers)
@@ -194,9 +195,13 @@ impl SimNode {
                     seed: random.next_u64(),
                     wake: Arc::new(|| {}),
                     dropper: None,
+                    aside: None,
                 });
                 worker.early_reply_canary = canary == Canary::EarlyReply;
                 worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
+                if canary == Canary::StaleStore {
+                    worker.plant_stale_stores();
+                }
                 worker
             })
             .collect();
@@ -299,9 +304,11 @@ fn parse_monitored(line: &[u8]) -> Option<Ran> {
 /// Makes recovery err as a canary has it.
 fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     let keys: &[&[u8]] = match canary {
-        Canary::None | Canary::EarlyReply | Canary::EvictionUnlogged | Canary::EarlyHandOver => {
-            return;
-        }
+        Canary::None
+        | Canary::EarlyReply
+        | Canary::EvictionUnlogged
+        | Canary::EarlyHandOver
+        | Canary::StaleStore => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],

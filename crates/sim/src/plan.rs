@@ -21,6 +21,8 @@ pub enum Canary {
     EvictionUnlogged,
     /// A reply that goes the short way to a waiting client leaves before the gate has passed it.
     EarlyHandOver,
+    /// Stores that are computed aside do not look whether their sources have changed.
+    StaleStore,
 }
 
 #[derive(Clone, Debug)]

@@ -52,6 +52,13 @@ fn an_early_hand_over_is_caught() {
     assert!(caught > 3, "only {caught} of 600 seeds noticed");
 }
 
+/// A store that does not look whether its sources have changed meanwhile is caught.
+#[test]
+fn a_stale_store_is_caught() {
+    let caught = (0..400).filter(|&seed| run_seed(seed, Canary::StaleStore).is_err()).count();
+    assert!(caught > 3, "only {caught} of 400 seeds noticed");
+}
+
 /// A recovery that errs in what BITFIELD, BLMOVE and SORT leave is caught.
 #[test]
 fn a_recovery_that_errs_is_caught() {

@@ -3,6 +3,8 @@
 use crate::args::{database, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_reply::Large;
+use ladon_engine::{EntryRef, Object, ValueRef};
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 
@@ -55,13 +57,38 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if from_db == to_db && from.bytes == to.bytes {
         return Err(SAME);
     }
+    // What has come there meanwhile stays.
+    let is_free = replace || ctx.session.aside.is_none() || !ctx.tx().exists(to_db, to);
+    if is_free && ctx.put_computed(to_db, args[2])?.is_some() {
+        ctx.reply.integer(1);
+        return Ok(());
+    }
+    let large = ctx.large_store();
     let tx = ctx.tx();
-    let copies = tx.read(from_db, from).is_some() && (replace || !tx.exists(to_db, to));
+    let found = tx.read(from_db, from).map(|entry| (entry.expire_at(), is_much(large, entry)));
+    let copies = found.is_some() && (replace || !tx.exists(to_db, to));
+    if let Some((expire_at, true)) = found.filter(|_| copies)
+        && let Some(frozen) = tx.freeze_object(from_db, from)
+    {
+        ctx.store_aside(&[from], (to_db, args[2], expire_at), move |keyspace| {
+            Ok(frozen.copy(keyspace.env()))
+        });
+        return Ok(());
+    }
     if copies {
         tx.copy(from_db, from, to_db, to);
     }
     ctx.reply.integer(i64::from(copies));
     Ok(())
+}
+
+/// Whether a value is long to copy; a string is copied as it is anyway.
+fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
+    match entry.value() {
+        ValueRef::Object(Object::String(_)) => false,
+        ValueRef::Object(object) => large.is_total(object.len(), object.bytes()),
+        _ => false,
+    }
 }
 
 pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

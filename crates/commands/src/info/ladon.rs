@@ -4,6 +4,7 @@ use super::text::Text;
 use crate::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use ladon_settings::Id;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let (node, status) = (ctx.node, ctx.node.durability.status());
@@ -23,6 +24,10 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("io_backend", &node.io_backend);
     text.field("io_threads", node.threads.len());
     text.field("partitions", PARTITIONS);
+    let aside = &ctx.node.aside;
+    text.field("aside_jobs", aside.jobs.load(Relaxed));
+    text.field("aside_repeated", aside.repeated.load(Relaxed));
+    text.field("aside_gave_up", aside.gave_up.load(Relaxed));
     for (thread, stats) in node.stats.iter().enumerate() {
         let (commands, connections) = (&stats.commands_processed, &stats.connections_received);
         text.field(

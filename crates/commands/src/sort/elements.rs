@@ -1,8 +1,6 @@
 //! The elements to sort, copied out: what BY and GET look up may remove expired keys meanwhile.
 
-use crate::error::CommandError;
-use ladon_engine::{Key, Object, Tx, ValueRef};
-use ladon_model::DbId;
+use ladon_engine::Object;
 
 /// Elements, one behind the other in one piece of memory.
 #[derive(Default)]
@@ -14,30 +12,25 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Those of a key; `None` if it does not exist.
-    pub(super) fn load(
-        tx: &mut Tx<'_>,
-        db: DbId,
-        key: Key<'_>,
-    ) -> Result<Option<Elements>, CommandError> {
-        let Some(entry) = tx.read(db, key) else { return Ok(None) };
+    /// Those of a value; `None` if it is of a type that has none.
+    pub(super) fn of(object: &Object) -> Option<Elements> {
         let mut elements = Elements::default();
-        match entry.value() {
-            ValueRef::Object(Object::List(list)) => {
+        match object {
+            Object::List(list) => {
                 list.for_each(|element| element.with_bytes(|bytes| elements.push(bytes)));
             }
-            ValueRef::Object(Object::Set(set)) => {
+            Object::Set(set) => {
                 elements.is_unordered = true;
                 for member in set.members() {
                     member.with_bytes(|bytes| elements.push(bytes));
                 }
             }
-            ValueRef::Object(Object::SortedSet(set)) => {
+            Object::SortedSet(set) => {
                 set.for_each(0..set.len(), |member, _| elements.push(member));
             }
-            _ => return Err(CommandError::WrongType),
+            _ => return None,
         }
-        Ok(Some(elements))
+        Some(elements)
     }
 
     fn push(&mut self, element: &[u8]) {

@@ -12,6 +12,8 @@ pub(super) struct Options<'a> {
     pub(super) by: Option<Pattern<'a>>,
     pub(super) get: Vec<Pattern<'a>>,
     pub(super) store: Option<&'a [u8]>,
+    /// Whether it stores, whoever knows where.
+    pub(super) stores: bool,
 }
 
 impl<'a> Options<'a> {
@@ -23,6 +25,7 @@ impl<'a> Options<'a> {
             by: None,
             get: Vec::new(),
             store: None,
+            stores: false,
         };
         let mut rest = &args[2..];
         while let [word, after @ ..] = rest {
@@ -40,7 +43,7 @@ impl<'a> Options<'a> {
                     after
                 }
                 [key, after @ ..] if may_store && is(word, "store") => {
-                    options.store = Some(key);
+                    (options.store, options.stores) = (Some(*key), true);
                     after
                 }
                 [pattern, after @ ..] if is(word, "by") => {
@@ -55,6 +58,17 @@ impl<'a> Options<'a> {
             };
         }
         Ok(options)
+    }
+
+    /// What it says about the elements alone; `None` if it names other keys.
+    pub(super) fn without_keys(&self) -> Option<Options<'static>> {
+        let by = match &self.by {
+            None => None,
+            Some(pattern) => Some(pattern.without_keys()?),
+        };
+        let get: Option<Vec<_>> = self.get.iter().map(Pattern::without_keys).collect();
+        let (descending, alpha, limit) = (self.descending, self.alpha, self.limit);
+        Some(Options { descending, alpha, limit, by, get: get?, store: None, stores: self.stores })
     }
 
     /// BY something that is the same for all elements asks not to sort.

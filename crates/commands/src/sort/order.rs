@@ -1,12 +1,10 @@
 //! Putting elements in order.
 
 use super::elements::Elements;
-use super::limited;
 use super::options::Options;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Source};
+use super::sorted::limited;
 use crate::error::CommandError;
-use ladon_engine::Tx;
-use ladon_model::DbId;
 use std::cmp::Ordering;
 
 /// What elements are compared by.
@@ -21,12 +19,11 @@ enum Weights {
 
 /// The elements' numbers in the order asked for, up to where LIMIT ends.
 pub(super) fn sorted(
-    tx: &mut Tx<'_>,
-    db: DbId,
+    source: &mut Source<'_, '_>,
     elements: &Elements,
     options: &Options<'_>,
 ) -> Result<Vec<usize>, CommandError> {
-    let weights = weigh(tx, db, elements, options)?;
+    let weights = weigh(source, elements, options)?;
     let compare = |&a: &usize, &b: &usize| {
         let ordering = match &weights {
             Weights::Numbers(numbers) => numbers[a]
@@ -53,8 +50,7 @@ pub(super) fn sorted(
 }
 
 fn weigh(
-    tx: &mut Tx<'_>,
-    db: DbId,
+    source: &mut Source<'_, '_>,
     elements: &Elements,
     options: &Options<'_>,
 ) -> Result<Weights, CommandError> {
@@ -62,13 +58,13 @@ fn weigh(
     if options.alpha {
         let Some(pattern) = by else { return Ok(Weights::Elements) };
         let text =
-            |at| pattern.look_up(tx, db, elements.get(at), |found| found.map(<[u8]>::to_vec));
+            |at| pattern.look_up(source, elements.get(at), |found| found.map(<[u8]>::to_vec));
         return Ok(Weights::Texts((0..elements.len()).map(text).collect()));
     }
     let pattern = by.unwrap_or(&Pattern::Element);
     let mut broken = false;
     let number = |at| {
-        pattern.look_up(tx, db, elements.get(at), |found| match found {
+        pattern.look_up(source, elements.get(at), |found| match found {
             Some(text) => number(text).unwrap_or_else(|| {
                 broken = true;
                 0.0

@@ -5,6 +5,14 @@ use ladon_engine::types::hash::HashValue;
 use ladon_engine::types::string;
 use ladon_model::DbId;
 
+/// Where patterns find what they name.
+pub(super) enum Source<'s, 't> {
+    /// In a database, all of whose locks are held if there are patterns with a `*`.
+    Data(&'s mut Tx<'t>, DbId),
+    /// In the elements alone, see [`Pattern::without_keys`].
+    Elements,
+}
+
 pub(super) enum Pattern<'a> {
     /// `#`: the element itself.
     Element,
@@ -32,11 +40,19 @@ impl<'a> Pattern<'a> {
         }
     }
 
+    /// The same, where it names no keys.
+    pub(super) fn without_keys(&self) -> Option<Pattern<'static>> {
+        match self {
+            Pattern::Element => Some(Pattern::Element),
+            Pattern::Nothing => Some(Pattern::Nothing),
+            Pattern::Keys { .. } => None,
+        }
+    }
+
     /// Hands over what the pattern means for an element, if there is something.
     pub(super) fn look_up<R>(
         &self,
-        tx: &mut Tx<'_>,
-        db: DbId,
+        source: &mut Source<'_, '_>,
         element: &[u8],
         then: impl FnOnce(Option<&[u8]>) -> R,
     ) -> R {
@@ -45,6 +61,8 @@ impl<'a> Pattern<'a> {
             Pattern::Nothing => return then(None),
             Pattern::Keys { prefix, suffix, field } => (prefix, suffix, field),
         };
+        let Source::Data(tx, db) = source else { return then(None) };
+        let db = *db;
         let name = [prefix, element, suffix].concat();
         let (key, hasher) = (tx.key(&name), tx.env().hasher);
         match field {

@@ -1,13 +1,14 @@
 //! Unions, intersections and differences, of sorted sets and sets (whose members all count as 1).
 
-use super::show;
+use super::range;
 use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use crate::float::parse_double;
+use crate::long_reply::{Headed, Large};
 use ladon_engine::types::set::SetValue;
 use ladon_engine::types::sorted_set::{Gathered, SortedSet};
-use ladon_engine::{Key, Object, Tx};
+use ladon_engine::{Key, Object, Tx, Variant};
 use ladon_model::{DbId, KeyHasher};
 
 pub(super) fn zunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -37,27 +38,44 @@ pub(super) fn zdiffstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
     let (names, rest) = split(args[0], &args[1..])?;
     let (db, keys) = (ctx.db(), keys(ctx, names));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let (tx, reply) = ctx.tx_and_reply();
     let limits = tx.sorted_set_limits();
     let inputs = inputs(tx, db, &keys)?;
     let options = Options::parse(rest, operation, false, keys.len())?;
+    if operation.is_much(large, &inputs) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.reply_aside(move |keyspace| {
+            let result = operation.run(keyspace.hasher(), &inputs_of(&frozen), &options);
+            range::slices_of(result.into_sorted_set(limits), options.with_scores)
+        });
+        return Ok(());
+    }
     let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
-    show::header(reply, result.len(), options.with_scores);
-    result.for_each(0..result.len(), |member, score| {
-        show::member(reply, member, score, options.with_scores);
-    });
+    range::write_all(reply, &result, options.with_scores);
     Ok(())
 }
 
 fn store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
     let (names, rest) = split(args[0], &args[2..])?;
     let (db, to, keys) = (ctx.db(), ctx.key(args[1]), keys(ctx, names));
-    let hasher = ctx.keyspace().hasher();
+    if let Some(count) = ctx.put_computed(db, args[1])? {
+        ctx.reply.integer(count as i64);
+        return Ok(());
+    }
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_store());
     let tx = ctx.tx();
     let limits = tx.sorted_set_limits();
     let inputs = inputs(tx, db, &keys)?;
     let options = Options::parse(rest, operation, true, keys.len())?;
+    if operation.is_much(large, &inputs) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.store_aside(&keys, (db, args[1], 0), move |keyspace| {
+            let result = operation.run(keyspace.hasher(), &inputs_of(&frozen), &options);
+            Ok(result.into_sorted_set(limits).into_object())
+        });
+        return Ok(());
+    }
     let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
     let count = result.len();
     tx.put_value(db, to, result, 0);
@@ -68,7 +86,7 @@ fn store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResu
 pub(super) fn zintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (names, rest) = split(args[0], &args[1..])?;
     let (db, keys) = (ctx.db(), keys(ctx, names));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let inputs = inputs(ctx.tx(), db, &keys)?;
     let mut limit = 0;
     let mut rest = rest;
@@ -83,19 +101,32 @@ pub(super) fn zintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::Syntax);
     }
     let most = if limit == 0 { usize::MAX } else { limit as usize };
-    let mut count = 0;
-    if let Some(order) = smallest_first(&inputs) {
-        let (first, others) = (order[0].1, &order[1..]);
-        first.for_each_while(|member, _| {
-            let has = |other: &Input<'_>| other.score(hasher, member).is_some();
-            if others.iter().all(|(_, other)| other.is_same(first) || has(other)) {
-                count += 1;
-            }
-            count < most
+    if Operation::Inter.is_much(large, &inputs) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.reply_aside(move |keyspace| {
+            let count = count_common(keyspace.hasher(), &inputs_of(&frozen), most);
+            Box::new(Headed::new(move |reply| reply.integer(count as i64), ()))
         });
+        return Ok(());
     }
+    let count = count_common(hasher, &inputs, most);
     ctx.reply.integer(count as i64);
     Ok(())
+}
+
+/// How many members all have, up to `most`.
+fn count_common(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], most: usize) -> usize {
+    let mut count = 0;
+    let Some(order) = smallest_first(inputs) else { return count };
+    let (first, others) = (order[0].1, &order[1..]);
+    first.for_each_while(|member, _| {
+        let has = |other: &Input<'_>| other.score(hasher, member).is_some();
+        if others.iter().all(|(_, other)| other.is_same(first) || has(other)) {
+            count += 1;
+        }
+        count < most
+    });
+    count
 }
 
 type Args<'a, 'b> = &'a [&'b [u8]];
@@ -136,14 +167,32 @@ fn inputs<'t>(
     let objects = tx.read_objects(db, keys)?;
     let input = |object: Option<&'t Object>| match object {
         None => Ok(None),
-        Some(Object::SortedSet(set)) => Ok(Some(Input::Sorted(set))),
-        Some(Object::Set(set)) => Ok(Some(Input::Set(set))),
-        Some(_) => Err(CommandError::WrongType),
+        Some(object) => Input::of(object).map(Some).ok_or(CommandError::WrongType),
     };
     objects.into_iter().map(input).collect()
 }
 
-impl Input<'_> {
+fn inputs_of(frozen: &[Option<Object>]) -> Vec<Option<Input<'_>>> {
+    frozen.iter().map(|object| Input::of(object.as_ref()?)).collect()
+}
+
+impl<'a> Input<'a> {
+    /// The value, if it can be one.
+    fn of(object: &'a Object) -> Option<Input<'a>> {
+        match object {
+            Object::SortedSet(set) => Some(Input::Sorted(set)),
+            Object::Set(set) => Some(Input::Set(set)),
+            _ => None,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Input::Sorted(set) => set.bytes(),
+            Input::Set(set) => set.bytes(),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Input::Sorted(set) => set.len(),
@@ -197,6 +246,20 @@ enum Operation {
     Union,
     Inter,
     Diff,
+}
+
+impl Operation {
+    /// Whether there is much to do.
+    fn is_much(self, large: Large, inputs: &[Option<Input<'_>>]) -> bool {
+        let size = |input: Input<'_>| (input.len(), input.bytes());
+        let sizes = inputs.iter().map(|input| input.map_or((0, 0), size));
+        let (elements, bytes) = match self {
+            // Only the smallest is walked through.
+            Operation::Inter => sizes.min().unwrap_or_default(),
+            _ => sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1)),
+        };
+        large.is_total(elements, bytes)
+    }
 }
 
 #[derive(Clone, Copy)]

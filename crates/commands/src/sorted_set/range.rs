@@ -5,9 +5,10 @@ use super::show;
 use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
-use crate::long_reply::{Room, Slices};
-use ladon_engine::Look;
-use ladon_engine::types::sorted_set::{Gathered, SortedSet};
+use crate::long_reply::{Headed, Room, Slices};
+use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
+use ladon_engine::{Look, Variant};
+use ladon_model::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::Range;
 
@@ -168,7 +169,20 @@ fn write(
     }
 }
 
-/// The members of a frozen sorted set that are still to be sent.
+/// Answers with all members.
+pub(super) fn write_all(reply: &mut Reply<'_>, set: &SortedSet, with_scores: bool) {
+    show::header(reply, set.len(), with_scores);
+    write(reply, set, 0..set.len(), false, with_scores);
+}
+
+/// A reply with all members of a sorted set that nobody changes.
+pub(super) fn slices_of(set: SortedSet, with_scores: bool) -> Box<dyn Slices> {
+    let count = set.len();
+    let rest = Rest { set, ranks: 0..count, reversed: false, with_scores };
+    Box::new(Headed::new(move |reply| show::header(reply, count, with_scores), rest))
+}
+
+/// The members of a sorted set that are still to be sent.
 struct Rest {
     set: SortedSet,
     ranks: Range<usize>,
@@ -198,15 +212,39 @@ impl Slices for Rest {
 pub(super) fn zrangestore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let query = Query::parse([args[3], args[4]], &args[5..], true, None, None)?;
     let (db, to, from) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]));
-    let hasher = ctx.keyspace().hasher();
+    if let Some(count) = ctx.put_computed(db, args[1])? {
+        ctx.reply.integer(count as i64);
+        return Ok(());
+    }
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_store());
     let tx = ctx.tx();
     let limits = tx.sorted_set_limits();
-    let mut found = Gathered::default();
-    if let Some(set) = tx.read_value::<SortedSet>(db, from)? {
-        set.for_each(query.ranks(set), |member, score| found.set(hasher, member, |_| score));
-    }
-    let count = found.len();
-    tx.put_value(db, to, found.into_sorted_set(limits), 0);
+    let is_large = |set: &SortedSet| large.is(set, query.ranks(set).len());
+    let result = match tx.read_or_freeze::<SortedSet>(db, from, is_large)? {
+        None => Gathered::default().into_sorted_set(limits),
+        Some(Look::Here(set)) => part(hasher, set, query.ranks(set), limits),
+        Some(Look::Frozen(set)) => {
+            let ranks = query.ranks(&set);
+            ctx.store_aside(&[from], (db, args[1], 0), move |keyspace| {
+                Ok(part(keyspace.hasher(), &set, ranks, limits).into_object())
+            });
+            return Ok(());
+        }
+    };
+    let count = result.len();
+    tx.put_value(db, to, result, 0);
     ctx.reply.integer(count as i64);
     Ok(())
+}
+
+/// Some of the members as a sorted set of their own.
+fn part(
+    hasher: &KeyHasher,
+    set: &SortedSet,
+    ranks: Range<usize>,
+    limits: SortedSetLimits,
+) -> SortedSet {
+    let mut found = Gathered::default();
+    set.for_each(ranks, |member, score| found.set(hasher, member, |_| score));
+    found.into_sorted_set(limits)
 }

@@ -91,7 +91,7 @@ impl TestNode {
             Request { id, args, first_key },
             now_ms,
             &mut out,
-            &mut |changes| self.log.append(changes),
+            &mut |record| self.log.append(record.changes()),
         );
         (out, outcome)
     }
@@ -106,7 +106,9 @@ impl TestNode {
     /// A connection ends.
     pub fn end(&self, mut client: TestClient) {
         let TestClient { session, local, scratch } = &mut client;
-        connection::end(&self.node, local, scratch, session, &mut |c| self.log.append(c));
+        connection::end(&self.node, local, scratch, session, &mut |record| {
+            self.log.append(record.changes())
+        });
     }
 
     /// What the node holds now, expired keys that still take memory included.

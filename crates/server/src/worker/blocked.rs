@@ -11,7 +11,7 @@ use ladon_commands::Message;
 use ladon_commands::blocking::{self, Answer, KeyWait, UNBLOCKED, Unserved};
 use ladon_commands::session::ReplyMode;
 use ladon_commands::{Blocked, Session};
-use ladon_model::{Gate, Lsn};
+use ladon_model::{Gate, Lsn, Record};
 use ladon_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -65,7 +65,7 @@ impl Worker {
             None => return,
             Some(Blocked::Keys(waiter)) => {
                 let (appender, now_ms) = (&mut self.appender, self.now_ms);
-                let append = &mut |changes: &[u8]| appender.append(changes, now_ms);
+                let append = &mut |record: Record<'_>| appender.append_record(record, now_ms);
                 blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
                 let (session, out) = (&connection.session, &mut connection.output);
                 blocking::answer_unserved(&self.node, &mut self.local, session, &waiter, how, out);
@@ -178,7 +178,7 @@ impl Worker {
         blocked.claim().take();
         if let Blocked::Keys(waiter) = blocked {
             let (appender, now_ms) = (&mut self.appender, self.now_ms);
-            let append = &mut |changes: &[u8]| appender.append(changes, now_ms);
+            let append = &mut |record: Record<'_>| appender.append_record(record, now_ms);
             blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
         }
     }

@@ -24,6 +24,9 @@ impl Worker {
                 Message::Deliver { client, bytes } => self.deliver(client, &bytes),
                 Message::Answer(answer) => self.answer(answer),
                 Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
+                Message::Computed { client, slot, computed } => {
+                    self.computed(client, slot, computed);
+                }
                 Message::Kill => self.close_killed(),
                 Message::Pause => self.unpaused = true,
             }

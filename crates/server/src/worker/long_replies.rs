@@ -82,5 +82,7 @@ impl Worker {
 
 fn may_go_on(connection: &Connection, now_ms: u64) -> bool {
     let Some(long) = &connection.long_reply else { return false };
-    connection.output_bytes() < WINDOW_BYTES || now_ms.saturating_sub(long.began_ms) >= PATIENCE_MS
+    long.is_computed()
+        && (connection.output_bytes() < WINDOW_BYTES
+            || now_ms.saturating_sub(long.began_ms) >= PATIENCE_MS)
 }

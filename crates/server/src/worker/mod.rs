@@ -9,12 +9,14 @@
 mod blocked;
 mod buffers;
 mod inbox;
+mod jobs;
 mod long_replies;
 mod network;
 mod release;
 mod requests;
 mod time;
 
+use crate::aside::{Aside, Task};
 use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, Positions};
@@ -58,6 +60,8 @@ pub struct WorkerParts {
     pub wake: Arc<dyn Fn() + Send + Sync>,
     /// Where large values are dropped; `None`: on the spot.
     pub dropper: Option<Dropper>,
+    /// Where requests' jobs are done; `None`: here, one a turn.
+    pub aside: Option<Aside>,
 }
 
 /// One IO thread's state machine.
@@ -69,6 +73,9 @@ pub struct Worker {
     local: Local,
     scratch: Scratch,
     dropper: Option<Dropper>,
+    aside: Option<Aside>,
+    /// Jobs to be done here.
+    jobs: VecDeque<Task>,
     connections: Vec<Option<Box<Connection>>>,
     open: usize,
     /// Connections with something to run.
@@ -120,6 +127,8 @@ impl Worker {
             listener,
             scratch: Scratch::default(),
             dropper: parts.dropper,
+            aside: parts.aside,
+            jobs: VecDeque::new(),
             connections: Vec::new(),
             open: 0,
             ready: Vec::new(),
@@ -143,6 +152,12 @@ impl Worker {
             early_reply_canary: false,
             early_hand_over_canary: false,
         }
+    }
+
+    /// Testing only: stores do not look whether their sources have changed, which the simulator must
+    /// notice.
+    pub fn plant_stale_stores(&mut self) {
+        self.local.stale_store_canary = true;
     }
 
     /// Number of open connections.
@@ -180,6 +195,7 @@ impl Worker {
         if !self.stopping {
             self.run_batches();
         }
+        self.do_job();
         self.go_on_with_long_replies();
         self.appender.publish();
         self.deliver_answers();

@@ -96,6 +96,7 @@ impl Worker {
     pub fn closed(&mut self, conn: ConnId) {
         self.withdraw(conn.slot);
         self.end_long_reply(conn.slot);
+        self.drop_job(conn.slot);
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
         client_memory::forget(&self.node, &connection.session.info);
@@ -105,7 +106,7 @@ impl Worker {
             &mut self.local,
             &mut self.scratch,
             &mut connection.session,
-            &mut |changes| appender.append(changes, now_ms),
+            &mut |record| appender.append_record(record, now_ms),
         );
         self.ready.retain(|&slot| slot != conn.slot);
         self.touched.retain(|&slot| slot != conn.slot);

@@ -129,13 +129,13 @@ impl Worker {
             request,
             now_ms,
             &mut connection.output,
-            &mut |changes| appender.append(changes, now_ms),
+            &mut |record| appender.append_record(record, now_ms),
         );
         if connection.session.gate != gate {
             // What was asked for before `CLIENT GATE` is answered as it was asked for.
             connection.mark_up_to(before, gate.unwrap_or(self.turn_gate));
         }
-        let long_reply = self.local.long_reply.take();
+        let (long_reply, job) = (self.local.long_reply.take(), self.local.job.take());
         connection.depends = connection.depends.max(outcome.depends);
         connection.consumed = item.end;
         self.turn_output_bytes += connection.output.len().saturating_sub(before);
@@ -147,6 +147,9 @@ impl Worker {
         if let Some(long_reply) = long_reply {
             self.begin_long_reply(item.slot, long_reply);
         }
+        if let Some(job) = job {
+            self.begin_job(item.slot, job);
+        }
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         match outcome.flow {
             Flow::Continue => {}
@@ -156,6 +159,8 @@ impl Worker {
                 connection.blocked_depends = outcome.depends;
                 self.block(item.slot, blocked);
             }
+            // It is still in the input, and runs again.
+            Flow::Compute => connection.consumed = item.start,
             Flow::Paused => {
                 connection.consumed = item.start;
                 connection.paused = true;

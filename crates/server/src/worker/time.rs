@@ -15,7 +15,8 @@ const EXPIRE_MAX: usize = 64;
 impl Worker {
     /// How long the network may be waited for; `None`: until something comes.
     pub fn timeout(&self) -> Duration {
-        if self.has_slice_to_make()
+        if !self.jobs.is_empty()
+            || self.has_slice_to_make()
             || !self.touched.is_empty()
             || (!self.ready.is_empty() && !self.log.is_backlogged())
         {
@@ -58,7 +59,7 @@ impl Worker {
                 &mut self.scratch,
                 now_ms,
                 interval_ms * 250_000,
-                &mut |changes| appender.append(changes, now_ms),
+                &mut |record| appender.append_record(record, now_ms),
             );
         }
         let timeout_ms = self.node.settings.timeout() * 1000;
@@ -68,7 +69,8 @@ impl Worker {
                 let idle = connection.session.info.last_active_ms.load(Relaxed) + timeout_ms;
                 let exempt = connection.session.monitor
                     || connection.blocked.is_some()
-                    || connection.long_reply.is_some();
+                    || connection.long_reply.is_some()
+                    || connection.computing.is_some();
                 if idle <= self.now_ms && !exempt && !connection.closing {
                     connection.aborted = true;
                     connection.touch(&mut self.touched);
@@ -98,7 +100,7 @@ impl Worker {
                     node.keyspace.begin(Locks::Partition(partition), &mut self.scratch, now_ms);
                 let removed = tx.expire_due(partition, EXPIRE_MAX);
                 let appender = &mut self.appender;
-                tx.commit(|changes| appender.append(changes, now_ms));
+                tx.commit(|record| appender.append_record(record, now_ms));
                 if removed < EXPIRE_MAX {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! What `SORT key ALPHA STORE destination` means.
+//! What `SORT key ALPHA` means, with and without `STORE destination`.
 
 use super::{Call, Datum, State, number};
 use ladon_resp::client::Value;
@@ -13,6 +13,9 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
         Some(Datum::Text(_) | Datum::Hash(_)) => return None,
     };
     elements.sort();
+    if call.len() == 3 {
+        return Some(Value::Array(elements.into_iter().map(Value::Bulk).collect()));
+    }
     let count = elements.len();
     if elements.is_empty() {
         state.remove(&call[4]);

@@ -91,6 +91,11 @@ impl SetValue {
         matches!(self.0, Repr::Ints(_))
     }
 
+    /// Whether the members are in a table, as those of a large set are.
+    pub fn is_on_table(&self) -> bool {
+        matches!(self.0, Repr::Table(_))
+    }
+
     /// Number of members.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -232,11 +237,12 @@ impl SetValue {
         })
     }
 
-    /// The members of a frozen set from where another walk over it stood.
+    /// The members of a set on a table from where another walk over it stood; it must not have changed
+    /// since.
     pub fn members_from(&self, from: Position) -> Members<'_> {
         match &self.0 {
             Repr::Table(table) => Members(Walk::Table(table.entries_from(from))),
-            Repr::Ints(_) | Repr::Packed(_) => unreachable!("small sets are not frozen"),
+            Repr::Ints(_) | Repr::Packed(_) => unreachable!("not on a table"),
         }
     }
 

@@ -1,0 +1,240 @@
+//! Results that take long, computed aside: on a thread that gives way, from frozen values.
+//!
+//! ```text
+//! SUNION a b         freezes a and b, lets go of the locks -> a job makes the set
+//!                    -> it is sent in slices, as any long reply
+//! SUNIONSTORE d a b  freezes a and b, watches them, lets go of the locks; the connection rests
+//!                    -> a job makes the set and its record
+//!                    -> the request runs again: a and b untouched? d gets the set, at once
+//! ```
+//!
+//! A reply is of the moment of the freezing. A store is of the moment at which it is done: if a source
+//! was touched in between it begins again, and after a few times it is done under the locks, like a
+//! small one, so that it ends. So is what runs inside `EXEC`.
+
+use crate::ctx::{After, Append, Ctx};
+use crate::error::CommandError;
+use crate::long_reply::{Large, Slices};
+use crate::node::Node;
+use crate::session::{ReplyMode, Session};
+use ladon_engine::{Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, WatchFlag};
+use ladon_model::{DbId, Lsn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What is to be computed; may take long.
+pub type Job = Box<dyn FnOnce() -> Computed + Send>;
+
+/// What came of a job.
+pub struct Computed {
+    result: Outcome,
+    nanoseconds: u64,
+}
+
+enum Outcome {
+    /// The reply.
+    Reply(Box<dyn Slices>),
+    /// What the request's second run puts into the data.
+    Value(Result<Stored, CommandError>),
+}
+
+impl std::fmt::Debug for Computed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Computed(in {} ns)", self.nanoseconds)
+    }
+}
+
+impl Computed {
+    /// The reply and how long it took to make; given back if it is something else.
+    pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
+        match self.result {
+            Outcome::Reply(slices) => Ok((slices, self.nanoseconds)),
+            Outcome::Value(_) => Err(self),
+        }
+    }
+}
+
+/// How many results were computed aside; of the whole node, since its start.
+#[derive(Debug, Default)]
+pub struct AsideCounts {
+    /// Jobs begun.
+    pub jobs: AtomicU64,
+    /// Stores that began again as a source was touched meanwhile.
+    pub repeated: AtomicU64,
+    /// Those of them that were done under the locks at last.
+    pub gave_up: AtomicU64,
+}
+
+/// How often a store begins again because a source was touched, before it takes the locks.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// A store between the runs of its request.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    attempt: u32,
+    /// Touched when a source is.
+    flag: Arc<WatchFlag>,
+    /// The sources, and the number of the database that they are in.
+    watched: Vec<Vec<u8>>,
+    db: u16,
+    /// What the run before has found depends on this.
+    pub(crate) depends: Lsn,
+    /// Time spent so far.
+    pub(crate) nanoseconds: u64,
+    computed: Option<Result<Stored, CommandError>>,
+}
+
+impl Session {
+    /// Takes what the job of the request that waits has made, for its next run. Given back if no
+    /// request waits for that.
+    pub fn take_in(&mut self, computed: Computed) -> Result<(), Computed> {
+        let Some(aside) = &mut self.aside else { return Err(computed) };
+        match computed.result {
+            Outcome::Value(value) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.computed = Some(value);
+                Ok(())
+            }
+            Outcome::Reply(_) => Err(computed),
+        }
+    }
+}
+
+impl Ctx<'_> {
+    /// From where on a reply is computed aside: never where it must be made at once.
+    pub(crate) fn large_aside(&self) -> Large {
+        match self.session.reply_mode {
+            ReplyMode::On => self.large_result(),
+            _ => Large::NEVER,
+        }
+    }
+
+    /// From where on a store is computed aside.
+    pub(crate) fn large_store(&self) -> Large {
+        match &self.session.aside {
+            Some(aside) if aside.attempt >= ATTEMPTS_MAX => Large::NEVER,
+            _ => self.large_result(),
+        }
+    }
+
+    fn large_result(&self) -> Large {
+        if self.local.replies_later && !self.must_answer() {
+            Large::from(self.node.slicing.aside_elements.load(Relaxed))
+        } else {
+            Large::NEVER
+        }
+    }
+
+    /// Copies of values that were just read, to be looked at without the locks.
+    pub(crate) fn freeze_all(&mut self, db: DbId, keys: &[Key<'_>]) -> Vec<Option<Object>> {
+        keys.iter().map(|&key| self.tx().freeze_object(db, key)).collect()
+    }
+
+    /// Answers with what the job makes; only after `large_aside` has said so.
+    pub(crate) fn reply_aside(
+        &mut self,
+        job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
+    ) {
+        self.local.job = Some(self.job(|keyspace| Outcome::Reply(job(keyspace))));
+    }
+
+    /// Stores what the job makes of these sources, which are locked, under `to`; only after
+    /// `large_store` has said so. The handler ends with this, and runs again.
+    pub(crate) fn store_aside(
+        &mut self,
+        sources: &[Key<'_>],
+        (to_db, to, expire_at): (DbId, &[u8], u64),
+        job: impl FnOnce(&Keyspace) -> Result<Object, CommandError> + Send + 'static,
+    ) {
+        let to = to.to_vec();
+        self.local.job = Some(self.job(move |keyspace| {
+            Outcome::Value(job(keyspace).map(|object| Stored::new(to_db, &to, object, expire_at)))
+        }));
+        let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
+        for &key in sources {
+            self.tx().watch(db, key, &flag);
+        }
+        let db = self.session.db;
+        let aside = self.session.aside.get_or_insert_with(|| {
+            Box::new(Aside {
+                attempt: 0,
+                flag: Arc::default(),
+                watched: Vec::new(),
+                db,
+                depends: Lsn::ZERO,
+                nanoseconds: 0,
+                computed: None,
+            })
+        });
+        aside.flag = flag;
+        aside.watched = sources.iter().map(|key| key.bytes.to_vec()).collect();
+        self.after = After::Compute;
+    }
+
+    fn job(&self, job: impl FnOnce(&Keyspace) -> Outcome + Send + 'static) -> Job {
+        self.node.aside.jobs.fetch_add(1, Relaxed);
+        let (keyspace, clock) = (Arc::clone(&self.node.keyspace), Arc::clone(&self.node.clock));
+        Box::new(move || {
+            let began_ns = clock.monotonic_ns();
+            let result = job(&keyspace);
+            Computed { result, nanoseconds: clock.monotonic_ns().saturating_sub(began_ns) }
+        })
+    }
+
+    /// In a request's second run: puts what was computed where it belongs, if that still holds, and
+    /// hands back how many elements it has. `None`: the handler is to begin (again).
+    ///
+    /// # Errors
+    /// What the job found wrong with the sources.
+    pub(crate) fn put_computed(
+        &mut self,
+        to_db: DbId,
+        to: &[u8],
+    ) -> Result<Option<usize>, CommandError> {
+        let Some(aside) = &mut self.session.aside else { return Ok(None) };
+        let Some(computed) = aside.computed.take() else { return Ok(None) };
+        aside.attempt += 1;
+        let attempt = aside.attempt;
+        self.depends = self.depends.max(aside.depends);
+        let (flag, watched) = (Arc::clone(&aside.flag), std::mem::take(&mut aside.watched));
+        let db = self.node.keyspace.select(aside.db);
+        for name in &watched {
+            let key = self.key(name);
+            // Removes the key if its time is over, which touches it.
+            self.tx().exists(db, key);
+            self.tx().unwatch(db, key, &flag);
+        }
+        if flag.is_touched() && !self.local.stale_store_canary {
+            let counts = &self.node.aside;
+            counts.repeated.fetch_add(1, Relaxed);
+            counts.gave_up.fetch_add(u64::from(attempt == ATTEMPTS_MAX), Relaxed);
+            if let Ok(stored) = computed {
+                self.tx().discard(stored);
+            }
+            return Ok(None);
+        }
+        let stored = computed?;
+        let (key, count) = (self.key(to), stored.len());
+        Ok(self.tx().put_stored(to_db, key, stored).is_ok().then_some(count))
+    }
+}
+
+/// A request is over that may have had two runs, or its connection is.
+pub(crate) fn forget(
+    node: &Node,
+    scratch: &mut Scratch,
+    session: &mut Session,
+    append: Append<'_>,
+) {
+    let Some(mut aside) = session.aside.take() else { return };
+    let db = node.keyspace.select(aside.db);
+    for name in &aside.watched {
+        let key = Key { bytes: name, hash: node.keyspace.hash(name) };
+        let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, 0);
+        tx.unwatch(db, key, &aside.flag);
+        tx.commit(&mut *append);
+    }
+    if let Some(unused) = aside.computed.take() {
+        scratch.garbage.push(Garbage::of(unused));
+    }
+}

@@ -1,0 +1,100 @@
+//! Values that were made, and encoded for the log, before the locks were taken.
+
+use super::{Key, Tx};
+use crate::object::Object;
+use crate::table::entry::ValueInit;
+use crate::types::collection::Env;
+use ladon_model::{Change, DbId, LargeRecord};
+
+/// A value on its way to a key, with the record that says so.
+pub struct Stored {
+    db: DbId,
+    key: Vec<u8>,
+    expire_at: u64,
+    object: Box<Object>,
+    /// None where the value is empty: then the key is to be removed.
+    record: Option<Box<LargeRecord>>,
+}
+
+/// What was encoded does not fit the transaction: it is about another key, as databases were swapped
+/// meanwhile, or the transaction has made changes already.
+#[derive(Debug)]
+pub struct Misplaced;
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stored({:?})", self.object)
+    }
+}
+
+impl Stored {
+    /// Encodes the value as that of `key`; an empty one will remove the key.
+    pub fn new(db: DbId, key: &[u8], object: Object, expire_at: u64) -> Stored {
+        let record = (object.len() != 0).then(|| {
+            let (mut body, mut changes) = (Vec::new(), Vec::new());
+            object.encode(&mut body);
+            Change::Put { db, key, expire_at, kind: object.kind(), body: &body }
+                .encode(&mut changes);
+            drop(body);
+            Box::new(LargeRecord::new(changes))
+        });
+        Stored { db, key: key.to_vec(), expire_at, object: Box::new(object), record }
+    }
+
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "as for objects")]
+    pub fn len(&self) -> usize {
+        self.object.len()
+    }
+}
+
+impl Object {
+    /// As it is now, to be read whatever becomes of it, on any thread; never to be changed. Copied,
+    /// where it is small or cannot be frozen; see [`Collection::freeze`].
+    ///
+    /// [`Collection::freeze`]: crate::Collection::freeze
+    pub(crate) fn freeze(&mut self, env: Env<'_>) -> Object {
+        self.frozen().unwrap_or_else(|| self.duplicate(env))
+    }
+
+    /// The same again, in memory of its own and in the same encoding.
+    pub fn copy(&self, env: Env<'_>) -> Object {
+        self.duplicate(env)
+    }
+}
+
+impl Tx<'_> {
+    /// A value that was just read, as it is now; nothing of a string, nor where there is nothing.
+    pub fn freeze_object(&mut self, db: DbId, key: Key<'_>) -> Option<Object> {
+        let env = self.env();
+        let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
+        slot.object_mut().map(|object| object.freeze(env))
+    }
+
+    /// What was made is not wanted any more.
+    pub fn discard(&mut self, stored: Stored) {
+        self.scratch.discard(Some(stored.object));
+    }
+
+    /// Gives the key the value, whatever it held before: as `put_value`, but nothing is done in
+    /// proportion to its size. It is the only change of its transaction.
+    ///
+    /// # Errors
+    /// [`Misplaced`]; nothing was done then.
+    pub fn put_stored(&mut self, db: DbId, key: Key<'_>, stored: Stored) -> Result<(), Misplaced> {
+        if stored.db != db || stored.key != key.bytes || !self.scratch.changes.is_empty() {
+            self.discard(stored);
+            return Err(Misplaced);
+        }
+        let Some(record) = stored.record else {
+            self.delete(db, key);
+            return Ok(());
+        };
+        let kind = stored.object.kind();
+        self.put(db, key, ValueInit::Object(stored.object), stored.expire_at);
+        self.scratch.stored = Some(record);
+        self.noted(db, key, true, Some(kind));
+        Ok(())
+    }
+}

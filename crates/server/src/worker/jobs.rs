@@ -1,0 +1,61 @@
+//! Requests that wait for a job of theirs: their reply is made of what comes of it, or they run again.
+
+use super::Worker;
+use crate::aside::Task;
+use ladon_commands::aside::{Computed, Job};
+use ladon_engine::Garbage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+impl Worker {
+    /// The request that has just run waits for its job.
+    pub(super) fn begin_job(&mut self, slot: u32, job: Job) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let dropped = Arc::<AtomicBool>::default();
+        connection.computing = Some(Arc::clone(&dropped));
+        let (thread, client) = (self.local.thread, connection.session.info.id);
+        let task = Task { job, thread, client, slot, dropped };
+        match &self.aside {
+            Some(aside) => aside.hand_over(task),
+            None => self.jobs.push_back(task),
+        }
+    }
+
+    /// Does one job, where no other thread does them.
+    pub(super) fn do_job(&mut self) {
+        let Some(Task { job, client, slot, dropped, .. }) = self.jobs.pop_front() else { return };
+        if !dropped.load(Relaxed) {
+            self.computed(client, slot, job());
+        }
+    }
+
+    /// A job is done: its request goes on.
+    pub(super) fn computed(&mut self, client: u64, slot: u32, computed: Computed) {
+        let now_ms = self.now_ms;
+        let connection = self.connections[slot as usize].as_mut();
+        let waits = connection.filter(|c| c.session.info.id == client && c.computing.is_some());
+        let unwanted = match waits {
+            None => Err(computed),
+            Some(connection) => {
+                connection.computing = None;
+                connection.touch(&mut self.touched);
+                connection.make_ready(&mut self.ready);
+                match &mut connection.long_reply {
+                    Some(long) => long.take_in(computed, now_ms),
+                    None => connection.session.take_in(computed),
+                }
+            }
+        };
+        if let Err(unwanted) = unwanted {
+            self.scratch.garbage.push(Garbage::of(unwanted));
+        }
+    }
+
+    /// A connection is about to go.
+    pub(super) fn drop_job(&mut self, slot: u32) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        if let Some(dropped) = connection.computing.take() {
+            dropped.store(true, Relaxed);
+        }
+    }
+}
