@@ -21,8 +21,9 @@ pub struct ReportArguments {
     /// Folder for report.html.
     #[arg(long, value_name = "DIR", required_unless_present = "markdown")]
     pub out: Option<PathBuf>,
-    /// A document whose measured section, between `<!-- measured:begin -->` and `<!-- measured:end -->`,
-    /// is made anew from the results. May be repeated.
+    /// A document whose measured sections are made anew from the results: figures between
+    /// `<!-- measured:begin -->` and `<!-- measured:end -->`, who is first between `<!-- winners:begin -->`
+    /// and `<!-- winners:end -->`. May be repeated.
     #[arg(long, value_name = "FILE.md")]
     pub markdown: Vec<PathBuf>,
     /// What an hour of the machine costs; instead of what the runs were told.

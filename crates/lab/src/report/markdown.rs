@@ -1,8 +1,10 @@
-//! The measured section of a document, made from results and from nothing else: `report --markdown`.
+//! The measured sections of a document, made from results and from nothing else: `report --markdown`.
 //!
-//! What stands between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced. A figure is the
-//! median of its rounds; in brackets stands ours through it, the median of the rounds' ratios, with a
-//! question mark where its interval does not exclude 1.
+//! What stands between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced by figures, what
+//! stands between `<!-- winners:begin -->` and `<!-- winners:end -->` by who is first in which work. A
+//! figure is the median of its rounds; in brackets stands ours through it, the median of the rounds'
+//! ratios, with a question mark where its interval does not exclude 1. Where several runs have measured a
+//! work, its figures are those of the run that has measured it longest.
 //!
 //! **Invariant:** the same results make the same text, so a test can say whether a document is what its
 //! results give.
@@ -18,27 +20,63 @@ use crate::results::{PartResult, Results, WorkResult};
 pub const BEGIN: &str = "<!-- measured:begin -->";
 /// See [`BEGIN`].
 pub const END: &str = "<!-- measured:end -->";
+/// The same, around who is first.
+pub const WINNERS_BEGIN: &str = "<!-- winners:begin -->";
+/// See [`WINNERS_BEGIN`].
+pub const WINNERS_END: &str = "<!-- winners:end -->";
 
 /// The system whose figures stand first, with ratios to the others'.
 const OURS: &str = "ladon";
 
-/// `document` with its measured section made anew; `None` where it has no marks for it.
+/// `document` with its measured sections made anew; `None` where it has marks for none.
 #[must_use]
 pub fn replaced(document: &str, runs: &[Results]) -> Option<String> {
-    let (before, rest) = document.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{}{END}{after}", section(runs)))
+    let figures = between(document, (BEGIN, END), || section(runs));
+    let document = figures.as_deref().unwrap_or(document);
+    let winners = between(document, (WINNERS_BEGIN, WINNERS_END), || {
+        runs.iter().map(|run| heading(run) + &winners(run)).collect::<Vec<_>>().join("\n")
+    });
+    winners.or(figures)
 }
 
-/// The section of some runs, each with its tables.
+fn between(
+    document: &str,
+    (begin, end): (&str, &str),
+    text: impl FnOnce() -> String,
+) -> Option<String> {
+    let (before, rest) = document.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n{}{end}{after}", text()))
+}
+
+/// The figures of some runs, each with its tables.
 #[must_use]
 pub fn section(runs: &[Results]) -> String {
-    runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
+    let texts = runs.iter().enumerate().filter_map(|(number, run)| {
+        let mut own = run.clone();
+        own.works.retain(|work| longest(runs, &work.work) == Some(number));
+        let tables = tables(&own);
+        (!tables.is_empty()).then(|| heading(run) + &tables)
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
-fn of_run(run: &Results) -> String {
-    let mut text = heading(run);
-    text += &table(
+/// The run that has measured a work longest: full stores before those that a budget made smaller, then
+/// by the seconds of all rounds.
+fn longest(runs: &[Results], work: &str) -> Option<usize> {
+    let has = |run: &Results| run.works.iter().any(|other| other.work == work);
+    let weight = |run: &Results| (run.budget.is_none(), f64::from(run.rounds) * run.seconds);
+    let mut best: Option<(usize, (bool, f64))> = None;
+    for (number, run) in runs.iter().enumerate().filter(|(_, run)| has(run)) {
+        if best.is_none_or(|(_, most)| weight(run) > most) {
+            best = Some((number, weight(run)));
+        }
+    }
+    best.map(|(number, _)| number)
+}
+
+fn tables(run: &Results) -> String {
+    let mut text = table(
         run,
         "Server CPU of single keys, microseconds per operation; 50 users, keys of 16 bytes, \
                          values of 64 bytes (`pipeline`)",
@@ -61,7 +99,6 @@ fn of_run(run: &Results) -> String {
         &HANDOVER,
     );
     text += &table(run, "Restart from a snapshot (`memory`)", "restart_ms", &RESTART);
-    text += &winners(run);
     text
 }
 
@@ -138,10 +175,16 @@ fn heading(run: &Results) -> String {
         }
         None => format!("{} s", digits(run.seconds)),
     };
+    // Runs that were added up say it in their commands.
+    let rounds = if run.command_line.iter().any(|word| word == "+") {
+        "rounds interleaved".to_owned()
+    } else {
+        format!("{} interleaved rounds, measurements of {lasting}", run.rounds)
+    };
     let partial = if run.partial { " The run was ended early." } else { "" };
     format!(
         "{}, {} cores ({} for the servers, {} for the load), {memory:.0} GiB, {}, on {}: \
-         `ladon-lab {}`; {} interleaved rounds, measurements of {lasting}.{partial} Medians; in brackets Ladon's \
+         `ladon-lab {}`; {rounds}.{partial} Medians; in brackets Ladon's \
          through it, the median of the rounds' ratios, with `?` where its 95 % interval does not exclude 1; `†` \
          marks a figure that the load generator limited. Every figure, its interval, every setting, and what was not measured and why: \
          `lab/results`.\n\n",
@@ -152,7 +195,6 @@ fn heading(run: &Results) -> String {
         machine.kernel,
         moment(run.started_unix).split(' ').next().unwrap_or_default(),
         command.join(" "),
-        run.rounds,
     )
 }
 
@@ -310,6 +352,7 @@ fn of_promise(run: &Results, work: &WorkResult, wanted: &str, several: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::schema::Budget;
     use crate::results::{Better, Cell, Figure, Outcome, Round, SettingRecord, SystemRecord};
 
     fn run(theirs: f64) -> Results {
@@ -370,8 +413,24 @@ mod tests {
         let text = section(&[run(2.0)]);
         assert!(text.contains("| | Ladon | Redis |\n"), "{text}");
         assert!(text.contains("| HGET | 1.00 | 2.00 (0.50) |\n"), "{text}");
-        assert!(text.contains("| `types` | **Ladon**: hget 2.00 |"), "{text}");
         assert!(!text.contains("memory"), "nothing of it was measured: {text}");
+        let document = format!("{BEGIN}{END}\n{WINNERS_BEGIN}{WINNERS_END}");
+        let both = replaced(&document, &[run(2.0)]).unwrap();
+        assert!(both.contains(&text), "{both}");
+        let (_, winners) = both.split_once(WINNERS_BEGIN).unwrap();
+        assert!(winners.contains("| `types` | **Ladon**: hget 2.00 |"), "{winners}");
+    }
+
+    #[test]
+    fn figures_are_those_of_the_run_that_measured_longest() {
+        let mut short = run(3.0);
+        short.seconds = 0.5;
+        let mut full = run(2.0);
+        full.rounds = 3;
+        let mut small = run(4.0);
+        (small.rounds, small.budget) = (100, Some(Budget::default()));
+        let text = section(&[short, full.clone(), small]);
+        assert_eq!(text, section(&[full]));
     }
 
     #[test]

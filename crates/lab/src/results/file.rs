@@ -1,7 +1,9 @@
 //! `results.json` on the disk.
 //!
-//! **Invariant:** whoever reads the file sees a whole one: it is written beside and renamed.
+//! **Invariants:** whoever reads the file sees a whole one: it is written beside and renamed. Results are
+//! to be shown, so paths below the home directory begin with `~`, as a shell understands them.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -99,25 +101,33 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Results, ReadError> {
 pub fn write(folder: &Path, results: &Results) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join(NAME);
-    let mut bytes = serde_json::to_vec(results).map_err(io::Error::other)?;
-    bytes.push(b'\n');
-    replace(&path, &bytes)?;
+    let mut text = serde_json::to_string(results).map_err(io::Error::other)?;
+    text.push('\n');
+    replace(&path, &text)?;
     Ok(path)
 }
 
-/// Puts `bytes` at `path`, all or nothing.
+/// Puts `text` at `path`, all or nothing, without the name of the home directory.
 ///
 /// # Errors
 /// What the file system says.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    io::Write::write_all(&mut file, bytes)?;
+    let text = without_home(text, std::env::var("HOME").ok().as_deref());
+    io::Write::write_all(&mut file, text.as_bytes())?;
     // The temporary file is for its owner only; results are to be shown.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(mode)?;
     file.persist(path)?;
     Ok(())
+}
+
+fn without_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
+    match home.map(|home| home.trim_end_matches('/')) {
+        Some(home) if home.len() > 1 => text.replace(&format!("{home}/"), "~/").into(),
+        _ => text.into(),
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +147,14 @@ mod tests {
         assert_eq!(read(path.parent().unwrap()).unwrap(), results);
         let others = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
         assert_eq!(others, 1, "nothing temporary is left");
+    }
+
+    #[test]
+    fn the_home_directory_is_not_named() {
+        assert_eq!(without_home("\"/home/me/bin/x\"", Some("/home/me/")), "\"~/bin/x\"");
+        assert_eq!(without_home("/home/menu/x", Some("/home/me")), "/home/menu/x");
+        assert_eq!(without_home("/usr/bin/x", Some("/")), "/usr/bin/x");
+        assert_eq!(without_home("/usr/bin/x", None), "/usr/bin/x");
     }
 
     #[test]

@@ -28,6 +28,8 @@ fn comparable(a: &Results, b: &Results) -> bool {
     };
     machine(a) == machine(b)
         && a.cores == b.cores
+        // A budget fills stores with fewer keys.
+        && a.budget.is_some() == b.budget.is_some()
         && a.lab_version == b.lab_version
         && a.price_per_hour == b.price_per_hour
         && b.systems.iter().all(|system| {

@@ -44,8 +44,7 @@ pub enum ReportError {
 pub fn write(folder: &Path, runs: &[Results]) -> Result<PathBuf, ReportError> {
     let page = page(runs)?;
     let path = folder.join(NAME);
-    file::replace(&path, page.as_bytes())
-        .map_err(|source| ReportError::Io { path: path.clone(), source })?;
+    file::replace(&path, &page).map_err(|source| ReportError::Io { path: path.clone(), source })?;
     Ok(path)
 }
 
