@@ -1,32 +1,14 @@
 //! `--attach` to servers that run already, in every protocol: works go through, twice, as each pass keeps
 //! to keys of its own. Skips, and says so, where a server is not installed.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use ladon_lab::measure::cores;
+use common::start;
 use ladon_lab::results::schema::{Outcome, Results};
-use ladon_lab::systems::instance::{Instance, Want};
 use ladon_lab::systems::iproto_control::IprotoControl;
-use ladon_lab::systems::places::Places;
-use ladon_lab::systems::registry::{self, Found};
-
-fn start(name: &str) -> Option<Instance> {
-    let system = registry::by_name(name).unwrap();
-    let program = match system.find(&Places::default()) {
-        Ok(program) => program,
-        Err(missing) => {
-            eprintln!("SKIPPED: {missing}");
-            return None;
-        }
-    };
-    let want = Want::new(system.settings()[0]);
-    let cores = cores::allowed().unwrap();
-    let root = std::env::temp_dir();
-    let found = Found { system, program };
-    Some(Instance::start(&found, &want, &root, &cores, Duration::from_secs(60)).unwrap())
-}
 
 fn run(attach: &str, works: &str, out: &Path) -> Result<Results, String> {
     let output = Command::new(env!("CARGO_BIN_EXE_ladon-lab"))
@@ -61,13 +43,13 @@ fn all_measured(attach: &str, works: &str, empty: &[&str]) {
 
 #[test]
 fn redis() {
-    let Some(instance) = start("redis") else { return };
+    let Some((_, instance)) = start("redis") else { return };
     all_measured(&format!("r={}", instance.address()), "counter,sets,mixed", &["e"]);
 }
 
 #[test]
 fn tarantool_with_a_login() {
-    let Some(instance) = start("tarantool") else { return };
+    let Some((_, instance)) = start("tarantool") else { return };
     let mut control = IprotoControl::connect(instance.address()).unwrap();
     control
         .eval(
@@ -94,7 +76,7 @@ fn tarantool_with_a_login() {
 /// A space of somebody else's is not touched.
 #[test]
 fn tarantool_in_use() {
-    let Some(instance) = start("tarantool") else { return };
+    let Some((_, instance)) = start("tarantool") else { return };
     let mut control = IprotoControl::connect(instance.address()).unwrap();
     control
         .eval("box.session.su('admin', function() box.space.rows:rename('orders') end)")
@@ -110,12 +92,12 @@ fn tarantool_in_use() {
 
 #[test]
 fn memcached() {
-    let Some(instance) = start("memcached") else { return };
+    let Some((_, instance)) = start("memcached") else { return };
     all_measured(&format!("m=memcached://{}", instance.address()), "kv,counter", &[]);
 }
 
 #[test]
 fn a_web_program() {
-    let Some(instance) = start("go-leveldb") else { return };
+    let Some((_, instance)) = start("go-leveldb") else { return };
     all_measured(&format!("w=http://{}/", instance.address()), "web", &[]);
 }

@@ -1,11 +1,14 @@
 //! Every dialect against the real server: whatever is asked, the answers are those of a plain model,
 //! errors keep the server's words, and many requests on one connection find their answers.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use common::start;
 use ladon_lab::dialects::http::Http;
 use ladon_lab::dialects::iproto::Iproto;
 use ladon_lab::dialects::iproto::msgpack::Value;
@@ -14,29 +17,9 @@ use ladon_lab::dialects::memcached::Memcached;
 use ladon_lab::dialects::resp::Resp;
 use ladon_lab::dialects::{Dialect, Framed};
 use ladon_lab::load::random::Random;
-use ladon_lab::measure::cores;
 use ladon_lab::operation::{Answer, Operation};
-use ladon_lab::systems::instance::{Instance, Want};
+use ladon_lab::systems::instance::Instance;
 use ladon_lab::systems::iproto_control::IprotoControl;
-use ladon_lab::systems::places::Places;
-use ladon_lab::systems::registry::{self, Found};
-
-/// Starts the system with its weakest setting, or says that it is not here.
-fn start(name: &str) -> Option<Instance> {
-    let system = registry::by_name(name).unwrap();
-    let program = match system.find(&Places::default()) {
-        Ok(program) => program,
-        Err(missing) => {
-            eprintln!("SKIPPED: {missing}");
-            return None;
-        }
-    };
-    let want = Want::new(system.settings()[0]);
-    let cores = cores::allowed().unwrap();
-    let patience = Duration::from_secs(60);
-    let found = Found { system, program };
-    Some(Instance::start(&found, &want, &std::env::temp_dir(), &cores, patience).unwrap())
-}
 
 /// One connection, requests and replies by hand.
 struct Client<D> {
@@ -228,14 +211,14 @@ fn agrees_with_the_model<D: Dialect>(
 #[test]
 fn resp_on_redis_and_its_kin() {
     for name in ["redis", "redis8", "valkey", "ladon"] {
-        let Some(instance) = start(name) else { continue };
+        let Some((_, instance)) = start(name) else { continue };
         agrees_with_the_model(&instance, Resp::new(), &any_bytes);
     }
 }
 
 #[test]
 fn text_on_memcached() {
-    let Some(instance) = start("memcached") else { return };
+    let Some((_, instance)) = start("memcached") else { return };
     agrees_with_the_model(&instance, Memcached, &any_bytes);
 }
 
@@ -250,20 +233,20 @@ fn any_text(random: &mut Random) -> Vec<u8> {
 #[test]
 fn http_on_web_programs() {
     for name in ["go-leveldb", "go-redis", "go-ladon", "go-tarantool", "tarantool-http"] {
-        let Some(instance) = start(name) else { continue };
+        let Some((_, instance)) = start(name) else { continue };
         agrees_with_the_model(&instance, Http, &any_text);
     }
 }
 
 #[test]
 fn iproto_on_tarantool() {
-    let Some(instance) = start("tarantool") else { return };
+    let Some((_, instance)) = start("tarantool") else { return };
     agrees_with_the_model(&instance, Iproto::new(), &any_bytes);
 }
 
 #[test]
 fn iproto_logs_in_by_chap_sha1() {
-    let Some(instance) = start("tarantool") else { return };
+    let Some((_, instance)) = start("tarantool") else { return };
     let mut control = IprotoControl::connect(instance.address()).unwrap();
     control.eval("box.session.su('admin', function() box.schema.user.create('user', {password = 'secret'}) box.schema.user.grant('user', 'read,write,execute', 'universe') end)").unwrap();
     control.auth("user", "secret").unwrap();
@@ -280,7 +263,7 @@ fn iproto_logs_in_by_chap_sha1() {
 
 #[test]
 fn iproto_has_every_request() {
-    let Some(instance) = start("tarantool") else { return };
+    let Some((_, instance)) = start("tarantool") else { return };
     let mut control = IprotoControl::connect(instance.address()).unwrap();
     let row = |key: &str, value: u64| [Value::text(key), Value::Unsigned(value)];
     let space = ladon_lab::dialects::iproto::spaces::COUNTERS;

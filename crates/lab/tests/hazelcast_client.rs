@@ -1,15 +1,14 @@
 //! The Java program that loads Hazelcast, against the real member: it notices every kind of wrong answer,
 //! and a member that is gone. Skips, and says so, where Java or the jar is not installed.
 
+mod common;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-use ladon_lab::measure::cores;
-use ladon_lab::systems::instance::{Instance, Want};
-use ladon_lab::systems::places::Places;
+use common::start;
+use ladon_lab::systems::instance::Instance;
 use ladon_lab::systems::registry::Found;
-use ladon_lab::systems::{hazelcast::Hazelcast, system::System};
 use serde_json::{Value, json};
 
 struct Client {
@@ -70,26 +69,10 @@ impl Drop for Client {
     }
 }
 
-fn start() -> Option<(Found, Instance)> {
-    let program = match Hazelcast.find(&Places::default()) {
-        Ok(program) => program,
-        Err(missing) => {
-            eprintln!("SKIPPED: {missing}");
-            return None;
-        }
-    };
-    let found = Found { system: &Hazelcast, program };
-    let want = Want::new(found.system.settings()[0]);
-    let cores = cores::allowed().unwrap();
-    let patience = Duration::from_secs(60);
-    let instance = Instance::start(&found, &want, &std::env::temp_dir(), &cores, patience).unwrap();
-    Some((found, instance))
-}
-
 /// What one client is told about things that another one changed behind its back is wrong.
 #[test]
 fn wrong_answers_are_noticed() {
-    let Some((found, instance)) = start() else { return };
+    let Some((found, instance)) = start("hazelcast") else { return };
     let mut one = Client::start(&found, &instance);
     let mut other = Client::start(&found, &instance);
     let done = json!({ "done": {} });
@@ -155,7 +138,7 @@ fn wrong_answers_are_noticed() {
 
 #[test]
 fn a_member_that_is_gone_is_no_figure() {
-    let Some((found, mut instance)) = start() else { return };
+    let Some((found, mut instance)) = start("hazelcast") else { return };
     let mut client = Client::start(&found, &instance);
     let set = json!({"iterations":{"space":"i","deed":"set","value_bytes":64}});
     client.tell(&json!({ "measure": set, "users": 10, "depth": 1, "warm_up_ns": 1_000_000,
@@ -169,7 +152,7 @@ fn a_member_that_is_gone_is_no_figure() {
 /// Latency counts from when a request was due, and as many are sent as were asked for.
 #[test]
 fn an_open_loop_sends_at_its_rate() {
-    let Some((found, instance)) = start() else { return };
+    let Some((found, instance)) = start("hazelcast") else { return };
     let mut client = Client::start(&found, &instance);
     let set = json!({"iterations":{"space":"i","deed":"set","value_bytes":64}});
     assert!(client.measure(&set, 10, 500).get("seen").is_some());
