@@ -144,16 +144,17 @@ impl Connection {
     /// depend on. A later reply never overtakes an earlier one.
     #[inline]
     pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
-        let lsn = std::mem::take(&mut self.depends);
         let end = self.output_end();
-        if self.marks.is_empty() && positions.passed(gate, lsn) {
+        if self.marks.is_empty() && positions.passed(gate, self.depends) {
+            self.depends = Lsn::ZERO;
             self.sendable = end;
             return;
         }
         if end == self.marked() {
+            // A reply that is computed aside begins in a later turn, and depends on this still.
             return;
         }
-        self.marks.push_back(Mark { end, lsn, gate });
+        self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
     }
 
     /// Closes off the replies up to `end` of the output under their own gate, whatever gate the
@@ -336,6 +337,20 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reply_that_begins_in_a_later_turn_waits_for_what_its_command_has_found() {
+        let mut connection =
+            Connection::new(ConnId { slot: 0, generation: 0 }, Session::new(Arc::default(), true));
+        let positions = Positions { written: Lsn(4), durable: Lsn(3) };
+        connection.depends = Lsn(4);
+        connection.mark(Gate::Fsync, positions);
+        connection.deliver(b"found ");
+        connection.mark(Gate::Fsync, positions);
+        assert!(!connection.has_sendable());
+        connection.advance(Positions { durable: Lsn(4), ..positions });
+        assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"found "[..]));
+    }
 
     #[test]
     fn the_rest_of_a_reply_comes_before_what_came_meanwhile() {

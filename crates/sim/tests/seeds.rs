@@ -31,6 +31,17 @@ fn seeds_without_trouble() {
     assert!(total.undecided * 1_000 < total.crashes, "the oracle must tell: {total:?}");
 }
 
+/// Seeds that found something once. 5911, 14005: a reply computed aside forgot at its gate what its
+/// command had found, and showed what a crash then took back.
+#[test]
+fn seeds_that_failed_once() {
+    for seed in [5_911, 14_005] {
+        if let Err(trouble) = run_seed(seed, Canary::None) {
+            panic!("{trouble}");
+        }
+    }
+}
+
 /// The harness works: a server that answers before its gate has passed is caught.
 #[test]
 fn an_early_reply_is_caught() {
