@@ -8,7 +8,7 @@ mod common;
 
 use common::{DIR, ManualClock, MemorySink};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::Lsn;
+use ladon_model::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::SimDisk;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -93,6 +93,38 @@ fn the_writer_sees_whole_frames_only() {
         let place = |wanted: &[u8]| payloads.iter().position(|payload| payload == wanted);
         assert_eq!(payloads.len(), 3);
         assert!(place(b"one") < place(b"two") && place(b"three").is_some());
+    });
+}
+
+/// A record that brings its memory is written whole, header first, beside appenders and a writer
+/// that releases what it has written; what comes behind it begins in memory of its own.
+#[test]
+fn a_large_record_is_written_whole() {
+    model(|| {
+        let disk = SimDisk::new(4);
+        let (log, _) = open(&disk, 32, 1 << 20);
+        let other = {
+            let log = log.clone();
+            thread::spawn(move || {
+                let mut appender = log.appender();
+                let record = LargeRecord::new(b"large".to_vec());
+                appender.append_record(Record::Large(record), 1);
+                appender.append(b"a", 1);
+                appender.publish();
+                log.write_published().unwrap();
+            })
+        };
+        batch(&log, &[b"b"]);
+        log.write_published().unwrap();
+        other.join().unwrap();
+        assert_eq!(log.written(), log.reserved());
+        drop(log);
+        disk.kill();
+        let (_, sink) = open(&disk, 32, 1 << 20);
+        let payloads = sink.payloads();
+        let place = |wanted: &[u8]| payloads.iter().position(|payload| payload == wanted);
+        assert_eq!(payloads.len(), 3);
+        assert!(place(b"large") < place(b"a") && place(b"b").is_some());
     });
 }
 

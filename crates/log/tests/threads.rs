@@ -4,7 +4,7 @@ mod common;
 
 use common::MemorySink;
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Gate, Lsn};
+use ladon_model::{Gate, LargeRecord, Lsn, Record};
 use ladon_platform::{SystemClock, SystemDisk};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,11 @@ fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
             let number = thread << 32 | batch << 8 | record;
             let mut payload = number.to_le_bytes().to_vec();
             payload.resize(8 + (number % 700) as usize, 1);
-            last = appender.append(&payload, 1);
+            // Every third brings its memory with it.
+            last = match number % 3 {
+                0 => appender.append_record(Record::Large(LargeRecord::new(payload)), 1),
+                _ => appender.append(&payload, 1),
+            };
         }
         appender.publish();
         match gate {

@@ -27,6 +27,9 @@ fn main() -> ExitCode {
                 total.refusals += report.refusals;
                 total.hand_overs += report.hand_overs;
                 total.undecided += report.undecided;
+                if report.undecided > 0 {
+                    println!("seed {seed}: undecided");
+                }
             }
             Err(trouble) => {
                 eprintln!("{trouble}\nrepeat it with: ladon-sim 1 {seed}");
