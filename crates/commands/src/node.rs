@@ -1,7 +1,7 @@
 //! What all connections of a node share.
 
 use crate::aside::AsideCounts;
-use crate::clients::{Clients, Message, ThreadHandle};
+use crate::clients::{ClientInfo, Clients, Message, ThreadHandle};
 use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
@@ -150,6 +150,8 @@ pub struct Node {
     /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
     /// whether they are; they have to be, and the simulator must notice if not.
     pub watch_evictions: Option<WatchEvictions>,
+    /// Testing only: is told whose wait for a key was served, in the order in which they are.
+    pub watch_served: Option<WatchServed>,
     /// Names the history of the data, as far as this node knows it.
     pub replication_id: Mutex<String>,
     /// Large values on their way out.
@@ -174,6 +176,9 @@ pub type FollowSettings =
 
 /// See [`Node::watch_evictions`].
 pub type WatchEvictions = Box<dyn Fn(&Node, &[u8]) -> bool + Send + Sync>;
+
+/// See [`Node::watch_served`].
+pub type WatchServed = Box<dyn Fn(&Node, &ClientInfo) + Send + Sync>;
 
 /// Counts of large values that are dropped in the background.
 #[derive(Debug, Default)]
@@ -222,6 +227,7 @@ impl Node {
             process: Box::new(SystemProcess::default()),
             follow_settings: None,
             watch_evictions: None,
+            watch_served: None,
             lazy_free: Arc::default(),
             evicted_clients: AtomicU64::new(0),
             exceeded: Exceeded::default(),

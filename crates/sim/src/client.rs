@@ -28,6 +28,8 @@ pub(crate) struct Client {
     awaited: VecDeque<Awaited>,
     /// Operations that the node has not said to have run, in the order in which they were sent.
     to_run: VecDeque<usize>,
+    /// The last operation that the node has said to have run.
+    last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
     in_multi: Option<usize>,
     input: Vec<u8>,
@@ -49,6 +51,7 @@ impl Client {
             worker,
             awaited: VecDeque::new(),
             to_run: VecDeque::new(),
+            last_ran: None,
             in_multi: None,
             input: Vec::new(),
             decoder: Decoder::default(),
@@ -117,10 +120,16 @@ impl Client {
         while let Some(at) = self.to_run.pop_front() {
             let operation = &history[at];
             if operation.atomic == ends_multi && (ends_multi || operation.calls[0] == *call) {
-                return (!was_aborted).then_some(at);
+                self.last_ran = (!was_aborted).then_some(at);
+                return self.last_ran;
             }
         }
         None
+    }
+
+    /// The operation that it waits with, if it waits: nothing of a client runs meanwhile.
+    pub(crate) fn last_ran(&self) -> Option<usize> {
+        self.last_ran
     }
 
     /// Notes the replies in what came back.

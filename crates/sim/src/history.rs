@@ -64,11 +64,6 @@ impl Operation {
         !self.atomic && matches!(self.calls[0][0].as_slice(), b"BLPOP" | b"BLMOVE")
     }
 
-    /// Whether there is nothing for it.
-    pub(crate) fn finds_nothing(&self, state: &State) -> bool {
-        apply(&mut state.clone(), &self.calls[0]) == Value::NullArray
-    }
-
     /// A refusal (the log takes no writes, or there is no memory) means that nothing happened.
     pub(crate) fn was_refused(&self) -> bool {
         const REFUSALS: [&[u8]; 3] = [b"MISCONF", b"EXECABORT", b"OOM"];

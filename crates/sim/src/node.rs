@@ -86,12 +86,17 @@ impl Net for Wire {
 /// Begins what the node's inbox says of an eviction; a line of `MONITOR` begins otherwise.
 const EVICTED: &[u8] = b"evicted ";
 
+/// Begins what it says of a wait that was served: `served WORKER.SLOT`.
+const SERVED: &[u8] = b"served ";
+
 /// Something that the node has run.
 pub(crate) enum Ran {
     /// A client's call; the client by its worker and slot.
     Call { worker: usize, slot: u32, call: Call },
     /// The eviction of this key.
     Eviction(Vec<u8>),
+    /// A client's call that had to wait.
+    Served { worker: usize, slot: u32 },
 }
 
 pub(crate) struct SimNode {
@@ -168,6 +173,13 @@ impl SimNode {
             }
             canary != Canary::EvictionUnlogged
         }));
+        node.watch_served = Some(Box::new(move |node, client| {
+            let who = format!("{}.{}", client.thread, client.slot);
+            node.threads[tells].leave(Message::Deliver {
+                client: u64::MAX,
+                bytes: [SERVED, who.as_bytes()].concat().into(),
+            });
+        }));
         if let Some(limit) = plan.memory {
             let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
             node.settings
@@ -218,7 +230,10 @@ impl SimNode {
             .filter_map(|message| match message {
                 Message::Deliver { bytes, .. } => match bytes.strip_prefix(EVICTED) {
                     Some(key) => Some(Ran::Eviction(key.to_vec())),
-                    None => parse_monitored(&bytes),
+                    None => match bytes.strip_prefix(SERVED) {
+                        Some(who) => parse_served(who),
+                        None => parse_monitored(&bytes),
+                    },
                 },
                 _ => None,
             })
@@ -287,6 +302,11 @@ impl SimNode {
         });
         data
     }
+}
+
+fn parse_served(who: &[u8]) -> Option<Ran> {
+    let (worker, slot) = std::str::from_utf8(who).ok()?.split_once('.')?;
+    Some(Ran::Served { worker: worker.parse().ok()?, slot: slot.parse().ok()? })
 }
 
 /// Reads a line of `MONITOR`: `+0.000000 [0 sim:1.2] "SET" "k" "v"`. Clients here send nothing

@@ -155,7 +155,8 @@ impl Run {
         let node = self.node.as_mut().expect("a node lives between crashes");
         for ran in node.ran() {
             let (worker, slot, call) = match ran {
-                Ran::Call { worker, slot, call } => (worker, slot, call),
+                Ran::Call { worker, slot, call } => (worker, slot, Some(call)),
+                Ran::Served { worker, slot } => (worker, slot, None),
                 Ran::Eviction(key) => {
                     self.report.evictions += 1;
                     self.order.push(self.history.len());
@@ -164,8 +165,17 @@ impl Run {
                 }
             };
             let mut clients = self.clients.iter_mut();
-            if let Some(client) = clients.find(|c| c.worker == worker && c.conn.slot == slot) {
-                self.order.extend(client.ran(&call, &self.history));
+            let Some(client) = clients.find(|c| c.worker == worker && c.conn.slot == slot) else {
+                continue;
+            };
+            match call {
+                Some(call) => self.order.extend(client.ran(&call, &self.history)),
+                None => {
+                    // Not when it came, but now.
+                    let served = client.last_ran();
+                    self.order.retain(|&at| Some(at) != served);
+                    self.order.extend(served);
+                }
             }
         }
         let direct: Vec<_> = node.wires.iter().flat_map(Wire::take_direct).collect();

@@ -6,11 +6,11 @@
 //! kept      <------- up to here -----> | lost
 //! ```
 //! The log keeps a prefix of the changes. So there must be a cut such that the operations before
-//! it lead to the data that was found, and nothing behind it that changed data was answered.
+//! it lead to the data that was found, and nothing behind it that changed data was answered. A call
+//! that had to wait stands where it was served.
 
 use crate::history::Operation;
 use crate::model::State;
-use ladon_resp::client::Value;
 
 /// Whether the operations, run in `order` (positions, none twice) on `before` and cut short by a
 /// crash somewhere, explain every reply and `after`.
@@ -21,7 +21,7 @@ pub(crate) fn explains(
     after: &State,
 ) -> bool {
     let ran = order.iter().map(|&at| &operations[at]).filter(|op| !op.was_refused());
-    let ran = when_served(ran, before);
+    let ran: Vec<&Operation> = ran.collect();
     let answered = |operation: &&Operation| operation.end.is_some() && !operation.was_refused();
     let all_answered = operations.iter().filter(answered).count();
     if ran.iter().copied().filter(answered).count() != all_answered || !respects_time(&ran) {
@@ -39,41 +39,6 @@ pub(crate) fn explains(
         }
     }
     state == *after || cuts.into_iter().rev().any(|cut| nothing_seen_is_lost(&ran[cut..], after))
-}
-
-/// The order with each operation that waited at the place where it was served: behind the one that
-/// brought what it took, first come, first served. What was never served stays where it came.
-fn when_served<'a>(ran: impl Iterator<Item = &'a Operation>, before: &State) -> Vec<&'a Operation> {
-    let mut state = before.clone();
-    let (mut served, mut waiting): (Vec<&Operation>, Vec<&Operation>) = (Vec::new(), Vec::new());
-    for operation in ran {
-        let is_answered_with_nothing =
-            matches!(&operation.end, Some((_, Value::NullArray | Value::Null)));
-        if operation.may_wait() && !is_answered_with_nothing && operation.finds_nothing(&state) {
-            waiting.push(operation);
-            continue;
-        }
-        operation.apply(&mut state);
-        served.push(operation);
-        loop {
-            let mut at = 0;
-            let before = waiting.len();
-            while at < waiting.len() {
-                if waiting[at].finds_nothing(&state) {
-                    at += 1;
-                } else {
-                    waiting[at].apply(&mut state);
-                    served.push(waiting.remove(at));
-                }
-            }
-            // Who was served may have brought something to another list.
-            if waiting.len() == before {
-                break;
-            }
-        }
-    }
-    served.extend(waiting);
-    served
 }
 
 /// What was answered before another operation was sent ran before it.

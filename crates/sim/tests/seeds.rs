@@ -28,7 +28,8 @@ fn seeds_without_trouble() {
     assert!(total.evictions > SEEDS, "{total:?}");
     assert!(total.refusals > SEEDS, "{total:?}");
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
-    assert!(total.undecided * 1_000 < total.crashes, "the oracle must tell: {total:?}");
+    // The order that the node tells explains every correct run, so nothing is left to a search.
+    assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
 
 /// Seeds that found something once. 5911, 14005: a reply computed aside forgot at its gate what its

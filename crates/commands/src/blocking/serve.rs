@@ -106,6 +106,9 @@ fn attempt(
     let reply_bytes = ctx.reply.position();
     ctx.local.stop(node, ctx.session, wait.command, &args, started, reply_bytes);
     drop(ctx);
+    if let Some(watch) = &node.watch_served {
+        watch(node, &wait.info);
+    }
     local.answers.push(Answer {
         thread: wait.info.thread,
         client: wait.info.id,
