@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs every system and every load tool that the lab can compare Ladon with and that packages have:
 # Redis, memcached and Tarantool of this Debian, wrk, Valkey, Redis 8 and memcached of sid (in a tree of
-# their own, see install-peers.sh), a JDK and Maven for Hazelcast, k6 where there is Go. What the lab
-# builds by itself (web programs in Go, Hazelcast's client in Java) it builds when it first looks for
-# it. For the others, `ladon-lab doctor` prints the command of their makers.
+# their own, see install-peers.sh), a JDK and Maven for Hazelcast and VoltDB, k6 where there is Go. What
+# the lab builds by itself (web programs in Go, clients in Java, and the jars that Maven fetches for
+# them) it builds when it first looks for it. For the others, `ladon-lab doctor` prints the command of their makers.
 #
 #   scripts/install-systems.sh [DIR]      DIR: the tree of sid, /opt/ladon-peers unless given
 #
@@ -17,7 +17,7 @@ command -v apt-get >/dev/null || { echo "install-systems: needs apt-get" >&2; ex
 # RUNLEVEL=1 keeps packages from starting their own servers.
 export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive
 packages=(redis-server redis-tools memcached tarantool wrk)
-# Hazelcast is a jar, fetched by Maven and run by Java; its client is compiled here.
+# Hazelcast and VoltDB are jars, fetched by Maven and run by Java; their clients are compiled here.
 command -v javac >/dev/null || packages+=(default-jdk-headless)
 command -v mvn >/dev/null || packages+=(maven)
 apt-get update -q

@@ -105,6 +105,14 @@ fn works_on_hazelcast() {
     all_measured("hazelcast", "mixed", &["e"]);
 }
 
+/// As Hazelcast's; it can scan as well.
+#[test]
+fn works_on_voltdb() {
+    let works = "kv,counter,sets,batch,index,shared,durability";
+    all_measured("voltdb", works, &["crash"]);
+    all_measured("voltdb", "mixed", &[]);
+}
+
 #[test]
 fn batches_pipelines_and_a_shared_connection_on_redis() {
     all_measured("redis", "batch,pipeline,shared,connections", &[]);

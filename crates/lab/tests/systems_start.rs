@@ -149,6 +149,11 @@ fn web_programs() {
 }
 
 #[test]
+fn voltdb() {
+    every_setting_starts("voltdb", |key, value| key == "commandlogenabled" && value == "false");
+}
+
+#[test]
 fn hazelcast() {
     every_setting_starts("hazelcast", |_, value| value.contains("HEALTH_CHECK"));
 }

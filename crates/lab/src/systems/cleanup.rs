@@ -99,11 +99,49 @@ fn end(signal: i32) -> ! {
     std::process::exit(128 + signal);
 }
 
+/// SIGKILL to a server and to whatever it started: each is started as the leader of a group of its own.
+/// What is gone already is what was wanted.
+pub fn kill_group(pid: u32) {
+    if let Ok(pid) = i32::try_from(pid) {
+        // The group first: once its leader was waited for, its number may be somebody else's.
+        let _ = kill(Pid::from_raw(-pid), Signal::SIGKILL);
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+}
+
 /// SIGKILL; a process that is gone already is what was wanted. Waited for, as a server that still
 /// writes while its directory is removed would leave some of it.
 fn kill_and_wait(pid: u32) {
+    kill_group(pid);
     if let Ok(pid) = i32::try_from(pid) {
-        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         let _ = waitpid(Pid::from_raw(pid), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_started_goes_with_it() {
+        let mut server = Command::new("sh")
+            .args(["-c", "sleep 600 & echo $!; wait"])
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(server.stdout.take().unwrap());
+        let mut child = String::new();
+        output.read_line(&mut child).unwrap();
+        kill_group(server.id());
+        server.wait().unwrap();
+        // The pipe ends when nobody is left that could write to it.
+        assert_eq!(output.read_line(&mut child).unwrap(), 0);
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        assert!(stat.is_err() || stat.unwrap().contains(") Z "));
     }
 }

@@ -1,24 +1,20 @@
 //! Hazelcast: one member of a grid, in Java, loaded through its own Java client.
 //!
-//! The client is a library, so the lab has a Java program around it ([`helpers::HAZELCAST`]) that it
-//! compiles by itself; [`crate::run::helper`] commands it. The member has the same classes, as an entry
-//! processor runs where the data lies.
+//! The member has the client's classes ([`HAZELCAST`]) too, as an entry processor runs where the data lies.
 //!
 //! What is asked of what: keys and values of an `IMap` (batches by `putAll`), counters by an entry
 //! processor on an `IMap` (`IAtomicLong` is of the licensed edition), sets of a `MultiMap`, rows of an
 //! `IMap` with a hash index that a predicate finds by.
 //!
-//! The jar comes from Maven Central, fetched once per user by Maven's own plugin.
-
 use std::collections::BTreeMap;
 use std::io;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::helpers::{self, HAZELCAST, Step};
-use super::places::{self, Places, on_path};
+use super::helpers::HAZELCAST;
+use super::java;
+use super::places::{Places, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
 };
@@ -28,10 +24,8 @@ use crate::operation::OperationKind;
 #[derive(Clone, Copy, Debug)]
 pub struct Hazelcast;
 
-/// The newest release that Java 11 to 21 run.
-const RELEASE: &str = "5.5.0";
-/// A certain release of the plugin, so that a build is the same tomorrow.
-const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
+/// What Maven fetches.
+const JARS: &str = include_str!("../../helpers/hazelcast/pom.xml");
 
 /// What the modules of Java must open to it, by its documentation ("Running in Modular Java").
 const OPENED: [&str; 7] = [
@@ -64,18 +58,19 @@ impl System for Hazelcast {
     }
 
     fn find(&self, places: &Places) -> Result<Program, Missing> {
-        let install = "apt-get install --no-install-recommends default-jdk-headless maven (the lab \
-                       fetches the jar and compiles its client by itself)";
-        let missing =
-            |reason: String| Missing { system: self.name(), reason, install: install.to_owned() };
-        let java = places.program(self.name(), on_path("java"), &["-version"], install)?;
-        let jar = jar(places).map_err(missing)?;
-        let classes = classes(places, &jar).map_err(missing)?;
+        let missing = |reason: String| Missing {
+            system: self.name(),
+            reason,
+            install: java::INSTALL.to_owned(),
+        };
+        let java = places.program(self.name(), on_path("java"), &["-version"], java::INSTALL)?;
+        let jars = java::all_in(&java::jars(places, "hazelcast", JARS).map_err(missing)?);
+        let classes = java::client(places, "hazelcast-client", HAZELCAST, &jars);
         let mut command = java.command;
         command.extend(OPENED.map(str::to_owned));
         command.push("-cp".to_owned());
-        command.push(format!("{}:{}", jar.display(), classes.display()));
-        let version = format!("Hazelcast {RELEASE}, {}", java.version);
+        command.push(format!("{jars}:{}", classes.map_err(missing)?.display()));
+        let version = format!("Hazelcast {}, {}", java::release(JARS, "hazelcast"), java.version);
         Ok(Program { command, version, ..java })
     }
 
@@ -151,33 +146,6 @@ impl System for Hazelcast {
             }
         }
     }
-}
-
-fn jar(places: &Places) -> Result<PathBuf, String> {
-    let maven = on_path("mvn").into_iter().find(|path| path.is_file());
-    let maven = maven.ok_or("no Maven to fetch its jar with")?;
-    let step: Step = vec![
-        maven.display().to_string(),
-        "--batch-mode".to_owned(),
-        "--quiet".to_owned(),
-        PLUGIN.to_owned(),
-        format!("-Dartifact=com.hazelcast:hazelcast:{RELEASE}"),
-        "-DoutputDirectory=.".to_owned(),
-    ];
-    let folder = helpers::built(places, "hazelcast", &[], &[step])?;
-    places::first_file(&folder.join(format!("hazelcast-{RELEASE}.jar")))
-}
-
-/// The folder with the client's classes.
-fn classes(places: &Places, jar: &Path) -> Result<PathBuf, String> {
-    let javac = on_path("javac").into_iter().find(|path| path.is_file());
-    let javac = javac.ok_or("no javac to compile its client with")?;
-    let mut step =
-        [&javac.display().to_string(), "--release", "17", "-cp"].map(str::to_owned).to_vec();
-    step.push(jar.display().to_string());
-    step.extend(HAZELCAST.iter().map(|(file, _)| (*file).to_owned()));
-    let folder = helpers::built(places, "hazelcast-client", HAZELCAST, &[step])?;
-    places::first_file(&folder.join("Main.class")).map(|_| folder)
 }
 
 /// Members and clients of one name belong together: no other one of this machine's.

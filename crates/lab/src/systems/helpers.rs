@@ -28,33 +28,53 @@ pub const WEB: &[Source] = &[
 ];
 
 macro_rules! java {
-    ($($class:literal),* $(,)?) => {
-        &[$((concat!($class, ".java"), include_str!(concat!("../../helpers/hazelcast/", $class, ".java")))),*]
+    ($folder:literal: $($class:literal),* $(,)?) => {
+        &[$((concat!($class, ".java"),
+             include_str!(concat!("../../helpers/", $folder, "/", $class, ".java")))),*]
     };
 }
 
-/// The Java program that loads Hazelcast through its own client.
-pub const HAZELCAST: &[Source] = java![
-    "Add",
+/// What the Java programs around systems' own clients have in common.
+pub const JAVA: &[Source] = java![
+    "java":
     "Callers",
     "Counters",
+    "Groups",
+    "Helper",
     "Histogram",
     "Iterations",
+    "Json",
     "Keyed",
     "Ledger",
     "Load",
-    "Main",
     "Operation",
     "Pick",
     "Progress",
     "Random",
-    "Row",
     "Rows",
     "Sets",
+    "Single",
     "Store",
     "Traffic",
     "Value",
     "World",
+];
+
+/// What loads Hazelcast.
+pub const HAZELCAST: &[Source] = java!["hazelcast": "Add", "Hazelcast", "Main", "Row"];
+
+/// What loads VoltDB.
+pub const VOLTDB: &[Source] = java!["voltdb": "Main", "VoltDb"];
+
+/// What runs within VoltDB.
+pub const VOLTDB_PROCEDURES: &[Source] = java!["voltdb/procedures": "Add", "AddMember", "SetMany"];
+
+/// What VoltDB's server names and nobody calls.
+pub const VOLTDB_PLACEHOLDERS: &[Source] = java![
+    "voltdb/placeholders":
+    "CachedSchemaRegistryClient",
+    "RestClientException",
+    "SchemaRegistryClient",
 ];
 
 /// Two threads of one process must not build the same helper at once; two processes may, and the

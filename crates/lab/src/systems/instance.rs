@@ -235,8 +235,8 @@ impl Instance {
     pub fn kill(&mut self) {
         for node in &mut self.nodes {
             for mut child in node.children.drain(..) {
-                // Both fail only when it is gone.
-                let _ = child.kill();
+                cleanup::kill_group(child.id());
+                // It fails only when it is gone.
                 let _ = child.wait();
                 cleanup::forget(child.id());
             }

@@ -13,6 +13,7 @@ pub mod hazelcast;
 pub mod helpers;
 pub mod instance;
 pub mod iproto_control;
+pub mod java;
 pub mod keydb;
 pub mod ladon;
 pub mod memcached;
@@ -25,6 +26,8 @@ pub mod server;
 pub mod system;
 pub mod tarantool;
 pub mod undriven;
+pub mod voltdb;
+pub mod voltdb_control;
 pub mod web;
 
 use clap::ValueEnum;

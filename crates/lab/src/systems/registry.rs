@@ -4,7 +4,7 @@ use super::places::Places;
 use super::system::{Missing, Program, System};
 use super::undriven::Undriven;
 use super::web::Web;
-use super::{dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool};
+use super::{dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool, voltdb};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
@@ -24,7 +24,7 @@ pub static ALL: &[&dyn System] = &[
     &Web::GoRedis,
     &Web::TarantoolHttp,
     &Undriven::Aerospike,
-    &Undriven::VoltDb,
+    &voltdb::VoltDb,
 ];
 
 /// A system and its program here.

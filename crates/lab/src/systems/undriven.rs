@@ -16,8 +16,6 @@ use super::system::{
 pub enum Undriven {
     /// Aerospike.
     Aerospike,
-    /// VoltDB.
-    VoltDb,
 }
 
 const REASON: &str = "the lab has no driver for it yet";
@@ -26,14 +24,12 @@ impl System for Undriven {
     fn name(&self) -> &'static str {
         match self {
             Self::Aerospike => "aerospike",
-            Self::VoltDb => "voltdb",
         }
     }
 
     fn title(&self) -> &'static str {
         match self {
             Self::Aerospike => "Aerospike",
-            Self::VoltDb => "VoltDB",
         }
     }
 
@@ -41,9 +37,6 @@ impl System for Undriven {
         let install = match self {
             Self::Aerospike => {
                 "see https://aerospike.com/docs/server (would not be measured either way)"
-            }
-            Self::VoltDb => {
-                "Maven Central has its server, org.voltdb:voltdb (would not be measured either way)"
             }
         };
         Err(Missing { system: self.name(), reason: REASON.to_owned(), install: install.to_owned() })

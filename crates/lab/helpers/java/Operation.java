@@ -19,4 +19,6 @@ interface Operation {
     record InsertRow(long id, long group, byte[] value) implements Operation {}
 
     record FindByGroup(long group) implements Operation {}
+
+    record ScanFrom(String key, int count) implements Operation {}
 }

@@ -1,5 +1,3 @@
-import com.hazelcast.internal.json.JsonObject;
-import com.hazelcast.internal.json.JsonValue;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -17,17 +15,17 @@ final class World {
     }
 
     /** What {@code users} users ask, with {@code depth} requests of each under way at once. */
-    Traffic traffic(JsonObject asked, int users, int depth) {
+    Traffic traffic(Json asked, int users, int depth) {
         seed++;
-        String kind = asked.names().get(0);
-        JsonObject what = asked.get(kind).asObject();
-        String space = what.getString("space", "rows");
-        int valueBytes = what.getInt("value_bytes", 0);
+        String kind = asked.name();
+        Json what = asked.get(kind);
+        String space = what.text("space", "rows");
+        int valueBytes = what.small("value_bytes", 0);
         int requests = users * depth;
         Progress here = progress.computeIfAbsent(space, name -> new Progress());
         switch (kind) {
             case "fill" -> {
-                ledgers.put(space, new Ledger(space, what.getInt("keys", 0), valueBytes));
+                ledgers.put(space, new Ledger(space, what.small("keys", 0), valueBytes));
                 return each("write", space, requests);
             }
             case "read_all" -> {
@@ -35,11 +33,12 @@ final class World {
             }
             case "keyed" -> {
                 List<Keyed.Deed> mix = new ArrayList<>();
-                for (JsonValue share : what.get("mix").asArray()) {
-                    mix.add(deed(share.asArray().get(0).asInt(), share.asArray().get(1)));
+                for (Json share : what.get("mix").items()) {
+                    int part = Math.toIntExact(share.items().get(0).number());
+                    mix.add(deed(part, share.items().get(1)));
                 }
                 Ledger ledger = ledger(space, 0);
-                Pick pick = new Pick(what.getString("distribution", ""), ledger.keys(), seed);
+                Pick pick = new Pick(what.text("distribution", ""), ledger.keys(), seed);
                 return new Keyed(ledger, mix, pick, requests);
             }
             case "insert" -> {
@@ -48,21 +47,18 @@ final class World {
                 return new Keyed(ledger(space, valueBytes), mix, pick, requests);
             }
             case "iterations" -> {
-                String deed = what.getString("deed", "");
+                String deed = what.text("deed", "");
                 return new Iterations(space, deed, valueBytes, here, users);
             }
             case "counters" -> {
                 Counters.Totals sums = totals.computeIfAbsent(space, name -> new Counters.Totals());
-                return new Counters(space, what.getBoolean("one", false), sums, users, requests);
+                return new Counters(space, what.is("one"), sums, users, requests);
             }
             case "sets" -> {
-                boolean read = what.getBoolean("read", false);
-                return new Sets(space, read, what.getInt("members", 0), here, users, seed);
+                return new Sets(space, groups(what, here, users));
             }
             case "rows" -> {
-                boolean read = what.getBoolean("read", false);
-                int members = what.getInt("members", 0);
-                return new Rows(read, members, valueBytes, here, users, seed);
+                return new Rows(groups(what, here, users), valueBytes);
             }
             default -> throw new Unknown("asked for `" + kind + "`");
         }
@@ -86,16 +82,19 @@ final class World {
         return ledgers.computeIfAbsent(space, name -> new Ledger(name, 0, valueBytes));
     }
 
+    private Groups groups(Json what, Progress progress, int users) {
+        return new Groups(what.is("read"), what.small("members", 0), progress, users, seed);
+    }
+
     /** {@code "write"} or {@code {"write_many":{"keys":10}}}. */
-    private static Keyed.Deed deed(int share, JsonValue deed) {
-        if (deed.isString()) {
-            return new Keyed.Deed(deed.asString(), 1, share);
+    private static Keyed.Deed deed(int share, Json deed) {
+        if (deed.isText()) {
+            return new Keyed.Deed(deed.text(), 1, share);
         }
-        String what = deed.asObject().names().get(0);
-        if (!what.equals("write_many")) {
+        String what = deed.name();
+        if (!what.equals("write_many") && !what.equals("scan")) {
             throw new Unknown("asked for the deed `" + what + "`");
         }
-        int keys = deed.asObject().get(what).asObject().getInt("keys", 1);
-        return new Keyed.Deed(what, keys, share);
+        return new Keyed.Deed(what, deed.get(what).small("keys", 1), share);
     }
 }

@@ -12,6 +12,8 @@ final class Keyed implements Traffic {
         int keys;
         int floor;
         boolean thenWrite;
+        /** For scans: how many keys from the first on must be there. */
+        int certain;
     }
 
     private final Ledger ledger;
@@ -86,6 +88,12 @@ final class Keyed implements Traffic {
             case "write" -> {
                 return write(request, key);
             }
+            case "scan" -> {
+                request.key = key;
+                request.keys = 1 + pick.evenly(deed.keys());
+                request.certain = known;
+                return new Operation.ScanFrom(Value.key(ledger.space, key), request.keys);
+            }
             case "write_many" -> {
                 // All keys of the window exist; it begins where it fits.
                 request.keys = Math.min(deed.keys(), known);
@@ -113,9 +121,26 @@ final class Keyed implements Traffic {
             boolean right = ledger.mayHold(request.key, request.floor, (byte[]) answer);
             return right ? null : ledger.describe(request.key, request.floor);
         }
+        if (operation instanceof Operation.ScanFrom) {
+            String right = "the values of keys " + request.key + " and up to " + (request.keys - 1) + " more";
+            return isScan(request, (List<?>) answer) ? null : right;
+        }
         for (int key = request.key; key < request.key + request.keys; key++) {
             ledger.acknowledge(key);
         }
         return null;
+    }
+
+    /** Values from the key on: those that must be there, in order, and between them those that may. */
+    private boolean isScan(Request request, List<?> values) {
+        int seen = 0;
+        for (int key = request.key; key < ledger.keys() && seen < request.keys; key++) {
+            if (seen < values.size() && ledger.mayHold(key, 1, (byte[]) values.get(seen))) {
+                seen++;
+            } else if (key < request.certain) {
+                return false;
+            }
+        }
+        return seen == values.size();
     }
 }

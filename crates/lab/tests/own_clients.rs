@@ -1,14 +1,18 @@
-//! The Java program that loads Hazelcast, against the real member: it notices every kind of wrong answer,
-//! and a member that is gone. Skips, and says so, where Java or the jar is not installed.
+//! The Java programs around systems' own clients, against the real servers: they answer as a model does,
+//! notice every kind of wrong answer, and a server that is gone. Skips, and says so, what is not installed.
 
 mod common;
+mod model;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use common::start;
+use ladon_lab::load::random::Random;
+use ladon_lab::operation::{Answer, Operation};
 use ladon_lab::systems::instance::Instance;
 use ladon_lab::systems::registry::Found;
+use model::{Model, any_bytes, operation};
 use serde_json::{Value, json};
 
 struct Client {
@@ -43,6 +47,12 @@ impl Client {
         writeln!(self.commands, "{command}").unwrap();
     }
 
+    fn ask(&mut self, operation: &Operation) -> Answer {
+        self.tell(&json!({ "ask": asked(operation) }));
+        let said = self.hear();
+        answer(&said["answer"]).unwrap_or_else(|| panic!("{operation:?}: {said}"))
+    }
+
     fn prepare(&mut self, asked: &Value) -> Value {
         self.tell(&json!({ "prepare": asked, "users": 2, "depth": 8 }));
         self.hear()
@@ -69,10 +79,97 @@ impl Drop for Client {
     }
 }
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(hex: &Value) -> Option<Vec<u8>> {
+    let hex = hex.as_str()?;
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
+}
+
+fn asked(operation: &Operation) -> Value {
+    match operation {
+        Operation::Set { key, value } => json!({"set":{"key":text(key),"value":hex(value)}}),
+        Operation::Get { key } => json!({"get":{"key":text(key)}}),
+        Operation::Delete { key } => json!({"delete":{"key":text(key)}}),
+        Operation::Add { key, by } => json!({"add":{"key":text(key),"by":by}}),
+        Operation::AddMember { set, member } => {
+            json!({"add_member":{"set":text(set),"member":text(member)}})
+        }
+        Operation::Members { set } => json!({"members":{"set":text(set)}}),
+        Operation::SetMany { pairs } => {
+            let pair =
+                |(key, value): &(Vec<u8>, Vec<u8>)| json!({"key":text(key),"value":hex(value)});
+            json!({"set_many":{"pairs":pairs.iter().map(pair).collect::<Vec<_>>()}})
+        }
+        Operation::InsertRow { id, group, value } => {
+            json!({"insert_row":{"id":id,"group":group,"value":hex(value)}})
+        }
+        Operation::FindByGroup { group } => json!({"find_by_group":{"group":group}}),
+        Operation::ScanFrom { key, count } => json!({"scan_from":{"key":text(key),"count":count}}),
+    }
+}
+
+fn answer(said: &Value) -> Option<Answer> {
+    if said == "done" {
+        return Some(Answer::Done);
+    }
+    let (kind, what) = said.as_object()?.iter().next()?;
+    let items = || what.as_array().into_iter().flatten();
+    Some(match kind.as_str() {
+        "value" if what.is_null() => Answer::Value(None),
+        "value" => Answer::Value(Some(bytes(what)?)),
+        "existed" => Answer::Existed(what.as_bool()?),
+        "integer" => Answer::Integer(what.as_i64()?),
+        "values" => Answer::Members(items().map(bytes).collect::<Option<_>>()?),
+        "members" => {
+            let member = |member: &Value| Some(member.as_str()?.as_bytes().to_vec());
+            Answer::Members(items().map(member).collect::<Option<_>>()?)
+        }
+        "rows" => {
+            let row = |row: &Value| Some((row[0].as_u64()?, bytes(&row[1])?));
+            Answer::Rows(items().map(row).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// Of any bytes; mostly short ones, as all go through the pipe in hexadecimal.
+fn value(random: &mut Random) -> Vec<u8> {
+    let mut value = any_bytes(random);
+    if random.below(20) > 0 {
+        value.truncate(300);
+    }
+    value
+}
+
+fn agrees_with_the_model(name: &str) {
+    let Some((found, instance)) = start(name) else { return };
+    let mut client = Client::start(&found, &instance);
+    let (mut model, mut random) = (Model::default(), Random::new(7));
+    let mut number = 0;
+    while number < 4000 {
+        number += 1;
+        let operation = operation(&mut random, number, &value);
+        if found.system.can_do(operation.kind()).is_err() {
+            continue;
+        }
+        let (answer, expected) = (client.ask(&operation), model.answer(&operation));
+        assert!(
+            answer.means_the_same(&expected, &operation),
+            "{operation:?}: {answer:?} instead of {expected:?}"
+        );
+    }
+}
+
 /// What one client is told about things that another one changed behind its back is wrong.
-#[test]
-fn wrong_answers_are_noticed() {
-    let Some((found, instance)) = start("hazelcast") else { return };
+fn wrong_answers_are_noticed(name: &str) {
+    let Some((found, instance)) = start(name) else { return };
     let mut one = Client::start(&found, &instance);
     let mut other = Client::start(&found, &instance);
     let done = json!({ "done": {} });
@@ -136,9 +233,8 @@ fn wrong_answers_are_noticed() {
     assert_eq!(one.prepare(&fill(64)), done);
 }
 
-#[test]
-fn a_member_that_is_gone_is_no_figure() {
-    let Some((found, mut instance)) = start("hazelcast") else { return };
+fn a_server_that_is_gone_is_no_figure(name: &str) {
+    let Some((found, mut instance)) = start(name) else { return };
     let mut client = Client::start(&found, &instance);
     let set = json!({"iterations":{"space":"i","deed":"set","value_bytes":64}});
     client.tell(&json!({ "measure": set, "users": 10, "depth": 1, "warm_up_ns": 1_000_000,
@@ -150,9 +246,8 @@ fn a_member_that_is_gone_is_no_figure() {
 }
 
 /// Latency counts from when a request was due, and as many are sent as were asked for.
-#[test]
-fn an_open_loop_sends_at_its_rate() {
-    let Some((found, instance)) = start("hazelcast") else { return };
+fn an_open_loop_sends_at_its_rate(name: &str) {
+    let Some((found, instance)) = start(name) else { return };
     let mut client = Client::start(&found, &instance);
     let set = json!({"iterations":{"space":"i","deed":"set","value_bytes":64}});
     assert!(client.measure(&set, 10, 500).get("seen").is_some());
@@ -165,3 +260,32 @@ fn an_open_loop_sends_at_its_rate() {
     let replies = seen["seen"]["replies"].as_f64().unwrap();
     assert!((900.0..1200.0).contains(&replies), "{seen}");
 }
+
+macro_rules! of {
+    ($system:ident: $name:literal) => {
+        mod $system {
+            #[test]
+            fn answers_as_a_model_does() {
+                super::agrees_with_the_model($name);
+            }
+
+            #[test]
+            fn wrong_answers_are_noticed() {
+                super::wrong_answers_are_noticed($name);
+            }
+
+            #[test]
+            fn a_server_that_is_gone_is_no_figure() {
+                super::a_server_that_is_gone_is_no_figure($name);
+            }
+
+            #[test]
+            fn an_open_loop_sends_at_its_rate() {
+                super::an_open_loop_sends_at_its_rate($name);
+            }
+        }
+    };
+}
+
+of!(hazelcast: "hazelcast");
+of!(voltdb: "voltdb");

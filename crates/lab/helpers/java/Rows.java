@@ -3,36 +3,25 @@ import java.util.Map;
 
 /** Rows with a secondary index: each user inserts its own groups, and reads those that are complete. */
 final class Rows implements Traffic {
-    private final boolean read;
-    private final int members;
+    private final Groups groups;
     private final int valueBytes;
-    private final Progress progress;
-    private final Random random;
-    private final int[] complete;
 
-    Rows(boolean read, int members, int valueBytes, Progress progress, int users, long seed) {
-        this.read = read;
-        this.members = members;
+    Rows(Groups groups, int valueBytes) {
+        this.groups = groups;
         this.valueBytes = valueBytes;
-        this.progress = progress;
-        random = new Random(seed);
-        complete = new int[users];
-        for (int user = 0; user < users; user++) {
-            complete[user] = progress.of(user).made / members;
-        }
     }
 
     @Override
     public Operation next(int user, int request) {
-        if (read) {
-            if (complete[user] == 0) {
-                return null;
-            }
-            return new Operation.FindByGroup(group(user, random.below(complete[user])));
+        Groups.Turn turn = groups.next(user);
+        if (turn == null) {
+            return null;
         }
-        int made = progress.of(user).made++;
-        long group = group(user, made / members);
-        long id = id(group, made % members);
+        long group = group(user, turn.group());
+        if (turn.read()) {
+            return new Operation.FindByGroup(group);
+        }
+        long id = id(group, turn.member());
         return new Operation.InsertRow(id, group, Value.of(id, 1, valueBytes));
     }
 
@@ -42,14 +31,14 @@ final class Rows implements Traffic {
             return null;
         }
         Map<?, ?> found = (Map<?, ?>) answer;
-        boolean right = found.size() == members;
-        for (int number = 0; number < members && right; number++) {
+        boolean right = found.size() == groups.members();
+        for (int number = 0; number < groups.members() && right; number++) {
             long id = id(find.group(), number);
             right =
                     found.get(id) instanceof byte[] value
                             && Arrays.equals(value, Value.of(id, 1, valueBytes));
         }
-        return right ? null : "its " + members + " rows";
+        return right ? null : "its " + groups.members() + " rows";
     }
 
     /** A user's groups are its own: its number is the upper half. */
@@ -58,6 +47,6 @@ final class Rows implements Traffic {
     }
 
     private long id(long group, int number) {
-        return group * members + number;
+        return group * groups.members() + number;
     }
 }

@@ -12,12 +12,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Hazelcast through its own client: the only class here that calls it.
+ * Hazelcast through its own client.
  *
  * <p>Calls that the client has in an asynchronous form are made so. Multimaps and queries have none:
  * each of their callers has a thread, as a program of many users would.
  */
-final class Store implements AutoCloseable {
+final class Hazelcast implements Store {
     private final HazelcastInstance client;
     private final IMap<String, byte[]> values;
     private final IMap<String, Long> counters;
@@ -26,7 +26,7 @@ final class Store implements AutoCloseable {
     private final Callers callers;
 
     /** At most {@code callers} calls that block are under way at once. */
-    Store(String address, String cluster, int callers) {
+    Hazelcast(String address, String cluster, int callers) {
         ClientConfig config = new ClientConfig();
         config.setClusterName(cluster);
         config.getNetworkConfig().addAddress(address);
@@ -45,12 +45,18 @@ final class Store implements AutoCloseable {
         this.callers = new Callers(callers);
     }
 
-    /**
-     * Asks, and completes with: null where it is done, the value or null of a read, a number of a
-     * counter, whether a thing was there before, a collection of members, or a map of rows' values by
-     * their number.
-     */
-    CompletionStage<?> ask(Operation operation) {
+    @Override
+    public String title() {
+        return "Hazelcast";
+    }
+
+    @Override
+    public String version() {
+        return BuildInfoProvider.getBuildInfo().getVersion();
+    }
+
+    @Override
+    public CompletionStage<?> ask(Operation operation) {
         if (operation instanceof Operation.Get get) {
             return values.getAsync(get.key());
         }
@@ -89,13 +95,8 @@ final class Store implements AutoCloseable {
         return found;
     }
 
-    /** The client's version. */
-    static String version() {
-        return BuildInfoProvider.getBuildInfo().getVersion();
-    }
-
-    /** Removes everything. */
-    void clear() {
+    @Override
+    public void clear() {
         values.clear();
         counters.clear();
         sets.clear();

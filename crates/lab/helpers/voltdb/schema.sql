@@ -1,0 +1,25 @@
+-- What the lab's works use of VoltDB. Keys, counters and sets are asked in one partition each. Rows are
+-- partitioned by their unique number, so that a look-up by the secondary index asks every partition.
+CREATE TABLE kv (k VARCHAR(256 BYTES) NOT NULL, v VARBINARY(1048576) NOT NULL, PRIMARY KEY (k));
+PARTITION TABLE kv ON COLUMN k;
+
+CREATE TABLE counters (k VARCHAR(256 BYTES) NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (k));
+PARTITION TABLE counters ON COLUMN k;
+
+CREATE TABLE sets (
+    s VARCHAR(256 BYTES) NOT NULL, m VARCHAR(256 BYTES) NOT NULL, PRIMARY KEY (s, m)
+);
+PARTITION TABLE sets ON COLUMN s;
+
+CREATE TABLE grouped (
+    id BIGINT NOT NULL, grp BIGINT NOT NULL, v VARBINARY(1048576) NOT NULL, PRIMARY KEY (id)
+);
+PARTITION TABLE grouped ON COLUMN id;
+CREATE INDEX grouped_by_grp ON grouped (grp);
+
+CREATE PROCEDURE PARTITION ON TABLE counters COLUMN k FROM CLASS Add;
+CREATE PROCEDURE PARTITION ON TABLE sets COLUMN s FROM CLASS AddMember;
+CREATE PROCEDURE FROM CLASS SetMany;
+CREATE PROCEDURE Members PARTITION ON TABLE sets COLUMN s AS SELECT m FROM sets WHERE s = ?;
+CREATE PROCEDURE FindByGroup AS SELECT id, v FROM grouped WHERE grp = ?;
+CREATE PROCEDURE ScanFrom AS SELECT v FROM kv WHERE k >= ? ORDER BY k LIMIT ?;
