@@ -8,7 +8,7 @@ use ladon_model::{KeyHash, Lsn, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;
 
-const ACCOUNTS: u64 = 40;
+const ACCOUNTS: u64 = if cfg!(miri) { 8 } else { 40 };
 
 fn keyspace() -> Keyspace {
     Keyspace::new(KeyspaceOptions { hash_seed: 7, databases: 2 })
@@ -16,6 +16,15 @@ fn keyspace() -> Keyspace {
 
 fn account(number: u64) -> Vec<u8> {
     format!("account:{number}").into_bytes()
+}
+
+/// How much is done: under Miri, in an ordinary test, in a release build.
+fn size(miri: u64, test: u64, release: u64) -> u64 {
+    match (cfg!(miri), cfg!(debug_assertions)) {
+        (true, _) => miri,
+        (false, true) => test,
+        (false, false) => release,
+    }
 }
 
 /// splitmix64.
@@ -34,7 +43,7 @@ fn add(tx: &mut Tx<'_>, key: &[u8], delta: i64) -> i64 {
 
 #[test]
 fn transfers_keep_the_sum_whoever_looks() {
-    let rounds = if cfg!(debug_assertions) { 3_000 } else { 30_000 };
+    let rounds = size(20, 3_000, 30_000);
     let keyspace = keyspace();
     let lsn = AtomicU64::new(0);
     let (keyspace, lsn) = (&keyspace, &lsn);
@@ -83,10 +92,10 @@ fn transfers_keep_the_sum_whoever_looks() {
 /// is still there.
 #[test]
 fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
-    let keys: u64 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
+    let (keys, ahead_keys) = (size(70, 20_000, 200_000), size(6, 64, 64));
     let keyspace = &keyspace();
     let done = &AtomicBool::new(false);
-    let name = |n: u64| n.to_string().into_bytes();
+    let name = |n: u64| format!("m{n}").into_bytes();
     scope(|scope| {
         for seed in 0..2u64 {
             scope.spawn(move || {
@@ -98,7 +107,7 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                         inside: Inside::Element(keyspace.hash(&name(key + 1))),
                     };
                     let batch: Vec<Ahead> =
-                        (0..64).map(|_| ahead(next(&mut state) % keys)).collect();
+                        (0..ahead_keys).map(|_| ahead(next(&mut state) % keys)).collect();
                     let mut lookahead = keyspace.lookahead();
                     for next in 0..=batch.len() {
                         lookahead.advance(&batch, next);
@@ -117,7 +126,8 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                     let key = tx.key(&key);
                     if n % 64 == 0 {
                         // Enough for a table of its own.
-                        let members: Vec<_> = (0..300).map(|m| name(n + m)).collect();
+                        let members: Vec<_> =
+                            (0..size(140, 300, 300)).map(|m| name(n + m)).collect();
                         tx.set_add(0, key, members.iter().map(Vec::as_slice)).expect("a new key");
                     } else {
                         tx.put_string(0, key, &text, 0);
