@@ -34,4 +34,6 @@ for part in "${parts[@]}"; do
     rest+=(--skip "$part")
 done
 timed "the engine's rest" -p ladon-engine --lib -- "${rest[@]}"
+# What several threads share: the tables' roots, prefetching beside changes.
+timed threads -p ladon-engine --test threads
 timed log -p ladon-log --lib

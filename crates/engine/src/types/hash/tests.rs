@@ -65,7 +65,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
 
     #[test]
-    fn a_hash_is_a_map(steps in prop::collection::vec(step(), 0..120)) {
+    fn a_hash_is_a_map(
+        steps in prop::collection::vec(step(), 0..if cfg!(miri) { 40 } else { 120 }),
+    ) {
         let hasher = KeyHasher::new(1);
         let limits = small_limits();
         let env = Env { hasher: &hasher, limits: &limits };

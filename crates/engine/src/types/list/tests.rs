@@ -36,7 +36,7 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
         4 => prop::collection::vec(any::<u8>(), 0..20),
         // Of several like these a chunk is one that compresses.
         4 => (0..4u8, 60usize..300).prop_map(|(n, len)| vec![n; len]),
-        1 => (0..4u8).prop_map(|n| vec![n; 5000]),
+        1 => (0..4u8).prop_map(|n| vec![n; if cfg!(miri) { 300 } else { 5000 }]),
     ]
 }
 
@@ -160,7 +160,7 @@ proptest! {
     fn a_list_is_what_a_deque_is(
         setting in setting(),
         mut depth in 0usize..4,
-        actions in prop::collection::vec(action(), 0..80),
+        actions in prop::collection::vec(action(), 0..if cfg!(miri) { 16 } else { 80 }),
     ) {
         let mut list = ListValue::new();
         let mut plain = VecDeque::new();
@@ -170,7 +170,7 @@ proptest! {
                 let mut op = Vec::new();
                 step.encode(&mut op);
                 prop_assert_eq!(Step::decode_all(&op), Some(vec![step.clone()]));
-                for cut in 0..op.len() {
+                for cut in (0..op.len()).step_by(if cfg!(miri) { 29 } else { 1 }) {
                     prop_assert!(Step::decode_all(&op[..cut]).is_none_or(|steps| steps.is_empty()));
                 }
                 prop_assert_eq!(with_env(setting, depth, |env| list.apply_op(&op, env)), Some(()));
@@ -195,7 +195,12 @@ proptest! {
     }
 
     #[test]
-    fn ends_are_a_deque(ends in prop::collection::vec((any::<bool>(), any::<bool>()), 0..2000)) {
+    fn ends_are_a_deque(
+        ends in prop::collection::vec(
+            (any::<bool>(), any::<bool>()),
+            0..if cfg!(miri) { 150 } else { 2000 },
+        ),
+    ) {
         let mut list = ListValue::new();
         let mut plain = VecDeque::new();
         for (serial, (push, front)) in ends.into_iter().enumerate() {

@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn random_operations_match_an_ordered_set(
         first in member(),
-        steps in prop::collection::vec(step(), 0..120),
+        steps in prop::collection::vec(step(), 0..if cfg!(miri) { 40 } else { 120 }),
     ) {
         let hasher = KeyHasher::new(1);
         let mut set = SetValue::for_members(&first, 1, LIMITS);

@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn ranges_by_score_match_a_filter(
-        members in prop::collection::btree_map(member(), score(), 0..300),
+        members in prop::collection::btree_map(member(), score(), 0..if cfg!(miri) { 40 } else { 300 }),
         packed in any::<bool>(),
         min in bound(),
         max in bound(),
@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn ranges_by_member_match_a_filter(
-        members in prop::collection::btree_set(member(), 0..300),
+        members in prop::collection::btree_set(member(), 0..if cfg!(miri) { 40 } else { 300 }),
         packed in any::<bool>(),
         (low, low_kind) in (member(), 0..4u8),
         (high, high_kind) in (member(), 0..4u8),
