@@ -125,6 +125,12 @@ fn resp_on_redis_and_its_kin() {
 }
 
 #[test]
+fn resp_with_a_search_module() {
+    let Some((_, instance)) = start("redisearch") else { return };
+    agrees_with_the_model(&instance, Resp::with_search(), &any_bytes);
+}
+
+#[test]
 fn text_on_memcached() {
     let Some((_, instance)) = start("memcached") else { return };
     agrees_with_the_model(&instance, Memcached, &any_bytes);

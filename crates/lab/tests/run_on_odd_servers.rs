@@ -1,11 +1,13 @@
 //! Servers that answer late, wrongly or not at all, a panic in the middle of a pass, and servers that
 //! were running before: what `ladon-lab run` makes of them.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use ladon_lab::dialects::resp::Resp;
@@ -62,6 +64,57 @@ fn set_keys(
         driver.pace(0, interval, Duration::ZERO);
     }
     driver.run(time)
+}
+
+/// One user inserts one row, and then looks its group up.
+fn find_a_row(address: SocketAddr, members: u32) -> Result<Sample, LoadError> {
+    let mut world = World::new(1);
+    let mut sample = None;
+    for read in [false, true] {
+        let asked = Asked::Rows { read, members, value_bytes: 16 };
+        let traffic = world.traffic(&asked, 1, 1);
+        let stream = Stream::open(&Target::plain(address), &mut Resp::with_search())?;
+        let speaking = Speaking::new(Box::new(Resp::with_search()), traffic, 1, 1);
+        let mut driver = Driver::over(vec![stream], 1, Waiting::Sleep, speaking)?;
+        sample = Some(driver.run(Duration::from_millis(300))?);
+    }
+    Ok(sample.unwrap())
+}
+
+/// A search module that answers with a row whose value is the one that `HSET` brought last, of which
+/// `wrong` makes something else.
+fn search(request: &[u8], wrong: fn(String) -> String) -> Vec<u8> {
+    static ROWS: Mutex<BTreeMap<String, (String, String)>> = Mutex::new(BTreeMap::new());
+    let text = String::from_utf8_lossy(request);
+    let words: Vec<&str> = text.split("\r\n").skip(2).step_by(2).collect();
+    let mut rows = ROWS.lock().unwrap();
+    if words[0] == "HSET" {
+        rows.insert(words[3].to_owned(), (words[1].to_owned(), words[5].to_owned()));
+        return b":2\r\n".to_vec();
+    }
+    let group = words[2].trim_start_matches("@g:{").trim_end_matches('}');
+    let (key, value) = rows[group].clone();
+    let value = wrong(value);
+    let [key, value] = [key, value].map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    format!("*3\r\n:1\r\n{key}*2\r\n$1\r\nv\r\n{value}").into_bytes()
+}
+
+#[test]
+fn a_search_is_right_late_or_wrong() {
+    let right = fake_server(|request, _| search(request, |value| value));
+    assert!(find_a_row(right, 1).unwrap().replies > 0);
+    let late = fake_server(|request, _| {
+        std::thread::sleep(Duration::from_millis(20));
+        search(request, |value| value)
+    });
+    let sample = find_a_row(late, 1).unwrap();
+    assert!(sample.latency_us(0.01) >= 19_000.0, "{}", sample.latency_us(0.01));
+    let wrong = fake_server(|request, _| search(request, |value| value.to_lowercase()));
+    let error = find_a_row(wrong, 1).unwrap_err();
+    assert!(matches!(error, LoadError::Wrong { .. }), "{error}");
+    // A row of two is not the group.
+    let error = find_a_row(right, 2).unwrap_err();
+    assert!(matches!(error, LoadError::Wrong { .. }), "{error}");
 }
 
 #[test]

@@ -93,6 +93,11 @@ fn works_on_tarantool() {
 }
 
 #[test]
+fn an_index_on_redis_with_its_module() {
+    all_measured("redisearch", "index", &[]);
+}
+
+#[test]
 fn works_on_memcached() {
     all_measured("memcached", "kv,counter,sets", &["add-5", "members-5"]);
 }

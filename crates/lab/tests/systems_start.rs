@@ -74,6 +74,11 @@ fn valkey() {
 }
 
 #[test]
+fn redisearch() {
+    every_setting_starts("redisearch", |key, _| key.starts_with("FT.CONFIG"));
+}
+
+#[test]
 fn ladon() {
     every_setting_starts("ladon", |key, _| key == "io-threads");
 }

@@ -1,7 +1,13 @@
 //! Redis' protocol (RESP2), spoken by Ladon, Redis, Valkey, KeyDB, Dragonfly and Pogocache.
 //!
-//! Rows of the index work are hashes; what finds them is a search module's index, which is
-//! not part of the protocol, so those operations are refused here.
+//! Rows of the index work are hashes; what finds them is the index of a search module, which is not part of
+//! the protocol: only [`Resp::with_search`] asks for them. By the module's documentation
+//! (<https://redis.io/docs/latest/commands/ft.search/>), a search answers with the number of what it
+//! found and then, for each, the key and an array of the fields asked for:
+//!
+//! ```text
+//!   FT.SEARCH lab:rows @g:{7} RETURN 1 v LIMIT 0 10000    ->  [2, row:1, [v, ...], row:5, [v, ...]]
+//! ```
 
 use std::borrow::Cow;
 
@@ -14,7 +20,16 @@ use crate::operation::{Answer, Operation, OperationKind};
 pub struct Resp {
     /// User name and password to log in with.
     login: Option<(Option<String>, String)>,
+    /// Whether the server has the module RediSearch, with an index of rows.
+    search: bool,
 }
+
+/// The index over rows.
+pub const ROWS_INDEX: &str = "lab:rows";
+/// What the keys of rows begin with; their number follows.
+pub const ROW_PREFIX: &str = "row:";
+/// More than any group has: a search returns ten unless told.
+const FOUND_MAX: &[u8] = b"10000";
 
 /// Longer than any reply that a work causes: what a peer announces must not make us wait for ever.
 const REPLY_BYTES_MAX: usize = 1 << 30;
@@ -26,21 +41,28 @@ impl Resp {
     /// Without login.
     #[must_use]
     pub const fn new() -> Self {
-        Self { login: None }
+        Self { login: None, search: false }
+    }
+
+    /// To a server with the module RediSearch and the index [`ROWS_INDEX`] over the tag `g` of hashes.
+    #[must_use]
+    pub const fn with_search() -> Self {
+        Self { login: None, search: true }
     }
 
     /// With `AUTH` on each connection.
     #[must_use]
     pub const fn with_login(user: Option<String>, password: String) -> Self {
-        Self { login: Some((user, password)) }
+        Self { login: Some((user, password)), search: false }
     }
 }
 
 impl Dialect for Resp {
     fn can(&self, kind: OperationKind) -> Result<(), String> {
         match kind {
-            OperationKind::InsertRow | OperationKind::FindByGroup => {
-                Err("no secondary indexes".to_owned())
+            OperationKind::InsertRow | OperationKind::FindByGroup if !self.search => {
+                Err("no secondary indexes; Redis' are a module's, the system `redisearch`"
+                    .to_owned())
             }
             OperationKind::ScanFrom => {
                 Err("no scan in the order of keys: SCAN walks in the order of hashes".to_owned())
@@ -102,10 +124,27 @@ impl Dialect for Resp {
                     words::bulk(value, out);
                 }
             }
+            Operation::InsertRow { id, group, value } => {
+                out.extend_from_slice(b"*6\r\n$4\r\nHSET\r\n");
+                words::bulk(format!("{ROW_PREFIX}{id}").as_bytes(), out);
+                words::bulk(b"g", out);
+                words::bulk(group.to_string().as_bytes(), out);
+                words::bulk(b"v", out);
+                words::bulk(value, out);
+            }
+            Operation::FindByGroup { group } => {
+                let query = format!("@g:{{{group}}}");
+                let after = [b"RETURN".as_slice(), b"1", b"v", b"LIMIT", b"0", FOUND_MAX];
+                words::array(3 + after.len(), out);
+                for word in [b"FT.SEARCH".as_slice(), ROWS_INDEX.as_bytes(), query.as_bytes()] {
+                    words::bulk(word, out);
+                }
+                for word in after {
+                    words::bulk(word, out);
+                }
+            }
             // The driver asks `can` first.
-            Operation::InsertRow { .. }
-            | Operation::FindByGroup { .. }
-            | Operation::ScanFrom { .. } => unreachable!("refused by can()"),
+            Operation::ScanFrom { .. } => unreachable!("refused by can()"),
         }
     }
 
@@ -130,6 +169,11 @@ impl Dialect for Resp {
             (OperationKind::Add, Some(b':')) => Ok(Answer::Integer(integer(frame)?)),
             (OperationKind::AddMember, Some(b':')) => Ok(Answer::Existed(integer(frame)? == 0)),
             (OperationKind::Members, Some(b'*')) => Ok(Answer::Members(bulks(frame)?)),
+            // How many of its fields are new: both, or none where a row is replaced.
+            (OperationKind::InsertRow, Some(b':')) if matches!(integer(frame)?, 0 | 2) => {
+                Ok(Answer::Done)
+            }
+            (OperationKind::FindByGroup, Some(b'*')) => Ok(Answer::Rows(rows(frame)?)),
             _ => Err(refused(frame)),
         }
     }
@@ -244,17 +288,44 @@ fn bulk(frame: &[u8]) -> Result<Option<&[u8]>, String> {
 }
 
 fn bulks(frame: &[u8]) -> Result<Vec<Vec<u8>>, Refused> {
+    let item = |item| Ok(bulk(item).map_err(Refused)?.ok_or_else(|| refused(frame))?.to_vec());
+    items(frame)?.into_iter().map(item).collect()
+}
+
+/// The replies within an array.
+fn items(frame: &[u8]) -> Result<Vec<&[u8]>, Refused> {
     let failed = |_| refused(frame);
     let mut at = line_length(frame).ok_or_else(|| refused(frame))?;
     let mut items = Vec::new();
     for _ in 0..count(frame, at).map_err(failed)?.unwrap_or(0) {
         let rest = &frame[at..];
         let length = reply_length(rest, 1).map_err(failed)?.ok_or_else(|| refused(frame))?;
-        let item = bulk(&rest[..length]).map_err(Refused)?.ok_or_else(|| refused(frame))?;
-        items.push(item.to_vec());
+        items.push(&rest[..length]);
         at += length;
     }
     Ok(items)
+}
+
+/// What a search found; a number of rows that is not the one that it says is no answer.
+fn rows(frame: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, Refused> {
+    let no_rows = || refused(frame);
+    let all = items(frame)?;
+    let (said, found) = all.split_first().ok_or_else(no_rows)?;
+    let row = |pair: &[&[u8]]| {
+        let key = bulk(pair[0]).map_err(Refused)?.and_then(|key| std::str::from_utf8(key).ok());
+        let id = key.and_then(|key| key.strip_prefix(ROW_PREFIX)?.parse().ok());
+        let fields = bulks(pair[1])?;
+        match (id, <[Vec<u8>; 2]>::try_from(fields)) {
+            (Some(id), Ok([name, value])) if name == b"v" => Ok((id, value)),
+            _ => Err(no_rows()),
+        }
+    };
+    let rows = found.chunks_exact(2).map(row).collect::<Result<Vec<_>, _>>()?;
+    if found.len() % 2 == 0 && integer(said)? == rows.len() as i64 {
+        Ok(rows)
+    } else {
+        Err(no_rows())
+    }
 }
 
 fn integer(frame: &[u8]) -> Result<i64, Refused> {
@@ -338,6 +409,36 @@ mod tests {
                     assert_eq!(quick, slow, "{operation:?} {expected:?} {}", frame.escape_ascii());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_a_search_found_is_read_and_nothing_else_is() {
+        let find = Operation::FindByGroup { group: 7 };
+        let mut out = Vec::new();
+        Resp::with_search().encode(0, &find, &mut out);
+        let asked = "*9\r\n$9\r\nFT.SEARCH\r\n$8\r\nlab:rows\r\n$6\r\n@g:{7}\r\n$6\r\nRETURN\r\n$1\r\n1\r\n\
+                     $1\r\nv\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n$5\r\n10000\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), asked);
+        let answer = |frame: &[u8]| Resp::with_search().answer(&find, frame);
+        let right = b"*5\r\n:2\r\n$5\r\nrow:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n$5\r\nrow:9\r\n*2\r\n$1\r\nv\r\n$0\r\n\r\n";
+        assert_eq!(answer(right), Ok(Answer::Rows(vec![(1, b"a".to_vec()), (9, Vec::new())])));
+        assert_eq!(answer(b"*1\r\n:0\r\n"), Ok(Answer::Rows(Vec::new())));
+        let wrong: [&[u8]; 6] = [
+            b"*0\r\n",
+            // Two that are one, a row without its value, another field, no row of ours.
+            b"*3\r\n:2\r\n$5\r\nrow:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
+            b"*2\r\n:1\r\n$5\r\nrow:1\r\n",
+            b"*3\r\n:1\r\n$5\r\nrow:1\r\n*2\r\n$1\r\ng\r\n$1\r\na\r\n",
+            b"*3\r\n:1\r\n$5\r\nrow:x\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
+            b"-lab:rows: no such index\r\n",
+        ];
+        for frame in wrong {
+            assert!(answer(frame).is_err(), "{}", frame.escape_ascii());
+        }
+        let insert = Operation::InsertRow { id: 1, group: 7, value: b"a".to_vec() };
+        for (frame, right) in [(b":2\r\n", true), (b":0\r\n", true), (b":1\r\n", false)] {
+            assert_eq!(Resp::with_search().is_right(&insert, &Answer::Done, frame), right);
         }
     }
 

@@ -141,6 +141,7 @@ impl Attached {
             (DriverKind::Iproto, None) => Box::new(Iproto::new()),
             (DriverKind::MemcachedText, _) => Box::new(Memcached),
             (DriverKind::Http, _) => Box::new(Http),
+            (DriverKind::RespSearch, _) => Box::new(Resp::with_search()),
             (DriverKind::Resp | DriverKind::Helper, _) => Box::new(Resp::new()),
         };
         Box::new(Apart::new(inner, self.pass.load(Ordering::Relaxed)))

@@ -348,7 +348,11 @@ impl<'a> Stage<'a> {
 
     fn measure_by_helper(&mut self, phase: &Phase) -> Result<Round, CellError> {
         self.can_all(&phase.asked)?;
-        if self.work.name == works::connections::WORK.name {
+        // Where a connection takes one request at a time, a client has as many as there are users.
+        let shares = self.subject.can_pipeline();
+        if phase.connections.is_some() {
+            shares.map_err(CellError::Cannot)?;
+        } else if self.work.name == works::connections::WORK.name && shares.is_ok() {
             let text = "all users of its client share a connection: that is the work `shared`";
             return Err(CellError::Cannot(text.to_owned()));
         }

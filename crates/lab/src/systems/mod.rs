@@ -4,6 +4,7 @@
 //! [`system::System`]; [`registry`] lists them; [`instance`] starts, pins and stops any of them.
 //! [`find`], [`arguments`] and [`server`] are the older way in, by [`Kind`], which the probes use.
 
+pub mod aerospike;
 pub mod arguments;
 pub mod cleanup;
 pub mod control;
@@ -21,11 +22,11 @@ pub mod places;
 pub mod pogocache;
 pub mod redis;
 pub mod redis_like;
+pub mod redisearch;
 pub mod registry;
 pub mod server;
 pub mod system;
 pub mod tarantool;
-pub mod undriven;
 pub mod voltdb;
 pub mod voltdb_control;
 pub mod web;

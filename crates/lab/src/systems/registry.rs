@@ -2,9 +2,11 @@
 
 use super::places::Places;
 use super::system::{Missing, Program, System};
-use super::undriven::Undriven;
 use super::web::Web;
-use super::{dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool, voltdb};
+use super::{
+    aerospike, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, redisearch,
+    tarantool, voltdb,
+};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
@@ -12,6 +14,7 @@ pub static ALL: &[&dyn System] = &[
     &redis::REDIS,
     &redis::REDIS_8,
     &redis::VALKEY,
+    &redisearch::RediSearch,
     &keydb::KeyDb,
     &dragonfly::Dragonfly,
     &pogocache::Pogocache,
@@ -23,7 +26,7 @@ pub static ALL: &[&dyn System] = &[
     &Web::GoLadon,
     &Web::GoRedis,
     &Web::TarantoolHttp,
-    &Undriven::Aerospike,
+    &aerospike::Aerospike,
     &voltdb::VoltDb,
 ];
 

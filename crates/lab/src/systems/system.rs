@@ -195,6 +195,8 @@ pub enum Capability {
 pub enum DriverKind {
     /// RESP over a socket.
     Resp,
+    /// The same, to a server with the module RediSearch.
+    RespSearch,
     /// Tarantool's binary protocol.
     Iproto,
     /// memcached's text protocol.
@@ -211,6 +213,7 @@ impl DriverKind {
     pub fn dialect(self) -> Option<Box<dyn Dialect>> {
         Some(match self {
             Self::Resp => Box::new(dialects::resp::Resp::new()),
+            Self::RespSearch => Box::new(dialects::resp::Resp::with_search()),
             Self::Iproto => Box::new(dialects::iproto::Iproto::new()),
             Self::MemcachedText => Box::new(dialects::memcached::Memcached),
             Self::Http => Box::new(dialects::http::Http),
