@@ -1,14 +1,13 @@
-//! Memory for packed values, in sizes that fit.
+//! Memory for packed values and for longer entries, in sizes that fit.
 //!
 //! General-purpose allocators have four sizes for each doubling, so that a value of 540 bytes takes
-//! 640. Packed values are most of what a server of hashes and lists holds, and each keeps its
-//! piece for long; here pieces come in steps of sixteen bytes up to 2 KiB. Smaller and larger ones
-//! come from the global allocator, which is as good there.
+//! 640, and one of 1,030 takes 1,280. Such values are most of what a server of hashes, lists and
+//! documents holds, and each keeps its piece for long; here pieces come in steps of sixteen bytes up
+//! to 2 KiB. Smaller and larger ones, and what fits one of its sizes, come from the global allocator.
 //!
 //! ```text
-//! shard    a lock, per size the slabs with room, regions; threads are dealt out over the shards
-//! region   512 KiB: up to 16 slabs
-//! slab     32 KiB, aligned to its size: [header 64 B][piece][piece]...      all of one size
+//! shard    a lock, and per size the slabs with room; threads are dealt out over the shards
+//! slab     64 KiB, aligned to its size: [header 64 B][piece][piece]...      all of one size
 //! ```
 //!
 //! # Soundness
@@ -17,7 +16,7 @@
 //! told, so that both know alike whether the piece is of a slab. A slab's `shard` is written before
 //! its first piece is handed out and stays until the last one is back, so it may be read without
 //! the lock by whoever owns a piece; all else in a header is read and written under the lock of
-//! that shard. A region stays allocated while any piece of any of its slabs lives.
+//! that shard. A slab stays allocated while any of its pieces lives.
 
 mod shard;
 
@@ -51,17 +50,24 @@ impl Pieces {
         match bytes {
             0..=FINE_MAX => bytes.next_multiple_of(8),
             _ if is_piece(bytes) => bytes.next_multiple_of(STEP_BYTES),
-            _ => {
-                let step = (bytes - 1).ilog2().saturating_sub(2);
-                bytes.checked_next_multiple_of(1 << step).unwrap_or(bytes)
-            }
+            _ => bytes.checked_next_multiple_of(global_step(bytes)).unwrap_or(bytes),
         }
     }
 }
 
+/// The global allocator has a size that fits, too, every fourth part of a doubling; and it has no
+/// header in front of them.
 #[inline]
 fn is_piece(bytes: usize) -> bool {
-    bytes > GLOBAL_MAX && bytes <= PIECE_MAX
+    bytes > GLOBAL_MAX
+        && bytes <= PIECE_MAX
+        && !bytes.next_multiple_of(STEP_BYTES).is_multiple_of(global_step(bytes))
+}
+
+/// How far the global allocator's sizes are apart there.
+#[inline]
+fn global_step(bytes: usize) -> usize {
+    1 << (bytes - 1).ilog2().saturating_sub(2)
 }
 
 /// The shard that this thread takes pieces from.

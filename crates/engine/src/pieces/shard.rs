@@ -4,12 +4,8 @@ use super::{GLOBAL_MAX, PIECE_MAX, STEP_BYTES};
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
 
-const SLAB_BYTES: usize = 32 << 10;
+const SLAB_BYTES: usize = 64 << 10;
 const HEADER_BYTES: usize = 64;
-/// A size that mimalloc cuts out of 4 MiB without a rest, and aligns to itself; with another, holes
-/// lie between regions, which huge pages make resident. It is not asked to align to a slab, for
-/// which it would take more: where that is needed, a region has a slab less.
-const REGION_BYTES: usize = 512 << 10;
 const CLASSES: usize = (PIECE_MAX - GLOBAL_MAX) / STEP_BYTES;
 
 #[repr(C)]
@@ -17,33 +13,23 @@ struct Slab {
     next: *mut Slab,
     previous: *mut Slab,
     free: *mut u8,
-    region: *mut Region,
     bump: u32,
     live: u32,
     class: u8,
     shard: u8,
     listed: bool,
+    /// Whether the allocator was asked to align it.
+    asked: bool,
 }
 
 const _: () = assert!(size_of::<Slab>() <= HEADER_BYTES && CLASSES <= 1 << 8);
-
-/// Slabs that are allocated together.
-struct Region {
-    memory: *mut u8,
-    /// The first of them.
-    slabs: *mut u8,
-    /// A bit for each slab that is in use, ...
-    used: u64,
-    /// ... and for each that the region has.
-    all: u64,
-}
 
 /// Slabs with pieces.
 pub(super) struct Shard {
     /// Per size, those that have room.
     partial: [*mut Slab; CLASSES],
-    /// Those with a slab that is not in use.
-    regions: Vec<*mut Region>,
+    /// One that has no pieces, so that one value coming and going is cheap.
+    spare: *mut Slab,
 }
 
 // SAFETY: the slabs are owned by the shard alone; moving it to another thread moves them all.
@@ -64,43 +50,40 @@ fn slab_of(piece: NonNull<u8>) -> *mut Slab {
     piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast()
 }
 
-fn region_layout() -> Layout {
-    Layout::from_size_align(REGION_BYTES, 4096).expect("both are constants")
+fn layout(asked: bool) -> Layout {
+    const PAGE_BYTES: usize = 4096;
+    let align = if asked { SLAB_BYTES } else { PAGE_BYTES };
+    Layout::from_size_align(SLAB_BYTES, align).expect("all are constants")
 }
 
-impl Region {
-    fn allocate() -> Option<*mut Region> {
-        // SAFETY: the layout has a size; the first slab's begin is within it.
-        let (memory, slabs) = unsafe {
-            let memory = alloc::alloc(region_layout());
-            if memory.is_null() {
-                return None;
-            }
-            (memory, memory.add(memory.addr().next_multiple_of(SLAB_BYTES) - memory.addr()))
-        };
-        let count = (REGION_BYTES - (slabs.addr() - memory.addr())) / SLAB_BYTES;
-        Some(Box::into_raw(Box::new(Region { memory, slabs, used: 0, all: (1 << count) - 1 })))
-    }
-
-    /// # Safety
-    /// Made by `allocate`, freed once, and none of its slabs is in use.
-    unsafe fn free(region: *mut Region) {
-        // SAFETY: by contract.
-        unsafe {
-            let region = Box::from_raw(region);
-            debug_assert_eq!(region.used, 0);
-            alloc::dealloc(region.memory, region_layout());
+/// Memory of a slab, aligned to its size, and whether that had to be asked for. mimalloc aligns
+/// blocks of this size by itself, and takes twice as much for one when it is asked.
+fn allocate_slab() -> Option<(*mut Slab, bool)> {
+    // SAFETY: the layouts have a size, and what does not fit goes back as it came.
+    unsafe {
+        let memory = alloc::alloc(layout(false));
+        if memory.addr().is_multiple_of(SLAB_BYTES) {
+            return (!memory.is_null()).then_some((memory.cast(), false));
         }
+        alloc::dealloc(memory, layout(false));
+        let memory = alloc::alloc(layout(true));
+        (!memory.is_null()).then_some((memory.cast(), true))
     }
+}
 
-    fn is_full(&self) -> bool {
-        self.used == self.all
+/// # Safety
+/// Made by `allocate_slab`, freed once, and has no pieces.
+unsafe fn free_slab(slab: *mut Slab) {
+    // SAFETY: by contract.
+    unsafe {
+        debug_assert_eq!((*slab).live, 0);
+        alloc::dealloc(slab.cast(), layout((*slab).asked));
     }
 }
 
 impl Shard {
     pub(super) const fn new() -> Shard {
-        Shard { partial: [ptr::null_mut(); CLASSES], regions: Vec::new() }
+        Shard { partial: [ptr::null_mut(); CLASSES], spare: ptr::null_mut() }
     }
 
     /// A piece of so many bytes, whose slab says that it is of shard `own`; `None` when there is
@@ -153,28 +136,24 @@ impl Shard {
     }
 
     fn new_slab(&mut self, own: u8, class: usize) -> Option<*mut Slab> {
-        if self.regions.is_empty() {
-            self.regions.push(Region::allocate()?);
-        }
-        let region = *self.regions.last()?;
-        // SAFETY: regions in the list are live and have a slab that nobody uses.
+        // SAFETY: the spare is live and has no pieces, a new slab is nobody's, and the header fits.
         unsafe {
-            let index = (*region).used.trailing_ones() as usize;
-            (*region).used |= 1 << index;
-            if (*region).is_full() {
-                self.regions.pop();
-            }
-            let slab = (*region).slabs.add(index * SLAB_BYTES).cast::<Slab>();
+            let (slab, asked) = if self.spare.is_null() {
+                allocate_slab()?
+            } else {
+                let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
+                (spare, (*spare).asked)
+            };
             slab.write(Slab {
                 next: ptr::null_mut(),
                 previous: ptr::null_mut(),
                 free: ptr::null_mut(),
-                region,
                 bump: HEADER_BYTES as u32,
                 live: 0,
                 class: class as u8,
                 shard: own,
                 listed: false,
+                asked,
             });
             self.list(slab);
             Some(slab)
@@ -182,21 +161,13 @@ impl Shard {
     }
 
     /// # Safety
-    /// `slab` is not listed and has no pieces.
+    /// `slab` is live, not listed and has no pieces.
     unsafe fn give_back(&mut self, slab: *mut Slab) {
-        // SAFETY: a slab's region is live.
-        unsafe {
-            let region = (*slab).region;
-            let index = (slab.addr() - (*region).slabs.addr()) / SLAB_BYTES;
-            if (*region).is_full() {
-                self.regions.push(region);
-            }
-            (*region).used &= !(1 << index);
-            // The last region stays, so that one value coming and going is cheap.
-            if (*region).used == 0 && self.regions.len() > 1 {
-                self.regions.retain(|&other| other != region);
-                Region::free(region);
-            }
+        if self.spare.is_null() {
+            self.spare = slab;
+        } else {
+            // SAFETY: by contract.
+            unsafe { free_slab(slab) };
         }
     }
 
@@ -237,21 +208,11 @@ impl Shard {
 
 #[cfg(test)]
 impl Shard {
-    /// Slabs in regions that have a free one, and those regions.
-    pub(super) fn slabs_and_regions(&self) -> (u32, usize) {
-        // SAFETY: regions in the list are live.
-        let used = self.regions.iter().map(|&region| unsafe { (*region).used.count_ones() }).sum();
-        (used, self.regions.len())
-    }
-
-    /// Lets the last region go.
+    /// Lets the spare slab go; panics if any other is there.
     pub(super) fn clear(&mut self) {
-        for region in self.regions.drain(..) {
-            // SAFETY: live, and without pieces as the caller says.
-            unsafe {
-                assert_eq!((*region).used, 0);
-                Region::free(region);
-            }
-        }
+        assert!(self.partial.iter().all(|slab| slab.is_null()));
+        let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
+        // SAFETY: live, and without pieces.
+        unsafe { free_slab(spare) };
     }
 }
