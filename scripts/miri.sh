@@ -34,6 +34,4 @@ for part in "${parts[@]}"; do
     rest+=(--skip "$part")
 done
 timed "the engine's rest" -p ladon-engine --lib -- "${rest[@]}"
-# What several threads share: the tables' roots, prefetching beside changes.
-timed threads -p ladon-engine --test threads
 timed log -p ladon-log --lib
