@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use super::question::{Question, exactly};
 use super::random::mix;
-use super::words::{NAME_BULK_BYTES, array, bulk, bulk_number, integer, name};
+use super::words::{NAME_BULK_BYTES, array, bulk, bulk_head, bulk_number, integer, name};
 use super::workload::{Check, LANE_OF_READS, LANE_OF_WRITES, Strings, Workload};
 
 /// How large the values are.
@@ -21,6 +21,8 @@ pub struct Sizes {
     pub set: u32,
     /// Elements of the list.
     pub list: u32,
+    /// Bytes of each of the two strings.
+    pub string: u32,
 }
 
 /// A command that takes long.
@@ -46,6 +48,44 @@ pub enum Command {
     Sort,
     /// `COPY` of the first set.
     Copy,
+    /// `BITOP AND` of the two strings, over what it stored the last time.
+    Bitop,
+    /// `BITCOUNT` of the first string.
+    Bitcount,
+    /// `BITPOS` of a bit that the first string does not have.
+    Bitpos,
+    /// `COPY` of the first string.
+    CopyString,
+    /// `GET` of the first string.
+    GetString,
+    /// `LPOS` of the list's last element.
+    Lpos,
+    /// `RENAME` of a hash of its own, to and fro.
+    Rename,
+    /// `LCS LEN` of the two short strings, which are all that has a table of lengths.
+    Lcs,
+}
+
+impl Command {
+    /// What it is done on.
+    #[must_use]
+    pub const fn values(self) -> &'static [Value] {
+        match self {
+            Self::DelSortedSet | Self::Zrange => &[Value::SortedSet],
+            Self::Hgetall => &[Value::Hash],
+            Self::Smembers | Self::Copy => &[Value::FirstSet],
+            Self::Lrange | Self::Sort | Self::Lpos => &[Value::List],
+            Self::Sunionstore | Self::Sinterstore | Self::Zunionstore => {
+                &[Value::FirstSet, Value::SecondSet]
+            }
+            Self::Bitop => &[Value::FirstString, Value::SecondString],
+            Self::Bitcount | Self::Bitpos | Self::CopyString | Self::GetString => {
+                &[Value::FirstString]
+            }
+            Self::Rename => &[Value::Renamed],
+            Self::Lcs => &[Value::ShortStrings],
+        }
+    }
 }
 
 /// Keys of the values, and what loads them.
@@ -59,11 +99,28 @@ pub enum Value {
     FirstSet,
     /// The second set.
     SecondSet,
-    /// The list, to be loaded over one connection.
+    /// The list.
     List,
+    /// The first string, all ones.
+    FirstString,
+    /// The second string, every other bit set.
+    SecondString,
+    /// The hash that is renamed, like the other.
+    Renamed,
+    /// Two strings of [`SHORT_BYTES`], one like the other.
+    ShortStrings,
 }
 
+/// Length of the short strings.
+pub const SHORT_BYTES: u32 = 5000;
+
 impl Value {
+    /// Whether its pieces must come in their order, so over one connection.
+    #[must_use]
+    pub const fn is_in_order(self) -> bool {
+        matches!(self, Self::List | Self::FirstString | Self::SecondString | Self::ShortStrings)
+    }
+
     const fn key(self) -> &'static str {
         match self {
             Self::SortedSet => "large:zset",
@@ -71,9 +128,18 @@ impl Value {
             Self::FirstSet => "large:set:1",
             Self::SecondSet => "large:set:2",
             Self::List => "large:list",
+            Self::FirstString => "large:string:1",
+            Self::SecondString => "large:string:2",
+            Self::Renamed => RENAMED[0],
+            Self::ShortStrings => SHORT[0],
         }
     }
 }
+
+/// Names of the hash that is renamed.
+const RENAMED: [&str; 2] = ["large:renamed:1", "large:renamed:2"];
+/// Names of the short strings.
+const SHORT: [&str; 2] = ["short:string:1", "short:string:2"];
 
 /// Loads a value, many elements with each request.
 #[derive(Debug)]
@@ -84,6 +150,8 @@ pub struct Fill {
 
 /// Elements that one request carries.
 const ELEMENTS_AT_ONCE: u32 = 50;
+/// Bytes of a string that one request carries.
+const BYTES_AT_ONCE: u32 = 64 << 10;
 
 impl Fill {
     /// Loads `value`, which is not there.
@@ -95,29 +163,57 @@ impl Fill {
     const fn elements(&self) -> u32 {
         match self.value {
             Value::SortedSet => self.sizes.sorted_set,
-            Value::Hash => self.sizes.hash,
+            Value::Hash | Value::Renamed => self.sizes.hash,
             Value::FirstSet | Value::SecondSet => self.sizes.set,
             Value::List => self.sizes.list,
+            Value::FirstString | Value::SecondString => self.sizes.string,
+            Value::ShortStrings => 2 * SHORT_BYTES,
+        }
+    }
+
+    const fn at_once(&self) -> u32 {
+        match self.value {
+            Value::FirstString | Value::SecondString => BYTES_AT_ONCE,
+            Value::ShortStrings => SHORT_BYTES,
+            _ => ELEMENTS_AT_ONCE,
         }
     }
 
     fn range(&self, about: u32) -> std::ops::Range<u32> {
-        let start = about * ELEMENTS_AT_ONCE;
-        start..self.elements().min(start + ELEMENTS_AT_ONCE)
+        let start = about * self.at_once();
+        start..self.elements().min(start + self.at_once())
+    }
+
+    /// Writes a piece of a string at its place.
+    fn write_bytes(&self, about: u32, to: &mut Vec<u8>) {
+        let range = self.range(about);
+        let (key, start) = match self.value {
+            Value::ShortStrings => (SHORT[about as usize % 2], 0),
+            value => (value.key(), range.start),
+        };
+        array(4, to);
+        bulk(b"SETRANGE", to);
+        bulk(key.as_bytes(), to);
+        bulk_number(start.into(), to);
+        let byte = if self.value == Value::SecondString { 0x55 } else { 0xff };
+        bulk(&vec![byte; range.len()], to);
     }
 }
 
 impl Question for Fill {
     fn count(&self) -> u32 {
-        self.elements().div_ceil(ELEMENTS_AT_ONCE)
+        self.elements().div_ceil(self.at_once())
     }
 
     fn write(&mut self, about: u32, to: &mut Vec<u8>) {
         let (command, words) = match self.value {
             Value::SortedSet => (&b"ZADD"[..], 2),
-            Value::Hash => (&b"HSET"[..], 2),
+            Value::Hash | Value::Renamed => (&b"HSET"[..], 2),
             Value::FirstSet | Value::SecondSet => (&b"SADD"[..], 1),
             Value::List => (&b"RPUSH"[..], 1),
+            Value::FirstString | Value::SecondString | Value::ShortStrings => {
+                return self.write_bytes(about, to);
+            }
         };
         let range = self.range(about);
         array(2 + words * range.len(), to);
@@ -129,21 +225,24 @@ impl Question for Fill {
                     bulk_number(mix(number.into()) % 100_000_000, to);
                     bulk(&name(b'm', number), to);
                 }
-                Value::Hash => {
+                Value::Hash | Value::Renamed => {
                     bulk(&name(b'f', number), to);
                     bulk(&name(b'v', number), to);
                 }
                 Value::FirstSet => bulk(&name(b'm', number), to),
                 Value::SecondSet => bulk(&name(b'm', number + self.sizes.set / 2), to),
-                Value::List => bulk(&name(b'e', number), to),
+                _ => bulk(&name(b'e', number), to),
             }
         }
     }
 
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         let range = self.range(about);
-        let added = if self.value == Value::List { range.end } else { range.len() as u32 };
-        integer(added.into(), to);
+        let length = match self.value {
+            Value::List | Value::FirstString | Value::SecondString => range.end,
+            _ => range.len() as u32,
+        };
+        integer(length.into(), to);
     }
 
     fn answer_bytes_max(&self) -> usize {
@@ -162,6 +261,8 @@ pub struct Stall<'a> {
     more: Box<dyn Fn() -> bool + 'a>,
     asked: usize,
     deleted: bool,
+    /// The name that the renamed hash has, of the two.
+    renamed: usize,
     ended: bool,
     current: Command,
     request: Vec<u8>,
@@ -172,6 +273,8 @@ pub struct Stall<'a> {
 
 /// Elements of a piece of a reply.
 const PIECE: u32 = 64;
+/// Bytes of a piece of a string.
+const PIECE_BYTES: u32 = 16 << 10;
 /// What is read at once: more than a piece, and judged in a fraction of a millisecond.
 const RECEIVED_BYTES: usize = 64 << 10;
 
@@ -193,6 +296,7 @@ impl<'a> Stall<'a> {
             more: Box::new(more),
             asked: 0,
             deleted: false,
+            renamed: 0,
             ended: false,
             current: Command::Hgetall,
             request: Vec::new(),
@@ -233,6 +337,8 @@ impl<'a> Stall<'a> {
             Command::Hgetall | Command::Smembers | Command::Zrange | Command::Lrange => {
                 1 + self.elements_of_reply().div_ceil(PIECE)
             }
+            // Head, bytes, line's end.
+            Command::GetString => 2 + self.sizes.string.div_ceil(PIECE_BYTES),
             _ => 1,
         }
     }
@@ -268,7 +374,23 @@ impl<'a> Stall<'a> {
 
     fn write_piece(&self, piece: u32, to: &mut Vec<u8>) {
         match self.current {
-            Command::DelSortedSet | Command::Copy => integer(1, to),
+            Command::DelSortedSet | Command::Copy | Command::CopyString => integer(1, to),
+            Command::Bitop => integer(self.sizes.string.into(), to),
+            // As many ones as bits; and behind them the first zero.
+            Command::Bitcount | Command::Bitpos => integer(8 * u64::from(self.sizes.string), to),
+            Command::Lpos => integer((self.sizes.list - 1).into(), to),
+            Command::Rename => to.extend_from_slice(b"+OK\r\n"),
+            Command::Lcs => integer(SHORT_BYTES.into(), to),
+            Command::GetString if piece == 0 => bulk_head(self.sizes.string as usize, to),
+            Command::GetString => {
+                let start = u64::from(piece - 1) * u64::from(PIECE_BYTES);
+                let rest = u64::from(self.sizes.string).saturating_sub(start);
+                if rest == 0 {
+                    to.extend_from_slice(b"\r\n");
+                } else {
+                    to.resize(to.len() + rest.min(PIECE_BYTES.into()) as usize, 0xff);
+                }
+            }
             Command::Sunionstore | Command::Zunionstore => {
                 integer((self.sizes.set + self.sizes.set / 2).into(), to);
             }
@@ -321,6 +443,7 @@ impl Workload for Stall<'_> {
             return &self.request;
         };
         self.current = command;
+        let last;
         let words: &[&str] = match command {
             Command::DelSortedSet => &["DEL", Value::SortedSet.key()],
             Command::Hgetall => &["HGETALL", Value::Hash.key()],
@@ -339,6 +462,25 @@ impl Workload for Stall<'_> {
             }
             Command::Sort => &["SORT", Value::List.key(), "ALPHA", "STORE", "large:sorted"],
             Command::Copy => &["COPY", Value::FirstSet.key(), "large:copy", "REPLACE"],
+            Command::Bitop => {
+                let (first, second) = (Value::FirstString.key(), Value::SecondString.key());
+                &["BITOP", "AND", "large:bits", first, second]
+            }
+            Command::Bitcount => &["BITCOUNT", Value::FirstString.key()],
+            Command::Bitpos => &["BITPOS", Value::FirstString.key(), "0"],
+            Command::CopyString => {
+                &["COPY", Value::FirstString.key(), "large:string:copy", "REPLACE"]
+            }
+            Command::GetString => &["GET", Value::FirstString.key()],
+            Command::Lpos => {
+                last = String::from_utf8_lossy(&name(b'e', self.sizes.list - 1)).into_owned();
+                &["LPOS", Value::List.key(), &last]
+            }
+            Command::Rename => {
+                self.renamed = 1 - self.renamed;
+                &["RENAME", RENAMED[1 - self.renamed], RENAMED[self.renamed]]
+            }
+            Command::Lcs => &["LCS", SHORT[0], SHORT[1], "LEN"],
         };
         array(words.len(), &mut self.request);
         for word in words {
@@ -390,7 +532,7 @@ mod tests {
     use crate::load::data::Data;
     use crate::load::workload::Mix;
 
-    const SIZES: Sizes = Sizes { sorted_set: 10, hash: 100, set: 11, list: 100 };
+    const SIZES: Sizes = Sizes { sorted_set: 10, hash: 100, set: 11, list: 100, string: 20_000 };
 
     fn stall<'a>(data: &'a mut Data, commands: &[Command], more: bool) -> Stall<'a> {
         Stall::new(Strings::new(data, Mix::Get, 1, 1), 1, SIZES, commands, move || more)
@@ -439,6 +581,26 @@ mod tests {
     }
 
     #[test]
+    fn a_long_string_is_judged_in_pieces() {
+        let mut data = Data::new(1, 11, 8);
+        let mut get = stall(&mut data, &[Command::GetString], true);
+        let mut pieces = Vec::new();
+        get.batch(1, &mut pieces);
+        assert_eq!(pieces, [0, 1, 2, 3]);
+        let whole: Vec<u8> = (1..4).flat_map(|piece| get.right_answer(1, piece)).collect();
+        assert_eq!(whole, [&[0xff; 20_000][..], b"\r\n"].concat());
+        assert_eq!(get.check(1, 2, &[0xff; 3615]), Check::Incomplete);
+        assert_eq!(get.check(1, 2, &[0xff; 4000]), Check::Right(3616));
+        assert_eq!(get.check(1, 1, b"\xff\xff\r\n"), Check::Wrong);
+        let mut data = Data::new(1, 11, 8);
+        let mut rename = stall(&mut data, &[Command::Rename], true);
+        let first = rename.batch(1, &mut Vec::new()).to_vec();
+        let second = rename.batch(1, &mut Vec::new()).to_vec();
+        assert_ne!(first, second);
+        assert_eq!(rename.batch(1, &mut Vec::new()), first);
+    }
+
+    #[test]
     fn elements_must_come_in_order() {
         let mut data = Data::new(1, 11, 8);
         let mut list = stall(&mut data, &[Command::Lrange], true);
@@ -456,6 +618,14 @@ mod tests {
             (Command::Zunionstore, b":16\r\n"),
             (Command::Sort, b":100\r\n"),
             (Command::Copy, b":1\r\n"),
+            (Command::Bitop, b":20000\r\n"),
+            (Command::Bitcount, b":160000\r\n"),
+            (Command::Bitpos, b":160000\r\n"),
+            (Command::CopyString, b":1\r\n"),
+            (Command::GetString, b"$20000\r\n"),
+            (Command::Lpos, b":99\r\n"),
+            (Command::Rename, b"+OK\r\n"),
+            (Command::Lcs, b":5000\r\n"),
             (Command::Smembers, b"*11\r\n"),
             (Command::Zrange, b"*10\r\n"),
         ] {

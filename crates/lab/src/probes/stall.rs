@@ -68,10 +68,16 @@ pub struct StallArguments {
     /// Elements of the list that is read.
     #[arg(long, default_value_t = 1_000_000)]
     pub list: u32,
+    /// Bytes of each of the two strings.
+    #[arg(long, default_value_t = 100_000_000)]
+    pub string: u32,
+    /// Only these stretches, by their names in the table; "nothing" always.
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
 }
 
 /// Stretches that are measured, in this order.
-const STRETCHES: [(&str, &[Command]); 13] = [
+const STRETCHES: [(&str, &[Command]); 21] = [
     ("nothing", &[]),
     ("HGETALL", &[Command::Hgetall]),
     ("SMEMBERS", &[Command::Smembers]),
@@ -82,6 +88,14 @@ const STRETCHES: [(&str, &[Command]); 13] = [
     ("ZUNIONSTORE", &[Command::Zunionstore]),
     ("SORT STORE", &[Command::Sort]),
     ("COPY", &[Command::Copy]),
+    ("BITOP", &[Command::Bitop]),
+    ("BITCOUNT", &[Command::Bitcount]),
+    ("BITPOS", &[Command::Bitpos]),
+    ("COPY string", &[Command::CopyString]),
+    ("GET string", &[Command::GetString]),
+    ("LPOS", &[Command::Lpos]),
+    ("LCS", &[Command::Lcs]),
+    ("RENAME", &[Command::Rename]),
     ("nothing again", &[]),
     ("DEL sorted set", &[Command::DelSortedSet]),
     (
@@ -89,6 +103,15 @@ const STRETCHES: [(&str, &[Command]); 13] = [
         &[Command::DelSortedSet, Command::Hgetall, Command::Sunionstore, Command::Lrange],
     ),
 ];
+
+impl StallArguments {
+    fn wants(&self, stretch: &str) -> bool {
+        self.only.is_empty() || stretch == "nothing" || self.only.iter().any(|only| only == stretch)
+    }
+}
+
+/// The longest string that a server takes by default.
+const STRING_BYTES_MAX: u32 = 512 << 20;
 
 /// The last stretch, in which the server saves.
 const SAVING: usize = STRETCHES.len() - 1;
@@ -147,7 +170,7 @@ pub fn run(arguments: &StallArguments) -> Result<(), WorkError> {
             outcomes[system].command_line.clone_from(&server.command_line);
             let seen = measure(&bench, arguments, &server)?;
             for (stretch, seen) in outcomes[system].stretches.iter_mut().zip(seen) {
-                stretch.push(seen);
+                stretch.extend(seen);
             }
         }
     }
@@ -159,6 +182,14 @@ fn check(arguments: &StallArguments) -> Result<(), String> {
     let sizes = [arguments.keys, arguments.sorted_set, arguments.hash, arguments.set];
     if sizes.iter().chain([&arguments.list]).any(|&size| size == 0 || size > NAMES_MAX / 2) {
         return Err(format!("sizes must be from 1 to {}", NAMES_MAX / 2));
+    }
+    if arguments.string == 0 || arguments.string > STRING_BYTES_MAX {
+        return Err(format!("--string must be from 1 to {STRING_BYTES_MAX}"));
+    }
+    let known = |name: &&String| STRETCHES.iter().any(|(known, _)| known == name);
+    if let Some(unknown) = arguments.only.iter().find(|name| !known(name)) {
+        let names = STRETCHES.map(|(name, _)| name).join(", ");
+        return Err(format!("no stretch is called '{unknown}'; there are: {names}"));
     }
     if [arguments.rounds, arguments.clients].contains(&0)
         || [arguments.interval, arguments.every].contains(&0)
@@ -178,28 +209,43 @@ fn measure(
     bench: &Bench,
     arguments: &StallArguments,
     server: &Server,
-) -> Result<Vec<Seen>, WorkError> {
+) -> Result<Vec<Option<Seen>>, WorkError> {
     let sizes = Sizes {
         sorted_set: arguments.sorted_set,
         hash: arguments.hash,
         set: arguments.set,
         list: arguments.list,
+        string: arguments.string,
     };
     let mut data = Data::new(arguments.keys, KEY_BYTES, VALUE_BYTES);
     bench.load(server, &mut data)?;
-    for value in [Value::Hash, Value::FirstSet, Value::SecondSet] {
-        bench.ask_all(server, CLIENTS, Fill::new(value, sizes))?;
+    let mut is_there: Vec<Value> = Vec::new();
+    let load = |commands: &[Command], is_there: &mut Vec<Value>| {
+        for &value in commands.iter().flat_map(|command| command.values()) {
+            if !is_there.contains(&value) {
+                let connections = if value.is_in_order() { 1 } else { CLIENTS };
+                bench.ask_all(server, connections, Fill::new(value, sizes))?;
+                is_there.push(value);
+            }
+        }
+        Ok::<(), WorkError>(())
+    };
+    // The sorted set, which is deleted, comes when it is wanted.
+    let is_early = |command: &&Command| !command.values().contains(&Value::SortedSet);
+    for (_, commands) in STRETCHES.iter().filter(|(name, _)| arguments.wants(name)) {
+        let early: Vec<Command> = commands.iter().filter(is_early).copied().collect();
+        load(&early, &mut is_there)?;
     }
-    bench.ask_all(server, 1, Fill::new(Value::List, sizes))?;
-    let mut is_there = false;
     let mut all = Vec::new();
     for (index, (name, commands)) in STRETCHES.iter().enumerate() {
-        let about_it = [Command::Zrange, Command::DelSortedSet];
-        if !is_there && commands.iter().any(|command| about_it.contains(command)) {
-            bench.ask_all(server, CLIENTS, Fill::new(Value::SortedSet, sizes))?;
-            is_there = true;
+        if !arguments.wants(name) {
+            all.push(None);
+            continue;
         }
-        is_there &= !commands.contains(&Command::DelSortedSet);
+        load(commands, &mut is_there)?;
+        if commands.contains(&Command::DelSortedSet) {
+            is_there.retain(|&value| value != Value::SortedSet);
+        }
         let seen = if index == SAVING {
             while_saving(bench, arguments, server, &mut data, sizes, commands)?
         } else {
@@ -208,7 +254,7 @@ fn measure(
             stretch(bench, arguments, server, &mut data, sizes, commands, more)?
         };
         eprintln!("  {name}: p99.9 {:.0} us, longest {:.0} us", seen.p999_us, seen.longest_us);
-        all.push(seen);
+        all.push(Some(seen));
     }
     Ok(all)
 }
@@ -302,7 +348,7 @@ fn render(
 ) -> String {
     let mut text = format!(
         "\nLadon with {io_threads} IO thread{} on core {:?}, the others' commands on one thread of the same\n\
-         a sorted set of {}, a hash of {}, two sets of {}, a list of {}; {} connections GET, each every {} us; \
+         a sorted set of {}, hashes of {}, two sets of {}, a list of {}, two strings of {} bytes; {} connections GET, each every {} us; \
          commands every {} ms for {} s; medians of {} rounds\n\nthe wait of a GET, milliseconds\n\n",
         if io_threads == 1 { "" } else { "s" },
         bench.cores.server,
@@ -310,6 +356,7 @@ fn render(
         arguments.hash,
         arguments.set,
         arguments.list,
+        arguments.string,
         arguments.clients,
         arguments.interval,
         arguments.every,
@@ -328,7 +375,8 @@ fn render(
         "longest command",
         "generator's longest turn",
     ]);
-    for (index, (name, _)) in STRETCHES.iter().enumerate() {
+    let wanted = || STRETCHES.iter().enumerate().filter(|(_, (name, _))| arguments.wants(name));
+    for (index, (name, _)) in wanted() {
         for outcome in outcomes {
             let of = |figure: fn(&Seen) -> f64| middle(&outcome.stretches[index], figure);
             let ms = |figure: fn(&Seen) -> f64| number(of(figure).map(|us| us / 1000.0), 2);
@@ -349,7 +397,7 @@ fn render(
     text += &table.render();
     text.push('\n');
     for outcome in outcomes.iter().filter(|outcome| outcome.kind == Kind::Ladon) {
-        for (index, (name, _)) in STRETCHES.iter().enumerate().skip(1) {
+        for (index, (name, _)) in wanted().skip(1) {
             let p999 = middle(&outcome.stretches[index], |seen| seen.p999_us / 1000.0);
             let what = format!("milliseconds of p99.9 of GET, meanwhile {name},");
             text += &verdict(&what, p999, Limit::AtMost(2.0));

@@ -82,7 +82,7 @@ fn plan(scale: &Scale) -> Plan {
 
 fn sizes(scale: &Scale) -> Sizes {
     let large = scale.keys.unwrap_or(if scale.small { 300_000 } else { 1_000_000 });
-    Sizes { sorted_set: large, hash: large, list: large, set: (large / 3).max(2) }
+    Sizes { sorted_set: large, hash: large, list: large, set: (large / 3).max(2), string: 0 }
 }
 
 fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
