@@ -52,6 +52,9 @@ pub struct ClientInfo {
     pub argv_bytes: AtomicUsize,
     pub multi_bytes: AtomicUsize,
     pub blocked: AtomicBool,
+    /// A pause has held its request back, which has not run since; set and cleared with ordering, so
+    /// that whoever sees it cleared sees what the request waits for.
+    pub postponed: AtomicBool,
     /// It waits for a key or for the log, and not for ever.
     pub times_out: AtomicBool,
     /// What a wait of its is ended by; one that is taken is over.

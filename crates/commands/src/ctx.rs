@@ -78,6 +78,8 @@ pub enum After {
     Block(Blocked),
     /// Run the request again once its job is done.
     Compute,
+    /// Run the request again in a moment: another thread is about to do what the answer depends on.
+    Again,
 }
 
 /// What a command's handler works with.

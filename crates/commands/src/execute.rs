@@ -45,6 +45,8 @@ pub enum Flow {
     Compute,
     /// Clients are paused: nothing was done, offer the request again later.
     Paused,
+    /// Nothing was done: offer the request again in the next turn.
+    Again,
 }
 
 /// What a request led to.
@@ -307,6 +309,10 @@ fn run<'a>(
         // Nothing was done so far that anybody could see.
         return Outcome { depends: Lsn::ZERO, flow: Flow::Compute };
     }
+    if matches!(ctx.after, After::Again) {
+        ctx.local.pause(node, started);
+        return Outcome { depends: Lsn::ZERO, flow: Flow::Again };
+    }
     // Who waits for a key is counted when the wait is over, and a long reply when it is made.
     let reply_bytes = ctx.reply.position().saturating_sub(position);
     if ctx.local.slices.is_some() || ctx.local.job.is_some() {
@@ -330,6 +336,7 @@ fn run<'a>(
         After::Drop => Flow::Drop,
         After::Block(blocked) => Flow::Block(blocked),
         After::Compute => Flow::Compute,
+        After::Again => Flow::Again,
     };
     Outcome { depends, flow }
 }

@@ -5,7 +5,7 @@ mod live;
 
 use ladon_crash::{Client, Server};
 use ladon_resp::client::Value;
-use live::{bulk, call, error, info_number, on_both_backends};
+use live::{bulk, call, error, info_number, ok, on_both_backends};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,6 +16,36 @@ const FOUR_THREADS: &[&str] = &["--io-threads", "4"];
 
 fn connect(server: &Server) -> Client {
     server.connect().expect("connects")
+}
+
+#[test]
+fn a_wait_can_be_ended_as_soon_as_a_pause_is() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        // On all threads, also on that of whoever ends the waits.
+        let mut waiting: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        for _ in 0..20 {
+            assert_eq!(call(&mut control, &["CLIENT", "PAUSE", "60000", "WRITE"]), ok());
+            let mut requests = vec![vec!["CLIENT".to_owned(), "UNPAUSE".to_owned()]];
+            for client in &mut waiting {
+                let Value::Integer(id) = call(client, &["CLIENT", "ID"]) else { panic!("an id") };
+                client.request(&["BLPOP", "none", "0"]).expect("sent");
+                let words = ["CLIENT", "UNBLOCK", &id.to_string(), "ERROR"];
+                requests.push(words.map(str::to_owned).to_vec());
+            }
+            until_blocked(&mut control, 4);
+            assert_eq!(control.call(&requests[1]).expect("a reply"), Value::Integer(0));
+            for request in &requests {
+                control.request(request).expect("sent");
+            }
+            assert_eq!(control.reply().expect("a reply"), ok());
+            for client in &mut waiting {
+                assert_eq!(control.reply().expect("a reply"), Value::Integer(1));
+                let unblocked = error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+                assert_eq!(client.reply().expect("a reply"), unblocked);
+            }
+        }
+    });
 }
 
 /// Waits until so many clients wait.

@@ -89,6 +89,8 @@ pub(crate) struct Connection {
     pub(crate) blocked_depends: Lsn,
     /// Clients are paused and this one has asked for something.
     pub(crate) paused: bool,
+    /// A pause has held back the request that is to run next.
+    pub(crate) postponed: bool,
     /// Close once the output is out.
     pub(crate) closing: bool,
     /// The backend was told to close it.
@@ -128,6 +130,7 @@ impl Connection {
             held: Vec::new(),
             blocked: None,
             blocked_depends: Lsn::ZERO,
+            postponed: false,
             paused: false,
             closing: false,
             closed: false,

@@ -3,8 +3,9 @@
 use crate::args::{self, is};
 use crate::blocking::Unserved;
 use crate::clients::Message;
-use crate::ctx::Ctx;
+use crate::ctx::{After, Ctx};
 use crate::error::{CommandError, CommandResult};
+use std::sync::atomic::Ordering::Acquire;
 
 pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let how = match args[3..] {
@@ -18,6 +19,7 @@ pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     let id = args::integer(args[2])?;
     let client = u64::try_from(id).ok().and_then(|id| ctx.node.clients.find(id));
+    let is_held_back = client.as_ref().is_some_and(|client| client.postponed.load(Acquire));
     let waiting = client.filter(|client| {
         let claim = client.claim.lock();
         claim.as_ref().is_some_and(|claim| claim.take())
@@ -25,6 +27,15 @@ pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if let Some(client) = &waiting {
         let message = Message::Unblock { client: client.id, slot: client.slot, how };
         ctx.node.threads[client.thread].send(message);
+    }
+    if waiting.is_none()
+        && is_held_back
+        && !ctx.must_answer()
+        && ctx.node.paused(ctx.now_ms).is_none()
+    {
+        // The pause is over, but its thread has not come to the request yet, which may wait then.
+        ctx.after = After::Again;
+        return Ok(());
     }
     ctx.reply.integer(i64::from(waiting.is_some()));
     Ok(())

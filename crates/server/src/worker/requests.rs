@@ -5,7 +5,7 @@ use crate::batch::{Batch, Gathered, ItemKind};
 use ladon_commands::{Flags, Flow, Request, execute};
 use ladon_resp::Reply;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A turn runs at most this many batches before it lets replies out and reads again.
 const BATCHES_MAX: usize = 64;
@@ -68,6 +68,17 @@ impl Worker {
         }
         self.local.end_batch(&self.node);
         self.batch = batch;
+    }
+
+    /// A request has run that a pause may have held back before: whatever it waits for now can be
+    /// seen.
+    fn has_run(&mut self, slot: u32) {
+        if let Some(connection) = &mut self.connections[slot as usize]
+            && connection.postponed
+        {
+            connection.postponed = false;
+            connection.session.info.postponed.store(false, Release);
+        }
     }
 
     fn run_item(&mut self, batch: &Batch, at: usize) {
@@ -164,10 +175,21 @@ impl Worker {
             Flow::Paused => {
                 connection.consumed = item.start;
                 connection.paused = true;
-                connection.session.info.blocked.store(true, Relaxed);
+                connection.postponed = true;
+                connection.session.info.postponed.store(true, Relaxed);
+                connection.session.info.blocked.store(true, Release);
                 self.paused_by = self.node.paused(self.now_ms);
                 self.paused.push(item.slot);
+                return;
+            }
+            Flow::Again => {
+                // As if a pause had just ended.
+                connection.consumed = item.start;
+                connection.paused = true;
+                self.paused.push(item.slot);
+                self.unpaused = true;
             }
         }
+        self.has_run(item.slot);
     }
 }
