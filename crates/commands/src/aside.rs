@@ -6,6 +6,9 @@
 //! SUNIONSTORE d a b  freezes a and b, watches them, lets go of the locks; the connection rests
 //!                    -> a job makes the set and its record
 //!                    -> the request runs again: a and b untouched? d gets the set, at once
+//! RENAME a b         freezes a, watches it, lets go of the locks; the connection rests
+//!                    -> a job makes the record, which has all of a
+//!                    -> the request runs again: a untouched? it moves to b, at once
 //! ```
 //!
 //! A reply is of the moment of the freezing. A store is of the moment at which it is done: if a source
@@ -17,7 +20,9 @@ use crate::error::CommandError;
 use crate::long_reply::{Large, Slices};
 use crate::node::Node;
 use crate::session::{ReplyMode, Session};
-use ladon_engine::{Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, WatchFlag};
+use ladon_engine::{
+    EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
+};
 use ladon_model::{DbId, Lsn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -147,9 +152,51 @@ impl Ctx<'_> {
         job: impl FnOnce(&Keyspace) -> Result<Object, CommandError> + Send + 'static,
     ) {
         let to = to.to_vec();
-        self.local.job = Some(self.job(move |keyspace| {
-            Outcome::Value(job(keyspace).map(|object| Stored::new(to_db, &to, object, expire_at)))
-        }));
+        self.put_aside(sources, move |keyspace| {
+            job(keyspace).map(|object| Stored::new(to_db, &to, object, expire_at))
+        });
+    }
+
+    /// Moves the value of `from` and its expiry over `to`, another key or the same in another
+    /// database; whether that is done, or waits for the record of a large value to be made.
+    /// Whoever calls this has looked whether it is to be done, and will again.
+    ///
+    /// # Errors
+    /// None: for `?`.
+    pub(crate) fn relocate(
+        &mut self,
+        from: &[u8],
+        to_db: DbId,
+        to: &[u8],
+    ) -> Result<bool, CommandError> {
+        if self.put_computed(to_db, to)?.is_some() {
+            return Ok(true);
+        }
+        let (from_db, from_key, to_key) = (self.db(), self.key(from), self.key(to));
+        let large = self.large_store();
+        let found = self.tx().get(from_db, from_key);
+        let expire_at = found.filter(|&entry| is_much(large, entry)).map(|entry| entry.expire_at());
+        if let Some(expire_at) = expire_at
+            && let Some(frozen) = self.tx().freeze_object(from_db, from_key)
+        {
+            let (from, to) = (from.to_vec(), to.to_vec());
+            self.put_aside(&[from_key], move |_| {
+                Ok(Stored::moved((from_db, &from), frozen, (to_db, &to), expire_at))
+            });
+            return Ok(false);
+        }
+        self.tx().rename(from_db, from_key, to_db, to_key);
+        Ok(true)
+    }
+
+    /// Puts what the job makes of these sources, which are locked, in place, in another run of the
+    /// handler, which ends with this.
+    fn put_aside(
+        &mut self,
+        sources: &[Key<'_>],
+        job: impl FnOnce(&Keyspace) -> Result<Stored, CommandError> + Send + 'static,
+    ) {
+        self.local.job = Some(self.job(move |keyspace| Outcome::Value(job(keyspace))));
         let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
         for &key in sources {
             self.tx().watch(db, key, &flag);
@@ -216,6 +263,15 @@ impl Ctx<'_> {
         let stored = computed?;
         let (key, count) = (self.key(to), stored.len());
         Ok(self.tx().put_stored(to_db, key, stored).is_ok().then_some(count))
+    }
+}
+
+/// Whether a value is long to encode, and to copy.
+pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
+    match entry.value() {
+        ValueRef::Object(Object::String(string)) => large.is_total_string(string.len()),
+        ValueRef::Object(object) => large.is_total(object.len(), object.bytes()),
+        _ => false,
     }
 }
 

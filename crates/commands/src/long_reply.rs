@@ -40,6 +40,9 @@ const SLICE_BYTES: usize = 32 << 10;
 /// Elements that take this much together are a large reply, however few they are.
 const LARGE_BYTES: usize = 1 << 20;
 
+/// This much of a string is about as much work as an element of something else.
+const BYTES_LIKE_AN_ELEMENT: usize = 512;
+
 impl Default for Slicing {
     fn default() -> Self {
         Slicing {
@@ -61,6 +64,26 @@ impl Large {
     /// Of values with so many elements, and bytes, together.
     pub(crate) fn is_total(self, elements: usize, bytes: usize) -> bool {
         elements >= self.0 || self.0 != usize::MAX && bytes >= LARGE_BYTES
+    }
+
+    /// Of strings of so many bytes together.
+    pub(crate) fn is_total_string(self, bytes: usize) -> bool {
+        self.is_long(bytes) || self.is_total(0, bytes)
+    }
+
+    /// Of a string of which so many bytes are looked at, or go into the reply.
+    pub(crate) fn is_long(self, bytes: usize) -> bool {
+        bytes >= self.bytes()
+    }
+
+    /// Elements from which on a value is large.
+    pub(crate) fn elements(self) -> usize {
+        self.0
+    }
+
+    /// Bytes of a string from which on it is long.
+    pub(crate) fn bytes(self) -> usize {
+        self.0.saturating_mul(BYTES_LIKE_AN_ELEMENT)
     }
 
     /// Of a value of which so many elements go into the reply.

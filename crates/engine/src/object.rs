@@ -5,6 +5,7 @@ use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;
+use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
 use crate::types::shown::Shown;
 use crate::types::sorted_set::SortedSet;
@@ -33,7 +34,7 @@ macro_rules! table_of_types {
         #[derive(Debug)]
         pub enum Object {
             /// A string too long to sit in its entry.
-            String(Vec<u8>),
+            String(LongString),
             $($(#[$doc])* $kind($value),)*
         }
 
@@ -116,7 +117,7 @@ impl Object {
     #[inline]
     pub fn bytes(&self) -> usize {
         size_of::<Object>()
-            + by_type!(self, bytes => bytes.capacity(), value => Collection::bytes(value))
+            + by_type!(self, bytes => bytes.bytes(), value => Collection::bytes(value))
     }
 
     /// What `OBJECT ENCODING` answers.
@@ -126,7 +127,7 @@ impl Object {
 
     /// How much work dropping it is, in pieces of memory.
     pub fn drop_effort(&self) -> usize {
-        by_type!(self, _ => 1, value => Collection::drop_effort(value))
+        by_type!(self, bytes => bytes.drop_effort(), value => Collection::drop_effort(value))
     }
 
     /// Whether the order of the elements is part of the value.
@@ -179,14 +180,18 @@ impl Object {
     pub(crate) fn duplicate(&self, env: Env<'_>) -> Object {
         by_type!(
             self,
-            bytes => Object::String(bytes.clone()),
+            bytes => Object::String(bytes.duplicate()),
             value => Collection::duplicate(value, env).into_object()
         )
     }
 
-    /// See [`Collection::freeze`]; `None` for a string.
+    /// See [`Collection::freeze`].
     pub(crate) fn frozen(&mut self) -> Option<Object> {
-        by_type!(self, _ => None, value => Collection::freeze(value).map(Variant::into_object))
+        by_type!(
+            self,
+            bytes => Some(Object::String(bytes.freeze())),
+            value => Collection::freeze(value).map(Variant::into_object)
+        )
     }
 
     /// Appends the body of a `Put`.
@@ -207,14 +212,14 @@ impl Object {
     pub(crate) fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()> {
         by_type!(
             self,
-            bytes => string::apply_op(bytes, op),
+            bytes => bytes.edit(|bytes| string::apply_op(bytes, op)),
             value => Collection::apply_op(value, op, env)
         )
     }
 
     /// How it is saved by a checkpoint that takes `piece` elements at a time.
     pub(crate) fn saving(&self, piece: usize) -> Saving {
-        by_type!(self, _ => Saving::Whole, value => Collection::saving(value, piece))
+        by_type!(self, bytes => bytes.saving(), value => Collection::saving(value, piece))
     }
 
     /// See [`Collection::encode_range`]; `None` if the value cannot be gone on with.
@@ -249,7 +254,7 @@ pub(crate) fn show_op(kind: ValueKind, op: &[u8]) -> Option<Shown<'_>> {
 
 #[cfg(test)]
 impl Object {
-    pub(crate) fn bytes_for_test(&self) -> &Vec<u8> {
+    pub(crate) fn bytes_for_test(&self) -> &[u8] {
         by_type!(self, bytes => bytes, other => panic!("{other:?}"))
     }
 }

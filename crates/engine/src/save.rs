@@ -16,7 +16,7 @@
 //! which takes along what was. If another value of the type comes there, its pieces do no harm,
 //! as replay comes to its creation.
 //!
-//! Where the order counts, a snapshot is taken with the segment and encoded without the lock, as
+//! Where the order counts, and of a long string, a snapshot is taken with the segment and encoded without the lock, as
 //! a block of its own that speaks for the same hashes as of the same LSN.
 
 use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};

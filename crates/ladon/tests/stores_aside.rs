@@ -3,9 +3,10 @@
 
 mod live;
 
-use ladon_crash::{Client, Launch, Server};
+use ladon_crash::{Client, Launch};
 use ladon_resp::client::Value;
-use live::{call, error, info_number, ok, on_both_backends, pong};
+use live::large::{array, connect, fill, large_sets, run, wait_for_jobs, words};
+use live::{error, info_number, ok, on_both_backends, pong};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -15,33 +16,6 @@ const TWO_THREADS: &[&str] = &["--io-threads", "2"];
 
 /// More than are combined at once.
 const ELEMENTS: usize = 20_000;
-
-fn connect(server: &Server) -> Client {
-    server.connect().expect("connects")
-}
-
-fn words(text: &str) -> Vec<&str> {
-    text.split(' ').collect()
-}
-
-fn run(client: &mut Client, text: &str) -> Value {
-    call(client, &words(text))
-}
-
-/// Fills a key, an element a number.
-fn fill(
-    client: &mut Client,
-    head: &str,
-    numbers: std::ops::Range<usize>,
-    element: impl Fn(usize) -> Vec<String>,
-) {
-    let numbers: Vec<usize> = numbers.collect();
-    for part in numbers.chunks(5_000) {
-        let mut request: Vec<String> = head.split(' ').map(str::to_owned).collect();
-        request.extend(part.iter().flat_map(|&n| element(n)));
-        client.call(&request).expect("filled");
-    }
-}
 
 /// Sources of every kind, two of each that overlap by half.
 fn sources(client: &mut Client) {
@@ -61,7 +35,23 @@ fn sources(client: &mut Client) {
     run(client, "SADD few m1 m15000 m19999");
     run(client, "SET text nothing");
     run(client, "PEXPIREAT hb 4000000000000");
+    run(client, "PEXPIREAT lb 4000000000000");
+    run(client, "RPUSH lb needle");
+    // Two long strings that overlap.
+    for (key, byte) in [("ta", 'a'), ("tb", '3')] {
+        run(client, &format!("SET {key} {}", byte.to_string().repeat(STRING_BYTES)));
+    }
+    run(client, &format!("SETRANGE tb {} behind", STRING_BYTES * 3 / 2));
+    run(client, &format!("SETBIT ones {} 1", STRING_BYTES * 8 - 1));
+    run(client, "BITOP NOT ones ones");
+    run(client, "PEXPIREAT tb 4000000000000");
+    for key in ["ca", "cb"] {
+        run(client, &format!("SET {key} {}", "abcde".repeat(200)));
+    }
 }
+
+/// Longer than what is looked through at once.
+const STRING_BYTES: usize = 6 << 20;
 
 /// What is under a key, in a form that tells whether two are the same.
 fn contents(client: &mut Client, key: &str) -> (Value, Value, Vec<Value>) {
@@ -74,19 +64,13 @@ fn contents(client: &mut Client, key: &str) -> (Value, Value, Vec<Value>) {
             b"zset" => array(run(client, &format!("ZRANGE {key} 0 -1 WITHSCORES"))),
             b"list" => array(run(client, &format!("LRANGE {key} 0 -1"))),
             b"hash" => sorted_pairs(run(client, &format!("HGETALL {key}"))),
+            b"string" => vec![run(client, &format!("GET {key}"))],
             b"none" => Vec::new(),
             other => panic!("a {}", other.escape_ascii()),
         },
         other => panic!("{other:?}"),
     };
     (encoding, expiry, all)
-}
-
-fn array(value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(values) | Value::Set(values) => values,
-        other => panic!("an array, not {other:?}"),
-    }
 }
 
 fn sorted(value: Value) -> Vec<Value> {
@@ -148,6 +132,14 @@ const STORES: &[(&str, bool)] = &[
     ("COPY za D REPLACE", true),
     ("COPY la D", true),
     ("COPY hb D", true),
+    ("COPY ta D", true),
+    ("COPY tb D REPLACE", true),
+    ("BITOP AND D ta tb", true),
+    ("BITOP ONE D ta tb text missing", true),
+    ("BITOP NOT D ta", true),
+    ("BITOP XOR D ta ta", true),
+    ("BITOP OR D text ca", false),
+    ("BITOP OR D ta sa", false),
     // What is wrong with them.
     ("SUNIONSTORE D sa text", false),
     ("SINTERSTORE D sa za", false),
@@ -197,6 +189,53 @@ fn a_store_aside_stores_what_one_under_the_locks_does() {
     });
 }
 
+/// Keys that move; whether their record is made aside.
+const MOVES: &[(&str, bool)] = &[
+    ("sa", true),
+    ("ia", true),
+    ("za", true),
+    ("hb", true),
+    ("lb", true),
+    ("tb", true),
+    ("few", false),
+    ("text", false),
+];
+
+#[test]
+fn a_large_value_that_moves_is_the_same_in_another_place() {
+    on_both_backends(TWO_THREADS, |server| {
+        let mut client = connect(server);
+        sources(&mut client);
+        run(&mut client, "HPEXPIREAT hb 4000000000000 FIELDS 1 f10001");
+        for &(key, is_aside) in MOVES {
+            let before = contents(&mut client, key);
+            let mut expect = |text: &str, reply: Value, is_aside: bool| {
+                let jobs = info_number(&mut client, "ladon", "aside_jobs");
+                assert_eq!(run(&mut client, text), reply, "{text}");
+                let jobs = info_number(&mut client, "ladon", "aside_jobs") - jobs;
+                assert_eq!(jobs, u64::from(is_aside), "{text}: jobs");
+            };
+            expect("SADD there something", Value::Integer(1), false);
+            expect(&format!("RENAMENX {key} there"), Value::Integer(0), false);
+            expect(&format!("RENAME {key} there"), ok(), is_aside);
+            expect(&format!("EXISTS {key}"), Value::Integer(0), false);
+            expect(&format!("RENAMENX there {key}"), Value::Integer(1), is_aside);
+            expect("EXISTS there", Value::Integer(0), false);
+            expect(&format!("RENAME {key} {key}"), ok(), false);
+            expect(&format!("MOVE {key} 5"), Value::Integer(1), is_aside);
+            expect(&format!("EXISTS {key}"), Value::Integer(0), false);
+            expect("SELECT 5", ok(), false);
+            assert!(contents(&mut client, key) == before, "{key}");
+            run(&mut client, "SELECT 0");
+        }
+        assert_eq!(run(&mut client, "RENAME sa there"), error("ERR no such key"));
+        assert_eq!(run(&mut client, "MOVE sa 5"), Value::Integer(0));
+        run(&mut client, "SELECT 5");
+        let expiry = run(&mut client, "HPEXPIRETIME hb FIELDS 1 f10001");
+        assert_eq!(array(expiry), [Value::Integer(4_000_000_000_000)]);
+    });
+}
+
 /// Replies; whether they are computed aside, and whether their order means something.
 const REPLIES: &[(&str, bool, bool)] = &[
     ("SUNION sa sb", true, false),
@@ -220,6 +259,19 @@ const REPLIES: &[(&str, bool, bool)] = &[
     ("SORT words ALPHA LIMIT 3 10000", true, true),
     ("SORT words ALPHA GET # GET nothing GET #", true, true),
     ("SORT words", true, true),
+    ("BITCOUNT ta", false, true),
+    ("BITPOS ones 0", false, true),
+    ("LPOS lb needle", true, true),
+    ("LPOS lb needle RANK -1", false, true),
+    ("LPOS lb nothing", true, true),
+    ("LPOS lb nothing MAXLEN 8000", false, true),
+    ("LPOS lb nothing MAXLEN 9000", true, true),
+    ("LPOS lb needle COUNT 0", true, true),
+    ("LPOS words w0 COUNT 1", false, true),
+    ("LCS ca cb", true, true),
+    ("LCS ca cb LEN", true, true),
+    ("LCS ca cb IDX WITHMATCHLEN", true, true),
+    ("LCS ca text", false, true),
     ("SUNION sa text", false, true),
     ("ZUNION 2 za text", false, true),
 ];
@@ -380,21 +432,6 @@ fn what_is_stored_was_so_at_one_moment_between_request_and_reply() {
     });
 }
 
-/// Waits until so many jobs were begun.
-fn wait_for_jobs(client: &mut Client, jobs: u64) {
-    let began = Instant::now();
-    while info_number(client, "ladon", "aside_jobs") < jobs {
-        assert!(began.elapsed() < Duration::from_secs(20), "a job is begun");
-    }
-}
-
-/// Two sets that take a while to unite.
-fn large_sets(client: &mut Client) {
-    for (key, first) in [("a", 0), ("b", 40_000)] {
-        fill(client, &format!("SADD {key}"), first..first + 80_000, |n| vec![format!("m{n}")]);
-    }
-}
-
 #[test]
 fn what_happens_to_sources_meanwhile_is_seen_or_came_later() {
     on_both_backends(TWO_THREADS, |server| {
@@ -444,6 +481,54 @@ fn what_happens_to_sources_meanwhile_is_seen_or_came_later() {
 }
 
 #[test]
+fn a_move_sees_what_happens_to_its_source_meanwhile() {
+    on_both_backends(TWO_THREADS, |server| {
+        let (mut client, mut other) = (connect(server), connect(server));
+        let missing = || error("ERR no such key");
+        let changes: &[(&str, &str, i64)] = &[
+            ("RENAME a d", "SADD a another", 80_001),
+            ("RENAME a d", "SREM a m1", 79_999),
+            ("RENAME a d", "PEXPIRE a 1000000", 80_000),
+            ("RENAME a d", "DEL a", 0),
+            ("RENAME a d", "FLUSHALL", 0),
+            ("RENAMENX a d", "SADD d other", 80_000),
+            ("MOVE a 1", "SADD a another", 80_001),
+            ("MOVE a 1", "SWAPDB 0 1", 80_000),
+            ("COPY a d", "SADD d other", 80_000),
+        ];
+        for &(text, change, count) in changes {
+            run(&mut other, "FLUSHALL");
+            large_sets(&mut other);
+            let jobs = info_number(&mut other, "ladon", "aside_jobs");
+            client.request(&words(text)).expect("sent");
+            wait_for_jobs(&mut other, jobs + 1);
+            run(&mut other, change);
+            let reply = client.reply().expect("a reply");
+            if reply == missing() {
+                assert_eq!(count, 0, "{text}, {change}");
+                continue;
+            }
+            // Wherever it is, it is all there, once; the change came before, or later to no avail.
+            let mut counts = Vec::new();
+            for (db, key) in [("0", "a"), ("0", "d"), ("1", "a")] {
+                run(&mut other, &format!("SELECT {db}"));
+                if let Value::Integer(found @ 2..) = run(&mut other, &format!("SCARD {key}")) {
+                    counts.push(found);
+                }
+            }
+            run(&mut other, "SELECT 0");
+            let copies = if text.starts_with("COPY") && reply == Value::Integer(1) { 2 } else { 1 };
+            let was_flushed = change == "FLUSHALL" && counts.is_empty();
+            let was_late = change.starts_with("SADD") && copies == 1 && counts == [80_000];
+            let is_whole = counts.len() == copies
+                && counts.iter().all(|&n| n == 80_000 || n == count || n == 80_001);
+            assert!(was_flushed || was_late || is_whole, "{text}, {change}: {reply:?}, {counts:?}");
+        }
+        assert!(info_number(&mut other, "ladon", "aside_repeated") > 0, "some came in between");
+    });
+}
+
+#[test]
 fn who_watches_or_waits_for_the_destination_is_told() {
     on_both_backends(TWO_THREADS, |server| {
         let (mut client, mut other) = (connect(server), connect(server));
@@ -473,6 +558,17 @@ fn who_watches_or_waits_for_the_destination_is_told() {
         assert_eq!(run(&mut client, "SORT la STORE d"), Value::Integer(20_000));
         assert_eq!(array(other.reply().expect("served"))[0], live::bulk("d"));
         assert_eq!(run(&mut client, "LLEN d"), Value::Integer(19_999));
+
+        other.request(&words("BLPOP e 10")).expect("sent");
+        thread::sleep(Duration::from_millis(50));
+        let mut third = connect(server);
+        run(&mut third, "WATCH d");
+        assert_eq!(run(&mut client, "RENAME d e"), ok());
+        assert_eq!(array(other.reply().expect("served"))[0], live::bulk("e"));
+        assert_eq!(run(&mut client, "LLEN e"), Value::Integer(19_998));
+        run(&mut third, "MULTI");
+        run(&mut third, "PING");
+        assert_eq!(run(&mut third, "EXEC"), Value::NullArray, "it is gone");
     });
 }
 
@@ -516,13 +612,26 @@ fn a_large_store_survives_the_process() {
         assert_eq!(run(&mut client, "SUNIONSTORE d a b"), Value::Integer(120_000));
         assert_eq!(run(&mut client, "ZUNIONSTORE e 2 z a"), Value::Integer(80_000));
         run(&mut client, "SADD d behind");
+        assert_eq!(run(&mut client, "RENAME a moved"), ok());
+        run(&mut client, "SADD moved behind");
+        assert_eq!(run(&mut client, "MOVE z 3"), Value::Integer(1));
+        run(&mut client, "SETBIT bits 30000000 1");
+        run(&mut client, "BITOP NOT not bits");
+        run(&mut client, "SETBIT not 5 0");
         let stored = contents(&mut client, "d");
         let others = contents(&mut client, "e");
+        let moved = contents(&mut client, "moved");
+        let not = contents(&mut client, "not");
         server.kill().expect("killed");
         let mut server = launch.start().expect("starts again");
         let mut client = connect(&server);
         assert!(contents(&mut client, "d") == stored, "{gate}");
         assert!(contents(&mut client, "e") == others, "{gate}");
+        assert!(contents(&mut client, "moved") == moved, "{gate}");
+        assert!(contents(&mut client, "not") == not, "{gate}");
+        assert_eq!(run(&mut client, "EXISTS a z"), Value::Integer(0), "{gate}");
+        run(&mut client, "SELECT 3");
+        assert_eq!(run(&mut client, "ZCARD z"), Value::Integer(50_000), "{gate}");
         assert!(server.terminate().expect("ends").success());
     }
 }

@@ -239,7 +239,8 @@ fn list_call(random: &mut Random, value: String, long: String, atomic: bool) -> 
     let end = |random: &mut Random| if random.chance(1, 2) { "LEFT" } else { "RIGHT" };
     let (from, to) = if random.chance(1, 2) { ("l0", "l1") } else { ("l1", "l0") };
     let timeout = if random.chance(1, 3) { "0.003" } else { "0.1" };
-    let words = match random.below(13) {
+    let words = match random.below(14) {
+        13 => vec!["LPOS", &list, &common],
         // In a transaction it would not wait, and its null be another.
         12 if !atomic => vec!["BLMOVE", from, to, end(random), end(random), timeout],
         0 | 1 => vec!["RPUSH", &list, &element, &common],
@@ -267,7 +268,9 @@ fn bitmap_call(random: &mut Random) -> Vec<String> {
     let key = format!("b{}", random.below(2));
     let bits = if random.chance(1, 6) { 30_000 } else { 64 };
     let offset = random.below(bits).to_string();
-    let words = match random.below(4) {
+    let words = match random.below(6) {
+        4 => vec!["BITPOS", &key, "1"],
+        5 => vec!["BITOP", "OR", if random.chance(1, 2) { "b2" } else { "b0" }, "b0", "b1"],
         0 | 1 => vec!["SETBIT", &key, &offset, if random.chance(2, 3) { "1" } else { "0" }],
         2 => {
             vec!["BITFIELD", &key, "INCRBY", "u4", &offset, "7", "GET", "u4", &offset]
@@ -281,7 +284,14 @@ fn bitmap_call(random: &mut Random) -> Vec<String> {
 fn algebra_call(random: &mut Random) -> Vec<String> {
     let name = ["SUNION", "SINTER", "SDIFF"][random.below(3) as usize];
     let (sets, sorted) = (format!("s{}", random.below(3)), format!("z{}", random.below(3)));
-    let words = match random.below(8) {
+    let words = match random.below(10) {
+        // What waits for a list may be served by one that comes by another name.
+        8 => {
+            let pairs = [("s0", "s2"), ("z2", "z0"), ("h0", "h1"), ("l1", "l0"), ("b2", "b1")];
+            let (from, to) = pairs[random.below(5) as usize];
+            vec!["RENAME", from, to]
+        }
+        9 => vec!["RENAMENX", "s2", "s1"],
         0 => vec![name, "s0", "s1"],
         1..4 => {
             let words = [&format!("{name}STORE"), &sets, "s0", "s1"];
@@ -290,7 +300,8 @@ fn algebra_call(random: &mut Random) -> Vec<String> {
         4 => vec!["ZUNIONSTORE", &sorted, "2", "z0", "z1"],
         5 => vec!["ZINTERSTORE", &sorted, "2", "z0", "s0"],
         6 => {
-            let (from, to) = [("s0", "s1"), ("z0", "z1"), ("h0", "h1")][random.below(3) as usize];
+            let pairs = [("s0", "s1"), ("z0", "z1"), ("h0", "h1"), ("b0", "b1")];
+            let (from, to) = pairs[random.below(4) as usize];
             let words = ["COPY", from, to, "REPLACE"];
             words[..if random.chance(1, 2) { 4 } else { 3 }].to_vec()
         }

@@ -96,6 +96,14 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
                 text(b"OK")
             }
         },
+        b"RENAMENX" if !state.contains_key(&call[1]) => Value::Error(b"ERR no such key".to_vec()),
+        b"RENAMENX" if state.contains_key(&call[2]) => Value::Integer(0),
+        b"RENAMENX" => {
+            if let Some(value) = state.remove(&call[1]) {
+                state.insert(arg(2), value);
+            }
+            Value::Integer(1)
+        }
         b"SADD" => match state.entry(arg(1)).or_insert_with(|| Datum::Set(BTreeSet::new())) {
             Datum::Set(set) => {
                 number(call[2..].iter().filter(|member| set.insert((*member).clone())).count())
@@ -129,7 +137,7 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
             Some(Datum::Set(set)) => number(usize::from(set.contains(&call[2]))),
             Some(_) => wrong_type(),
         },
-        b"SETBIT" | b"BITCOUNT" | b"BITFIELD" => {
+        b"SETBIT" | b"BITCOUNT" | b"BITFIELD" | b"BITPOS" | b"BITOP" => {
             bitmap::apply(state, call).unwrap_or_else(wrong_type)
         }
         b"SUNION" | b"SINTER" | b"SDIFF" | b"SUNIONSTORE" | b"SINTERSTORE" | b"SDIFFSTORE"

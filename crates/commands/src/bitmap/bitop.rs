@@ -4,7 +4,9 @@ use super::kernel::{Operation, combine};
 use crate::args::is;
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
-use ladon_engine::Key;
+use ladon_engine::types::long_string::LongString;
+use ladon_engine::types::string::INLINE_BYTES_MAX;
+use ladon_engine::{Key, Object};
 
 const OPERATIONS: [(&str, Operation); 8] = [
     ("AND", Operation::And),
@@ -34,10 +36,27 @@ pub(super) fn bitop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         _ => {}
     }
     let db = ctx.db();
+    if let Some(length) = ctx.put_computed(db, args[2])? {
+        ctx.reply.integer(length as i64);
+        return Ok(());
+    }
+    let large = ctx.large_store();
     let tx = ctx.tx();
     let keys: Vec<Key<'_>> = args[3..].iter().map(|name| tx.key(name)).collect();
     let sources = tx.read_strings(db, &keys)?;
     let sources: Vec<&[u8]> = sources.iter().map(|s| s.as_deref().unwrap_or_default()).collect();
+    let total = sources.iter().map(|source| source.len()).sum();
+    let is_object = sources.iter().any(|source| source.len() > INLINE_BYTES_MAX);
+    if is_object && large.is_total_string(total) {
+        drop(sources);
+        let frozen: Vec<LongString> =
+            keys.iter().map(|&key| tx.freeze_string(db, key).unwrap_or_default()).collect();
+        ctx.store_aside(&keys, (db, args[2], 0), move |_| {
+            let sources: Vec<&[u8]> = frozen.iter().map(|source| &source[..]).collect();
+            Ok(Object::String(combine(operation, &sources).into()))
+        });
+        return Ok(());
+    }
     let result = combine(operation, &sources);
     let target = tx.key(args[2]);
     if result.is_empty() {

@@ -1,23 +1,20 @@
 //! A value under another name or in another database: RENAME, RENAMENX, COPY, MOVE.
 
 use crate::args::{database, is};
+use crate::aside::is_much;
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
-use crate::long_reply::Large;
-use ladon_engine::{EntryRef, Object, ValueRef};
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 
 pub(super) fn rename(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, from, to) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]));
-    let tx = ctx.tx();
-    if !tx.exists(db, from) {
+    if !ctx.tx().exists(db, from) {
         return Err(CommandError::NoSuchKey);
     }
-    if from.bytes != to.bytes {
-        tx.rename(db, from, db, to);
+    if from.bytes == to.bytes || ctx.relocate(args[1], db, args[2])? {
+        ctx.reply.ok();
     }
-    ctx.reply.ok();
     Ok(())
 }
 
@@ -29,10 +26,9 @@ pub(super) fn renamenx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     // The key itself, should it be both, exists.
     let free = !tx.exists(db, to);
-    if free {
-        tx.rename(db, from, db, to);
+    if !free || ctx.relocate(args[1], db, args[2])? {
+        ctx.reply.integer(i64::from(free));
     }
-    ctx.reply.integer(i64::from(free));
     Ok(())
 }
 
@@ -82,15 +78,6 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Whether a value is long to copy; a string is copied as it is anyway.
-fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
-    match entry.value() {
-        ValueRef::Object(Object::String(_)) => false,
-        ValueRef::Object(object) => large.is_total(object.len(), object.bytes()),
-        _ => false,
-    }
-}
-
 pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let number = database(ctx, args[2])?;
     let (from_db, to_db) = (ctx.db(), ctx.keyspace().select(number));
@@ -100,9 +87,8 @@ pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let key = ctx.first_key(args);
     let tx = ctx.tx();
     let moves = tx.exists(from_db, key) && !tx.exists(to_db, key);
-    if moves {
-        tx.rename(from_db, key, to_db, key);
+    if !moves || ctx.relocate(args[1], to_db, args[1])? {
+        ctx.reply.integer(i64::from(moves));
     }
-    ctx.reply.integer(i64::from(moves));
     Ok(())
 }

@@ -8,13 +8,14 @@
 use crate::args::{integer, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_reply::Headed;
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;
 use ladon_resp::Reply;
 use std::borrow::Cow;
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Options {
     length_only: bool,
     matches: bool,
@@ -33,7 +34,8 @@ struct Match {
 pub(super) fn lcs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, keys) = (ctx.db(), [ctx.key(args[1]), ctx.key(args[2])]);
     let cell_bytes_max = ctx.node.settings.proto_max_bulk_len();
-    let (tx, reply) = ctx.tx_and_reply();
+    let large = ctx.large_aside();
+    let tx = ctx.tx();
     // Both lookups count, whatever the first one finds.
     let (a, b) = (read(tx, db, keys[0]), read(tx, db, keys[1]));
     let (Some(a), Some(b)) = (a, b) else {
@@ -54,19 +56,46 @@ pub(super) fn lcs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
         ));
     }
-    if options.length_only {
-        reply.integer(i64::from(Lengths::last_row(&a, &b)[b.len()]));
-        return Ok(());
-    }
-    let matches = Lengths::new(&a, &b).matches(&a, &b);
-    if options.matches {
-        reply_matches(reply, &matches, &options);
+    if cells / CELLS_LIKE_AN_ELEMENT >= large.elements() as u64 {
+        ctx.reply_aside(move |_| {
+            let answer = answer(&a, &b, &options);
+            Box::new(Headed::new(move |reply| answer.write(reply, &options), ()))
+        });
     } else {
-        let found: Vec<u8> =
-            matches.iter().rev().flat_map(|m| &a[m.a..m.a + m.length]).copied().collect();
-        reply.bulk(found);
+        answer(&a, &b, &options).write(&mut ctx.reply, &options);
     }
     Ok(())
+}
+
+/// This much of the table is about as much work as an element of something else.
+const CELLS_LIKE_AN_ELEMENT: u64 = 64;
+
+/// What is asked for.
+enum Answer {
+    Length(u32),
+    Matches(Vec<Match>),
+    Text(Vec<u8>),
+}
+
+fn answer(a: &[u8], b: &[u8], options: &Options) -> Answer {
+    if options.length_only {
+        return Answer::Length(Lengths::last_row(a, b)[b.len()]);
+    }
+    let matches = Lengths::new(a, b).matches(a, b);
+    if options.matches {
+        return Answer::Matches(matches);
+    }
+    Answer::Text(matches.iter().rev().flat_map(|m| &a[m.a..m.a + m.length]).copied().collect())
+}
+
+impl Answer {
+    fn write(&self, reply: &mut Reply<'_>, options: &Options) {
+        match self {
+            Answer::Length(length) => reply.integer(i64::from(*length)),
+            Answer::Matches(matches) => reply_matches(reply, matches, options),
+            Answer::Text(text) => reply.bulk(text),
+        }
+    }
 }
 
 /// The key's string, empty if missing; `None` if the value is no string.

@@ -56,7 +56,7 @@ fn reply_string(reply: &mut Reply<'_>, value: ValueRef<'_>) -> Result<(), Comman
     match value {
         ValueRef::Bytes { bytes, .. } => reply.bulk(bytes),
         ValueRef::Int(int) => reply.bulk_int(int),
-        ValueRef::Object(Object::String(bytes)) => reply.bulk(bytes),
+        ValueRef::Object(Object::String(bytes)) => reply.bulk(&bytes[..]),
         ValueRef::Object(_) => return Err(CommandError::WrongType),
     }
     Ok(())

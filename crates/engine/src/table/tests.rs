@@ -141,7 +141,7 @@ fn objects_are_dropped_once() {
         for number in 0..100 {
             let key = key_of(number);
             let local = table.local(hasher.hash(&key).0);
-            let object = || Box::new(Object::String(vec![round; 5000]));
+            let object = || Box::new(Object::String(vec![round; 5000].into()));
             match table.get_mut(local, &key) {
                 Some(mut slot) => slot.set(0, ValueInit::Object(object())),
                 None => {
@@ -151,7 +151,7 @@ fn objects_are_dropped_once() {
             if let Some(mut slot) = table.get_mut(local, &key) {
                 slot.set_expire(if number % 2 == 0 { 5 } else { 0 });
                 let object = slot.object_mut().unwrap();
-                assert_eq!(*object.bytes_for_test(), vec![round; 5000]);
+                assert_eq!(object.bytes_for_test(), vec![round; 5000]);
             }
         }
     }

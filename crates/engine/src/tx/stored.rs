@@ -11,7 +11,10 @@ pub struct Stored {
     db: DbId,
     key: Vec<u8>,
     expire_at: u64,
+    /// Of a value that moves: as it was when it was encoded.
     object: Box<Object>,
+    /// Where the value is that moves to the key, if it is there already.
+    from: Option<(DbId, Vec<u8>)>,
     /// None where the value is empty: then the key is to be removed.
     record: Option<Box<LargeRecord>>,
 }
@@ -30,15 +33,22 @@ impl std::fmt::Debug for Stored {
 impl Stored {
     /// Encodes the value as that of `key`; an empty one will remove the key.
     pub fn new(db: DbId, key: &[u8], object: Object, expire_at: u64) -> Stored {
-        let record = (object.len() != 0).then(|| {
-            let (mut body, mut changes) = (Vec::new(), Vec::new());
-            object.encode(&mut body);
-            Change::Put { db, key, expire_at, kind: object.kind(), body: &body }
-                .encode(&mut changes);
-            drop(body);
-            Box::new(LargeRecord::new(changes))
-        });
-        Stored { db, key: key.to_vec(), expire_at, object: Box::new(object), record }
+        let record = (object.len() != 0).then(|| encode(Vec::new(), db, key, &object, expire_at));
+        Stored { db, key: key.to_vec(), expire_at, object: Box::new(object), from: None, record }
+    }
+
+    /// Encodes that the value of `from`, which is `frozen` now, moves to `key`.
+    pub fn moved(
+        (from_db, from): (DbId, &[u8]),
+        frozen: Object,
+        (db, key): (DbId, &[u8]),
+        expire_at: u64,
+    ) -> Stored {
+        let mut changes = Vec::new();
+        Change::Delete { db: from_db, key: from }.encode(&mut changes);
+        let record = Some(encode(changes, db, key, &frozen, expire_at));
+        let from = Some((from_db, from.to_vec()));
+        Stored { db, key: key.to_vec(), expire_at, object: Box::new(frozen), from, record }
     }
 
     /// Number of elements.
@@ -46,6 +56,21 @@ impl Stored {
     pub fn len(&self) -> usize {
         self.object.len()
     }
+}
+
+/// Adds that the key has the value to what a record says.
+fn encode(
+    mut changes: Vec<u8>,
+    db: DbId,
+    key: &[u8],
+    object: &Object,
+    expire_at: u64,
+) -> Box<LargeRecord> {
+    let mut body = Vec::new();
+    object.encode(&mut body);
+    Change::Put { db, key, expire_at, kind: object.kind(), body: &body }.encode(&mut changes);
+    drop(body);
+    Box::new(LargeRecord::new(changes))
 }
 
 impl Object {
@@ -64,7 +89,7 @@ impl Object {
 }
 
 impl Tx<'_> {
-    /// A value that was just read, as it is now; nothing of a string, nor where there is nothing.
+    /// A value that was just read, as it is now; nothing of a short string, nor where there is nothing.
     pub fn freeze_object(&mut self, db: DbId, key: Key<'_>) -> Option<Object> {
         let env = self.env();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
@@ -92,7 +117,18 @@ impl Tx<'_> {
             return Ok(());
         };
         let kind = stored.object.kind();
-        self.put(db, key, ValueInit::Object(stored.object), stored.expire_at);
+        let object = match stored.from {
+            None => stored.object,
+            Some((from_db, name)) => {
+                self.scratch.discard(Some(stored.object));
+                let from = self.key(&name);
+                let moved = self.remove(from_db, from).and_then(|removed| removed.object);
+                let Some(object) = moved else { return Err(Misplaced) };
+                self.noted(from_db, from, false, None);
+                object
+            }
+        };
+        self.put(db, key, ValueInit::Object(object), stored.expire_at);
         self.scratch.stored = Some(record);
         self.noted(db, key, true, Some(kind));
         Ok(())

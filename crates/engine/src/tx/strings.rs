@@ -5,6 +5,7 @@ use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::WrongType;
+use crate::types::long_string::LongString;
 use crate::types::string::{self, Form};
 use ladon_model::{Change, DbId, ValueKind};
 use std::borrow::Cow;
@@ -111,6 +112,15 @@ impl Tx<'_> {
         Ok(keys.iter().zip(&found).map(look).collect())
     }
 
+    /// A string that was just read, as it is now, to be read after the transaction; copied where it
+    /// is short. `None` if there is none.
+    pub fn freeze_string(&mut self, db: DbId, key: Key<'_>) -> Option<LongString> {
+        match self.peek(db, key)?.value() {
+            ValueRef::Object(Object::String(string)) => Some(string.freeze()),
+            value => string::bytes(value).map(|bytes| bytes.into_owned().into()),
+        }
+    }
+
     /// Writes `bytes` at `offset` into the key's string, zeros filling a gap; creates it when
     /// missing, keeps the expiry. Returns the new length.
     pub fn write_string_at(
@@ -150,12 +160,14 @@ impl Tx<'_> {
                 self.scratch.body = op;
                 return Err(WrongType);
             };
-            let (old, capacity) = (string.len(), string.capacity() as i64);
-            string::extend_to(string, length_min);
-            let written = edit(string);
-            string::encode_edit(old, string, written, &mut op);
+            let (old, bytes) = (string.len(), string.bytes() as i64);
+            string.edit(|string| {
+                string::extend_to(string, length_min);
+                let written = edit(string);
+                string::encode_edit(old, string, written, &mut op);
+            });
             length = string.len();
-            object_delta = string.capacity() as i64 - capacity;
+            object_delta = string.bytes() as i64 - bytes;
         } else if let Some(string) = slot.bytes_mut()
             && length_min <= string.len()
         {
@@ -213,7 +225,7 @@ impl Tx<'_> {
         }
         let object;
         let init = if length > string::INLINE_BYTES_MAX {
-            object = Box::new(Object::String(string));
+            object = Box::new(Object::String(string.into()));
             ValueInit::Object(object)
         } else {
             ValueInit::Bytes { bytes: &string, grown: true }

@@ -9,6 +9,7 @@ mod buffer;
 pub mod collection;
 pub mod hash;
 pub mod list;
+pub mod long_string;
 pub mod set;
 pub mod shown;
 pub mod sorted_set;

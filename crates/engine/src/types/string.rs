@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Longer strings get a box of their own, which can grow without moving the key.
-pub(crate) const INLINE_BYTES_MAX: usize = 2048;
+pub const INLINE_BYTES_MAX: usize = 2048;
 
 /// What `OBJECT ENCODING` shall say of a short string.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Form {
 #[inline]
 pub(crate) fn init(bytes: &[u8], form: Form) -> ValueInit<'_> {
     if bytes.len() > INLINE_BYTES_MAX {
-        return ValueInit::Object(Box::new(Object::String(bytes.to_vec())));
+        return ValueInit::Object(Box::new(Object::String(bytes.to_vec().into())));
     }
     if form == Form::Shortest
         && let Some(int) = parse_int(bytes)

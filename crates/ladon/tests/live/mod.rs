@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod large;
+
 use ladon_crash::{Client, Launch, Server};
 use ladon_resp::client::Value;
 use std::path::Path;

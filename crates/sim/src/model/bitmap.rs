@@ -22,6 +22,35 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             }
             Some(_) => return None,
         },
+        // BITPOS key 1
+        b"BITPOS" => match state.get(key) {
+            None => Value::Integer(-1),
+            Some(Datum::Text(bytes)) => match bytes.iter().position(|&byte| byte != 0) {
+                None => Value::Integer(-1),
+                Some(at) => number(at * 8 + bytes[at].leading_zeros() as usize),
+            },
+            Some(_) => return None,
+        },
+        // BITOP OR to from from
+        b"BITOP" => {
+            let mut result: Vec<u8> = Vec::new();
+            for key in &call[3..] {
+                match state.get(key) {
+                    None => {}
+                    Some(Datum::Text(bytes)) => {
+                        result.resize(result.len().max(bytes.len()), 0);
+                        result.iter_mut().zip(bytes).for_each(|(byte, other)| *byte |= other);
+                    }
+                    Some(_) => return None,
+                }
+            }
+            let length = result.len();
+            state.remove(&call[2]);
+            if length > 0 {
+                state.insert(call[2].clone(), Datum::Text(result));
+            }
+            number(length)
+        }
         // BITFIELD key INCRBY u4 offset by GET u4 offset: bits one by one, and it wraps.
         b"BITFIELD" => {
             let (at, by) = (parsed(&call[4]), parsed(&call[5]));

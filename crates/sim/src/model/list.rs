@@ -23,6 +23,13 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             None => Value::NullArray,
         },
         b"LLEN" => number(list(state, key)?.map_or(0, |list| list.len())),
+        b"LPOS" => {
+            let list = list(state, key)?;
+            match list.and_then(|list| list.iter().position(|element| *element == call[2])) {
+                None => Value::Null,
+                Some(at) => number(at),
+            }
+        }
         b"LRANGE" => Value::Array(
             list(state, key)?
                 .map_or_else(Vec::new, |list| list.iter().cloned().map(Value::Bulk).collect()),
