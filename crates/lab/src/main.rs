@@ -38,16 +38,8 @@ enum Probe {
     Kv(probes::kv::KvArguments),
     /// Resident memory of many small keys.
     Memory(probes::memory::MemoryArguments),
-    /// Restart with many small keys, from a checkpoint and from the log.
-    Recovery(probes::recovery::RecoveryArguments),
-    /// Latency and memory while a server saves under load.
-    Checkpoint(probes::checkpoint::CheckpointArguments),
-    /// Throughput with every write on the disk before its reply, beside none.
-    Fsync(probes::fsync::FsyncArguments),
     /// Operations of hashes, lists, sets, sorted sets, bitmaps and counters: CPU, or memory.
     Types(probes::types::TypesArguments),
-    /// CPU per operation with several IO threads, beside one.
-    Threads(probes::threads::ThreadsArguments),
     /// The longest wait of a reader while the table grows.
     Growth(probes::growth::GrowthArguments),
     /// Share of requests that a full cache answers.
@@ -56,8 +48,6 @@ enum Probe {
     Stall(probes::stall::StallArguments),
     /// From a push to the client that waits for it, on another IO thread.
     Handover(probes::handover::HandoverArguments),
-    /// Memory and CPU of connections that do nothing.
-    Idle(probes::idle::IdleArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -110,15 +100,10 @@ fn run_probe(probe: Probe) -> Result<(), WorkError> {
     match probe {
         Probe::Kv(arguments) => probes::kv::run(&arguments),
         Probe::Memory(arguments) => probes::memory::run(&arguments),
-        Probe::Recovery(arguments) => probes::recovery::run(&arguments),
-        Probe::Checkpoint(arguments) => probes::checkpoint::run(&arguments),
-        Probe::Fsync(arguments) => probes::fsync::run(&arguments),
         Probe::Types(arguments) => probes::types::run(&arguments),
-        Probe::Threads(arguments) => probes::threads::run(&arguments),
         Probe::Growth(arguments) => probes::growth::run(&arguments),
         Probe::Eviction(arguments) => probes::eviction::run(&arguments),
         Probe::Stall(arguments) => probes::stall::run(&arguments),
         Probe::Handover(arguments) => probes::handover::run(&arguments),
-        Probe::Idle(arguments) => probes::idle::run(&arguments),
     }
 }

@@ -48,26 +48,6 @@ fn memory() {
 }
 
 #[test]
-fn recovery() {
-    lab("recovery", &["--keys", "2000"]);
-}
-
-#[test]
-fn checkpoint() {
-    lab("checkpoint", &["--keys", "2000", "--rounds", "1", "--seconds", "0.1", "--rate", "2000"]);
-}
-
-#[test]
-fn fsync() {
-    lab("fsync", &["--keys", "2000", "--rounds", "1", "--seconds", "0.1", "--clients", "20"]);
-}
-
-#[test]
-fn threads() {
-    lab("threads", &["--keys", "2000", "--rounds", "1", "--seconds", "0.1", "--pipeline", "16"]);
-}
-
-#[test]
 fn types() {
     let small = ["--rounds", "1", "--seconds", "0.1", "--pipeline", "8", "--fields", "2000"];
     let few = ["--members", "2000", "--counters", "2000", "--bitmaps", "10", "--lists", "10"];
@@ -126,11 +106,6 @@ fn handover() {
     let Some(output) = lab("handover", &["--rounds", "1", "--seconds", "0.1"]) else { return };
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("from LPUSH to the client that waits"), "{text}");
-}
-
-#[test]
-fn idle() {
-    lab("idle", &["--connections", "50", "--seconds", "0.1"]);
 }
 
 #[test]

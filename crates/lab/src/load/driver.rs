@@ -132,6 +132,17 @@ const PATIENCE_MAX: Duration = Duration::from_millis(20);
 /// Reads of one socket before the others get their turn: a reply may be larger than any buffer.
 const READS_MAX: usize = 4;
 
+/// What a connection reads at once, at the most; a longer reply makes its buffer grow.
+const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes for the replies that all users of one connection may get at once: with room for one user's only,
+/// a thousand users would be answered by a thousand reads, and the load would be the limit.
+fn room(reply_bytes_max: usize, users: usize, connections: usize) -> usize {
+    let share = users.div_ceil(connections.max(1)).max(1);
+    // One byte more than the right answers take shows that there was one too many.
+    reply_bytes_max.max((reply_bytes_max * share).min(READ_BYTES_MAX)) + 1
+}
+
 impl<W: Workload> Driver<W> {
     /// Connects `clients` connections to `address`, for as many users. Nothing is sent yet.
     ///
@@ -159,8 +170,7 @@ impl<W: Workload> Driver<W> {
         workload: W,
     ) -> Result<Self, LoadError> {
         let poll = Poll::new()?;
-        // One byte more than the right answers take shows that there was one too many.
-        let room = workload.reply_bytes_max() + 1;
+        let room = room(workload.reply_bytes_max(), users, streams.len());
         let interest = Interest::READABLE | Interest::WRITABLE;
         let mut connections = Vec::with_capacity(streams.len());
         for (number, mut stream) in streams.into_iter().enumerate() {
@@ -624,4 +634,18 @@ fn escaped(bytes: &[u8]) -> String {
         text += "...";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_connection_has_room_for_all_its_users() {
+        assert_eq!(room(128, 50, 50), 129);
+        assert_eq!(room(128, 1000, 1), 128_001);
+        assert_eq!(room(128, 8000, 1), READ_BYTES_MAX + 1);
+        assert_eq!(room(1 << 20, 8000, 1), (1 << 20) + 1, "never less than one user's");
+        assert_eq!(room(128, 0, 0), 129);
+    }
 }

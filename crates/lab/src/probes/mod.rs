@@ -1,19 +1,14 @@
 //! One file per question that the lab answers; each is a subcommand.
 
-pub mod checkpoint;
 pub mod common;
 pub mod eviction;
-pub mod fsync;
 pub mod growth;
 pub mod handover;
-pub mod idle;
 pub mod kv;
 pub mod measured;
 pub mod memory;
-pub mod recovery;
 pub mod saving;
 pub mod stall;
-pub mod threads;
 pub mod types;
 
 use crate::load::driver::LoadError;

@@ -169,6 +169,9 @@ fn heading(run: &Results) -> String {
         }
     }
     let lasting = match &run.budget {
+        Some(budget) if budget.seconds_by_round.is_empty() => {
+            format!("{} to {} s", digits(run.seconds), digits(budget.seconds_max))
+        }
         Some(budget) => {
             let seconds = budget.seconds_by_round.iter().map(|&seconds| digits(seconds));
             format!("{} s, by round", seconds.collect::<Vec<_>>().join(", "))
@@ -179,7 +182,10 @@ fn heading(run: &Results) -> String {
     let rounds = if run.command_line.iter().any(|word| word == "+") {
         "rounds interleaved".to_owned()
     } else {
-        format!("{} interleaved rounds, measurements of {lasting}", run.rounds)
+        let least = run.budget.as_ref().map_or(0, |budget| budget.rounds_min);
+        let least =
+            if (1..run.rounds).contains(&least) { format!("{least} to ") } else { String::new() };
+        format!("{least}{} interleaved rounds, measurements of {lasting}", run.rounds)
     };
     let partial = if run.partial { " The run was ended early." } else { "" };
     format!(

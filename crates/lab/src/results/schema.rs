@@ -36,7 +36,7 @@ pub struct Results {
     pub command_line: Vec<String>,
     /// Where all of the run's chance came from.
     pub seed: u64,
-    /// Interleaved rounds that were asked for, or that fitted into the run's time.
+    /// Interleaved rounds that were asked for, or that fitted into the run's time; of the work that had most.
     pub rounds: u32,
     /// Seconds of each measurement, after the warm-up; the shortest, where rounds differ.
     pub seconds: f64,
@@ -60,7 +60,14 @@ pub struct Results {
 pub struct Budget {
     /// Minutes that it was given.
     pub minutes: f64,
-    /// Seconds of each measurement, by round.
+    /// Rounds of the work that had the fewest; zero where that was not noted.
+    #[serde(default)]
+    pub rounds_min: u32,
+    /// Seconds of the longest measurement; zero where that was not noted.
+    #[serde(default)]
+    pub seconds_max: f64,
+    /// Seconds of each measurement, by round, where a run had the same rounds for all works.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds_by_round: Vec<f64>,
 }
 

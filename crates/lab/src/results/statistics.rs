@@ -7,6 +7,9 @@
 //! Teachers Should Know About the Bootstrap", 2015, on both corrections). The tests measure the coverage that
 //! this reaches. Work is done on logarithms where all values are positive: the figures are times and rates.
 //!
+//! Ratios of paired rounds have a sharper tool from six rounds on: Wilcoxon's signed ranks, whose interval is exact
+//! for any symmetric distribution and needs no margins.
+//!
 //! **Invariant:** the same samples and seed give the same interval; one sample gives none.
 
 use crate::load::random::Random;
@@ -113,8 +116,54 @@ pub fn paired_ratio(
         .filter(|(sample, base)| *sample > 0.0 && *base > 0.0)
         .map(|(sample, base)| sample / base)
         .collect();
-    estimate(&ratios, level, seed)
+    let estimate = estimate(&ratios, level, seed)?;
+    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    match signed_rank_interval(&logs, level) {
+        Some((low, high)) => {
+            let (low, high) = (low.exp(), high.exp());
+            let interval = Some((low.min(estimate.median), high.max(estimate.median)));
+            Some(Estimate { interval, ..estimate })
+        }
+        None => Some(estimate),
+    }
 }
+
+/// Where the middle of a symmetric distribution lies, by Wilcoxon's signed ranks (Hollander and Wolfe:
+/// "Nonparametric Statistical Methods", on Hodges and Lehmann's estimate): between two of the means of all
+/// pairs of samples, counted from both ends. The logarithm of a ratio of two neighbours in time is symmetric
+/// if the two differ by a factor only, whatever its distribution. Exact, where a bootstrap of a median
+/// needs margins; `None` where there are too few samples for the level, below 6 for 95 % and below 8 for 99 %.
+fn signed_rank_interval(samples: &[f64], level: Level) -> Option<(f64, f64)> {
+    let count = samples.len();
+    if count > SIGNED_RANKS_MAX {
+        return None;
+    }
+    // How likely each sum of the positive ranks is, as counts of the 2^n signs.
+    let mut ways = vec![0.0; count * (count + 1) / 2 + 1];
+    ways[0] = 1.0;
+    for rank in 1..=count {
+        for sum in (rank..ways.len()).rev() {
+            ways[sum] += ways[sum - rank];
+        }
+    }
+    let tail = (1.0 - level.share()) / 2.0 * 2f64.powi(i32::try_from(count).ok()?);
+    let mut left_out = 0;
+    let mut likely = 0.0;
+    while likely + ways[left_out] <= tail {
+        likely += ways[left_out];
+        left_out += 1;
+    }
+    let mut means: Vec<f64> = (0..count)
+        .flat_map(|one| (0..=one).map(move |other| (one, other)))
+        .map(|(one, other)| f64::midpoint(samples[one], samples[other]))
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let place = left_out.checked_sub(1)?;
+    Some((*means.get(place)?, *means.get(means.len().checked_sub(1 + place)?)?))
+}
+
+/// Beyond so many the bootstrap is as good, and two to that power is still exact.
+const SIGNED_RANKS_MAX: usize = 50;
 
 /// How many times `old` the `new` is, from two runs that share no rounds.
 #[must_use]
@@ -347,6 +396,53 @@ mod tests {
         }
         let share = f64::from(covered) / f64::from(TRIALS);
         assert!((0.92..=0.995).contains(&share), "{share}");
+    }
+
+    /// Signed ranks cover as often as they say, also where one round in ten is an outlier, and tell 7 % apart in
+    /// seven rounds more often than the bootstrap does.
+    #[test]
+    fn signed_ranks_cover_and_are_sharper() {
+        let mut random = Random::new(17);
+        for count in [6, 7, 10] {
+            let (mut covered, mut sharp, mut blunt) = (0, 0, 0);
+            for trial in 0..TRIALS {
+                let logs: Vec<f64> = (0..count)
+                    .map(|_| {
+                        let outlier = random.below(10) == 0;
+                        (if outlier { 0.3 } else { 0.05 }) * normal(&mut random)
+                    })
+                    .collect();
+                let (low, high) = signed_rank_interval(&logs, Level::P95).unwrap();
+                covered += u32::from(low <= 0.0 && 0.0 <= high);
+                sharp += u32::from(low + 0.07 > 0.0);
+                let (low, _) = interval(&[&logs], &[1.0], Level::P95, trial.into()).unwrap();
+                blunt += u32::from(low + 0.07 > 0.0);
+            }
+            let share = f64::from(covered) / f64::from(TRIALS);
+            assert!(share >= 0.92, "{count} rounds: {share}");
+            assert!(count == 10 || sharp > blunt, "{count} rounds: {sharp} {blunt}");
+        }
+    }
+
+    /// Tables of Wilcoxon's test: two-sided at 5 %, sums up to 0, 3 and 8 are rejected of 6, 8 and 10.
+    #[test]
+    fn signed_ranks_as_in_tables() {
+        for (count, rejected) in [(6, 0), (8, 3), (10, 8)] {
+            let samples: Vec<f64> = (0..count).map(|number| 2f64.powi(number)).collect();
+            let mut means = Vec::new();
+            for one in 0..samples.len() {
+                for other in 0..=one {
+                    means.push(f64::midpoint(samples[one], samples[other]));
+                }
+            }
+            means.sort_by(f64::total_cmp);
+            let expected = (means[rejected], means[means.len() - 1 - rejected]);
+            assert_eq!(signed_rank_interval(&samples, Level::P95), Some(expected), "{count}");
+        }
+        assert_eq!(signed_rank_interval(&[1.0; 5], Level::P95), None);
+        assert_eq!(signed_rank_interval(&[1.0; 7], Level::P99), None);
+        assert!(signed_rank_interval(&[1.0; 8], Level::P99).is_some());
+        assert_eq!(signed_rank_interval(&[], Level::P95), None);
     }
 
     /// Equal systems are called different no more often than the level allows.

@@ -1,6 +1,7 @@
 //! A run's surroundings: cores, times, how many connections are possible.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -21,12 +22,8 @@ use crate::works::{Scale, Work};
 pub struct Bench {
     /// Sizes.
     pub scale: Scale,
-    /// How long each measurement is.
-    pub measured: Duration,
-    /// What goes before it, unmeasured.
-    pub warm_up: Duration,
-    /// Interleaved rounds.
-    pub rounds: u32,
+    /// How long each measurement is, in nanoseconds; see [`Self::measured`].
+    measured_ns: AtomicU64,
     /// Seconds that all may take.
     pub budget: Option<f64>,
     /// Requests per second of all users, where they do not wait for answers.
@@ -53,6 +50,8 @@ pub struct Bench {
     pub tool: Option<Tool>,
 }
 
+/// What drawing the report takes, and ending servers.
+const END_SECONDS: f64 = 2.0;
 /// File descriptors beside the connections.
 const DESCRIPTORS_BESIDE: u64 = 200;
 
@@ -66,7 +65,7 @@ impl Bench {
         arguments: &RunArguments,
         works: &[&Work],
         subjects: &[Subject],
-    ) -> Result<(Self, Plan), RunError> {
+    ) -> Result<(Self, Plan, Times), RunError> {
         let server_cores = arguments.server_cores.len().max(1);
         let mut cores = Cores::with_server_cores(server_cores)?;
         if !arguments.server_cores.is_empty() {
@@ -84,11 +83,9 @@ impl Bench {
         } else {
             Waiting::Spin
         };
-        let mut bench = Self {
+        let bench = Self {
             scale,
-            measured: Duration::ZERO,
-            warm_up: Duration::ZERO,
-            rounds: 0,
+            measured_ns: AtomicU64::new(0),
             budget: arguments.budget_seconds(),
             rate: arguments.rate,
             promise: arguments.promise.unwrap_or(Promise::None),
@@ -105,26 +102,39 @@ impl Bench {
         let plan = Plan::guess(works, subjects, &bench);
         let times = bench.times(arguments, &plan);
         bench.set_seconds(times.seconds);
-        bench.rounds = times.rounds;
         pin_this_thread(&bench.cores.load)?;
-        Ok((bench, plan))
+        Ok((bench, plan, times))
     }
 
-    /// How long each measurement is from now on.
-    pub fn set_seconds(&mut self, seconds: f64) {
-        self.measured = Duration::from_secs_f64(seconds);
-        self.warm_up = warm_up(seconds);
+    /// How long each measurement is now.
+    #[must_use]
+    pub fn measured(&self) -> Duration {
+        Duration::from_nanos(self.measured_ns.load(Ordering::Relaxed))
     }
 
-    /// What is left of the time that the run may take, in seconds, if there is a limit.
+    /// What goes before it, unmeasured.
+    #[must_use]
+    pub fn warm_up(&self) -> Duration {
+        warm_up(self.measured().as_secs_f64())
+    }
+
+    /// How long each measurement is from now on. Between measurements, when there is one thread.
+    pub fn set_seconds(&self, seconds: f64) {
+        let nanoseconds = Duration::from_secs_f64(seconds).as_nanos();
+        self.measured_ns.store(u64::try_from(nanoseconds).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// What is left of the time that the run's works may take, in seconds, if there is a limit.
     #[must_use]
     pub fn left(&self) -> Option<f64> {
-        self.budget.map(|budget| budget - self.began.elapsed().as_secs_f64())
+        self.budget.map(|budget| budget - END_SECONDS - self.began.elapsed().as_secs_f64())
     }
 
-    fn times(&self, arguments: &RunArguments, plan: &Plan) -> Times {
+    /// Rounds and seconds that were asked for, or that the budget allows.
+    #[must_use]
+    pub fn times(&self, arguments: &RunArguments, plan: &Plan) -> Times {
         match self.budget {
-            Some(budget) => plan.fit(budget, arguments.rounds, arguments.seconds),
+            Some(budget) => plan.fit(0, budget - END_SECONDS, arguments.rounds, arguments.seconds),
             None => Times {
                 rounds: arguments.rounds.unwrap_or(5),
                 seconds: arguments.seconds.unwrap_or(2.0),

@@ -29,6 +29,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
@@ -141,7 +143,7 @@ impl Helper {
             Said::Ready(_) => {}
             other => return Err(helper.unexpected(&other)),
         }
-        let warm = (bench.measured * 4).clamp(Duration::from_millis(500), WARM_MAX);
+        let warm = (bench.measured() * 4).clamp(Duration::from_millis(500), WARM_MAX);
         helper.tell(&json!({ "warm": { "ns": nanoseconds(warm) } }))?;
         helper.done()?;
         Ok(helper)
@@ -169,13 +171,13 @@ impl Helper {
         let batches = bench.rate.map(|rate| rate / (phase.users * phase.depth) as f64);
         let interval = batches.map(|per_second| Duration::from_secs_f64(1.0 / per_second));
         // What ends by itself has nothing to spare.
-        let warm_up = if phase.asked.ends() { Duration::ZERO } else { bench.warm_up };
+        let warm_up = if phase.asked.ends() { Duration::ZERO } else { bench.warm_up() };
         self.tell(&json!({
             "measure": phase.asked,
             "users": phase.users,
             "depth": phase.depth,
             "warm_up_ns": nanoseconds(warm_up),
-            "measured_ns": nanoseconds(bench.measured),
+            "measured_ns": nanoseconds(bench.measured()),
             "interval_ns": interval.map_or(0, nanoseconds),
         }))?;
         self.expect(&Said::Measuring {})?;
@@ -189,6 +191,23 @@ impl Helper {
         let sample = sample(&seen).map_err(|error| CellError::Broken(error.to_string()))?;
         let behind = Duration::from_nanos(seen.behind_ns);
         Ok(Measured { sample, usage: before.zip(after), own, behind })
+    }
+
+    /// Stops it where it is, until [`Self::thaw`].
+    pub fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Ok(pid) = i32::try_from(self.child.id()) {
+            // An error means that it is gone, which the next command finds out.
+            let _ = killpg(Pid::from_raw(pid), signal);
+        }
     }
 
     /// Its CPU time so far.

@@ -1,4 +1,4 @@
-//! Where a long run is: a bar on a terminal, a line per pass elsewhere.
+//! Where a long run is: a bar on a terminal, a line per round elsewhere.
 
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
@@ -6,76 +6,70 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::plan::{Plan, Times};
+use super::plan::Times;
 
 /// See the module.
 pub struct Progress {
     bar: ProgressBar,
     terminal: bool,
-    pass: RefCell<String>,
+    round: RefCell<String>,
     seen: RefCell<Vec<String>>,
     began: Cell<Instant>,
 }
 
 impl Progress {
-    /// Of so many passes.
+    /// Of so many rounds of all works.
     #[must_use]
-    pub fn new(passes: u64) -> Self {
+    pub fn new(rounds: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let bar = if terminal { ProgressBar::new(passes) } else { ProgressBar::hidden() };
-        bar.set_length(passes);
+        let bar = if terminal { ProgressBar::new(rounds) } else { ProgressBar::hidden() };
+        bar.set_length(rounds);
         let style = "{bar:30} {pos}/{len}, {eta} to go  {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
         let began = Cell::new(Instant::now());
-        Self { bar, terminal, pass: RefCell::default(), seen: RefCell::default(), began }
+        Self { bar, terminal, round: RefCell::default(), seen: RefCell::default(), began }
     }
 
-    /// The rounds from `round` on are to be so.
-    pub fn plans(&self, plan: &Plan, round: u32, times: Times) {
-        self.bar.set_length(plan.passes(times.rounds));
-        let seconds = plan.seconds(round, times.rounds, times.seconds);
+    /// A work begins that is to have these rounds; with it, `left` rounds are to go.
+    pub fn work(&self, name: &str, times: Times, left: u64) {
+        self.bar.set_length(self.bar.position() + left);
+        name.clone_into(&mut self.round.borrow_mut());
+        let Times { rounds, seconds } = times;
         self.bar.suspend(|| {
-            eprintln!(
-                "rounds {} to {}: measurements of {:.2} s, about {:.0} s to go",
-                round + 1,
-                times.rounds,
-                times.seconds,
-                seconds
-            );
+            eprintln!("{name}: {rounds} rounds are planned, measurements of {seconds:.2} s");
         });
     }
 
-    /// A pass begins.
-    pub fn begin(&self, work: &str, system: &str, setting: &str, round: u32, rounds: u32) {
-        let text = format!("{work}: {system} ({setting}), round {} of {rounds}", round + 1);
+    /// A round begins.
+    pub fn begin(&self, work: &str, round: u32, rounds: u32) {
+        let text = format!("{work}: round {} of {rounds}", round + 1);
         self.bar.set_message(text.clone());
         self.bar.tick();
-        *self.pass.borrow_mut() = text;
+        *self.round.borrow_mut() = text;
         self.began.set(Instant::now());
         self.seen.borrow_mut().clear();
     }
 
-    /// Something of the pass is being done.
+    /// Something is being done.
     pub fn doing(&self, what: &str) {
-        self.bar.set_message(format!("{}: {what}", self.pass.borrow()));
+        self.bar.set_message(format!("{}: {what}", self.round.borrow()));
         self.bar.tick();
     }
 
-    /// Something of the pass came out.
+    /// Something came out.
     pub fn saw(&self, what: String) {
         self.seen.borrow_mut().push(what);
     }
 
-    /// The pass is over.
+    /// The round is over.
     pub fn end(&self) {
         self.bar.inc(1);
         if !self.terminal {
-            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
             let seen = self.seen.borrow().join(", ");
             let took = self.began.get().elapsed().as_secs_f64();
-            eprintln!("[{done}/{all}] {}, {took:.1} s: {seen}", self.pass.borrow());
+            eprintln!("{}, {took:.1} s: {seen}", self.round.borrow());
         }
     }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::attach::without_passwords;
 use super::bench::Bench;
 use super::options::RunArguments;
-use super::stage::Pass;
+use super::plan::Times;
+use super::stage::CellOutcome;
 use super::subject::{Subject, SubjectSetting};
 use crate::report::file::unix_seconds;
 use crate::results;
@@ -28,6 +29,7 @@ impl Record {
     pub fn begin(
         arguments: &RunArguments,
         bench: &Bench,
+        times: Times,
         works: &[&Work],
         subjects: &[Subject],
         missing: &[Missing],
@@ -42,11 +44,11 @@ impl Record {
             partial: true,
             command_line: without_passwords(std::env::args()),
             seed: bench.seed,
-            rounds: bench.rounds,
-            seconds: bench.measured.as_secs_f64(),
+            rounds: 0,
+            seconds: times.seconds,
             budget: bench
                 .budget
-                .map(|seconds| Budget { minutes: seconds / 60.0, seconds_by_round: Vec::new() }),
+                .map(|seconds| Budget { minutes: seconds / 60.0, ..Budget::default() }),
             machine: bench.machine.clone(),
             cores: bench.cores.clone(),
             price_per_hour: arguments.price_per_hour,
@@ -62,28 +64,38 @@ impl Record {
         &self.results
     }
 
-    /// Another round begins, with measurements as long as `bench` says now.
-    pub fn begin_round(&mut self, bench: &Bench) {
-        let seconds = bench.measured.as_secs_f64();
-        self.results.rounds = bench.rounds;
+    /// A work had its round number `rounds`, with measurements of `seconds`.
+    pub fn had_round(&mut self, rounds: u32, seconds: f64) {
+        self.results.rounds = self.results.rounds.max(rounds);
         self.results.seconds = self.results.seconds.min(seconds);
         if let Some(budget) = &mut self.results.budget {
-            budget.seconds_by_round.push(seconds);
+            budget.seconds_max = budget.seconds_max.max(seconds);
         }
     }
 
-    /// Adds what a pass brought. A cell that failed once stays empty: its other rounds could not be
-    /// compared round by round with those of the others.
-    pub fn add(&mut self, work: &Work, subject: &Subject, setting: &SubjectSetting, pass: Pass) {
-        let label = subject.label();
-        if let Some(started) = pass.started {
-            self.note_setting(&label, setting, started);
+    /// A work is over after `rounds` rounds.
+    pub fn had_work(&mut self, rounds: u32) {
+        if let Some(budget) = &mut self.results.budget {
+            budget.rounds_min =
+                if budget.rounds_min == 0 { rounds } else { budget.rounds_min.min(rounds) };
         }
+    }
+
+    /// Adds what a stage brought. A cell that failed once stays empty: its other rounds could not be
+    /// compared round by round with those of the others.
+    pub fn add(
+        &mut self,
+        work: &Work,
+        subject: &Subject,
+        setting: &SubjectSetting,
+        outcomes: Vec<CellOutcome>,
+    ) {
+        let label = subject.label();
         let Some(of_work) = self.results.works.iter_mut().find(|other| other.work == work.name)
         else {
             return;
         };
-        for (part, x, outcome) in pass.outcomes {
+        for (part, x, outcome) in outcomes {
             let Some(part) = of_work.parts.iter_mut().find(|other| other.part == part) else {
                 continue;
             };
@@ -116,7 +128,8 @@ impl Record {
         empty.map(|(part, cell)| (part.part.clone(), cell.x)).collect()
     }
 
-    fn note_setting(&mut self, label: &str, setting: &SubjectSetting, started: StartedRecord) {
+    /// Notes how a system was started at a setting, the first time.
+    pub fn note_setting(&mut self, label: &str, setting: &SubjectSetting, started: &StartedRecord) {
         let Some(system) = self.results.systems.iter_mut().find(|system| system.name == label)
         else {
             return;
@@ -127,14 +140,13 @@ impl Record {
         system.settings.push(SettingRecord {
             name: setting.name(),
             promise: setting.promise(),
-            command_line: started.command_line,
-            values: started.values,
+            command_line: started.command_line.clone(),
+            values: started.values.clone(),
         });
     }
 
-    /// The run is over after `rounds` rounds; `whole` if nothing was left out.
-    pub fn finish(&mut self, rounds: u32, whole: bool) {
-        self.results.rounds = rounds;
+    /// The run is over; `whole` if nothing was left out.
+    pub fn finish(&mut self, whole: bool) {
         self.results.finished_unix = unix_seconds();
         self.results.partial = !whole;
     }

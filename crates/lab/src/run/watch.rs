@@ -13,7 +13,8 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 use super::bench::Bench;
-use super::stage::{CellError, round_of};
+use super::round::round_of;
+use super::stage::CellError;
 use crate::load::driver::{Driver, Waiting};
 use crate::load::sample::Sample;
 use crate::load::workload::Workload;
@@ -183,10 +184,10 @@ fn stretch<W: Workload>(
     begin();
     let own_before = own_cpu();
     let sample = warm.and_then(|_| {
-        let mut sample = driver.run_while(bench.measured, go_on)?;
+        let mut sample = driver.run_while(bench.measured(), go_on)?;
         // On a machine that others keep busy a short stretch may see no reply at all.
         while sample.replies == 0 && sample.elapsed < SILENCE_MAX && driver.is_under_way() {
-            sample.add(&driver.run_while(bench.measured, go_on)?);
+            sample.add(&driver.run_while(bench.measured(), go_on)?);
             if cleanup::is_ending() {
                 break;
             }

@@ -207,6 +207,26 @@ impl Instance {
         children.all(|child| matches!(child.try_wait(), Ok(None)))
     }
 
+    /// Stops all processes where they are, until [`Self::thaw`].
+    pub fn freeze(&self) {
+        self.signal(nix::sys::signal::SIGSTOP);
+    }
+
+    /// Lets all processes go on.
+    pub fn thaw(&self) {
+        self.signal(nix::sys::signal::SIGCONT);
+    }
+
+    /// To all processes and what they started: each leads a group of its own.
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        for pid in self.pids() {
+            if let Ok(pid) = i32::try_from(pid) {
+                // An error means that it is gone, which the next request finds out.
+                let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(pid), signal);
+            }
+        }
+    }
+
     /// Ends all nodes with SIGTERM and waits until they are gone; SIGKILL after `patience`.
     /// Returns whether all went by themselves.
     pub fn stop(&mut self, patience: Duration) -> bool {

@@ -23,9 +23,9 @@ pub enum Web {
     GoLevelDb,
     /// Go with `go-tarantool` before a Tarantool.
     GoTarantool,
-    /// Go with `go-redis` before a Ladon.
+    /// Go with `rueidis` before a Ladon.
     GoLadon,
-    /// Go with `go-redis` before a Redis.
+    /// Go with `rueidis` before a Redis.
     GoRedis,
     /// Tarantool's module `http.server`.
     TarantoolHttp,

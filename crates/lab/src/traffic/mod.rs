@@ -169,6 +169,21 @@ impl Asked {
 }
 
 impl Asked {
+    /// What its keys have in common.
+    #[must_use]
+    pub const fn space(&self) -> &'static str {
+        match self {
+            Self::Fill { space, .. }
+            | Self::ReadAll { space }
+            | Self::Keyed { space, .. }
+            | Self::Insert { space, .. }
+            | Self::Iterations { space, .. }
+            | Self::Counters { space, .. }
+            | Self::Sets { space, .. } => space,
+            Self::Rows { .. } => "rows",
+        }
+    }
+
     /// Whether it is over at some time: a warm-up would take from what there is to measure.
     #[must_use]
     pub const fn ends(&self) -> bool {

@@ -27,7 +27,8 @@ fn plan(scale: &Scale) -> Plan {
     let threads = u32::try_from(scale.load_threads.max(1)).unwrap_or(u32::MAX);
     let keys = scale.keys_or(1_000_000).max(threads.saturating_mul(10_000));
     let mut steps = vec![Step::Prepare(Asked::Fill { space: "batch", keys, value_bytes })];
-    for keys in [1, 10, 100, 1_000, 10_000] {
+    let sizes: &[u32] = if scale.small { &[1, 100, 10_000] } else { &[1, 10, 100, 1_000, 10_000] };
+    for &keys in sizes {
         let mix = vec![(100, Deed::WriteMany { keys })];
         let asked = Asked::Keyed { space: "batch", mix, distribution };
         let mut phase = Phase::new("set-many", users, asked).at(f64::from(keys));

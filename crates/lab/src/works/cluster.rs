@@ -35,31 +35,22 @@ fn plan(_: &Scale) -> Plan {
         axis: None,
         figures: usual(),
     };
-    Plan {
-        parts: vec![part("set"), part("get")],
-        steps: vec![step(set, &["set"]), step(get, &["get"])],
-    }
+    Plan { parts: vec![part("set"), part("get")], steps: vec![step(&["set"]), step(&["get"])] }
 }
 
-fn step(run: fn(&mut Stage<'_>) -> Result<(), CellError>, parts: &'static [&'static str]) -> Step {
+fn step(parts: &'static [&'static str]) -> Step {
     Step::Custom(Custom {
-        run,
+        run: measure,
         parts,
         only: Some(DriverKind::Resp),
         measurements: 1,
         beside_seconds: 0.1,
+        starts: 0,
     })
 }
 
-fn set(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    measure(stage, "set", Deed::Set)
-}
-
-fn get(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    measure(stage, "get", Deed::Get)
-}
-
-fn measure(stage: &mut Stage<'_>, part: &str, deed: Deed) -> Result<(), CellError> {
+fn measure(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
+    let deed = if part == "set" { Deed::Set } else { Deed::Get };
     let Some(instance) = &stage.instance else {
         return Err(CellError::Cannot("attached: its shards are not known".to_owned()));
     };

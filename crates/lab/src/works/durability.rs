@@ -25,6 +25,7 @@ fn plan(scale: &Scale) -> Plan {
     let value_bytes = scale.value_bytes_first(64);
     let users = scale.clients_or(&[100]).first().copied().unwrap_or(100);
     let depth = scale.pipeline.first().copied().unwrap_or(1);
+    let keys = scale.keys_or(100_000);
     let distribution = scale.distribution.unwrap_or_default();
     let part = |name: &str, title: String, figures| Part {
         name: name.to_owned(),
@@ -48,10 +49,10 @@ fn plan(scale: &Scale) -> Plan {
             ),
         ],
         steps: vec![
-            Step::Prepare(Asked::Fill { space: "log", keys: scale.keys_or(100_000), value_bytes }),
+            Step::Prepare(Asked::Fill { space: "log", keys, value_bytes }),
             Step::Measure(Phase::new("set", users, mixed(Deed::Write)).depth(depth)),
             Step::Measure(Phase::new("get", users, mixed(Deed::Read)).depth(depth)),
-            Step::Crash { part: "crash".to_owned(), users, value_bytes },
+            Step::Crash { part: "crash".to_owned(), users, keys, value_bytes },
         ],
     }
 }

@@ -7,7 +7,8 @@ use super::{Custom, Part, Plan, Scale, Settings, Step, Work};
 use crate::load::handover::{HandoverError, Handovers};
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
-use crate::run::stage::{CellError, Stage, percentiles_of};
+use crate::run::round::percentiles_of;
+use crate::run::stage::{CellError, Stage};
 use crate::systems::system::{DriverKind, Topology};
 
 /// The work.
@@ -43,11 +44,12 @@ fn plan(_: &Scale) -> Plan {
         only: Some(DriverKind::Resp),
         measurements: 1,
         beside_seconds: 0.1,
+        starts: 0,
     };
     Plan { parts: vec![part], steps: vec![Step::Custom(step)] }
 }
 
-fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     stage.can_do(OperationKind::AddMember)?;
     if stage.instance.is_none() {
         return Err(CellError::Cannot("attached: the lab logs in nowhere for this".to_owned()));
@@ -55,7 +57,7 @@ fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
     let address = stage.target.address;
     let cores = stage.bench.cores.server.len();
     let handovers = Handovers {
-        time: stage.bench.measured,
+        time: stage.bench.measured(),
         pause: Duration::from_micros(200),
         element_bytes: 64,
         threads: if Handovers::tells_threads(address, cores) { cores } else { 1 },

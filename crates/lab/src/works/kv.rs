@@ -43,13 +43,13 @@ fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[100]).first().copied().unwrap_or(100);
     let distribution = scale.distribution.unwrap_or(Distribution::Zipf);
     steps.push(Step::Prepare(Asked::Fill {
-        space: "mix",
+        space: "kv-mix",
         keys: scale.keys_or(1_000_000),
         value_bytes,
     }));
     // Eleven shares: one write to ten reads.
     let mix = vec![(1, Deed::Write), (10, Deed::Read)];
-    let asked = Asked::Keyed { space: "mix", mix, distribution };
+    let asked = Asked::Keyed { space: "kv-mix", mix, distribution };
     steps.push(Step::Measure(Phase::new("mix", users, asked).depth(depth)));
     parts.push(Part {
         name: "mix".to_owned(),
@@ -63,7 +63,7 @@ fn plan(scale: &Scale) -> Plan {
 /// Names must be static; only two sizes are usual.
 const fn space_of(users: usize) -> &'static str {
     match users {
-        0..=999 => "few",
-        _ => "many",
+        0..=999 => "kv-few",
+        _ => "kv-many",
     }
 }

@@ -37,7 +37,7 @@ struct Shape {
     part: &'static [&'static str; 1],
     title: &'static str,
     each: &'static str,
-    load: fn(&mut Stage<'_>) -> Result<(), CellError>,
+    load: fn(&mut Stage<'_>, &str) -> Result<(), CellError>,
     only: Option<DriverKind>,
 }
 
@@ -46,21 +46,21 @@ const SHAPES: [Shape; 7] = [
         part: &["key-11-8"],
         title: "strings: a key of 11 bytes, a value of 8",
         each: "memory of a key",
-        load: |stage| load_strings(stage, "key-11-8", 11, 8),
+        load: |stage, part| load_strings(stage, part, 11, 8),
         only: None,
     },
     Shape {
         part: &["key-16-64"],
         title: "strings: a key of 16 bytes, a value of 64",
         each: "memory of a key",
-        load: |stage| load_strings(stage, "key-16-64", 16, 64),
+        load: |stage, part| load_strings(stage, part, 16, 64),
         only: None,
     },
     Shape {
         part: &["key-20-1000"],
         title: "strings: a key of 20 bytes, a value of 1,000",
         each: "memory of a key",
-        load: |stage| load_strings(stage, "key-20-1000", 20, 1_000),
+        load: |stage, part| load_strings(stage, part, 20, 1_000),
         only: None,
     },
     Shape {
@@ -143,20 +143,17 @@ fn plan(scale: &Scale) -> Plan {
             only: shape.only,
             measurements: 0,
             beside_seconds: f64::from(things(scale)) / speed + 1.0,
+            starts: 1,
         })
     });
     let mut steps: Vec<Step> = steps.collect();
-    steps.push(Step::Prepare(Asked::Fill {
-        space: "snapshot",
-        keys: scale.keys_or(200_000),
-        value_bytes: 64,
-    }));
     steps.push(Step::Custom(Custom {
         run: snapshot,
         parts: &[SNAPSHOT],
         only: None,
         measurements: 2,
-        beside_seconds: 1.0,
+        beside_seconds: 2.0,
+        starts: 1,
     }));
     Plan { parts, steps }
 }
@@ -181,36 +178,36 @@ fn load_strings(
     load(stage, part, OperationKind::Set, set)
 }
 
-fn load_members(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load_members(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let add = |number: u32| Operation::AddMember {
         set: format!("set:{:010}", number / MEMBERS).into(),
         member: format!("{number:08}").into(),
     };
-    load(stage, "set-member", OperationKind::AddMember, add)
+    load(stage, part, OperationKind::AddMember, add)
 }
 
-fn load_sorted_set(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load_sorted_set(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = things(&stage.bench.scale);
     let set = sorted_set::SortedSet::new(count);
-    load_all(stage, "zset-member", count, count, sorted_set::Fill(&set))
+    load_all(stage, part, count, count, sorted_set::Fill(&set))
 }
 
 const FIELDS: u32 = 20;
 const FIELD_VALUE_BYTES: usize = 16;
 
-fn load_hashes(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load_hashes(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = (elements(&stage.bench.scale) / FIELDS).max(1);
     let mut hashes = hash::Hashes::new(count, FIELDS, FIELD_VALUE_BYTES);
-    load_all(stage, "hash", count, count * FIELDS, hash::Fill(&mut hashes))
+    load_all(stage, part, count, count * FIELDS, hash::Fill(&mut hashes))
 }
 
 const ELEMENTS: u32 = 100;
 const ELEMENT_BYTES: usize = 10;
 
-fn load_lists(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load_lists(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = (elements(&stage.bench.scale) / ELEMENTS).max(1);
     let lists = list::Lists::new(count, ELEMENTS as usize, ELEMENT_BYTES);
-    load_all(stage, "list", count, count * ELEMENTS, list::FillLists(&lists))
+    load_all(stage, part, count, count * ELEMENTS, list::FillLists(&lists))
 }
 
 /// Loads things one by one and puts what each took.
@@ -265,6 +262,8 @@ fn on_a_fresh_server(
     stage: &mut Stage<'_>,
     what: impl FnOnce(&mut Stage<'_>, &mut Plain) -> Result<(), CellError>,
 ) -> Result<(), CellError> {
+    // Who cannot be asked need not start.
+    stage.subject.dialect().map_err(CellError::Cannot)?;
     let none = "attached: the memory of another machine is not seen";
     let fresh = stage.another()?.ok_or_else(|| CellError::Cannot(none.to_owned()))?;
     let target = std::mem::replace(&mut stage.target, Target::plain(fresh.address()));
@@ -363,14 +362,25 @@ const KEPT: (&[u8], &[u8]) = (b"kept", b"over the restart");
 /// Longer than any snapshot here.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(120);
 
-fn snapshot(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn snapshot(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
+    if let Some(instance) = &stage.instance {
+        instance.system.can(Capability::Snapshot).map_err(CellError::Cannot)?;
+        instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
+    }
+    // What it comes back without is nobody else's.
+    on_a_fresh_server(stage, |stage, _| {
+        let keys = stage.bench.scale.keys_or(200_000);
+        stage.prepare(&Asked::Fill { space: "snapshot", keys, value_bytes: 64 })?;
+        snapshot_of_it(stage)
+    })
+}
+
+fn snapshot_of_it(stage: &mut Stage<'_>) -> Result<(), CellError> {
     let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let Some(instance) = &stage.instance else {
-        return Err(CellError::Cannot("attached: its snapshots are its owner's".to_owned()));
+        return Err(CellError::Cannot("attached: not ours to restart".to_owned()));
     };
     let (system, address, pids) = (instance.system, instance.address(), instance.pids());
-    system.can(Capability::Snapshot).map_err(CellError::Cannot)?;
-    system.can(Capability::Restart).map_err(CellError::Cannot)?;
     let asked = Asked::Keyed {
         space: "snapshot",
         mix: vec![(1, Deed::Write), (1, Deed::Read)],

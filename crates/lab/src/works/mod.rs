@@ -15,6 +15,7 @@ pub mod counter;
 pub mod durability;
 pub mod figures;
 pub mod handover;
+pub mod idle;
 pub mod index;
 pub mod kv;
 pub mod memory;
@@ -51,7 +52,7 @@ pub struct Work {
     pub settings: Settings,
     /// What is started.
     pub topology: Topology,
-    /// In how many rounds of a run it is done: fewer where its figures hardly differ from one to the next.
+    /// In how many rounds it is done at most: fewer where its figures hardly differ from one to the next.
     pub rounds_max: u32,
     /// What is measured and shown.
     pub plan: fn(&Scale) -> Plan,
@@ -186,10 +187,14 @@ pub enum Step {
         part: String,
         /// Users.
         users: usize,
+        /// Keys that are there before they come.
+        keys: u32,
         /// Bytes of each value.
         value_bytes: usize,
     },
-    /// What only this work does.
+    /// What only this work loads, once for each start; its parts are filled by later steps.
+    Load(Custom),
+    /// What only this work does, in each round.
     Custom(Custom),
 }
 
@@ -197,7 +202,31 @@ impl Step {
     /// Whether figures come of it.
     #[must_use]
     pub const fn fills_cells(&self) -> bool {
-        !matches!(self, Self::Prepare(_))
+        !matches!(self, Self::Prepare(_) | Self::Load(_))
+    }
+
+    /// In how many rounds it is worth its time where time is limited: kills are counted and memory hardly
+    /// differs from one start to the next, and both cost starts.
+    #[must_use]
+    pub const fn rounds_with_budget(&self) -> u32 {
+        match self {
+            Self::Crash { .. } => 2,
+            Self::Custom(Custom { starts: 1.., .. }) => 3,
+            _ => u32::MAX,
+        }
+    }
+
+    /// The cells that it fills: part, and place on its axis. Those of a step in code have none.
+    #[must_use]
+    pub fn cells(&self) -> Vec<(String, Option<f64>)> {
+        match self {
+            Self::Prepare(_) | Self::Load(_) => Vec::new(),
+            Self::Measure(phase) => vec![(phase.part.clone(), phase.x)],
+            Self::Crash { part, .. } => vec![(part.clone(), None)],
+            Self::Custom(custom) => {
+                custom.parts.iter().map(|part| ((*part).to_owned(), None)).collect()
+            }
+        }
     }
 }
 
@@ -252,8 +281,8 @@ impl Phase {
 /// A step in code.
 #[derive(Clone, Copy, Debug)]
 pub struct Custom {
-    /// Does it and puts its rounds into cells by [`Stage::put`].
-    pub run: fn(&mut Stage<'_>) -> Result<(), CellError>,
+    /// Does it and puts its rounds into cells by [`Stage::put`]; it is told its first part.
+    pub run: fn(&mut Stage<'_>, &str) -> Result<(), CellError>,
     /// The parts that it fills: they stay empty, with the reason, if it fails.
     pub parts: &'static [&'static str],
     /// The only protocol in which it speaks, if there is one.
@@ -262,6 +291,8 @@ pub struct Custom {
     pub measurements: usize,
     /// Seconds that it takes beside them, roughly: for the plan of a run.
     pub beside_seconds: f64,
+    /// Servers of its own that it starts.
+    pub starts: usize,
 }
 
 /// The work of this name.
@@ -283,12 +314,8 @@ mod tests {
                 let mut shown: Vec<String> = Vec::new();
                 for step in &plan.steps {
                     match step {
-                        Step::Prepare(_) => {}
-                        Step::Measure(phase) => shown.push(phase.part.clone()),
-                        Step::Crash { part, .. } => shown.push(part.clone()),
-                        Step::Custom(custom) => {
-                            shown.extend(custom.parts.iter().map(|&part| part.to_owned()));
-                        }
+                        Step::Prepare(_) | Step::Load(_) => assert!(step.cells().is_empty()),
+                        _ => shown.extend(step.cells().into_iter().map(|(part, _)| part)),
                     }
                 }
                 for part in &plan.parts {
@@ -301,6 +328,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A slow starter goes on from one work to the next: what one wrote must not be in the other's way.
+    #[test]
+    fn works_on_single_nodes_have_keys_of_their_own() {
+        let scale = Scale { connections_max: 10_000, ..Scale::default() };
+        let mut seen = std::collections::BTreeMap::new();
+        for work in ALL.iter().filter(|work| work.topology == Topology::Single) {
+            for step in (work.plan)(&scale).steps {
+                let (Step::Prepare(asked) | Step::Measure(Phase { asked, .. })) = step else {
+                    continue;
+                };
+                let owner = *seen.entry(asked.space()).or_insert(work.name);
+                assert_eq!(owner, work.name, "{}", asked.space());
+            }
+        }
+        assert!(seen.len() > 8, "{seen:?}");
     }
 
     #[test]

@@ -22,12 +22,21 @@ pub const WORK: Work = Work {
     plan,
 };
 
+/// The published depths for the published size; where little time is left, no more than tell a shape.
+const fn depths(scale: &Scale, value_bytes: usize) -> &'static [usize] {
+    match (scale.small, value_bytes > 100) {
+        (false, _) => &[1, 16, 30, 64],
+        (true, false) => &[1, 16, 64],
+        (true, true) => &[1, 30],
+    }
+}
+
 fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[50]).first().copied().unwrap_or(50);
     let distribution = scale.distribution.unwrap_or_default();
     let (mut parts, mut steps) = (Vec::new(), Vec::new());
     for value_bytes in scale.value_bytes_or(&[64, 256]) {
-        let space = if value_bytes <= 100 { "short" } else { "long" };
+        let space = if value_bytes <= 100 { "pipe-short" } else { "pipe-long" };
         steps.push(Step::Prepare(Asked::Fill {
             space,
             keys: scale.keys_or(1_000_000),
@@ -41,14 +50,17 @@ fn plan(scale: &Scale) -> Plan {
                 axis: axis("requests at once", "requests"),
                 figures: usual(),
             });
-            for depth in scale.pipeline_or(&[1, 16, 30, 64]) {
+            for depth in scale.pipeline_or(depths(scale, value_bytes)) {
                 let asked = Asked::Keyed { space, mix: vec![(100, deed)], distribution };
                 let phase = Phase::new(part.clone(), users, asked).depth(depth);
                 steps.push(Step::Measure(phase.at(depth as f64)));
             }
         }
     }
-    parts.extend(shards::parts(scale));
-    steps.push(shards::step(scale));
+    // On one core a server and a shard are the same, and were measured above.
+    if !scale.small || scale.server_cores > 1 {
+        parts.extend(shards::parts(scale));
+        steps.push(shards::step(scale));
+    }
     Plan { parts, steps }
 }

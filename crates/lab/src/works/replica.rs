@@ -58,6 +58,7 @@ fn plan(scale: &Scale) -> Plan {
         only: None,
         measurements: 1,
         beside_seconds: 0.0,
+        starts: 0,
     }));
     parts.push(Part {
         name: "lag".to_owned(),
@@ -77,7 +78,7 @@ const LAG_MAX: Duration = Duration::from_secs(10);
 
 /// Writes on the first node and reads on the second until the write is there; for as long as a
 /// measurement takes, one write at a time.
-fn lag(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn lag(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     let nodes = stage.instance.as_ref().map(|instance| instance.addresses()).unwrap_or_default();
     let &[one, other] = nodes.as_slice() else {
         return Err(CellError::Cannot("there are not two nodes".to_owned()));
@@ -94,7 +95,7 @@ fn lag(stage: &mut Stage<'_>) -> Result<(), CellError> {
     };
     let mut lags: Vec<f64> = Vec::new();
     let began = Instant::now();
-    while began.elapsed() < stage.bench.measured || lags.is_empty() {
+    while began.elapsed() < stage.bench.measured() || lags.is_empty() {
         let value = lags.len().to_string().into_bytes();
         let key = b"lag".to_vec();
         let write = Operation::Set { key: key.clone(), value: value.clone() };

@@ -51,10 +51,11 @@ pub(super) fn step(scale: &Scale) -> Step {
         only: Some(DriverKind::Resp),
         measurements: NAMES.len() * DEPTHS.len(),
         beside_seconds: 0.5 + f64::from(scale.keys_or(1_000_000)) / 400_000.0,
+        starts: 1,
     })
 }
 
-fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     let Subject::Found(found) = stage.subject else {
         return Err(CellError::Cannot("attached: the lab cannot start shards of it".to_owned()));
     };
@@ -90,7 +91,7 @@ fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
             let asked = Asked::Keyed { space: SPACE, mix: vec![(100, deed)], distribution };
             let phase = Phase::new(name, users, asked).depth(depth);
             let driver = stores.driver(&phase.asked, users, depth)?;
-            let mut round = watch(bench, bench.warm_up, &pids, 1, driver)?;
+            let mut round = watch(bench, bench.warm_up(), &pids, 1, driver)?;
             round.extra.insert("shards".to_owned(), servers.len() as f64);
             stores.stage.put(name, Some(depth as f64), round);
         }

@@ -21,5 +21,5 @@ pub const WORK: Work = Work {
 fn plan(scale: &Scale) -> Plan {
     // Users here are no connections, so as many as wanted.
     let scale = Scale { connections_max: 0, ..scale.clone() };
-    curve(&scale, users(&scale), Some(1))
+    curve("shared", &scale, users(&scale), Some(1))
 }

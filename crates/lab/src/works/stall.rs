@@ -10,8 +10,8 @@ use crate::load::stall::{Stretch, StretchError};
 use crate::load::workload::{LANE_OF_READS, LANE_OF_WRITES, Mix, Strings};
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
-use crate::run::stage::{BULK_USERS, CellError, Stage, percentiles_of};
-use crate::systems::cleanup;
+use crate::run::round::percentiles_of;
+use crate::run::stage::{BULK_USERS, CellError, Stage};
 use crate::systems::system::{DriverKind, Topology};
 
 /// The work.
@@ -37,7 +37,8 @@ const STRETCHES: [(&str, &str, &[Command]); 5] = [
     ("sunionstore", "while two sets are united and stored", &[Command::Sunionstore]),
     ("del", "while a sorted set is deleted", &[Command::DelSortedSet]),
 ];
-const NAMES: [&str; STRETCHES.len()] = ["nothing", "hgetall", "lrange", "sunionstore", "del"];
+const NAMES: [&[&str]; STRETCHES.len()] =
+    [&["nothing"], &["hgetall"], &["lrange"], &["sunionstore"], &["del"]];
 
 const READERS: usize = 10;
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -68,16 +69,27 @@ fn plan(scale: &Scale) -> Plan {
         ],
     });
     let sizes = sizes(scale);
-    let elements = sizes.hash + sizes.list + sizes.sorted_set + 2 * sizes.set;
-    let step = Custom {
-        run,
-        parts: &NAMES,
+    let loaded = |elements: u32| f64::from(elements) / 700_000.0;
+    let mut steps = vec![Step::Load(Custom {
+        run: load,
+        parts: &[],
         only: Some(DriverKind::Resp),
         measurements: 0,
-        beside_seconds: f64::from(elements) / 700_000.0
-            + STRETCH_MIN.as_secs_f64() * STRETCHES.len() as f64,
-    };
-    Plan { parts: parts.collect(), steps: vec![Step::Custom(step)] }
+        beside_seconds: loaded(sizes.hash + sizes.list + 2 * sizes.set),
+        starts: 0,
+    })];
+    steps.extend(NAMES.iter().map(|parts| {
+        Step::Custom(Custom {
+            run,
+            parts,
+            only: Some(DriverKind::Resp),
+            measurements: 0,
+            beside_seconds: STRETCH_MIN.as_secs_f64()
+                + if parts == &["del"] { loaded(sizes.sorted_set) } else { 0.0 },
+            starts: 0,
+        })
+    }));
+    Plan { parts: parts.collect(), steps }
 }
 
 fn sizes(scale: &Scale) -> Sizes {
@@ -85,25 +97,35 @@ fn sizes(scale: &Scale) -> Sizes {
     Sizes { sorted_set: large, hash: large, list: large, set: (large / 3).max(2), string: 0 }
 }
 
-fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
+fn load(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     stage.can_do(OperationKind::AddMember)?;
     let sizes = sizes(&stage.bench.scale);
     let mut data = Data::new(KEYS, KEY_BYTES, VALUE_BYTES);
     let load = Strings::new(&mut data, Mix::Load { until: KEYS }, BULK_USERS, 0);
     stage.run_resp(BULK_USERS, load)?;
-    for value in [Value::Hash, Value::FirstSet, Value::SecondSet, Value::SortedSet] {
+    for value in [Value::Hash, Value::FirstSet, Value::SecondSet] {
         stage.ask_all(BULK_USERS, Fill::new(value, sizes))?;
     }
     // In its order.
     stage.ask_all(1, Fill::new(Value::List, sizes))?;
-    for (name, _, commands) in STRETCHES {
-        stage.doing(name);
-        let round = stretch(stage, &mut data, sizes, commands)?;
-        stage.put(name, None, round);
-        if cleanup::is_ending() {
-            return Err(CellError::Interrupted);
-        }
+    stage.kept = Some(Box::new(data));
+    Ok(())
+}
+
+fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
+    let not_loaded = || CellError::Broken("its data were not loaded".to_owned());
+    let sizes = sizes(&stage.bench.scale);
+    let (_, _, commands) =
+        STRETCHES.iter().find(|(name, ..)| *name == part).ok_or_else(not_loaded)?;
+    if commands.contains(&Command::DelSortedSet) {
+        // The round before deleted it.
+        stage.ask_all(BULK_USERS, Fill::new(Value::SortedSet, sizes))?;
     }
+    let kept = stage.kept.take().ok_or_else(not_loaded)?;
+    let mut data = kept.downcast::<Data>().map_err(|_| not_loaded())?;
+    let round = stretch(stage, &mut data, sizes, commands)?;
+    stage.kept = Some(data);
+    stage.put(part, None, round);
     Ok(())
 }
 
@@ -118,7 +140,7 @@ fn stretch(
     let stretch = Stretch {
         commands,
         sizes,
-        time: stage.bench.measured.max(STRETCH_MIN),
+        time: stage.bench.measured().max(STRETCH_MIN),
         longest: STRETCH_MAX,
         every: EVERY,
         interval: INTERVAL,

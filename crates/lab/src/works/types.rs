@@ -28,61 +28,62 @@ const USERS: usize = 50;
 const DEPTH: usize = 16;
 
 /// What is measured, under which name.
-const PARTS: [(&str, Operation, &str); 16] = [
-    ("hset", Operation::Hset, "HSET of a field that is there"),
-    ("hget", Operation::Hget, "HGET of a field"),
-    ("hgetall", Operation::Hgetall, "HGETALL of 20 fields"),
-    ("lpush-rpop", Operation::LpushRpop, "LPUSH and RPOP, as often"),
-    ("lrange", Operation::Lrange, "LRANGE of 100 elements"),
-    ("zadd", Operation::Zadd, "ZADD of a member that is there"),
-    ("zscore", Operation::Zscore, "ZSCORE of a member"),
-    ("zrank", Operation::Zrank, "ZRANK of a member"),
-    ("zrange", Operation::Zrange, "ZRANGE of 100 members"),
-    ("zincrby", Operation::Zincrby, "ZINCRBY of a member"),
-    ("sadd", Operation::Sadd, "SADD of a member that is there"),
-    ("sadd-srem", Operation::SaddSrem, "SADD of a new member and SREM, as often"),
-    ("sismember", Operation::Sismember, "SISMEMBER of members and others"),
-    ("setbit", Operation::Setbit, "SETBIT"),
-    ("bitcount", Operation::Bitcount, "BITCOUNT of 4 KiB"),
-    ("incr", Operation::Incr, "INCR of a counter"),
+const PARTS: [(&[&str; 1], Operation, &str); 16] = [
+    (&["hset"], Operation::Hset, "HSET of a field that is there"),
+    (&["hget"], Operation::Hget, "HGET of a field"),
+    (&["hgetall"], Operation::Hgetall, "HGETALL of 20 fields"),
+    (&["lpush-rpop"], Operation::LpushRpop, "LPUSH and RPOP, as often"),
+    (&["lrange"], Operation::Lrange, "LRANGE of 100 elements"),
+    (&["zadd"], Operation::Zadd, "ZADD of a member that is there"),
+    (&["zscore"], Operation::Zscore, "ZSCORE of a member"),
+    (&["zrank"], Operation::Zrank, "ZRANK of a member"),
+    (&["zrange"], Operation::Zrange, "ZRANGE of 100 members"),
+    (&["zincrby"], Operation::Zincrby, "ZINCRBY of a member"),
+    (&["sadd"], Operation::Sadd, "SADD of a member that is there"),
+    (&["sadd-srem"], Operation::SaddSrem, "SADD of a new member and SREM, as often"),
+    (&["sismember"], Operation::Sismember, "SISMEMBER of members and others"),
+    (&["setbit"], Operation::Setbit, "SETBIT"),
+    (&["bitcount"], Operation::Bitcount, "BITCOUNT of 4 KiB"),
+    (&["incr"], Operation::Incr, "INCR of a counter"),
 ];
-const NAMES: [&str; PARTS.len()] = {
-    let mut names = [""; PARTS.len()];
-    let mut number = 0;
-    while number < PARTS.len() {
-        names[number] = PARTS[number].0;
-        number += 1;
-    }
-    names
-};
 
 /// Elements that a load takes in, roughly, for the plan of a run.
 const LOADED_PER_SECOND: f64 = 1_500_000.0;
 
 fn plan(scale: &Scale) -> Plan {
     let parts = PARTS.iter().map(|(name, _, title)| Part {
-        name: (*name).to_owned(),
+        name: name[0].to_owned(),
         title: format!("{title}; {USERS} users, {DEPTH} requests at once"),
         axis: None,
         figures: usual(),
     });
     // Fields, members twice, counters; lists and bitmaps are few.
     let beside_seconds = 4.0 * f64::from(scale.keys_or(1_000_000)) / LOADED_PER_SECOND + 1.0;
-    let step = Custom {
-        run,
-        parts: &NAMES,
+    let mut steps = vec![Step::Load(Custom {
+        run: load,
+        parts: &[],
         only: Some(DriverKind::Resp),
-        measurements: PARTS.len(),
+        measurements: 0,
         beside_seconds,
-    };
-    Plan { parts: parts.collect(), steps: vec![Step::Custom(step)] }
+        starts: 0,
+    })];
+    steps.extend(PARTS.iter().map(|(parts, ..)| {
+        Step::Custom(Custom {
+            run,
+            parts: *parts,
+            only: Some(DriverKind::Resp),
+            measurements: 1,
+            beside_seconds: 0.0,
+            starts: 0,
+        })
+    }));
+    Plan { parts: parts.collect(), steps }
 }
 
-fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    stage.can_do(OperationKind::AddMember)?;
+fn sizes(scale: &Scale) -> Sizes {
     // Enough that each user has some of its own, where the order of requests matters.
-    let things = stage.bench.scale.keys_or(1_000_000).max(20_000);
-    let sizes = Sizes {
+    let things = scale.keys_or(1_000_000).max(20_000);
+    Sizes {
         fields: things,
         fields_per_hash: 20,
         value_bytes: 16,
@@ -95,18 +96,32 @@ fn run(stage: &mut Stage<'_>) -> Result<(), CellError> {
         bitmaps: 1_000,
         bitmap_bytes: 4096,
         counters: things,
-    };
-    let operations: Vec<Operation> = PARTS.iter().map(|(_, operation, _)| *operation).collect();
-    let mut ground = OnStage { stage };
-    let mut world = World::load(&mut ground, &sizes, &operations)?;
-    for (name, operation, _) in PARTS {
-        ground.stage.doing(name);
-        let round = world.measure(operation, &sizes, &mut ground).map_err(|error| match error {
-            MeasureError::NotLoaded => CellError::Broken("its data were not loaded".to_owned()),
-            MeasureError::Ground(error) => error,
-        })?;
-        ground.stage.put(name, None, round);
     }
+}
+
+fn load(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
+    stage.can_do(OperationKind::AddMember)?;
+    let sizes = sizes(&stage.bench.scale);
+    let operations: Vec<Operation> = PARTS.iter().map(|(_, operation, _)| *operation).collect();
+    let world = World::load(&mut OnStage { stage }, &sizes, &operations)?;
+    stage.kept = Some(Box::new(world));
+    Ok(())
+}
+
+fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
+    let not_loaded = || CellError::Broken("its data were not loaded".to_owned());
+    let sizes = sizes(&stage.bench.scale);
+    let (_, operation, _) =
+        PARTS.iter().find(|(name, ..)| name[0] == part).ok_or_else(not_loaded)?;
+    let kept = stage.kept.take().ok_or_else(not_loaded)?;
+    let mut world = kept.downcast::<World>().map_err(|_| not_loaded())?;
+    let round = world.measure(*operation, &sizes, &mut OnStage { stage });
+    let round = round.map_err(|error| match error {
+        MeasureError::NotLoaded => not_loaded(),
+        MeasureError::Ground(error) => error,
+    })?;
+    stage.kept = Some(world);
+    stage.put(part, None, round);
     Ok(())
 }
 

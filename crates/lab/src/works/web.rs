@@ -24,7 +24,7 @@ fn plan(scale: &Scale) -> Plan {
     let (mut parts, mut steps) = (Vec::new(), Vec::new());
     for users in scale.clients_or(&[10, 100]) {
         // A space for each number of users: what one wrote is not the other's.
-        let space = if users < 50 { "few" } else { "many" };
+        let space = if users < 50 { "web-few" } else { "web-many" };
         for (deed, name, title) in
             [(Deed::Set, "write", "write and read back"), (Deed::Get, "read", "read")]
         {

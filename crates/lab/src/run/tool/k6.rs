@@ -36,7 +36,7 @@ pub fn prepare(stage: &Stage<'_>, phase: &Phase, job: &Job) -> Result<Prepared, 
         ("LAB_TARGET", format!("redis://{}", stage.target.address)),
         ("LAB_DEED", deed.to_owned()),
         ("LAB_USERS", phase.users.to_string()),
-        ("LAB_SECONDS", stage.bench.measured.as_secs_f64().max(1.0).to_string()),
+        ("LAB_SECONDS", stage.bench.measured().as_secs_f64().max(1.0).to_string()),
         ("LAB_KEYS", keys.to_string()),
         ("LAB_VALUE", value),
     ];

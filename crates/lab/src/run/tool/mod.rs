@@ -173,7 +173,7 @@ fn with_random_keys(
     phase: &Phase,
 ) -> Result<Round, CellError> {
     let job = random_keys::job(stage, phase)?;
-    let (address, time) = (stage.target.address, stage.bench.measured);
+    let (address, time) = (stage.target.address, stage.bench.measured());
     // Long enough for the time that was asked for, at a guess that the first run corrects.
     let mut requests = 20_000u64;
     loop {

@@ -37,7 +37,7 @@ pub fn prepare(stage: &Stage<'_>, phase: &Phase, job: &Job) -> Result<Prepared, 
     });
     super::keys_of_users::fill(stage, pairs)?;
     // It knows whole seconds only.
-    let seconds = stage.bench.measured.as_secs_f64().ceil().max(1.0);
+    let seconds = stage.bench.measured().as_secs_f64().ceil().max(1.0);
     let before = ["-t1".to_owned(), format!("-c{}", phase.users), format!("-d{seconds}s")];
     let url = format!("http://{}", stage.target.address);
     let after = [&url, "--", deed, &keys.max(1).to_string(), &job.value_bytes.to_string()];

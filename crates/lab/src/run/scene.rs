@@ -1,0 +1,309 @@
+//! One work with all its systems, in interleaved rounds.
+//!
+//! ```text
+//!   one node each:   start A, fill A, freeze A; start B, fill B, freeze B; ...
+//!                    round: step 1 of A, of B, of C; step 2 of A, of B, of C; ...     the others are frozen
+//!                    round: the same in another order, on the same servers
+//!   several nodes:   round: start A, all its steps, end A; start B, ...               they watch each other's time
+//! ```
+//!
+//! Systems that are there at once are started and filled once, so that a run's time goes into rounds;
+//! and what is compared was measured within seconds, not minutes. A frozen system (SIGSTOP) has no
+//! timers, threads or compilers that would use the core of the one that is measured.
+//!
+//! **Invariant:** no system but the one that is measured runs during a measurement, unless it is attached.
+
+use std::time::{Duration, Instant};
+
+use super::bench::Bench;
+use super::plan::{Plan, Times};
+use super::progress::Progress;
+use super::record::Record;
+use super::stage::{About, Brought, Ended, Running, Stage};
+use super::subject::{Subject, SubjectSetting};
+use crate::results;
+use crate::systems::cleanup;
+use crate::systems::system::Topology;
+use crate::works::{self, Settings, Step, Work};
+
+/// Systems that took so long to start go on from one work to the next; others start afresh, so that
+/// memory and disk are of one work.
+pub const KEPT_FROM_SECONDS: f64 = 2.0;
+
+/// Why no further work is done.
+pub enum Ending {
+    /// The user ended it.
+    Interrupted,
+    /// A wrong answer.
+    Wrong {
+        /// The system's label.
+        system: String,
+        /// The work's name.
+        work: String,
+        /// What it answered.
+        what: String,
+    },
+    /// The results cannot be written.
+    Io(std::io::Error),
+}
+
+/// Systems that wait, frozen, for the next work.
+pub type Waiting = Vec<(String, SubjectSetting, Running)>;
+
+/// How much of a run a work may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed {
+    /// Rounds, and the seconds of each measurement to begin with.
+    pub times: Times,
+    /// When it is to be over, if there is a limit.
+    pub until: Option<Instant>,
+    /// Seconds of each measurement that the user asked for.
+    pub asked_seconds: Option<f64>,
+}
+
+/// See the module.
+pub struct Scene<'a> {
+    /// Its place in the plan.
+    pub number: usize,
+    /// The work.
+    pub work: &'static Work,
+    /// Who does it.
+    pub subjects: &'a [Subject],
+    /// The surroundings.
+    pub bench: &'a Bench,
+    /// The run's plan, which learns how long starts take.
+    pub plan: &'a mut Plan,
+    /// Where rounds go.
+    pub record: &'a mut Record,
+    /// Who is told.
+    pub progress: &'a Progress,
+    /// Systems that an earlier work started.
+    pub waiting: &'a mut Waiting,
+}
+
+/// A system at a setting, and its stage while there is one.
+struct Member<'a> {
+    subject: &'a Subject,
+    setting: SubjectSetting,
+    stage: Option<Stage<'a>>,
+}
+
+impl<'a> Scene<'a> {
+    /// Does the work; returns how many rounds it had.
+    ///
+    /// # Errors
+    /// Why the run must end.
+    pub fn play(&mut self, allowed: Allowed) -> Result<u32, Ending> {
+        let steps = (self.work.plan)(&self.bench.scale);
+        let pairs = pairs(self.work, self.subjects, self.bench);
+        let mut cast: Vec<Member<'a>> = pairs
+            .into_iter()
+            .map(|(subject, setting)| Member { subject, setting, stage: None })
+            .collect();
+        let afresh = self.work.topology != Topology::Single;
+        // What has to warm up is told how long measurements will be.
+        self.bench.set_seconds(allowed.times.seconds);
+        if !afresh {
+            for member in &mut cast {
+                self.begin(member, &steps, 0)?;
+            }
+        }
+        let wanted = match allowed.until {
+            Some(_) => self.plan.rounds_of(&self.plan.works[self.number], allowed.times.rounds),
+            None => allowed.times.rounds.min(self.work.rounds_max),
+        };
+        let mut pace = self.plan.pace(self.number);
+        let mut round = 0;
+        while round < wanted {
+            if let Some(until) = allowed.until {
+                let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
+                let least = super::plan::SECONDS_MIN;
+                match pace.next(wanted - round, left, allowed.asked_seconds) {
+                    Some(seconds) => self.bench.set_seconds(seconds),
+                    // One round is made in any case: a work without figures says nothing.
+                    None if round == 0 => {
+                        self.bench.set_seconds(allowed.asked_seconds.unwrap_or(least));
+                    }
+                    None => break,
+                }
+            }
+            self.progress.begin(self.work.name, round, wanted);
+            let began = Instant::now();
+            let mut few = Duration::ZERO;
+            let is_done =
+                |step: &Step| allowed.until.is_some() && round >= step.rounds_with_budget();
+            let order = order(cast.len(), round);
+            if afresh {
+                for &place in &order {
+                    let member = &mut cast[place];
+                    self.begin(member, &steps, round)?;
+                    for index in 0..steps.steps.len() {
+                        self.step(member, &steps, index)?;
+                    }
+                    member.stage = None;
+                }
+            } else {
+                for (index, step) in steps.steps.iter().enumerate() {
+                    if is_done(step) {
+                        continue;
+                    }
+                    let began = Instant::now();
+                    for &place in &order {
+                        self.step(&mut cast[place], &steps, index)?;
+                    }
+                    if step.rounds_with_budget() < u32::MAX {
+                        few += began.elapsed();
+                    }
+                }
+                for member in &mut cast {
+                    if member.stage.as_ref().is_some_and(Stage::is_broken) {
+                        member.stage = None;
+                        self.begin(member, &steps, round)?;
+                    }
+                }
+            }
+            let seconds = self.bench.measured().as_secs_f64();
+            let took = began.elapsed().saturating_sub(few);
+            pace.saw(took.as_secs_f64(), few.as_secs_f64(), seconds);
+            round += 1;
+            self.record.had_round(round, seconds);
+            results::file::write(&self.bench.out, self.record.results()).map_err(Ending::Io)?;
+            self.progress.end();
+        }
+        for member in cast {
+            self.keep(member);
+        }
+        Ok(round)
+    }
+
+    /// Starts a member and prepares what it needs; then it waits.
+    fn begin(
+        &mut self,
+        member: &mut Member<'a>,
+        steps: &works::Plan,
+        start: u32,
+    ) -> Result<(), Ending> {
+        let (subject, setting, bench) = (member.subject, member.setting, self.bench);
+        self.progress.doing(&format!("starts {} ({})", subject.label(), setting.name()));
+        let known_empty = self.record.empty_cells(self.work, subject, &setting);
+        let label = subject.label();
+        let waits =
+            self.waiting.iter().position(|(other, at, _)| (other, *at) == (&label, setting));
+        let running = waits.map(|place| self.waiting.swap_remove(place).2);
+        let about =
+            About { work: self.work, subject, setting, bench, start, progress: self.progress };
+        let (stage, brought) = Stage::begin(about, steps, running, &known_empty);
+        if let Some(stage) = &stage {
+            stage.freeze();
+            if let Some(seconds) = stage.start_seconds {
+                self.plan.saw_start(&label, seconds / self.work.topology.nodes() as f64);
+            }
+            self.record.note_setting(&label, &setting, &stage.started);
+        }
+        member.stage = stage;
+        self.take(member, brought)
+    }
+
+    /// Lets a member do a step, if it is there and can.
+    fn step(
+        &mut self,
+        member: &mut Member<'a>,
+        steps: &works::Plan,
+        index: usize,
+    ) -> Result<(), Ending> {
+        let Some(stage) = &mut member.stage else { return Ok(()) };
+        if !stage.wants(steps, index) {
+            return Ok(());
+        }
+        stage.thaw();
+        stage.step(steps, index);
+        stage.freeze();
+        let brought = stage.brought();
+        self.take(member, brought)
+    }
+
+    fn take(&mut self, member: &Member<'a>, brought: Brought) -> Result<(), Ending> {
+        let Brought { outcomes, ended } = brought;
+        self.record.add(self.work, member.subject, &member.setting, outcomes);
+        let (system, work) = (member.subject.label(), self.work.name.to_owned());
+        match ended {
+            Some(Ended::Wrong(what)) => Err(Ending::Wrong { system, work, what }),
+            Some(Ended::Interrupted) => Err(Ending::Interrupted),
+            None if cleanup::is_ending() => Err(Ending::Interrupted),
+            None => Ok(()),
+        }
+    }
+
+    /// A system that started slowly waits for the next work; any other goes.
+    fn keep(&mut self, member: Member<'a>) {
+        let label = member.subject.label();
+        let slow = self
+            .plan
+            .start_seconds
+            .get(&label)
+            .is_some_and(|&seconds| seconds >= KEPT_FROM_SECONDS);
+        if !slow || self.work.topology != Topology::Single {
+            return;
+        }
+        if let Some(running) = member.stage.and_then(Stage::into_running) {
+            self.waiting.push((label, member.setting, running));
+        }
+    }
+}
+
+/// Who comes when in a round: somebody else first in each, and in every other round the other way
+/// round, so that nobody always comes after the same one.
+fn order(count: usize, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.rotate_left(round as usize % count.max(1));
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// Every system at every setting that `work` goes through.
+#[must_use]
+pub fn pairs<'a>(
+    work: &Work,
+    subjects: &'a [Subject],
+    bench: &Bench,
+) -> Vec<(&'a Subject, SubjectSetting)> {
+    let settings = |subject: &'a Subject| match work.settings {
+        Settings::All => subject.settings(),
+        Settings::Chosen => vec![subject.setting_for(bench.promise)],
+    };
+    // A web program is measured as one, and nowhere else.
+    let takes_part = |subject: &&Subject| match subject {
+        Subject::Found(found) => found.system.only_in().is_none_or(|only| only == work.name),
+        Subject::Attached(_) => true,
+    };
+    let all = subjects
+        .iter()
+        .filter(takes_part)
+        .flat_map(|subject| settings(subject).into_iter().map(move |setting| (subject, setting)));
+    all.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_comes_first_and_after_everybody() {
+        let count = 4;
+        let mut firsts = std::collections::BTreeSet::new();
+        let mut neighbours = std::collections::BTreeSet::new();
+        for round in 0..4 {
+            let order = order(count, round);
+            firsts.insert(order[0]);
+            neighbours.extend(order.windows(2).map(|two| (two[0], two[1])));
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+        }
+        assert!(firsts.len() >= 2, "{firsts:?}");
+        assert!(neighbours.contains(&(0, 1)) && neighbours.contains(&(1, 0)), "{neighbours:?}");
+        assert!(order(0, 3).is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! Which of a plan's steps need not be tried, as their cells stay empty whatever happens.
+
+use super::CellOutcome;
+use crate::run::subject::Subject;
+use crate::systems::system::{Capability, DriverKind};
+use crate::traffic::Asked;
+use crate::works::{Plan, Step, Work};
+
+/// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start, and
+/// not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the reason.
+#[must_use]
+pub(super) fn worth_doing(
+    work: &Work,
+    plan: &Plan,
+    subject: &Subject,
+    known_empty: &[(String, Option<f64>)],
+    outcomes: &mut Vec<CellOutcome>,
+) -> Vec<bool> {
+    let cannot =
+        |asked: &Asked| asked.kinds().into_iter().find_map(|kind| subject.can_do(kind).err());
+    let is_known = |(part, x): &(String, Option<f64>)| {
+        known_empty.iter().any(|known| (&known.0, known.1) == (part, *x))
+    };
+    let mut reason_for_all = match subject {
+        Subject::Found(found) => found.system.can(Capability::Nodes(work.topology)).err(),
+        Subject::Attached(_) => None,
+    };
+    if work.name == "web" && !subject.speaks(DriverKind::Http) {
+        reason_for_all = Some("it speaks no HTTP".to_owned());
+    }
+    let mut worth = Vec::new();
+    for step in &plan.steps {
+        let reason = reason_for_all.clone().or_else(|| match step {
+            Step::Prepare(asked) => cannot(asked),
+            Step::Measure(phase) => cannot(&phase.asked),
+            Step::Crash { .. } => None,
+            Step::Load(custom) | Step::Custom(custom) => {
+                let other = custom.only.is_some_and(|driver| !subject.speaks(driver));
+                // What a work does by itself, it does in the lab's own dialects.
+                let alone = || subject.dialect().err();
+                other.then(|| "only driven in Redis' protocol".to_owned()).or_else(alone)
+            }
+        });
+        if let Some(reason) = reason {
+            empty_cells(std::slice::from_ref(step), &reason, outcomes);
+            if !step.fills_cells() {
+                // What prepares the others is theirs as well.
+                reason_for_all = Some(reason);
+            }
+            worth.push(false);
+            continue;
+        }
+        let cells = step.cells();
+        worth.push(cells.is_empty() || !cells.iter().all(is_known));
+    }
+    worth
+}
+
+/// Leaves all cells of `steps` empty, with the reason.
+pub(super) fn empty_cells(steps: &[Step], reason: &str, outcomes: &mut Vec<CellOutcome>) {
+    for (part, x) in steps.iter().flat_map(Step::cells) {
+        outcomes.push((part, x, Err(reason.to_owned())));
+    }
+}
