@@ -55,7 +55,7 @@ impl Sink for Buffer {
     #[inline]
     fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len());
-        self.0.extend_from_slice(bytes);
+        self.put(bytes);
     }
 }
 
@@ -68,8 +68,17 @@ impl Buffer {
     /// A buffer of these bytes, without room.
     pub(crate) fn of(bytes: &[u8]) -> Buffer {
         let mut buffer = Buffer::with_room(bytes.len());
-        buffer.0.extend_from_slice(bytes);
+        buffer.put(bytes);
         buffer
+    }
+
+    /// Appends bytes for which there is room. The vector's own way takes them one by one: it knows
+    /// nothing of types that can be copied at once, as the standard library's does.
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        let length = self.0.len();
+        self.0.resize(length + bytes.len(), 0);
+        self.0[length..].copy_from_slice(bytes);
     }
 
     /// Bytes of memory that it takes.
