@@ -29,8 +29,28 @@ pub struct Timing {
     began: (u64, u64),
     /// Every command is measured.
     exact: bool,
-    /// Quick commands since then, runs of the same one together.
+    /// Quick commands since then, and how often each ran.
     pending: Vec<(CommandId, u64)>,
+}
+
+impl Timing {
+    /// A quick command has run.
+    #[inline]
+    fn count(&mut self, id: CommandId) {
+        match self.pending.last_mut() {
+            Some((last, count)) if *last == id => *count += 1,
+            _ => self.count_another(id),
+        }
+    }
+
+    /// Another one than before it: of commands that take turns (LPUSH and RPOP), each is settled but
+    /// once.
+    fn count_another(&mut self, id: CommandId) {
+        match self.pending.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, count)) => *count += 1,
+            None => self.pending.push((id, 1)),
+        }
+    }
 }
 
 impl Local {
@@ -84,10 +104,7 @@ impl Local {
         match self.timing.since_ns {
             Some(since_ns) if started.0 == SHARED => {
                 if reply_bytes <= QUICK_BYTES_MAX {
-                    match self.timing.pending.last_mut() {
-                        Some((last, count)) if *last == id => *count += 1,
-                        _ => self.timing.pending.push((id, 1)),
-                    }
+                    self.timing.count(id);
                 } else {
                     // Those before it took next to nothing of this.
                     self.stop_exactly(node, session, id, args, since_ns);
@@ -210,6 +227,15 @@ fn wants_exact(node: &Node) -> bool {
 mod tests {
     use super::*;
     use crate::table::CommandTable;
+
+    #[test]
+    fn commands_that_take_turns_are_counted_together() {
+        let mut timing = Timing::default();
+        for number in [3, 5, 3, 3, 5, 7, 3] {
+            timing.count(CommandId(number));
+        }
+        assert_eq!(timing.pending, [(CommandId(3), 4), (CommandId(5), 2), (CommandId(7), 1)]);
+    }
 
     #[test]
     fn what_runs_most_is_timed_with_its_batch() {
