@@ -66,6 +66,8 @@ pub struct Ahead {
     pub hash: KeyHash,
     /// What is looked at then.
     pub inside: Inside,
+    /// The value's header was not looked at lately, and has to be fetched before what it points to.
+    pub fetch_header: bool,
 }
 
 /// How far a batch's keys have been fetched.
@@ -120,7 +122,7 @@ impl<'k> Lookahead<'k> {
     #[inline]
     pub fn advance_inside(&mut self, keys: &[Ahead], next: usize) {
         while self.values < keys.len().min(next + VALUES_AHEAD) {
-            if keys[self.values].inside != Inside::Nothing {
+            if keys[self.values].fetch_header {
                 self.keyspace.prefetch_value(&keys[self.values]);
             }
             self.values += 1;

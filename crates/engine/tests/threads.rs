@@ -105,6 +105,7 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                         db: 0,
                         hash: keyspace.hash(&name(key)),
                         inside: Inside::Element(keyspace.hash(&name(key + 1))),
+                        fetch_header: true,
                     };
                     let batch: Vec<Ahead> =
                         (0..ahead_keys).map(|_| ahead(next(&mut state) % keys)).collect();

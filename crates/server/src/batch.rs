@@ -130,8 +130,10 @@ impl Batch {
                             && let Some(key) = first_key
                         {
                             let inside = inside(node, spec, args, input);
-                            if self.recent.is_new(key, inside) {
+                            let unseen = self.recent.look(key, inside);
+                            if unseen.part {
                                 self.keys[at].inside = inside;
+                                self.keys[at].fetch_header = unseen.value;
                                 self.has_insides = true;
                             }
                         }
@@ -177,7 +179,7 @@ fn hash_keys(
 ) -> Option<KeyHash> {
     let KeySpec::Range { first, last, step } = spec.keys else { return None };
     let first = usize::from(first);
-    let ahead = |hash| Ahead { db, hash, inside: Inside::Nothing };
+    let ahead = |hash| Ahead { db, hash, inside: Inside::Nothing, fetch_header: false };
     let hash = node.keyspace.hash(args.get(first)?.of(input));
     keys.push(ahead(hash));
     if last != 1 {

@@ -6,33 +6,58 @@
 use ladon_engine::Inside;
 use ladon_model::KeyHash;
 
-/// As many values of some lines each as a core's second cache holds; 4 KiB of tags.
+/// As many values of some lines each as a core's second cache holds; 4 KiB of tags for them, and as
+/// much for their parts.
 const SLOTS: usize = 2048;
 
-/// Which parts of values were looked at lately.
-pub(crate) struct Recent(Box<[u16; SLOTS]>);
+/// Which values, and which parts of them, were looked at lately.
+#[derive(Default)]
+pub(crate) struct Recent {
+    values: Seen,
+    parts: Seen,
+}
 
-impl Default for Recent {
-    fn default() -> Self {
-        Recent(Box::new([0; SLOTS]))
-    }
+/// What is not in the caches, most likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unseen {
+    /// The value's header.
+    pub(crate) value: bool,
+    /// The part within.
+    pub(crate) part: bool,
 }
 
 impl Recent {
-    /// Takes note of a look at a part of a key's value; whether the last one is long ago.
+    /// Takes note of a look at a part of a key's value: what of it was not looked at for long.
     #[inline]
-    pub(crate) fn is_new(&mut self, key: KeyHash, inside: Inside) -> bool {
-        /// Odd and without a pattern, so that every line of a string has a hash of its own.
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    pub(crate) fn look(&mut self, key: KeyHash, inside: Inside) -> Unseen {
         const LINE_BYTES: usize = 64;
         let part = match inside {
-            Inside::Nothing => return false,
-            Inside::Whole => 0,
+            Inside::Nothing => return Unseen { value: false, part: false },
+            Inside::Whole => {
+                let is_new = self.values.is_new(key.0);
+                return Unseen { value: is_new, part: is_new };
+            }
             Inside::Element(element) => element.0,
             Inside::Byte(at) => (at / LINE_BYTES) as u64 + 1,
         };
-        let hash = (key.0 ^ part).wrapping_mul(SPREAD);
+        Unseen { value: self.values.is_new(key.0), part: self.parts.is_new(key.0 ^ part) }
+    }
+}
+
+/// Tags by hash; without memory until the first.
+#[derive(Default)]
+struct Seen(Vec<u16>);
+
+impl Seen {
+    #[inline]
+    fn is_new(&mut self, hash: u64) -> bool {
+        /// Odd and without a pattern, so that every line of a string has a hash of its own.
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let hash = hash.wrapping_mul(SPREAD);
         let tag = (hash >> 48) as u16;
+        if self.0.is_empty() {
+            self.0 = vec![0; SLOTS];
+        }
         let slot = &mut self.0[(hash >> 24) as usize % SLOTS];
         std::mem::replace(slot, tag) != tag
     }
@@ -45,21 +70,26 @@ mod tests {
     #[test]
     fn what_was_just_looked_at_is_not_new_and_much_else_makes_it_new_again() {
         let mut recent = Recent::default();
+        let (new, old) = (Unseen { value: true, part: true }, Unseen { value: false, part: false });
         let of = |n: u64| KeyHash(n.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        assert!(!recent.is_new(of(1), Inside::Nothing));
-        for inside in [Inside::Whole, Inside::Element(of(2)), Inside::Byte(700)] {
-            assert!(recent.is_new(of(1), inside));
-            assert!(!recent.is_new(of(1), inside));
+        assert_eq!(recent.look(of(1), Inside::Nothing), old);
+        for (number, inside) in
+            [Inside::Whole, Inside::Element(of(2)), Inside::Byte(700)].into_iter().enumerate()
+        {
+            let first = recent.look(of(1), inside);
+            assert_eq!(first, Unseen { value: number == 0, part: true });
+            assert_eq!(recent.look(of(1), inside), old);
         }
         // The same line of the string, and another.
-        assert!(!recent.is_new(of(1), Inside::Byte(640)));
-        assert!(recent.is_new(of(1), Inside::Byte(639)));
-        let few = (100..300).filter(|&n| recent.is_new(of(n), Inside::Whole)).count();
-        let again = (100..300).filter(|&n| recent.is_new(of(n), Inside::Whole)).count();
+        assert_eq!(recent.look(of(1), Inside::Byte(640)), old);
+        assert_eq!(recent.look(of(1), Inside::Byte(639)), Unseen { value: false, part: true });
+        let mut is_new = |n: u64| recent.look(of(n), Inside::Whole) == new;
+        let few = (100..300).filter(|&n| is_new(n)).count();
+        let again = (100..300).filter(|&n| is_new(n)).count();
         assert!(few > 190 && again < 40, "{few} new at first, {again} after that");
         for n in 1000..100_000 {
-            recent.is_new(of(n), Inside::Whole);
+            is_new(n);
         }
-        assert!(recent.is_new(of(1), Inside::Whole));
+        assert!(is_new(1));
     }
 }
