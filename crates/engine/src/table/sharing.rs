@@ -24,6 +24,7 @@
 
 use super::Table;
 use super::arena::Arena;
+use super::directory::Directory;
 use super::entry::EntryPtr;
 use super::segment::Segment;
 use parking_lot::Mutex;
@@ -75,6 +76,89 @@ unsafe impl Send for Kept {}
 unsafe impl Send for Returned {}
 // SAFETY: as above, and the pointers are behind a lock.
 unsafe impl Sync for Returned {}
+
+impl Table {
+    /// The table as it is now, whatever becomes of this one; never to be changed.
+    pub(crate) fn freeze(&mut self) -> Table {
+        self.shares = true;
+        let sharing = self.sharing.get_or_insert_with(|| Box::new(Sharing::Living(Living::new())));
+        let Sharing::Living(living) = &mut **sharing else {
+            unreachable!("a frozen table is not frozen again")
+        };
+        let mut frozen = Table::new(u32::from(self.shift));
+        frozen.shares = true;
+        frozen.sharing = Some(Box::new(Sharing::Frozen(living.freeze())));
+        frozen.len = self.len;
+        frozen.set_directory(self.directory().map(Directory::copy));
+        frozen
+    }
+
+    /// The segment, or a copy in its place that frozen tables do not have: called before every
+    /// change.
+    #[inline]
+    pub(super) fn own(&mut self, segment: NonNull<Segment>) -> NonNull<Segment> {
+        if self.shares { self.own_shared(segment) } else { segment }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn own_shared(&mut self, segment: NonNull<Segment>) -> NonNull<Segment> {
+        let Some(sharing) = self.sharing.as_deref_mut() else { return segment };
+        let Sharing::Living(living) = sharing else { panic!("a frozen table was changed") };
+        if !living.is_watched(&mut self.arena) || !living.has_shared(segment) {
+            return segment;
+        }
+        // SAFETY: live, as it is in the directory.
+        let old = unsafe { segment.as_ref() };
+        let copy = old.copy(living.generation);
+        living.keep_segment(segment);
+        if let Some(directory) = self.directory() {
+            let shift = directory.depth - u32::from(old.depth.get());
+            let first = (old.prefix.get() as usize) << shift;
+            (first..first + (1 << shift)).for_each(|slot| directory.set(slot, copy));
+        }
+        copy
+    }
+
+    /// A number that new segments get.
+    pub(super) fn generation(&self) -> u64 {
+        self.living().map_or(0, |living| living.generation)
+    }
+
+    fn living(&self) -> Option<&Living> {
+        match self.sharing.as_deref() {
+            Some(Sharing::Living(living)) => Some(living),
+            _ => None,
+        }
+    }
+
+    /// Whether frozen tables may look on, as of the last `own`.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.shares && self.living().is_some_and(Living::has_moment)
+    }
+
+    /// A segment is no longer in the directory.
+    pub(super) fn give_up_segment(&mut self, segment: NonNull<Segment>) {
+        match self.living() {
+            Some(living) if living.has_shared(segment) => living.keep_segment(segment),
+            _ => Self::retire_segment(segment),
+        }
+    }
+
+    /// Frees an entry, or keeps it for frozen tables.
+    ///
+    /// # Safety
+    /// It was this table's and is in no segment of the directory any more.
+    #[inline]
+    pub(super) unsafe fn give_up_entry(&mut self, entry: EntryPtr) {
+        if self.shares && self.living().is_some_and(|living| living.keep_entry(entry)) {
+            return;
+        }
+        // SAFETY: by contract, and no frozen table has it.
+        unsafe { entry.free(&mut self.arena) }
+    }
+}
 
 impl Living {
     pub(super) fn new() -> Living {

@@ -1,7 +1,9 @@
 //! The table against a plain map, and its scan's guarantee.
 
 use super::entry::{ValueInit, ValueRef};
+use super::segment::CAPACITY;
 use super::*;
+use crate::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 struct Random(u64);

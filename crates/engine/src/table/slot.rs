@@ -1,0 +1,159 @@
+//! Places in a table: found once, looked at or changed there.
+//!
+//! Why it is sound stands at the head of `mod.rs`: who holds a place to change it has the table for
+//! itself, and prefetchers read atomics only.
+
+use super::Table;
+use super::entry::{self, EntryPtr, EntryRef, ValueInit};
+use super::resize::MERGE_TRY_COUNT;
+use super::segment::{LocalHash, Place, Segment, pack, unpack};
+use crate::object::Object;
+use ladon_model::KeyHasher;
+use std::ptr::NonNull;
+
+/// A place in a table, good until the table changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(super) segment: NonNull<Segment>,
+    pub(super) place: Place,
+    pub(super) entry: EntryPtr,
+}
+
+impl Found {
+    /// The entry.
+    ///
+    /// # Safety
+    /// Its table has not changed since `find`, and stays as it is for `'a`.
+    #[inline]
+    pub(crate) unsafe fn entry<'a>(self) -> EntryRef<'a> {
+        // SAFETY: by contract, the entry is live.
+        unsafe { self.entry.as_ref() }
+    }
+
+    /// Sets the entry's access word.
+    ///
+    /// # Safety
+    /// The caller has the table for itself, which has not changed since `find`.
+    #[inline]
+    pub(crate) unsafe fn set_access(self, access: u32) {
+        // SAFETY: by contract, live and exclusive.
+        unsafe { self.entry.set_access(access) }
+    }
+}
+
+/// An entry's place in its table, for changing it.
+pub(crate) struct SlotMut<'a> {
+    pub(super) table: &'a mut Table,
+    pub(super) local: LocalHash,
+    pub(super) segment: NonNull<Segment>,
+    pub(super) place: Place,
+}
+
+impl SlotMut<'_> {
+    /// Where the entry is.
+    #[inline]
+    pub(crate) fn entry(&self) -> EntryPtr {
+        // SAFETY: the segment is live while the table is borrowed.
+        unpack(unsafe { self.segment.as_ref() }.word(self.place))
+    }
+
+    /// The entry as it stands.
+    #[inline]
+    pub(crate) fn get(&self) -> EntryRef<'_> {
+        // SAFETY: live and unchanged while self is borrowed.
+        unsafe { self.entry().as_ref() }
+    }
+
+    /// The boxed object, if the value is one.
+    #[inline]
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().object_mut() }
+    }
+
+    /// A string's bytes, if they are in the entry, to be changed; it counts as grown then.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().bytes_mut() }
+    }
+
+    /// Takes the boxed object out; the entry must be given another value next.
+    #[inline]
+    pub(crate) fn take_object(&mut self) -> Option<Box<Object>> {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().take_object() }
+    }
+
+    #[inline]
+    pub(crate) fn set_access(&mut self, access: u32) {
+        // SAFETY: we hold the table exclusively.
+        unsafe { self.entry().set_access(access) }
+    }
+
+    /// Replaces value and expiry; keeps the access word.
+    #[inline]
+    pub(crate) fn set(&mut self, expire_at: u64, value: ValueInit<'_>) {
+        let entry = self.entry();
+        // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
+        unsafe {
+            let old = entry.as_ref();
+            // Frozen tables may have the entry.
+            if !self.table.is_watched() {
+                let keeps_shape = old.expire_at() == expire_at || entry.try_set_expire(expire_at);
+                if keeps_shape && entry.try_overwrite(&value) {
+                    return;
+                }
+            }
+            let (key, access) = (old.key(), old.access());
+            let new = EntryPtr::build(&mut self.table.arena, key, expire_at, value, access);
+            self.segment.as_ref().set_word(self.place, pack(self.local, new));
+            self.table.give_up_entry(entry);
+        }
+    }
+
+    /// Changes the expiry only.
+    pub(crate) fn set_expire(&mut self, expire_at: u64) {
+        let entry = self.entry();
+        // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
+        unsafe {
+            if entry.as_ref().expire_at() == expire_at
+                || !self.table.is_watched() && entry.try_set_expire(expire_at)
+            {
+                return;
+            }
+            let object = entry.take_object();
+            let old = entry.as_ref();
+            let value = match (object, old.value()) {
+                (Some(object), _) => ValueInit::Object(object),
+                (None, entry::ValueRef::Bytes { bytes, grown }) => {
+                    ValueInit::Bytes { bytes, grown }
+                }
+                (None, entry::ValueRef::Int(int)) => ValueInit::Int(int),
+                (None, entry::ValueRef::Object(_)) => unreachable!("the object was taken"),
+            };
+            let arena = &mut self.table.arena;
+            let new = EntryPtr::build(arena, old.key(), expire_at, value, old.access());
+            self.segment.as_ref().set_word(self.place, pack(self.local, new));
+            self.table.give_up_entry(entry);
+        }
+    }
+
+    /// Removes the entry; a boxed object is handed back, so that a huge one can be dropped
+    /// elsewhere.
+    pub(crate) fn remove(self, hasher: &KeyHasher) -> Option<Box<Object>> {
+        let entry = self.entry();
+        let table = self.table;
+        // SAFETY: we hold the table exclusively; the word goes before the entry.
+        unsafe {
+            let segment = self.segment.as_ref();
+            segment.remove(self.local, self.place);
+            table.len -= 1;
+            let object = entry.take_object();
+            table.give_up_entry(entry);
+            if segment.count() < MERGE_TRY_COUNT {
+                table.try_merge(hasher, self.segment);
+            }
+            object
+        }
+    }
+}
