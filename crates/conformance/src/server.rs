@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use ladon_ports::Ports;
 use tempfile::TempDir;
 
 use crate::connection::Connection;
@@ -22,6 +22,8 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Held while it may be started again.
+    _ports: Ports,
     /// What starts it, the first time and after a kill.
     command: Command,
     process: Child,
@@ -35,13 +37,13 @@ impl Server {
     /// If it does not start, with the end of what it wrote.
     pub fn redis(program: &Path) -> io::Result<Server> {
         let directory = tempfile::tempdir()?;
-        let port = free_port()?;
+        let ports = Ports::take(1)?;
         let mut command = Command::new(program);
         command
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--port", &ports.first().to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--appendonly", "no", "--enable-debug-command", "yes", "--dir"])
             .arg(directory.path());
-        Server::start(command, port, directory)
+        Server::start(command, ports, directory)
     }
 
     /// Starts Ladon with two IO threads, `--gate` as given and `extra` arguments.
@@ -50,14 +52,14 @@ impl Server {
     /// If it does not start, with the end of what it wrote.
     pub fn ladon(program: &Path, gate: &str, extra: &[&str]) -> io::Result<Server> {
         let directory = tempfile::tempdir()?;
-        let port = free_port()?;
+        let ports = Ports::take(1)?;
         let mut command = Command::new(program);
         command
-            .args(["serve", "--resp", &format!("127.0.0.1:{port}"), "--data"])
+            .args(["serve", "--resp", &format!("127.0.0.1:{}", ports.first()), "--data"])
             .arg(directory.path().join("data"))
             .args(["--gate", gate, "--io-threads", "2", "--enable-debug-command", "yes"])
             .args(extra);
-        Server::start(command, port, directory)
+        Server::start(command, ports, directory)
     }
 
     /// The server under test: Ladon with gate `none`, or the one that `CONFORMANCE_SUBJECT`
@@ -82,13 +84,13 @@ impl Server {
             return Server::ladon(&locate::ladon()?, "fsync", &[]);
         };
         let directory = tempfile::tempdir()?;
-        let port = free_port()?;
+        let ports = Ports::take(1)?;
         let mut command = Command::new(path);
         command
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--port", &ports.first().to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--appendonly", "yes", "--appendfsync", "always", "--dir"])
             .arg(directory.path());
-        Server::start(command, port, directory)
+        Server::start(command, ports, directory)
     }
 
     /// `kill -9`, and the same server again: same port, same data directory.
@@ -117,7 +119,7 @@ impl Server {
         std::fs::read_to_string(output_path(&self.directory)).unwrap_or_default()
     }
 
-    fn start(mut command: Command, port: u16, directory: TempDir) -> io::Result<Server> {
+    fn start(mut command: Command, ports: Ports, directory: TempDir) -> io::Result<Server> {
         let output = File::create(output_path(&directory))?;
         command
             .stdin(Stdio::null())
@@ -126,8 +128,8 @@ impl Server {
             .current_dir(directory.path());
         let process =
             command.spawn().map_err(|error| io::Error::other(format!("{command:?}: {error}")))?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut server = Server { address, command, process, directory };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports.first()));
+        let mut server = Server { address, _ports: ports, command, process, directory };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -160,26 +162,4 @@ impl Drop for Server {
 
 fn output_path(directory: &TempDir) -> PathBuf {
     directory.path().join("output.txt")
-}
-
-/// A port that nothing listens on. Between this and the server's bind another process may take
-/// it; the server then fails to start, and says so.
-///
-/// It lies below the range from which the system gives ports to outgoing connections (32768 and up
-/// on Linux): while a killed server is away, a client's connection attempt could otherwise get the
-/// very port that it calls, and be connected with itself.
-fn free_port() -> io::Result<u16> {
-    const FIRST: u32 = 24_000;
-    const COUNT: u32 = 8_000;
-    static ASKED: AtomicU32 = AtomicU32::new(0);
-    // Test processes that run side by side start at different places.
-    let start = std::process::id().wrapping_mul(97);
-    for _ in 0..COUNT {
-        let step = start.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed));
-        let port = (FIRST + step % COUNT) as u16;
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    Err(io::Error::other("no free port from 24000 to 31999"))
 }

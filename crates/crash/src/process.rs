@@ -1,10 +1,10 @@
 //! A server process on a data directory.
 
 use crate::client::Client;
+use ladon_ports::Ports;
 use ladon_resp::client::Value;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -32,6 +32,8 @@ pub struct Launch {
 pub struct Server {
     /// The port that it listens on.
     pub port: u16,
+    /// Held while clients may look for it.
+    _ports: Ports,
     process: Child,
     output: PathBuf,
 }
@@ -53,7 +55,8 @@ impl Launch {
     /// # Errors
     /// If there is no such program.
     pub fn spawn(&self) -> io::Result<Server> {
-        let port = free_port()?;
+        let ports = Ports::take(1)?;
+        let port = ports.first();
         let output = OpenOptions::new().create(true).append(true).open(&self.output)?;
         let process = Command::new(&self.program)
             .args(["serve", "--resp", &format!("127.0.0.1:{port}"), "--data"])
@@ -64,7 +67,7 @@ impl Launch {
             .stdout(output.try_clone()?)
             .stderr(output)
             .spawn()?;
-        Ok(Server { port, process, output: self.output.clone() })
+        Ok(Server { port, _ports: ports, process, output: self.output.clone() })
     }
 
     /// Starts the process and waits until it answers.
@@ -182,10 +185,4 @@ pub fn ladon_check(program: &Path, data: &Path) -> io::Result<(Option<i32>, Stri
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text += &String::from_utf8_lossy(&output.stderr);
     Ok((output.status.code(), text))
-}
-
-/// A port that nothing listens on. Between this and the server's bind another process may take
-/// it; the server then fails to start, and says so.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

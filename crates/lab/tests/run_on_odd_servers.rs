@@ -21,6 +21,7 @@ use ladon_lab::systems::registry;
 use ladon_lab::traffic::iterations::Deed;
 use ladon_lab::traffic::speaking::Speaking;
 use ladon_lab::traffic::{Asked, World};
+use ladon_ports::Ports;
 
 /// A server that answers each piece of bytes that arrives by what `answer` makes of it.
 fn fake_server(answer: fn(&[u8], u64) -> Vec<u8>) -> SocketAddr {
@@ -214,10 +215,6 @@ impl Drop for Own {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
-}
-
 fn own_redis(arguments: &[String], port: u16) -> Option<Own> {
     let child = Command::new("redis-server")
         .args(["--save", "", "--bind", "127.0.0.1"])
@@ -249,7 +246,8 @@ fn outcome<'a>(results: &'a Results, work: &str, part: &str) -> &'a Outcome {
 
 #[test]
 fn an_attached_server_with_a_password_is_measured_and_the_password_kept() {
-    let port = free_port();
+    let ports = Ports::take(1).unwrap();
+    let port = ports.first();
     let words = ["--port".to_owned(), port.to_string(), "--requirepass".into(), "s3cret".into()];
     let Some(_redis) = own_redis(&words, port) else { return };
     let out = tempfile::tempdir().unwrap();
@@ -300,7 +298,8 @@ fn an_attached_server_over_tls_is_measured_if_its_certificate_is_right() {
         eprintln!("SKIPPED: no openssl program to make certificates with");
         return;
     }
-    let port = free_port();
+    let ports = Ports::take(1).unwrap();
+    let port = ports.first();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let words = [
         "--port".to_owned(),

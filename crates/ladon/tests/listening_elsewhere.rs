@@ -3,14 +3,11 @@
 mod live;
 
 use ladon_crash::{Client, Server};
+use ladon_ports::Ports;
 use ladon_resp::client::Value;
 use live::{call, error, ok, on_both_backends, pong};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr()).expect("a port").port()
-}
 
 fn reach(host: &str, port: u16) -> Option<Client> {
     let mut client = Client::on(TcpStream::connect((host, port)).ok()?).ok()?;
@@ -35,7 +32,8 @@ fn connect(server: &Server) -> Client {
 fn the_port_changes_and_nobody_is_hung_up_on() {
     on_both_backends(&["--io-threads", "2"], |server| {
         let mut clients = [connect(server), connect(server), connect(server)];
-        let (first, second) = (server.port, free_port());
+        let other = Ports::take(1).expect("a port");
+        let (first, second) = (server.port, other.first());
         let mut here = first;
         // There and back, several times: no address stays taken by what has gone.
         for next in [second, first, second, second, first] {

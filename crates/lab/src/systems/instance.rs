@@ -6,12 +6,13 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ladon_ports::Ports;
 use tempfile::TempDir;
 
 use super::cleanup;
@@ -91,6 +92,8 @@ pub struct Instance {
     nodes: Vec<Node>,
     cores: Vec<usize>,
     patience: Duration,
+    /// Held while its nodes may be started again.
+    _ports: Ports,
 }
 
 impl Instance {
@@ -110,6 +113,10 @@ impl Instance {
         let cannot = |reason| StartError::Cannot { label: label.clone(), reason };
         let failed = |source| StartError::Start { label: label.clone(), source };
         found.system.can(super::system::Capability::Nodes(want.topology)).map_err(cannot)?;
+        let count = want.topology.nodes();
+        let held = Ports::take(count * found.system.ports()).map_err(failed)?;
+        let numbers = held.numbers().to_vec();
+        let ports: Vec<&[u16]> = numbers.chunks(found.system.ports()).collect();
         let mut instance = Self {
             label: label.clone(),
             system: found.system,
@@ -117,10 +124,8 @@ impl Instance {
             nodes: Vec::new(),
             cores: cores.to_vec(),
             patience,
+            _ports: held,
         };
-        let count = want.topology.nodes();
-        let ports = free_ports(count * found.system.ports()).map_err(failed)?;
-        let ports: Vec<&[u16]> = ports.chunks(found.system.ports()).collect();
         let addresses: Vec<SocketAddr> =
             ports.iter().map(|ports| SocketAddr::from((Ipv4Addr::LOCALHOST, ports[0]))).collect();
         for number in 0..count {
@@ -372,13 +377,4 @@ fn spawn(process: &Process, directory: &Path, output: &Path, cores: &[usize]) ->
         .stdout(file)
         .stderr(errors);
     cores::pinned_to(cores, || command.spawn())?
-}
-
-/// Ports that were free a moment ago, all different. Somebody else may take one before the server
-/// does; then the server says so and the run ends, which is rare and plain.
-fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    let listeners = (0..count)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect::<io::Result<Vec<_>>>()?;
-    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }

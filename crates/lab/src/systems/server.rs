@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ladon_ports::Ports;
 use tempfile::TempDir;
 
 use super::arguments::{Setup, arguments};
@@ -31,6 +32,8 @@ pub struct Server {
     /// Which of this run's starts of the server this is; names its output file.
     starts: u32,
     cores: Vec<usize>,
+    /// Held while it may be started again.
+    _ports: Ports,
 }
 
 /// Why a server is not up.
@@ -74,7 +77,8 @@ impl Server {
             tempfile::Builder::new().prefix("ladon-lab-").tempdir_in(data_root).map_err(failed)?;
         let data = directory.path().join("data");
         std::fs::create_dir(&data).map_err(failed)?;
-        let port = free_port().map_err(failed)?;
+        let ports = Ports::take(1).map_err(failed)?;
+        let port = ports.first();
         let mut command_line = program.command.clone();
         command_line.extend(arguments(program.kind, port, &data, setup));
         let output = directory.path().join("output-0");
@@ -89,6 +93,7 @@ impl Server {
             directory,
             starts: 0,
             cores: cores.to_vec(),
+            _ports: ports,
         };
         server.wait_until_up(patience)?;
         Ok(server)
@@ -224,10 +229,4 @@ fn spawn(command_line: &[String], output: &Path, cores: &[usize]) -> io::Result<
     let mut command = Command::new(&command_line[0]);
     command.args(&command_line[1..]).stdin(Stdio::null()).stdout(file).stderr(errors);
     cores::pinned_to(cores, || command.spawn())?
-}
-
-/// A port that was free a moment ago. Somebody else may take it before the server does; then the
-/// server says so and the run ends, which is rare and plain.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
