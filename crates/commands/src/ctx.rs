@@ -116,6 +116,14 @@ pub(crate) enum Data<'a> {
     Gone,
 }
 
+/// What decides whether a reply may be made after its command.
+pub(crate) struct Later<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) local: &'a Local,
+    pub(crate) session: &'a Session,
+    pub(crate) must_answer: bool,
+}
+
 impl<'a> Ctx<'a> {
     /// The data of a command that runs with locks.
     ///
@@ -134,6 +142,18 @@ impl<'a> Ctx<'a> {
     pub fn tx_and_reply(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>) {
         match &mut self.data {
             Data::Held(tx) => (tx, &mut self.reply),
+            _ => panic!("a command without locks asked for data"),
+        }
+    }
+
+    /// As `tx_and_reply`, with what tells from where on values are large.
+    #[inline]
+    pub(crate) fn tx_reply_and_later(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>, Later<'_>) {
+        let must_answer = self.must_answer();
+        let later =
+            Later { node: self.node, local: self.local, session: self.session, must_answer };
+        match &mut self.data {
+            Data::Held(tx) => (tx, &mut self.reply, later),
             _ => panic!("a command without locks asked for data"),
         }
     }

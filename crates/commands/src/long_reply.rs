@@ -6,18 +6,23 @@
 //!               -> the connection's next request runs once the last slice is made
 //! ```
 //!
+//! A long string goes into its reply as it is: a slice then refers to a part of its frozen memory, a
+//! [`Block`], which is sent from where it stands.
+//!
 //! The reply is of the moment of the command, whatever happens to the value afterwards, and depends
 //! on the LSN that the command has found. Inside `EXEC`, and where nobody wants the reply, replies
 //! are made at once.
 
 use crate::aside::Computed;
-use crate::ctx::{Ctx, Local};
+use crate::ctx::{Ctx, Later, Local};
 use crate::execute::count_error;
 use crate::node::Node;
 use crate::session::{ReplyMode, Session};
 use crate::table::CommandId;
 use ladon_engine::Collection;
 use ladon_resp::{Proto, Reply};
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// From where on a value is large, and what a slice is; of the whole node.
@@ -42,6 +47,13 @@ const LARGE_BYTES: usize = 1 << 20;
 
 /// This much of a string is about as much work as an element of something else.
 const BYTES_LIKE_AN_ELEMENT: usize = 512;
+
+/// A block has this much for each element that a slice may have: a quarter of a megabyte, which the
+/// kernel copies in some ten microseconds.
+const BLOCK_BYTES_LIKE_AN_ELEMENT: usize = 256;
+
+/// A string that is a smaller part of what is long is copied: sending it by itself takes longer.
+const PARTS_OF_LONG_MAX: usize = 16;
 
 impl Default for Slicing {
     fn default() -> Self {
@@ -76,6 +88,12 @@ impl Large {
         bytes >= self.bytes()
     }
 
+    /// Of a string that goes into a reply behind so many bytes of others: whether it is better sent
+    /// from where it stands.
+    pub(crate) fn is_block(self, bytes: usize, before: usize) -> bool {
+        self.is_long(before.saturating_add(bytes)) && bytes >= self.bytes() / PARTS_OF_LONG_MAX
+    }
+
     /// Elements from which on a value is large.
     pub(crate) fn elements(self) -> usize {
         self.0
@@ -105,6 +123,26 @@ impl From<usize> for Large {
 pub struct Room {
     elements: usize,
     end: usize,
+    block_bytes: usize,
+    block: Option<Block>,
+}
+
+/// Bytes of a reply that stand elsewhere, in memory that nobody changes any more.
+#[derive(Debug)]
+pub struct Block {
+    /// What they are a part of.
+    pub whole: Arc<Vec<u8>>,
+    /// Where they stand in it.
+    pub range: Range<usize>,
+}
+
+/// What came of asking for a slice.
+#[derive(Debug)]
+pub struct Slice {
+    /// What follows that which was written.
+    pub block: Option<Block>,
+    /// There may be more slices.
+    pub more: bool,
 }
 
 impl Room {
@@ -115,6 +153,16 @@ impl Room {
         }
         self.elements -= 1;
         true
+    }
+
+    /// Ends the slice with bytes that stand elsewhere: as many of `range` as go into a block, which
+    /// are taken off it.
+    pub fn refer(&mut self, whole: &Arc<Vec<u8>>, range: &mut Range<usize>) {
+        debug_assert!(self.block.is_none(), "one ends a slice");
+        let end = range.end.min(range.start + self.block_bytes);
+        self.block = Some(Block { whole: Arc::clone(whole), range: range.start..end });
+        range.start = end;
+        self.elements = 0;
     }
 }
 
@@ -204,21 +252,24 @@ impl LongReply {
         Ok(())
     }
 
-    /// Appends the next slice to `out`; whether there may be more.
-    pub fn write(&mut self, node: &Node, out: &mut Vec<u8>) -> bool {
-        let Some(slices) = &mut self.slices else { return true };
+    /// Appends the next slice to `out`, up to its block.
+    pub fn write(&mut self, node: &Node, out: &mut Vec<u8>) -> Slice {
+        let Some(slices) = &mut self.slices else { return Slice { block: None, more: true } };
         let start = out.len();
         let began_ns = node.clock.monotonic_ns();
+        let elements = node.slicing.slice_elements.load(Relaxed);
         let mut room = Room {
-            elements: node.slicing.slice_elements.load(Relaxed),
+            elements,
             end: out.len() + SLICE_BYTES,
+            block_bytes: elements.saturating_mul(BLOCK_BYTES_LIKE_AN_ELEMENT).max(1),
+            block: None,
         };
         let more = slices.write(&mut Reply::new(out, self.proto), &mut room);
         if out.get(start) == Some(&b'-') && !more {
             self.error = Some(out[start..].to_vec());
         }
         self.nanoseconds += node.clock.monotonic_ns().saturating_sub(began_ns);
-        more
+        Slice { block: room.block, more }
     }
 
     /// The reply is made, or nobody wants it any more: counts the command.
@@ -232,13 +283,21 @@ impl LongReply {
     }
 }
 
+impl Later<'_> {
+    /// From where on values are large: never where the reply must be made at once.
+    pub(crate) fn large(&self) -> Large {
+        let later = self.local.replies_later
+            && !self.must_answer
+            && self.session.reply_mode == ReplyMode::On;
+        Large(if later { self.node.slicing.large_elements.load(Relaxed) } else { usize::MAX })
+    }
+}
+
 impl Ctx<'_> {
     /// From where on values are large here: never where the reply must be made at once.
     pub(crate) fn large(&self) -> Large {
-        let later = self.local.replies_later
-            && !self.must_answer()
-            && self.session.reply_mode == ReplyMode::On;
-        Large(if later { self.node.slicing.large_elements.load(Relaxed) } else { usize::MAX })
+        let must_answer = self.must_answer();
+        Later { node: self.node, local: self.local, session: self.session, must_answer }.large()
     }
 
     /// The rest of the reply comes from these; only after `large` has said so of the value.

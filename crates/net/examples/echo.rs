@@ -163,7 +163,7 @@ impl Sink for Answers<'_> {
         }
     }
 
-    fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
+    fn sent(&mut self, conn: ConnId, buffer: Outgoing) {
         self.state.sent(conn, buffer);
     }
 
@@ -349,7 +349,8 @@ impl Sink for State {
         }
     }
 
-    fn sent(&mut self, _conn: ConnId, mut buffer: Vec<u8>) {
+    fn sent(&mut self, _conn: ConnId, buffer: Outgoing) {
+        let Outgoing::Buffer(mut buffer) = buffer else { return };
         buffer.clear();
         self.spare.push(buffer);
     }

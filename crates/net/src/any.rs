@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::UringBackend;
-use crate::{Backend, ConnId, DirectSender, Listener, MioBackend, Sink, Waker};
+use crate::{Backend, ConnId, DirectSender, Listener, MioBackend, Outgoing, Sink, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -81,11 +81,11 @@ impl Backend for AnyBackend {
         either!(self, backend => backend.poll(sink, timeout))
     }
 
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
+    fn send(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
         either!(self, backend => backend.send(conn, buffer));
     }
 
-    fn send_last(&mut self, conn: ConnId, buffer: Vec<u8>) {
+    fn send_last(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
         either!(self, backend => backend.send_last(conn, buffer));
     }
 

@@ -1,6 +1,6 @@
 //! The contract between a server's IO thread and its sockets.
 
-use crate::{ConnInfo, DirectSender, Listener, Waker};
+use crate::{ConnInfo, DirectSender, Listener, Outgoing, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub trait Sink {
     }
 
     /// The kernel took the whole buffer, which comes back for reuse with its contents.
-    fn sent(&mut self, conn: ConnId, buffer: Vec<u8>);
+    fn sent(&mut self, conn: ConnId, buffer: Outgoing);
 
     /// The connection is over: exactly once for every adopted one, and its last event. The slot
     /// may be reused from now on.
@@ -85,7 +85,7 @@ pub trait Backend {
     ///
     /// # Panics
     /// If a buffer is in flight on this connection already, or if it is empty.
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>);
+    fn send(&mut self, conn: ConnId, buffer: impl Into<Outgoing>);
 
     /// As [`Backend::send`], for a server that has nothing more for this connection:
     /// [`Sink::sent`] may come as late as the next event of any connection, timeout or wake-up.
@@ -93,7 +93,7 @@ pub trait Backend {
     ///
     /// # Panics
     /// As [`Backend::send`].
-    fn send_last(&mut self, conn: ConnId, buffer: Vec<u8>);
+    fn send_last(&mut self, conn: ConnId, buffer: impl Into<Outgoing>);
 
     /// Cancels what is in flight and hangs up; [`Sink::closed`] follows.
     fn close(&mut self, conn: ConnId);

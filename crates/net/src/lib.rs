@@ -28,6 +28,7 @@ mod direct;
 mod eventfd;
 mod listener;
 mod mio_backend;
+mod outgoing;
 mod slots;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -39,6 +40,7 @@ pub use backend::{AfterInput, Backend, CloseReason, ConnId, Sink};
 pub use direct::DirectSender;
 pub use listener::{ListenAddress, ListenError, ListenOptions, Listener};
 pub use mio_backend::MioBackend;
+pub use outgoing::Outgoing;
 #[cfg(target_os = "linux")]
 pub use uring::UringBackend;
 pub use waker::Waker;

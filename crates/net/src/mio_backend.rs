@@ -8,7 +8,8 @@ use crate::direct::hang_up;
 use crate::slots::Slots;
 use crate::waker::Bell;
 use crate::{
-    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Sink, Waker,
+    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Outgoing, Sink,
+    Waker,
 };
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -64,7 +65,7 @@ struct Connection {
 }
 
 struct Output {
-    buffer: Vec<u8>,
+    buffer: Outgoing,
     written: usize,
 }
 
@@ -98,7 +99,7 @@ impl MioBackend {
         })
     }
 
-    fn start_send(&mut self, conn: ConnId, buffer: Vec<u8>, report_now: bool) {
+    fn start_send(&mut self, conn: ConnId, buffer: Outgoing, report_now: bool) {
         assert!(!buffer.is_empty(), "an empty buffer is never sent");
         let Some(connection) = self.connections.get_mut(conn) else { return };
         if connection.over.is_some() {
@@ -302,12 +303,12 @@ impl Backend for MioBackend {
         Ok(())
     }
 
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.start_send(conn, buffer, true);
+    fn send(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
+        self.start_send(conn, buffer.into(), true);
     }
 
-    fn send_last(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.start_send(conn, buffer, false);
+    fn send_last(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
+        self.start_send(conn, buffer.into(), false);
     }
 
     fn close(&mut self, conn: ConnId) {

@@ -121,6 +121,11 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// Header of a string of so many bytes, which have to follow, and a line's end behind them.
+    pub fn bulk_header(&mut self, length: usize) {
+        self.length(b'$', length);
+    }
+
     /// A string that is an integer in decimal.
     #[inline]
     pub fn bulk_int(&mut self, value: i64) {

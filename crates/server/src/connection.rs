@@ -3,14 +3,14 @@
 //! ```text
 //! input   [ consumed | requests ... | part of a request ]
 //! output  [ passed the gate, to be sent | waits at the gate: (end, LSN) ... ]   + one in flight
-//!         [ full buffers put by ... ][ the one that is written to ]
+//!         [ full buffers and parts of long strings, put by ... ][ the one that is written to ]
 //! ```
 
 use ladon_commands::session::LogWait;
-use ladon_commands::{Blocked, LongReply, Session};
+use ladon_commands::{Block, Blocked, LongReply, Session};
 use ladon_engine::Waiter;
 use ladon_model::{Gate, Lsn};
-use ladon_net::ConnId;
+use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Parser;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(crate) struct Connection {
     pub(crate) consumed: usize,
     pub(crate) output: Vec<u8>,
     /// Buffers before `output`, of a reply that is longer than its client takes at once.
-    put_by: VecDeque<Vec<u8>>,
+    put_by: VecDeque<Outgoing>,
     /// Count of all bytes ever written before `output`.
     output_start: u64,
     /// Count of all bytes ever handed to the backend.
@@ -192,7 +192,12 @@ impl Connection {
             && let Some(last) = self.put_by.pop_back()
         {
             self.output_start -= last.len() as u64;
-            self.output = last;
+            let kept = self.sendable.saturating_sub(self.output_start) as usize;
+            self.output = match last {
+                Outgoing::Buffer(buffer) => buffer,
+                // Nothing can be written behind a part, so what may leave of it is copied.
+                part @ Outgoing::Part { .. } => part[..kept].to_vec(),
+            };
         }
         self.output.truncate((self.sendable - self.output_start) as usize);
         self.closing = true;
@@ -214,9 +219,26 @@ impl Connection {
     }
 
     /// Puts the output by, whole, and goes on with an empty buffer.
-    pub(crate) fn put_output_by(&mut self, spare: Vec<u8>) {
-        self.output_start += self.output.len() as u64;
-        self.put_by.push_back(std::mem::replace(&mut self.output, spare));
+    pub(crate) fn put_output_by(&mut self, spare: impl FnOnce() -> Vec<u8>) {
+        if !self.output.is_empty() {
+            self.output_start += self.output.len() as u64;
+            self.put_by.push_back(std::mem::replace(&mut self.output, spare()).into());
+        }
+    }
+
+    /// What was put by and is not to be sent any more: it may hold the last of what is long.
+    pub(crate) fn take_put_by(&mut self) -> VecDeque<Outgoing> {
+        std::mem::take(&mut self.put_by)
+    }
+
+    /// Adds bytes that stand elsewhere.
+    pub(crate) fn add_block(&mut self, block: Block, spare: impl FnOnce() -> Vec<u8>) {
+        self.put_output_by(spare);
+        let Block { whole, range } = block;
+        if !range.is_empty() {
+            self.output_start += range.len() as u64;
+            self.put_by.push_back(Outgoing::Part { whole, range });
+        }
     }
 
     /// Adds bytes that are no reply to a request.
@@ -246,8 +268,13 @@ impl Connection {
         self.sendable != self.taken && self.in_flight == 0
     }
 
+    /// Whether something waits for what is in flight to be taken.
+    pub(crate) fn has_more_to_send(&self) -> bool {
+        self.sendable != self.taken || self.long_reply.is_some()
+    }
+
     /// Takes the bytes that may be sent now; `spare` is an empty buffer to go on with.
-    pub(crate) fn take_sendable(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+    pub(crate) fn take_sendable(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Outgoing> {
         if !self.has_sendable() {
             return None;
         }
@@ -259,14 +286,14 @@ impl Connection {
             first
         } else if sendable == self.output.len() {
             self.output_start = self.sendable;
-            std::mem::replace(&mut self.output, spare())
+            std::mem::replace(&mut self.output, spare()).into()
         } else {
             let mut rest = spare();
             rest.extend_from_slice(&self.output[sendable..]);
             let mut sent = std::mem::replace(&mut self.output, rest);
             sent.truncate(sendable);
             self.output_start = self.sendable;
-            sent
+            sent.into()
         };
         self.taken += buffer.len() as u64;
         self.in_flight = buffer.len();
@@ -353,6 +380,33 @@ mod tests {
         assert!(!connection.has_sendable());
         connection.advance(Positions { durable: Lsn(4), ..positions });
         assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"found "[..]));
+    }
+
+    #[test]
+    fn what_has_not_passed_the_gate_is_replaced_up_to_the_middle_of_a_block() {
+        let positions = Positions { written: Lsn(4), durable: Lsn(3) };
+        for kept in 0..9u64 {
+            let mut connection = Connection::new(
+                ConnId { slot: 0, generation: 0 },
+                Session::new(Arc::default(), true),
+            );
+            connection.deliver(b"$5\r\n");
+            let whole = Arc::new(b"-12345-".to_vec());
+            connection.add_block(Block { whole, range: 1..6 }, Vec::new);
+            connection.deliver(b"\r\n");
+            connection.depends = Lsn(4);
+            connection.mark(Gate::Fsync, positions);
+            assert!(!connection.has_sendable());
+            connection.sendable = kept;
+            connection.replace_waiting().extend_from_slice(b"-ERR");
+            connection.all_is_sendable();
+            let mut sent = Vec::new();
+            while let Some(outgoing) = connection.take_sendable(Vec::new) {
+                sent.extend_from_slice(&outgoing);
+                connection.in_flight = 0;
+            }
+            assert_eq!(sent, [&b"$5\r\n12345\r\n"[..kept as usize], b"-ERR"].concat());
+        }
     }
 
     #[test]

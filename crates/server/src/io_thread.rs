@@ -9,7 +9,8 @@ use crate::worker::{Net, Worker};
 use ladon_commands::Node;
 use ladon_commands::blocking::SendNow;
 use ladon_net::{
-    AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, PeerAddr, Sink, Waker,
+    AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, Outgoing, PeerAddr,
+    Sink, Waker,
 };
 use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
@@ -78,8 +79,8 @@ impl Sink for ThreadSink<'_> {
     }
 
     #[inline]
-    fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.worker.sent(conn, buffer);
+    fn sent(&mut self, conn: ConnId, outgoing: Outgoing) {
+        self.worker.sent(conn, outgoing);
     }
 
     fn closed(&mut self, conn: ConnId, _reason: CloseReason) {
@@ -90,8 +91,12 @@ impl Sink for ThreadSink<'_> {
 
 impl Net for AnyBackend {
     #[inline]
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        Backend::send_last(self, conn, buffer);
+    fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool) {
+        if more {
+            Backend::send(self, conn, outgoing);
+        } else {
+            Backend::send_last(self, conn, outgoing);
+        }
     }
 
     fn close(&mut self, conn: ConnId) {

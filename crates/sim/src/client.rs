@@ -219,6 +219,11 @@ impl Client {
             }
             47 => vec!["SMEMBERS".into(), format!("s{}", random.below(2))],
             48 => vec!["HGETALL".into(), hash],
+            50 => match random.below(3) {
+                0 => vec!["GETDEL".into(), a],
+                1 => vec!["GETSET".into(), a, if random.chance(1, 2) { long } else { value }],
+                _ => ["GETRANGE", &a, "3", "-5"].map(str::to_owned).to_vec(),
+            },
             49 => ["ZRANGE", &sorted, "0", "-1", "WITHSCORES"].map(str::to_owned).to_vec(),
             34..42 => list_call(random, value, long, atomic),
             42..45 => bitmap_call(random),

@@ -38,6 +38,25 @@ fn number(value: usize) -> Value {
     Value::Integer(value as i64)
 }
 
+/// What a string is, and for some calls is no more.
+fn string_and_change(state: &mut State, call: &Call) -> Value {
+    let old = match state.get(&call[1]) {
+        Some(Datum::Text(bytes)) => Some(bytes.clone()),
+        Some(_) => return Value::Error(WRONG_TYPE.to_vec()),
+        None => None,
+    };
+    if call[0] == b"GETRANGE" {
+        // From the fourth byte to the fifth from the end, as it is asked for here.
+        let bytes = old.unwrap_or_default();
+        return Value::Bulk(bytes.get(3..bytes.len().saturating_sub(4)).unwrap_or(b"").to_vec());
+    }
+    match call.get(2) {
+        Some(new) => state.insert(call[1].clone(), Datum::Text(new.clone())),
+        None => state.remove(&call[1]),
+    };
+    old.map_or(Value::Null, Value::Bulk)
+}
+
 /// Does what the call does to the data and returns its reply.
 pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
     let wrong_type = || Value::Error(WRONG_TYPE.to_vec());
@@ -52,6 +71,7 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
             Some(Datum::Text(bytes)) => Value::Bulk(bytes.clone()),
             Some(_) => wrong_type(),
         },
+        b"GETDEL" | b"GETSET" | b"GETRANGE" => string_and_change(state, call),
         b"DEL" => number(call[1..].iter().filter(|key| state.remove(*key).is_some()).count()),
         b"INCR" => {
             let old = match state.get(&call[1]) {

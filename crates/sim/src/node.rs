@@ -9,7 +9,7 @@ use ladon_engine::types::list::End;
 use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_model::{Change, Changes};
-use ladon_net::ConnId;
+use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
     CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Recovered, StopSignal,
@@ -36,7 +36,7 @@ const UNPACKED: [(&str, &str); 6] = [
 
 /// Bytes on their way from a worker to its clients.
 pub(crate) struct Wire {
-    pub(crate) sent: Vec<(ConnId, Vec<u8>)>,
+    pub(crate) sent: Vec<(ConnId, Outgoing)>,
     pub(crate) closed: Vec<ConnId>,
     /// What other workers have sent.
     pub(crate) direct: Arc<Mutex<Direct>>,
@@ -60,8 +60,8 @@ impl Wire {
 }
 
 impl Net for Wire {
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.sent.push((conn, buffer));
+    fn send(&mut self, conn: ConnId, outgoing: Outgoing, _more: bool) {
+        self.sent.push((conn, outgoing));
     }
 
     fn close(&mut self, conn: ConnId) {

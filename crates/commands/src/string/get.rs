@@ -1,22 +1,20 @@
 //! Reading one string: GET, GETDEL, GETEX, STRLEN, GETRANGE (SUBSTR).
 
 use super::expiry::Expiry;
-use super::{length, reply_string};
+use super::length;
 use crate::args::{integer, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_string::{answer, answer_part};
 use ladon_engine::types::string;
+use ladon_engine::{EntryRef, Object, ValueRef};
 
 pub(super) fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let (tx, reply) = ctx.tx_and_reply();
-    match tx.read(db, key) {
-        Some(entry) => reply_string(reply, entry.value()),
-        None => {
-            reply.null();
-            Ok(())
-        }
-    }
+    let (tx, reply, later) = ctx.tx_reply_and_later();
+    let rest = answer(reply, tx.read(db, key).map(EntryRef::value), &later)?;
+    ctx.reply_rest(rest);
+    Ok(())
 }
 
 pub(super) fn getdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -37,13 +35,13 @@ enum Change<'a> {
 pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let change = parse_getex(&args[2..])?;
     let (db, key, now_ms) = (ctx.db(), ctx.first_key(args), ctx.now_ms);
-    let (tx, reply) = ctx.tx_and_reply();
+    let (tx, reply, later) = ctx.tx_reply_and_later();
     let Some(entry) = tx.read(db, key) else {
         reply.null();
         return Ok(());
     };
     // The type comes before the time, as in Redis; an error takes the reply back.
-    reply_string(reply, entry.value())?;
+    let rest = answer(reply, Some(entry.value()), &later)?;
     match change {
         Change::Keep => {}
         Change::Persist => {
@@ -54,6 +52,7 @@ pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             tx.set_expire(db, key, expire_at);
         }
     }
+    ctx.reply_rest(rest);
     Ok(())
 }
 
@@ -89,11 +88,17 @@ pub(super) fn strlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 pub(super) fn getrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (start, end) = (integer(args[2])?, integer(args[3])?);
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let (tx, reply) = ctx.tx_and_reply();
+    let (tx, reply, later) = ctx.tx_reply_and_later();
     let Some(entry) = tx.read(db, key) else {
         reply.bulk(b"");
         return Ok(());
     };
+    if let ValueRef::Object(Object::String(string)) = entry.value() {
+        let range = range(start, end, string.len());
+        let rest = answer_part(reply, string, range, &later);
+        ctx.reply_rest(rest);
+        return Ok(());
+    }
     let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;
     reply.bulk(&bytes[range(start, end, bytes.len())]);
     Ok(())

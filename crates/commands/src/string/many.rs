@@ -1,22 +1,22 @@
 //! Several strings at once: MGET, MSET, MSETNX.
 
-use super::reply_string;
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_string::Strings;
 use ladon_engine::EntryRef;
 
 pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();
+    let large = ctx.large();
     let (tx, reply) = ctx.tx_and_reply();
     reply.array(args.len() - 1);
+    let mut strings = Strings::default();
     for name in &args[1..] {
         let key = tx.key(name);
         // A value of another type counts as none here.
-        match tx.read(db, key).map(EntryRef::value) {
-            Some(value) if reply_string(reply, value).is_ok() => {}
-            _ => reply.null(),
-        }
+        strings.answer(reply, tx.read(db, key).map(EntryRef::value), large);
     }
+    ctx.reply_rest(strings.into_rest());
     Ok(())
 }
 

@@ -10,8 +10,7 @@ mod set;
 
 use crate::error::CommandError;
 use crate::spec::{CommandSpec, Flags, KeySpec};
-use ladon_engine::{Object, ValueRef};
-use ladon_resp::Reply;
+use ladon_engine::ValueRef;
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -49,18 +48,6 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::on_keys("setrange", 4, WRITE, KeySpec::FIRST, edit::setrange),
     CommandSpec::on_keys("lcs", -3, READ, TWO, lcs::lcs),
 ];
-
-/// Replies with a string.
-#[inline]
-fn reply_string(reply: &mut Reply<'_>, value: ValueRef<'_>) -> Result<(), CommandError> {
-    match value {
-        ValueRef::Bytes { bytes, .. } => reply.bulk(bytes),
-        ValueRef::Int(int) => reply.bulk_int(int),
-        ValueRef::Object(Object::String(bytes)) => reply.bulk(&bytes[..]),
-        ValueRef::Object(_) => return Err(CommandError::WrongType),
-    }
-    Ok(())
-}
 
 /// A string's length, bytes.
 fn length(value: ValueRef<'_>) -> Result<usize, CommandError> {

@@ -1,10 +1,10 @@
 //! Writing one string: SET with its options, SETEX, PSETEX, SETNX, GETSET.
 
 use super::expiry::{Expiry, Unit};
-use super::reply_string;
 use crate::args::is;
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
+use crate::long_string::answer;
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, ValueRef};
 
@@ -54,12 +54,10 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let Options { condition, get, keep_ttl, expiry } = parse(&args[3..])?;
     let mut expire_at = expiry.map_or(Ok(0), |expiry| expiry.at(ctx.now_ms, "set"))?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let (tx, reply) = ctx.tx_and_reply();
+    let (tx, reply, later) = ctx.tx_reply_and_later();
+    let mut rest = None;
     if get {
-        match tx.read(db, key) {
-            Some(entry) => reply_string(reply, entry.value())?,
-            None => reply.null(),
-        }
+        rest = answer(reply, tx.read(db, key).map(EntryRef::value), &later)?;
     }
     if keep_ttl || condition != Condition::Always {
         let old = tx.get(db, key);
@@ -71,6 +69,7 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             if !get {
                 reply.null();
             }
+            ctx.reply_rest(rest);
             return Ok(());
         }
         if keep_ttl {
@@ -81,6 +80,7 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !get {
         reply.ok();
     }
+    ctx.reply_rest(rest);
     Ok(())
 }
 

@@ -100,6 +100,14 @@ impl LongString {
         }
     }
 
+    /// The bytes of a frozen one, for any number of holders.
+    pub fn into_shared(self) -> Arc<Vec<u8>> {
+        match self.0 {
+            Repr::Own(bytes) => Arc::new(bytes),
+            Repr::Shared(bytes) => bytes,
+        }
+    }
+
     /// The same again, in memory of its own.
     pub(crate) fn duplicate(&self) -> LongString {
         LongString::from(self.to_vec())

@@ -23,7 +23,8 @@ use crate::mio_backend::ACCEPT_PAUSE;
 use crate::slots::Slots;
 use crate::waker::Bell;
 use crate::{
-    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Sink, Waker,
+    AfterInput, Backend, CloseReason, ConnId, ConnInfo, DirectSender, Listener, Outgoing, Sink,
+    Waker,
 };
 use ring::{Event, Received, Ring};
 use socket2::Socket;
@@ -50,7 +51,7 @@ pub struct UringBackend {
     /// Over, with nothing in flight: to be reported.
     finished: Vec<ConnId>,
     /// Empty between polls; kept for its memory.
-    done: Vec<(ConnId, Vec<u8>)>,
+    done: Vec<(ConnId, Outgoing)>,
 }
 
 struct Connection {
@@ -254,7 +255,7 @@ impl UringBackend {
         }
     }
 
-    fn start_send(&mut self, conn: ConnId, buffer: Vec<u8>, report_now: bool) {
+    fn start_send(&mut self, conn: ConnId, buffer: Outgoing, report_now: bool) {
         assert!(!buffer.is_empty(), "an empty buffer is never sent");
         let Some(connection) = self.connections.get_mut(conn) else { return };
         if connection.over.is_none() {
@@ -263,7 +264,7 @@ impl UringBackend {
         }
     }
 
-    fn sent<S: Sink>(&mut self, conn: ConnId, buffer: Vec<u8>, sink: &mut S) {
+    fn sent<S: Sink>(&mut self, conn: ConnId, buffer: Outgoing, sink: &mut S) {
         match self.connections.get_mut(conn) {
             Some(connection) if connection.over.is_none() => sink.sent(conn, buffer),
             Some(_) => self.finish_if_idle(conn),
@@ -325,12 +326,12 @@ impl Backend for UringBackend {
         Ok(())
     }
 
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.start_send(conn, buffer, true);
+    fn send(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
+        self.start_send(conn, buffer.into(), true);
     }
 
-    fn send_last(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.start_send(conn, buffer, false);
+    fn send_last(&mut self, conn: ConnId, buffer: impl Into<Outgoing>) {
+        self.start_send(conn, buffer.into(), false);
     }
 
     fn close(&mut self, conn: ConnId) {

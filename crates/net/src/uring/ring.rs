@@ -10,7 +10,8 @@
 //!
 //! Soundness. The kernel may use a request's memory until its completion:
 //! - a buffer to be sent is owned by `outgoing` from the push until its completion was reaped, or
-//!   until it is known that a quiet send is done; a `Vec`'s bytes do not move with it;
+//!   until it is known that a quiet send is done; a `Vec`'s bytes do not move with it, nor do those behind
+//!   an `Arc`, which nobody can change while this is one of its holders;
 //! - receive buffers are never freed before this is dropped (see `buffers.rs`).
 //!
 //! Dropping cancels all requests and waits for that; if it cannot be sure, it leaks the memory.
@@ -18,7 +19,7 @@
 
 use super::buffers::{GROUP, ReceiveBuffers};
 use super::token::{self, Kind};
-use crate::ConnId;
+use crate::{ConnId, Outgoing};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
@@ -42,7 +43,7 @@ pub(super) struct Ring {
     uring: IoUring,
     receive_buffers: ManuallyDrop<ReceiveBuffers>,
     /// By slot.
-    outgoing: Vec<Option<Outgoing>>,
+    outgoing: Vec<Option<Sending>>,
     /// Slots of quiet sends whose end is not known yet.
     quiet: Vec<u32>,
     /// Requests for which the submission queue had no room, or that came before the start.
@@ -53,9 +54,9 @@ pub(super) struct Ring {
     offered_more: bool,
 }
 
-struct Outgoing {
+struct Sending {
     conn: ConnId,
-    buffer: Vec<u8>,
+    buffer: Outgoing,
     sent: usize,
     fd: RawFd,
     quiet: bool,
@@ -80,7 +81,7 @@ pub(super) enum Event {
     /// All of the buffer was sent.
     Sent {
         token: u64,
-        buffer: Vec<u8>,
+        buffer: Outgoing,
     },
     /// Sending failed; the buffer is gone.
     SendFailed {
@@ -169,14 +170,14 @@ impl Ring {
         self.push(cancel.user_data(token::plain(Kind::Cancel)));
     }
 
-    pub(super) fn send(&mut self, conn: ConnId, fd: RawFd, buffer: Vec<u8>) {
+    pub(super) fn send(&mut self, conn: ConnId, fd: RawFd, buffer: Outgoing) {
         let slot = conn.slot as usize;
         if slot >= self.outgoing.len() {
             self.outgoing.resize_with(slot + 1, || None);
         }
         assert!(self.outgoing[slot].is_none(), "one buffer in flight per connection");
         let quiet = buffer.len() <= QUIET_BYTES_MAX;
-        self.outgoing[slot] = Some(Outgoing { conn, buffer, sent: 0, fd, quiet, abandoned: false });
+        self.outgoing[slot] = Some(Sending { conn, buffer, sent: 0, fd, quiet, abandoned: false });
         self.push_send(slot);
     }
 
@@ -262,7 +263,7 @@ impl Ring {
 
     /// To be called once all completions are reaped: reports the quiet sends that the kernel has
     /// taken. `false` if some cannot be known yet, so that the next wait must not block.
-    pub(super) fn settle_quiet_sends(&mut self, mut report: impl FnMut(ConnId, Vec<u8>)) -> bool {
+    pub(super) fn settle_quiet_sends(&mut self, mut report: impl FnMut(ConnId, Outgoing)) -> bool {
         if self.quiet.is_empty() {
             return true;
         }

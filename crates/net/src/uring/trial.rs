@@ -5,7 +5,7 @@
 //! before it is trusted: small and large, with a reader that comes late.
 
 use super::UringBackend;
-use crate::{Backend, CloseReason, ConnId, ConnInfo, Sink};
+use crate::{Backend, CloseReason, ConnId, ConnInfo, Outgoing, Sink};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -119,7 +119,7 @@ impl Sink for Seen {
         self.received.extend_from_slice(bytes);
     }
 
-    fn sent(&mut self, _conn: ConnId, _buffer: Vec<u8>) {
+    fn sent(&mut self, _conn: ConnId, _buffer: Outgoing) {
         self.sent += 1;
     }
 

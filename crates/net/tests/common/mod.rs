@@ -30,7 +30,7 @@ pub struct Recorder {
     pub live: HashSet<ConnId>,
     pub received: HashMap<ConnId, Vec<u8>>,
     pub ended: HashSet<ConnId>,
-    pub sent: Vec<(ConnId, Vec<u8>)>,
+    pub sent: Vec<(ConnId, Outgoing)>,
     pub closed: HashMap<ConnId, CloseReason>,
     pub keep_sending: bool,
 }
@@ -52,7 +52,7 @@ impl Sink for Recorder {
         if self.keep_sending { AfterInput::KeepSending } else { AfterInput::Close }
     }
 
-    fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
+    fn sent(&mut self, conn: ConnId, buffer: Outgoing) {
         assert!(self.live.contains(&conn), "sent after the end");
         self.sent.push((conn, buffer));
     }

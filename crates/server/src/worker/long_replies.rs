@@ -42,11 +42,14 @@ impl Worker {
                 continue;
             }
             let Some(long) = &mut connection.long_reply else { continue };
-            let more = long.write(&self.node, &mut connection.output);
+            let slice = long.write(&self.node, &mut connection.output);
             connection.touch(&mut self.touched);
-            if more {
+            if let Some(block) = slice.block {
+                connection.add_block(block, || self.buffers.take());
+            }
+            if slice.more {
                 if connection.output.len() >= BUFFER_FULL_BYTES {
-                    connection.put_output_by(self.buffers.take());
+                    connection.put_output_by(|| self.buffers.take());
                 }
                 self.long_replies.push_back(slot);
             } else {

@@ -29,15 +29,16 @@ use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
 use ladon_log::{Appender, Listener, Log};
 use ladon_model::Gate;
-use ladon_net::ConnId;
+use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Where a worker's bytes go; a backend, or the simulator's network.
 pub trait Net {
-    /// Sends a whole buffer; one at a time for each connection.
-    fn send(&mut self, conn: ConnId, buffer: Vec<u8>);
+    /// Sends all of it; one at a time for each connection. `Worker::sent` may come late, with the
+    /// next event, unless `more` waits to be sent on the connection.
+    fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool);
     /// Hangs up; `Worker::closed` must follow.
     fn close(&mut self, conn: ConnId);
     /// A way to send on the connection from any thread, if there is one.

@@ -4,7 +4,8 @@ use super::Worker;
 use crate::client_memory;
 use crate::connection::{Connection, ConnectionStart};
 use ladon_commands::{ClientInfo, Session, connection};
-use ladon_net::ConnId;
+use ladon_engine::Garbage;
+use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -75,8 +76,8 @@ impl Worker {
 
     /// A buffer was taken by the kernel whole.
     #[inline]
-    pub fn sent(&mut self, conn: ConnId, buffer: Vec<u8>) {
-        self.local.stats.net_output_bytes.add(buffer.len() as u64);
+    pub fn sent(&mut self, conn: ConnId, outgoing: Outgoing) {
+        self.local.stats.net_output_bytes.add(outgoing.len() as u64);
         self.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
@@ -89,7 +90,14 @@ impl Worker {
                 connection.touch(&mut self.touched);
             }
         }
-        self.buffers.give(buffer);
+        match outgoing {
+            Outgoing::Buffer(buffer) => self.buffers.give(buffer),
+            // It may be the last that holds a string that is gone.
+            Outgoing::Part { whole, .. } if Arc::strong_count(&whole) == 1 => {
+                self.scratch.garbage.push(Garbage::of(whole));
+            }
+            Outgoing::Part { .. } => {}
+        }
     }
 
     /// A connection is over.
@@ -113,6 +121,10 @@ impl Worker {
         self.waiting.retain(|&slot| slot != conn.slot);
         self.paused.retain(|&slot| slot != conn.slot);
         self.long_replies.retain(|&slot| slot != conn.slot);
+        let put_by = connection.take_put_by();
+        if !put_by.is_empty() {
+            self.scratch.garbage.push(Garbage::of(put_by));
+        }
         self.buffers.give(connection.input);
         self.buffers.give(connection.output);
     }

@@ -107,7 +107,7 @@ impl Worker {
             // inbox already.
             self.node.threads[self.local.thread].wake();
         } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
-            net.send(connection.conn, buffer);
+            net.send(connection.conn, buffer, connection.has_more_to_send());
         }
         if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
         {
