@@ -32,6 +32,9 @@ fn connect(server: &Server) -> Client {
 fn the_port_changes_and_nobody_is_hung_up_on() {
     on_both_backends(&["--io-threads", "2"], |server| {
         let mut clients = [connect(server), connect(server), connect(server)];
+        for client in &mut clients {
+            assert_eq!(call(client, &["PING"]), pong(), "it was let in, not only queued");
+        }
         let other = Ports::take(1).expect("a port");
         let (first, second) = (server.port, other.first());
         let mut here = first;

@@ -334,6 +334,13 @@ impl Connection {
         }
     }
 
+    /// The request at `start` of the input is to be run again, and so to be parsed again, as is what
+    /// stands behind it.
+    pub(crate) fn rewind(&mut self, start: usize) {
+        self.consumed = start;
+        self.parser = Parser::new();
+    }
+
     /// May run its next request.
     pub(crate) fn is_runnable(&self) -> bool {
         self.blocked.is_none()

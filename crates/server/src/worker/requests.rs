@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::batch::{Batch, Gathered, ItemKind};
 use ladon_commands::{Flags, Flow, Request, execute};
-use ladon_resp::Reply;
+use ladon_resp::{Parser, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -86,6 +86,8 @@ impl Worker {
         let item = &batch.items[at];
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
+            // It is parsed again, so what was seen of a request behind it was seen too early.
+            connection.parser = Parser::new();
             return;
         }
         if connection.output.capacity() == 0 {
@@ -171,9 +173,9 @@ impl Worker {
                 self.block(item.slot, blocked);
             }
             // It is still in the input, and runs again.
-            Flow::Compute => connection.consumed = item.start,
+            Flow::Compute => connection.rewind(item.start),
             Flow::Paused => {
-                connection.consumed = item.start;
+                connection.rewind(item.start);
                 connection.paused = true;
                 connection.postponed = true;
                 connection.session.info.postponed.store(true, Relaxed);
@@ -184,7 +186,7 @@ impl Worker {
             }
             Flow::Again => {
                 // As if a pause had just ended.
-                connection.consumed = item.start;
+                connection.rewind(item.start);
                 connection.paused = true;
                 self.paused.push(item.slot);
                 self.unpaused = true;
