@@ -33,10 +33,14 @@ fn model(check: impl Fn() + Sync + Send + 'static) {
 }
 
 fn batch(log: &Arc<Log>, payloads: &[&[u8]]) -> Lsn {
+    batch_of(log, payloads.iter().map(|payload| Record::Changes(payload)))
+}
+
+fn batch_of<'a>(log: &Arc<Log>, records: impl IntoIterator<Item = Record<'a>>) -> Lsn {
     let mut appender = log.appender();
     let mut last = Lsn::ZERO;
-    for payload in payloads {
-        last = appender.append(payload, 1);
+    for record in records {
+        last = appender.append_record(record, 1);
     }
     appender.publish();
     last
@@ -106,11 +110,8 @@ fn a_large_record_is_written_whole() {
         let other = {
             let log = log.clone();
             thread::spawn(move || {
-                let mut appender = log.appender();
-                let record = LargeRecord::new(b"large".to_vec());
-                appender.append_record(Record::Large(record), 1);
-                appender.append(b"a", 1);
-                appender.publish();
+                let large = Record::Large(LargeRecord::new(b"large".to_vec()));
+                batch_of(&log, [large, Record::Changes(b"a")]);
                 log.write_published().unwrap();
             })
         };
