@@ -13,51 +13,20 @@
 //! **Invariant:** within a round of a work all measurements are equally long, so systems are compared alike.
 //! Between rounds the length may change, as ratios are formed within a round.
 
+mod cost;
+mod pace;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bench::Bench;
 use super::scene::{KEPT_FROM_SECONDS, pairs};
-use super::subject::{Subject, SubjectSetting};
-use crate::systems::system::{Capability, DriverKind, Topology};
-use crate::traffic::Asked;
-use crate::works::{Phase, Step, Work};
-
-/// What one work takes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct WorkCost {
-    /// Its name.
-    pub work: &'static str,
-    /// In how many rounds it is done at most.
-    pub rounds_max: u32,
-    /// Whether each round starts all systems afresh.
-    pub afresh: bool,
-    /// Systems at settings that go through it.
-    pub passes: usize,
-    /// How often each system is started before the rounds, by label.
-    pub starts: Vec<(String, usize)>,
-    /// Seconds of fills and loads before the rounds.
-    pub prepare_seconds: f64,
-    /// Measurements of one round, each with a warm-up before it.
-    pub measurements: usize,
-    /// Seconds of everything else in a round.
-    pub beside_seconds: f64,
-    /// What is done in a few rounds only.
-    pub few: Few,
-}
-
-/// What a work does in a few rounds only: see [`Step::rounds_with_budget`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Few {
-    /// In how many.
-    pub rounds: u32,
-    /// How often each system is started for it in such a round, by label.
-    pub starts: Vec<(String, usize)>,
-    /// Its measurements, and seconds of everything else.
-    pub measurements: usize,
-    /// Seconds of everything else in it.
-    pub beside_seconds: f64,
-}
+use super::subject::Subject;
+use crate::systems::system::Topology;
+use crate::works::Work;
+pub use cost::{Few, WorkCost};
+use cost::{START_SECONDS, guessed_start, takes_part};
+pub use pace::Pace;
 
 /// What a run takes, work by work.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,18 +67,6 @@ const ROUNDS: [(u32, f64); 11] = [
     (1, SECONDS_MIN),
 ];
 
-/// Starting and stopping a program, and one that runs in a Java machine, its client included.
-const START_SECONDS: f64 = 0.3;
-const START_JAVA_SECONDS: f64 = 6.0;
-/// Settling and draining around each measurement, and opening and closing each of its connections.
-const AROUND_SECONDS: f64 = 0.03;
-const CONNECTION_SECONDS: f64 = 0.000_15;
-/// Keys per second of a fill, where requests can be sent together and where they cannot.
-const FILLED_PER_SECOND: f64 = 400_000.0;
-const FILLED_PER_SECOND_SINGLY: f64 = 25_000.0;
-/// Writing until a kill, and reading everything; the start and the restart come on top.
-const CRASH_SECONDS: f64 = 0.6;
-
 impl Plan {
     /// Guesses from the works' plans, leaving out what systems say that they cannot do.
     #[must_use]
@@ -137,7 +94,7 @@ impl Plan {
                 if !slow || kept.insert((label.clone(), name)) {
                     cost.starts.push((label, work.topology.nodes()));
                 }
-                cost.add(&plan.steps, subject, &setting);
+                cost.add(&plan.steps, subject);
             }
             cost
         };
@@ -294,97 +251,6 @@ impl Plan {
     }
 }
 
-/// How a work's rounds go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
-    /// Measurements of a round.
-    pub measurements: usize,
-    /// Seconds of everything else in it.
-    pub beside_seconds: f64,
-    /// In how many rounds, from now on, what is done in a few only is still to be done.
-    pub few_rounds: u32,
-    /// Seconds of that.
-    pub few_seconds: f64,
-}
-
-impl Pace {
-    /// The last round took `took` seconds, with measurements of `seconds`, and `few` seconds more for what is
-    /// done in a few only.
-    pub fn saw(&mut self, took: f64, few: f64, seconds: f64) {
-        if self.few_rounds > 0 {
-            self.few_rounds -= 1;
-            self.few_seconds = few;
-        }
-        // Where systems failed, fewer measurements were made than planned, and the rest is zero.
-        let measured = (self.measurements as f64 * stretch(seconds)).min(took);
-        self.beside_seconds = took - measured;
-    }
-
-    /// How long the measurements of the next round are to be when `left` seconds are left for it and all
-    /// after it, of which `rounds` are wanted: as many as fit, as long as fits. `None` when not even one does.
-    #[must_use]
-    pub fn next(&self, rounds: u32, left: f64, asked: Option<f64>) -> Option<f64> {
-        (1..=rounds).rev().find_map(|rounds| {
-            let few = f64::from(rounds.min(self.few_rounds)) * self.few_seconds;
-            let each = (left - few) / f64::from(rounds) - self.beside_seconds;
-            let longest = seconds_of_stretch(each / self.measurements.max(1) as f64);
-            match asked {
-                Some(seconds) => (longest >= seconds).then_some(seconds),
-                None => (longest >= SECONDS_MIN).then_some(longest.min(SECONDS_MAX)),
-            }
-        })
-    }
-}
-
-impl WorkCost {
-    fn add(&mut self, steps: &[Step], subject: &Subject, _: &SubjectSetting) {
-        let label = subject.label();
-        for step in steps {
-            match step {
-                Step::Prepare(asked) if can(subject, asked) => {
-                    self.prepare_seconds +=
-                        AROUND_SECONDS + f64::from(asked.requests()) / filled_per_second(subject);
-                }
-                // What cannot be prepared leaves everything after it empty.
-                Step::Prepare(_) => return,
-                Step::Measure(phase) if can(subject, &phase.asked) && can_send(subject, phase) => {
-                    let connections = phase.connections.unwrap_or(phase.users) as f64;
-                    self.measurements += 1;
-                    self.beside_seconds += AROUND_SECONDS + connections * CONNECTION_SECONDS;
-                }
-                Step::Measure(_) => {}
-                Step::Crash { keys, .. } if can_restart(subject) => {
-                    self.few.rounds = step.rounds_with_budget();
-                    self.few.starts.push((label.clone(), 2));
-                    self.few.beside_seconds +=
-                        CRASH_SECONDS + f64::from(*keys) / filled_per_second(subject);
-                }
-                Step::Crash { .. } => {}
-                Step::Load(custom) if custom.only.is_none_or(|only| subject.speaks(only)) => {
-                    self.prepare_seconds += custom.beside_seconds;
-                }
-                Step::Load(_) => return,
-                Step::Custom(custom) if custom.only.is_none_or(|only| subject.speaks(only)) => {
-                    // A helper's system does nothing that a work does by itself.
-                    if subject.dialect().is_err() {
-                        continue;
-                    }
-                    if custom.starts > 0 {
-                        self.few.rounds = step.rounds_with_budget();
-                        self.few.starts.push((label.clone(), custom.starts));
-                        self.few.measurements += custom.measurements;
-                        self.few.beside_seconds += custom.beside_seconds;
-                    } else {
-                        self.measurements += custom.measurements;
-                        self.beside_seconds += custom.beside_seconds;
-                    }
-                }
-                Step::Custom(_) => {}
-            }
-        }
-    }
-}
-
 /// The warm-up before a measurement of `seconds`.
 #[must_use]
 pub fn warm_up(seconds: f64) -> Duration {
@@ -407,48 +273,6 @@ fn seconds_of_stretch(stretch: f64) -> f64 {
 fn minutes(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     format!("{} min {:02} s", seconds / 60, seconds % 60)
-}
-
-/// Before it was seen.
-fn guessed_start(subject: &Subject) -> f64 {
-    match subject {
-        Subject::Attached(_) => 0.1,
-        // Those that bring a client of their own run in a Java machine, as does the client.
-        Subject::Found(found) if found.system.driver() == DriverKind::Helper => START_JAVA_SECONDS,
-        Subject::Found(_) => START_SECONDS,
-    }
-}
-
-fn filled_per_second(subject: &Subject) -> f64 {
-    if can_pipeline(subject) { FILLED_PER_SECOND } else { FILLED_PER_SECOND_SINGLY }
-}
-
-fn takes_part(work: &Work, subject: &Subject) -> bool {
-    match subject {
-        Subject::Found(found) => {
-            let system = found.system;
-            let speaks = work.name != "web" || subject.speaks(DriverKind::Http);
-            speaks && system.can(Capability::Nodes(work.topology)).is_ok()
-        }
-        Subject::Attached(_) => work.topology == Topology::Single,
-    }
-}
-
-fn can(subject: &Subject, asked: &Asked) -> bool {
-    asked.kinds().into_iter().all(|kind| subject.can_do(kind).is_ok())
-}
-
-fn can_pipeline(subject: &Subject) -> bool {
-    subject.can_pipeline().is_ok()
-}
-
-fn can_restart(subject: &Subject) -> bool {
-    matches!(subject, Subject::Found(found) if found.system.can(Capability::Restart).is_ok())
-}
-
-fn can_send(subject: &Subject, phase: &Phase) -> bool {
-    let connections = phase.connections.unwrap_or(phase.users).min(phase.users);
-    (phase.depth <= 1 && phase.users <= connections) || can_pipeline(subject)
 }
 
 #[cfg(test)]
@@ -573,29 +397,5 @@ mod tests {
         let first = plan.share(0, times, all / 2.0);
         assert!((first - plan.seconds_of(0, times) / 2.0).abs() < 1e-9);
         assert!((plan.share(1, times, 20.0) - 20.0).abs() < 1e-9, "the last one has it all");
-    }
-
-    #[test]
-    fn a_work_that_falls_behind_shortens_its_measurements_and_then_leaves_rounds_out() {
-        let mut pace =
-            Pace { measurements: 10, beside_seconds: 1.0, few_rounds: 0, few_seconds: 0.0 };
-        // Five rounds of 1 + 10 * 1.2 * 0.5 seconds.
-        assert!((pace.next(5, 35.0, None).unwrap() - 0.5).abs() < 1e-9);
-        // The first took twice as long as planned.
-        pace.saw(14.0, 0.0, 0.5);
-        assert!((pace.beside_seconds - 8.0).abs() < 1e-9);
-        let shorter = pace.next(4, 38.0, None).unwrap();
-        assert!((shorter - 0.125).abs() < 1e-9, "{shorter}");
-        let mut left = 21.0;
-        let mut rounds = 0;
-        while let Some(seconds) = pace.next(4 - rounds, left, None) {
-            left -= pace.beside_seconds + 10.0 * 1.2 * seconds;
-            rounds += 1;
-        }
-        assert_eq!(rounds, 2, "four do not fit, nor do three");
-        assert!(left > -1e-9, "{left}");
-        assert_eq!(pace.next(3, 5.0, None), None);
-        assert_eq!(pace.next(3, 100.0, Some(1.0)), Some(1.0));
-        assert_eq!(pace.next(3, 10.0, Some(1.0)), None);
     }
 }

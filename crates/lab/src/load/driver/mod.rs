@@ -14,6 +14,10 @@
 //! never sleeps: a sleeping client would make each reply's send a wake-up as well, which the kernel
 //! would charge to the server.
 
+mod error;
+mod receive;
+mod send;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
@@ -23,9 +27,11 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token};
 
+pub use error::LoadError;
+
 use super::sample::Sample;
 use super::stream::Stream;
-use super::workload::{Check, Whose, Workload};
+use super::workload::Workload;
 
 /// How the thread waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -35,37 +41,6 @@ pub enum Waiting {
     Spin,
     /// Sleeps until there is something; where the core is shared.
     Sleep,
-}
-
-/// Why a load ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A reply was not the right one.
-    #[error(
-        "wrong answer on connection {connection} about {about}: expected `{expected}`, got `{got}`"
-    )]
-    Wrong {
-        /// Number of the connection, from 0.
-        connection: usize,
-        /// What was asked.
-        about: String,
-        /// The right answer, escaped.
-        expected: String,
-        /// What came, escaped and cut short.
-        got: String,
-    },
-    /// No reply for a long time.
-    #[error("no reply for {0:?}, with {1} requests unanswered")]
-    Stalled(Duration, usize),
-    /// The server closed a connection.
-    #[error("the server closed connection {0}")]
-    Closed(usize),
-    /// A connection did not open as its protocol says.
-    #[error("opening a connection: {0}")]
-    Opening(String),
-    /// The socket or the poll failed.
-    #[error("load generator: {0}")]
-    Io(#[from] io::Error),
 }
 
 struct Connection {
@@ -128,9 +103,6 @@ pub struct Driver<W> {
 const STALL: Duration = Duration::from_secs(30);
 /// Shorter than anything that somebody would notice in a work's stop.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
-
-/// Reads of one socket before the others get their turn: a reply may be larger than any buffer.
-const READS_MAX: usize = 4;
 
 /// What a connection reads at once, at the most; a longer reply makes its buffer grow.
 const READ_BYTES_MAX: usize = 256 * 1024;
@@ -353,287 +325,9 @@ impl<W: Workload> Driver<W> {
         result
     }
 
-    /// Sends the batches of paced users whose time has come.
-    fn send_due(&mut self, now: Instant) -> Result<bool, LoadError> {
-        let mut sent = false;
-        while let Some(&Reverse((due, number))) = self.waiting_for_time.peek() {
-            if due > now {
-                break;
-            }
-            self.waiting_for_time.pop();
-            self.send(number, due)?;
-            sent = true;
-        }
-        Ok(sent)
-    }
-
-    fn on_event(&mut self, number: usize, writable: bool) -> Result<(), LoadError> {
-        let connection = &self.connections[number];
-        if writable && (!connection.unsent.is_empty() || connection.stream.wants_write()) {
-            self.send_rest(number)?;
-        }
-        self.receive(number)
-    }
-
-    /// Goes on with one of the sockets that have more; says whether there was one.
-    fn receive_rest(&mut self) -> Result<bool, LoadError> {
-        let Some(number) = self.unread.pop_front() else { return Ok(false) };
-        self.receive(number)?;
-        Ok(true)
-    }
-
-    /// Reads what is there, judges it, and lets users that are answered in full send their next batch.
-    fn receive(&mut self, number: usize) -> Result<(), LoadError> {
-        for _ in 0..READS_MAX {
-            let connection = &mut self.connections[number];
-            if connection.owed == 0 {
-                return Ok(()); // nothing is owed; an end of the stream shows at the next read
-            }
-            if connection.filled == connection.received.len() {
-                connection.received.resize(connection.filled * 2, 0);
-            }
-            let read = match connection.stream.read(&mut connection.received[connection.filled..]) {
-                Ok(0) => return Err(LoadError::Closed(number)),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
-            connection.filled += read;
-            self.judge(number, Instant::now())?;
-            if self.connections[number].owed == 0 {
-                return Ok(());
-            }
-            // Edge-triggered: only WouldBlock proves that the socket is empty.
-        }
-        if !self.unread.contains(&number) {
-            self.unread.push_back(number);
-        }
-        Ok(())
-    }
-
-    /// Judges the complete replies received so far.
-    fn judge(&mut self, number: usize, now: Instant) -> Result<(), LoadError> {
-        let mut at = 0;
-        // Replies to one user that come together are recorded together.
-        let (mut last, mut right) = (0, 0);
-        loop {
-            let connection = &self.connections[number];
-            if at == connection.filled {
-                break;
-            }
-            let bytes = &connection.received[at..connection.filled];
-            let Some(&first) = connection.order.front() else {
-                return Err(self.wrong_after_the_last(number, at));
-            };
-            let (user_number, slot) = match self.workload.whose(bytes) {
-                Whose::Next => (first as usize, self.users[first as usize].answered),
-                Whose::Of { user, slot } if self.owes(number, user, slot) => (user, slot),
-                Whose::Incomplete => break,
-                Whose::Of { .. } | Whose::Nobody => {
-                    return Err(self.wrong_owner(number, at));
-                }
-            };
-            let user = &mut self.users[user_number];
-            let key = user.keys[slot];
-            match self.workload.check(user_number, key, bytes) {
-                Check::Right(length) => at += length,
-                Check::Incomplete => break,
-                Check::Wrong => return Err(self.wrong(number, user_number, key, at)),
-            }
-            user.keys[slot] = ANSWERED;
-            user.answered += 1;
-            let done = user.answered == user.keys.len();
-            if last != user_number && right > 0 {
-                self.record(last, right, now);
-                right = 0;
-            }
-            last = user_number;
-            right += 1;
-            self.connections[number].owed -= 1;
-            if done {
-                self.record(last, right, now);
-                right = 0;
-                self.finished(number, user_number, now, at)?;
-            }
-        }
-        if right > 0 {
-            self.record(last, right, now);
-        }
-        let connection = &mut self.connections[number];
-        connection.received.copy_within(at..connection.filled, 0);
-        connection.filled -= at;
-        Ok(())
-    }
-
-    /// Whether connection `number` still owes user `user` the reply to request `slot` of its batch.
-    fn owes(&self, number: usize, user: usize, slot: usize) -> bool {
-        user % self.connections.len() == number
-            && self
-                .users
-                .get(user)
-                .is_some_and(|user| user.keys.get(slot).is_some_and(|&key| key != ANSWERED))
-    }
-
-    fn record(&mut self, user: usize, replies: u64, now: Instant) {
-        let latency = now.saturating_duration_since(self.users[user].sent_at).as_nanos();
-        let lane = self.workload.lane(user);
-        let latency = u64::try_from(latency).unwrap_or(u64::MAX);
-        self.sample.latency_ns[lane].saturating_record_n(latency, replies);
-        self.sample.replies += replies;
-        self.last_reply = now;
-    }
-
-    /// A user's batch is answered in full.
-    fn finished(
-        &mut self,
-        number: usize,
-        user: usize,
-        now: Instant,
-        at: usize,
-    ) -> Result<(), LoadError> {
-        let connection = &mut self.connections[number];
-        if connection.order.front() == Some(&(user as u32)) {
-            connection.order.pop_front();
-        } else {
-            connection.order.retain(|&other| other as usize != user);
-        }
-        self.under_way -= 1;
-        if connection.order.is_empty() && at < connection.filled {
-            return Err(self.wrong_after_the_last(number, at));
-        }
-        self.users[user].keys.clear();
-        self.users[user].answered = 0;
-        self.send_next(user, now)
-    }
-
-    /// Sends the next batch now or, for a paced user, when it is due: at once if that is past.
-    fn send_next(&mut self, number: usize, now: Instant) -> Result<(), LoadError> {
-        if !self.sending {
-            return Ok(());
-        }
-        let Some(pace) = &mut self.users[number].pace else {
-            return self.send(number, now);
-        };
-        while !pace.catches_up && pace.due < now {
-            pace.due += pace.interval;
-        }
-        let due = pace.due;
-        pace.due += pace.interval;
-        if due <= now {
-            return self.send(number, due);
-        }
-        self.waiting_for_time.push(Reverse((due, number)));
-        Ok(())
-    }
-
-    /// Sends the next batch; its latency counts from `since`.
-    fn send(&mut self, number: usize, since: Instant) -> Result<(), LoadError> {
-        let place = number % self.connections.len();
-        let shared = self.users.len() > self.connections.len();
-        let user = &mut self.users[number];
-        let connection = &mut self.connections[place];
-        user.keys.clear();
-        user.answered = 0;
-        let bytes = self.workload.batch(number, &mut user.keys);
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.under_way += 1;
-        user.sent_at = since;
-        connection.order.push_back(number as u32);
-        connection.owed += user.keys.len();
-        if shared {
-            // Others of this turn may want to send as well; one write takes all.
-            if connection.unsent.is_empty() {
-                self.unflushed.push(place);
-            }
-            connection.unsent.extend_from_slice(bytes);
-            return Ok(());
-        }
-        let written = match connection.stream.write(bytes) {
-            Ok(written) => written,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(error.into()),
-        };
-        if written < bytes.len() {
-            connection.unsent.extend_from_slice(&bytes[written..]);
-            self.send_rest(place)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what the users of shared connections left to write.
-    fn flush(&mut self) -> Result<(), LoadError> {
-        while let Some(number) = self.unflushed.pop() {
-            self.send_rest(number)?;
-        }
-        Ok(())
-    }
-
-    fn send_rest(&mut self, number: usize) -> Result<(), LoadError> {
-        let connection = &mut self.connections[number];
-        let mut written = 0;
-        let mut result = Ok(());
-        while written < connection.unsent.len() || connection.stream.wants_write() {
-            match connection.stream.write(&connection.unsent[written..]) {
-                Ok(more) => written += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    result = Err(error.into());
-                    break;
-                }
-            }
-        }
-        connection.unsent.drain(..written);
-        result
-    }
-
-    fn wrong(&self, number: usize, user: usize, key: u32, at: usize) -> LoadError {
-        let connection = &self.connections[number];
-        LoadError::Wrong {
-            connection: number,
-            about: self.workload.about(user, key),
-            expected: escaped(&self.workload.right_answer(user, key)),
-            got: escaped(&connection.received[at..connection.filled]),
-        }
-    }
-
-    fn wrong_after_the_last(&self, number: usize, at: usize) -> LoadError {
-        let connection = &self.connections[number];
-        LoadError::Wrong {
-            connection: number,
-            about: "what was asked last".to_owned(),
-            expected: "nothing after the last reply".to_owned(),
-            got: escaped(&connection.received[at..connection.filled]),
-        }
-    }
-
-    fn wrong_owner(&self, number: usize, at: usize) -> LoadError {
-        let connection = &self.connections[number];
-        LoadError::Wrong {
-            connection: number,
-            about: "requests under way".to_owned(),
-            expected: "a reply to one of them".to_owned(),
-            got: escaped(&connection.received[at..connection.filled]),
-        }
-    }
-
     fn unanswered(&self) -> usize {
         self.connections.iter().map(|connection| connection.owed).sum()
     }
-}
-
-/// Enough to see what came instead.
-const SHOWN_BYTES: usize = 160;
-
-fn escaped(bytes: &[u8]) -> String {
-    let mut text = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string();
-    if bytes.len() > SHOWN_BYTES {
-        text += "...";
-    }
-    text
 }
 
 #[cfg(test)]
