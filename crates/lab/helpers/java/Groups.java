@@ -1,39 +1,41 @@
 /**
  * Groups of members that each user makes one by one, and reads whole once they are complete: what sets
- * and indexed rows have in common.
+ * and indexed rows have in common. What a member and a group are is an heir's.
  */
-final class Groups {
-    /** What a user does next with one of its groups; {@code member} only where it adds one. */
-    record Turn(boolean read, int group, int member) {}
+abstract class Groups implements Traffic {
+    /** Whose groups are made or read, and of how many members. */
+    record Plan(boolean read, int members, Progress progress, int users, long seed) {}
 
-    private final boolean read;
-    private final int members;
-    private final Progress progress;
+    private final Plan plan;
     private final Random random;
     /** Groups that each user has complete. */
     private final int[] complete;
 
-    Groups(boolean read, int members, Progress progress, int users, long seed) {
-        this.read = read;
-        this.members = members;
-        this.progress = progress;
-        random = new Random(seed);
-        complete = new int[users];
-        for (int user = 0; user < users; user++) {
-            complete[user] = progress.of(user).made / members;
+    Groups(Plan plan) {
+        this.plan = plan;
+        random = new Random(plan.seed());
+        complete = new int[plan.users()];
+        for (int user = 0; user < complete.length; user++) {
+            complete[user] = plan.progress().of(user).made / plan.members();
         }
     }
 
-    int members() {
-        return members;
+    /** Adds member {@code member} of a user's group {@code group}. */
+    abstract Operation add(int user, int group, int member);
+
+    /** Reads a user's group {@code group}, which is complete. */
+    abstract Operation read(int user, int group);
+
+    final int members() {
+        return plan.members();
     }
 
-    /** Null when the user has nothing to read. */
-    Turn next(int user) {
-        if (read) {
-            return complete[user] == 0 ? null : new Turn(true, random.below(complete[user]), 0);
+    @Override
+    public final Operation next(int user, int request) {
+        if (plan.read()) {
+            return complete[user] == 0 ? null : read(user, random.below(complete[user]));
         }
-        int made = progress.of(user).made++;
-        return new Turn(false, made / members, made % members);
+        int made = plan.progress().of(user).made++;
+        return add(user, made / members(), made % members());
     }
 }

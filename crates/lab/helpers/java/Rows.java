@@ -2,27 +2,24 @@ import java.util.Arrays;
 import java.util.Map;
 
 /** Rows with a secondary index: each user inserts its own groups, and reads those that are complete. */
-final class Rows implements Traffic {
-    private final Groups groups;
+final class Rows extends Groups {
     private final int valueBytes;
 
-    Rows(Groups groups, int valueBytes) {
-        this.groups = groups;
+    Rows(Plan plan, int valueBytes) {
+        super(plan);
         this.valueBytes = valueBytes;
     }
 
     @Override
-    public Operation next(int user, int request) {
-        Groups.Turn turn = groups.next(user);
-        if (turn == null) {
-            return null;
-        }
-        long group = group(user, turn.group());
-        if (turn.read()) {
-            return new Operation.FindByGroup(group);
-        }
-        long id = id(group, turn.member());
+    Operation add(int user, int number, int member) {
+        long group = group(user, number);
+        long id = id(group, member);
         return new Operation.InsertRow(id, group, Value.of(id, 1, valueBytes));
+    }
+
+    @Override
+    Operation read(int user, int number) {
+        return new Operation.FindByGroup(group(user, number));
     }
 
     @Override
@@ -31,14 +28,14 @@ final class Rows implements Traffic {
             return null;
         }
         Map<?, ?> found = (Map<?, ?>) answer;
-        boolean right = found.size() == groups.members();
-        for (int number = 0; number < groups.members() && right; number++) {
+        boolean right = found.size() == members();
+        for (int number = 0; number < members() && right; number++) {
             long id = id(find.group(), number);
             right =
                     found.get(id) instanceof byte[] value
                             && Arrays.equals(value, Value.of(id, 1, valueBytes));
         }
-        return right ? null : "its " + groups.members() + " rows";
+        return right ? null : "its " + members() + " rows";
     }
 
     /** A user's groups are its own: its number is the upper half. */
@@ -47,6 +44,6 @@ final class Rows implements Traffic {
     }
 
     private long id(long group, int number) {
-        return group * groups.members() + number;
+        return group * members() + number;
     }
 }

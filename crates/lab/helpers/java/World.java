@@ -82,8 +82,8 @@ final class World {
         return ledgers.computeIfAbsent(space, name -> new Ledger(name, 0, valueBytes));
     }
 
-    private Groups groups(Json what, Progress progress, int users) {
-        return new Groups(what.is("read"), what.small("members", 0), progress, users, seed);
+    private Groups.Plan groups(Json what, Progress progress, int users) {
+        return new Groups.Plan(what.is("read"), what.small("members", 0), progress, users, seed);
     }
 
     /** {@code "write"} or {@code {"write_many":{"keys":10}}}. */

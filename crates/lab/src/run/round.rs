@@ -68,14 +68,20 @@ fn short(value: f64) -> f64 {
 #[must_use]
 pub fn percentiles_of(all: &Histogram<u64>) -> Percentiles {
     let at = |percent: f64| short(all.value_at_quantile(percent / 100.0) as f64 / 1e3);
+    Percentiles { max: short(all.max() as f64 / 1e3), ..percentiles_at(&CURVE, at) }
+}
+
+/// Of whatever says which latency so many percent do not exceed, in microseconds.
+#[must_use]
+pub fn percentiles_at(curve: &[f64], at: impl Fn(f64) -> f64) -> Percentiles {
     Percentiles {
         p50: at(50.0),
         p90: at(90.0),
         p99: at(99.0),
         p999: at(99.9),
         p9999: at(99.99),
-        max: short(all.max() as f64 / 1e3),
-        curve: CURVE.map(|percent| (percent, at(percent))).into(),
+        max: at(100.0),
+        curve: curve.iter().map(|&percent| (percent, at(percent))).collect(),
     }
 }
 

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use super::helpers::HAZELCAST;
 use super::java;
-use super::places::{Places, on_path};
+use super::places::Places;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
 };
 use crate::operation::OperationKind;
 
@@ -58,12 +58,7 @@ impl System for Hazelcast {
     }
 
     fn find(&self, places: &Places) -> Result<Program, Missing> {
-        let missing = |reason: String| Missing {
-            system: self.name(),
-            reason,
-            install: java::INSTALL.to_owned(),
-        };
-        let java = places.program(self.name(), on_path("java"), &["-version"], java::INSTALL)?;
+        let (java, missing) = java::found(self.name(), places)?;
         let jars = java::all_in(&java::jars(places, "hazelcast", JARS).map_err(missing)?);
         let classes = java::client(places, "hazelcast-client", HAZELCAST, &jars);
         let mut command = java.command;
@@ -75,7 +70,7 @@ impl System for Hazelcast {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        vec![Setting { name: "memory only", promise: Promise::None }]
+        java::memory_only()
     }
 
     fn driver(&self) -> DriverKind {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::helpers::{self, JAVA, Source, Step};
 use super::places::{self, Places, on_path};
+use super::system::{Missing, Program, Promise, Setting};
 
 /// What a machine must have for it.
 pub const INSTALL: &str = "apt-get install --no-install-recommends default-jdk-headless maven (the lab \
@@ -16,6 +17,25 @@ pub const INSTALL: &str = "apt-get install --no-install-recommends default-jdk-h
 
 /// A certain release of the plugin, so that a build is the same tomorrow.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+
+/// The `java` of this machine as the program of a system that is a jar, and what to say of it where a part cannot
+/// be had.
+///
+/// # Errors
+/// That there is no Java, and how to get it.
+pub fn found(
+    system: &'static str,
+    places: &Places,
+) -> Result<(Program, impl Fn(String) -> Missing + Copy), Missing> {
+    let java = places.program(system, on_path("java"), &["-version"], INSTALL)?;
+    Ok((java, move |reason| Missing { system, reason, install: INSTALL.to_owned() }))
+}
+
+/// The settings of a system that keeps nothing on a disk, as free editions do.
+#[must_use]
+pub fn memory_only() -> Vec<Setting> {
+    vec![Setting { name: "memory only", promise: Promise::None }]
+}
 
 /// The folder with all jars that `description` (a `pom.xml`) asks for, and with what those need.
 ///

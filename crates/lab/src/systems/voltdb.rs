@@ -19,7 +19,7 @@ use super::helpers::{self, VOLTDB, VOLTDB_PLACEHOLDERS, VOLTDB_PROCEDURES};
 use super::java;
 use super::places::{Places, on_path};
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
 };
 use super::voltdb_control::VoltDbControl;
 use crate::operation::OperationKind;
@@ -62,19 +62,14 @@ impl System for VoltDb {
     }
 
     fn find(&self, places: &Places) -> Result<Program, Missing> {
-        let missing = |reason: String| Missing {
-            system: self.name(),
-            reason,
-            install: java::INSTALL.to_owned(),
-        };
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            let text = "its jar has native libraries for x86-64 only";
             return Err(Missing {
+                system: self.name(),
+                reason: "its jar has native libraries for x86-64 only".to_owned(),
                 install: "none elsewhere".to_owned(),
-                ..missing(text.to_owned())
             });
         }
-        let java = places.program(self.name(), on_path("java"), &["-version"], java::INSTALL)?;
+        let (java, missing) = java::found(self.name(), places)?;
         // All is made here, so that what cannot be made is known before a run.
         let parts = parts(places).map_err(missing)?;
         let mut command = java.command;
@@ -92,7 +87,7 @@ impl System for VoltDb {
 
     fn settings(&self) -> Vec<Setting> {
         // "Command logging is not supported in the community edition of VoltDB", says its start.
-        vec![Setting { name: "memory only", promise: Promise::None }]
+        java::memory_only()
     }
 
     fn driver(&self) -> DriverKind {

@@ -8,6 +8,7 @@ use super::{Custom, Part, Phase, Plan, Scale, Settings, Step, Work};
 use crate::load::plain::Plain;
 use crate::operation::{Answer, Operation};
 use crate::results::schema::{Percentiles, Round};
+use crate::run::round::percentiles_at;
 use crate::run::stage::{CellError, Stage};
 use crate::systems::system::Topology;
 use crate::traffic::Asked;
@@ -133,15 +134,7 @@ fn percentiles(mut values: Vec<f64>) -> Percentiles {
         let rank = (percent * values.len() as f64 / 100.0).ceil() as usize;
         values[rank.clamp(1, values.len()) - 1]
     };
-    Percentiles {
-        p50: at(50.0),
-        p90: at(90.0),
-        p99: at(99.0),
-        p999: at(99.9),
-        p9999: at(99.99),
-        max: at(100.0),
-        curve: [0.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 100.0].map(|p| (p, at(p))).into(),
-    }
+    percentiles_at(&[0.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 100.0], at)
 }
 
 #[cfg(test)]
