@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use crate::measure::cores;
 use crate::measure::machine::Machine;
 use crate::run::tool::Tool;
-use crate::systems::places::{self, Places};
+use crate::systems::places::Places;
 use crate::systems::registry;
 
 /// Options of `ladon-lab doctor`.
@@ -98,9 +98,7 @@ fn tools(text: &mut String) {
         let _ = match tool.find() {
             None => writeln!(text, "  - {name:<18} install: {}", tool.install()),
             Some(path) => {
-                // wrk says its version and then fails, as it was given nothing to do.
-                let command = [path.display().to_string()];
-                let version = places::version(&command, &[tool.question()]).unwrap_or_default();
+                let version = tool.version().unwrap_or_default();
                 writeln!(text, "  + {name:<18} {} {version}", path.display())
             }
         };

@@ -268,7 +268,7 @@ fn an_attached_server_with_a_password_is_measured_and_the_password_kept() {
 
     let attach = format!("cloud=redis://:other@127.0.0.1:{port}");
     let output = lab(out.path(), &["--work", "kv", "--only-attached", "--attach", &attach]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let results = self::results(out.path());
     let Outcome::Empty { reason } = outcome(&results, "kv", "get-3") else { panic!("logged in") };
     assert!(reason.contains("WRONGPASS"), "{reason}");
@@ -323,6 +323,9 @@ fn an_attached_server_over_tls_is_measured_if_its_certificate_is_right() {
     let output = lab(out.path(), &[&arguments[..], &["--attach-ca", &ca]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let trusted = results(out.path());
+    // Asked over TLS, too.
+    let system = trusted.systems.iter().find(|system| system.name == "cloud").unwrap();
+    assert!(system.version.is_some() && system.settings[0].promise == "none", "{system:?}");
     for (work, part) in
         [("kv", "get-3"), ("kv", "mix"), ("sets", "members-3"), ("batch", "set-many")]
     {
@@ -336,7 +339,7 @@ fn an_attached_server_over_tls_is_measured_if_its_certificate_is_right() {
     assert!(certificates(other.path()));
     let ca = other.path().join("ca.pem").display().to_string();
     let output = lab(out.path(), &[&arguments[..], &["--attach-ca", &ca]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let results = results(out.path());
     let Outcome::Empty { reason } = outcome(&results, "kv", "get-3") else { panic!("trusted") };
     assert!(reason.contains("certificate"), "{reason}");

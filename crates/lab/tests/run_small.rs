@@ -184,7 +184,11 @@ fn an_open_loop_keeps_its_rate() {
     let long = ["--rounds", "1", "--seconds", "1", "--clients", "10"];
     let output = lab(out.path(), &[rate.as_slice(), &long].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for (_, part, cell) in cells(&results(out.path())) {
+    let results = results(out.path());
+    // All keep the rate: what counts is how long requests wait.
+    assert_eq!(results.works[0].parts[0].figures[0].key, "p99_us");
+    assert_eq!(results.load["--rate"], "1000");
+    for (_, part, cell) in cells(&results) {
         let round = &cell.rounds()[0];
         assert!((500..1600).contains(&round.operations), "{part}: {}", round.operations);
         assert!(round.extra.contains_key("behind_ms"));
@@ -206,6 +210,10 @@ fn a_tool_in_the_place_of_the_driver() {
         match (&cell.outcome, work) {
             (Outcome::Measured { rounds }, "pipeline") => assert!(rounds[0].per_second > 100.0),
             (Outcome::Empty { reason }, "counter") => assert!(reason.contains("tool"), "{reason}"),
+            // Its figures would stand between the tool's.
+            (Outcome::Empty { reason }, "pipeline") if part.ends_with("-shards") => {
+                assert!(reason.contains("only the lab's own driver"), "{reason}");
+            }
             other => panic!("{part}: {other:?}"),
         }
     }
@@ -240,12 +248,37 @@ fn nonsense_is_refused() {
         (vec!["--quick", "--value-size", "3"], "--value-size"),
         (vec!["--quick", "--clients", "0"], "at least 1"),
         (vec!["--quick", "--attach", "x=ftp://127.0.0.1:1"], "scheme"),
+        (vec!["--work", "kv,sets,kv"], "kv stands there twice"),
+        (vec!["--quick", "--price-per-hour=-1"], "--price-per-hour"),
+        (
+            vec!["--work", "kv", "--data-root", "/dev/null/nowhere"],
+            "--data-root /dev/null/nowhere: ",
+        ),
+        (vec!["--work", "kv", "--server-cores", "1000"], "--server-cores: core 1000"),
+        (vec!["--work", "kv", "--load-cores", "1000"], "--load-cores: core 1000"),
+        (vec!["--work", "sets", "--dist", "zipf"], "--dist changes nothing"),
     ] {
         let output = lab(out.path(), &arguments);
         assert!(!output.status.success());
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains(word), "{arguments:?}: {text}");
     }
+}
+
+/// Whoever waits for figures must not take reasons for them.
+#[test]
+fn a_run_without_a_figure_is_no_success() {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let output = lab(out.path(), &["--work", "web", "--systems", "redis,keydb@/nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("nothing was measured"), "{text}");
+    assert!(text.contains("not measured: keydb: not found at /nowhere"), "{text}");
+    let results = results(out.path());
+    assert!(!results.partial && cells(&results).count() > 0);
 }
 
 #[test]
@@ -304,7 +337,8 @@ fn nodes_indexes_pages_and_memory() {
 
 #[test]
 fn types_stalls_and_handovers() {
-    all_measured("redis", "types,stall,handover", &[]);
+    // Beside a work that has users: an option that changes nothing at all is refused.
+    all_measured("redis", "counter,types,stall,handover", &[]);
 }
 
 /// Two cores for the servers, shared with the load where there are no more.

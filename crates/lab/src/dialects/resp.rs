@@ -6,7 +6,7 @@
 //! found and then, for each, the key and an array of the fields asked for:
 //!
 //! ```text
-//!   FT.SEARCH lab:rows @g:{7} RETURN 1 v LIMIT 0 10000    ->  [2, row:1, [v, ...], row:5, [v, ...]]
+//!   FT.SEARCH lab:rows @g:{7} RETURN 1 v LIMIT 0 10000  ->  [2, lab:row:1, [v, ...], lab:row:5, [v, ...]]
 //! ```
 
 use std::borrow::Cow;
@@ -26,8 +26,8 @@ pub struct Resp {
 
 /// The index over rows.
 pub const ROWS_INDEX: &str = "lab:rows";
-/// What the keys of rows begin with; their number follows.
-pub const ROW_PREFIX: &str = "row:";
+/// What the keys of rows begin with, on a server of somebody else's too; their number follows.
+pub const ROW_PREFIX: &str = "lab:row:";
 /// More than any group has: a search returns ten unless told.
 const FOUND_MAX: &[u8] = b"10000";
 
@@ -52,8 +52,8 @@ impl Resp {
 
     /// With `AUTH` on each connection.
     #[must_use]
-    pub const fn with_login(user: Option<String>, password: String) -> Self {
-        Self { login: Some((user, password)), search: false }
+    pub fn logged_in(self, user: Option<String>, password: String) -> Self {
+        Self { login: Some((user, password)), ..self }
     }
 }
 
@@ -421,16 +421,16 @@ mod tests {
                      $1\r\nv\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n$5\r\n10000\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), asked);
         let answer = |frame: &[u8]| Resp::with_search().answer(&find, frame);
-        let right = b"*5\r\n:2\r\n$5\r\nrow:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n$5\r\nrow:9\r\n*2\r\n$1\r\nv\r\n$0\r\n\r\n";
+        let right = b"*5\r\n:2\r\n$9\r\nlab:row:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n$9\r\nlab:row:9\r\n*2\r\n$1\r\nv\r\n$0\r\n\r\n";
         assert_eq!(answer(right), Ok(Answer::Rows(vec![(1, b"a".to_vec()), (9, Vec::new())])));
         assert_eq!(answer(b"*1\r\n:0\r\n"), Ok(Answer::Rows(Vec::new())));
         let wrong: [&[u8]; 6] = [
             b"*0\r\n",
             // Two that are one, a row without its value, another field, no row of ours.
-            b"*3\r\n:2\r\n$5\r\nrow:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
-            b"*2\r\n:1\r\n$5\r\nrow:1\r\n",
-            b"*3\r\n:1\r\n$5\r\nrow:1\r\n*2\r\n$1\r\ng\r\n$1\r\na\r\n",
-            b"*3\r\n:1\r\n$5\r\nrow:x\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
+            b"*3\r\n:2\r\n$9\r\nlab:row:1\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
+            b"*2\r\n:1\r\n$9\r\nlab:row:1\r\n",
+            b"*3\r\n:1\r\n$9\r\nlab:row:1\r\n*2\r\n$1\r\ng\r\n$1\r\na\r\n",
+            b"*3\r\n:1\r\n$9\r\nlab:row:x\r\n*2\r\n$1\r\nv\r\n$1\r\na\r\n",
             b"-lab:rows: no such index\r\n",
         ];
         for frame in wrong {
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn a_password_is_said_first() {
         let mut out = Vec::new();
-        let mut resp = Resp::with_login(Some("me".into()), "secret".into());
+        let mut resp = Resp::new().logged_in(Some("me".into()), "secret".into());
         assert_eq!(resp.hello(b"", &mut out), Ok(1));
         assert_eq!(out, b"*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\nsecret\r\n");
         assert!(resp.check_hello(0, b"+OK\r\n").is_ok());

@@ -32,8 +32,16 @@ impl Cores {
     pub fn with_server_cores(count: usize) -> nix::Result<Self> {
         let allowed = allowed()?;
         let server: Vec<usize> = allowed.iter().copied().take(count.max(1)).collect();
-        let load = allowed.get(count.max(1)).or(allowed.last()).copied().into_iter().collect();
-        Ok(Self { server, load })
+        Ok(Self { load: beside(&server, &allowed), server })
+    }
+
+    /// These for the server, and for the load the first one after them that is free, else the first before
+    /// them; where there is none, the load shares the last.
+    ///
+    /// # Errors
+    /// What the kernel says of `sched_getaffinity`.
+    pub fn with_server_on(server: &[usize]) -> nix::Result<Self> {
+        Ok(Self { load: beside(server, &allowed()?), server: server.to_vec() })
     }
 
     /// Whether the two disturb each other by sharing a core.
@@ -41,6 +49,13 @@ impl Cores {
     pub fn shared(&self) -> bool {
         self.server.iter().any(|core| self.load.contains(core))
     }
+}
+
+fn beside(server: &[usize], allowed: &[usize]) -> Vec<usize> {
+    let last = server.iter().max();
+    let free = || allowed.iter().filter(|core| !server.contains(core));
+    let after = free().find(|core| last.is_none_or(|last| *core > last));
+    after.or_else(|| free().next()).or(allowed.last()).copied().into_iter().collect()
 }
 
 /// The cores that this process may use, ascending.
@@ -80,6 +95,14 @@ pub fn pinned_to<T>(cores: &[usize], start: impl FnOnce() -> T) -> nix::Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_load_has_a_core_of_its_own_where_there_is_one() {
+        assert_eq!(beside(&[0], &[0, 1]), [1]);
+        assert_eq!(beside(&[1], &[0, 1]), [0], "not the server's own");
+        assert_eq!(beside(&[2, 1], &[0, 1, 2, 3]), [3]);
+        assert_eq!(beside(&[0, 1], &[0, 1]), [1], "shared");
+    }
 
     #[test]
     fn a_child_is_born_on_the_core_and_the_thread_goes_back() {

@@ -11,6 +11,9 @@ use crate::results::Results;
 use crate::results::file::{self, ReadError};
 use crate::results::merge::merge;
 
+/// Where a report of several runs goes; theirs are in their own folders.
+const OUT: &str = "target/lab/report";
+
 /// What `report` is told.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArguments {
@@ -18,8 +21,8 @@ pub struct ReportArguments {
     /// versions are added up; others stand in sections of their own.
     #[arg(required = true, value_name = "RESULTS.json")]
     pub results: Vec<PathBuf>,
-    /// Folder for report.html.
-    #[arg(long, value_name = "DIR", required_unless_present = "markdown")]
+    /// Folder for report.html. Default: target/lab/report, unless --markdown asks for something else.
+    #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// A document whose measured sections are made anew from the results: figures between
     /// `<!-- measured:begin -->` and `<!-- measured:end -->`, who is first between `<!-- winners:begin -->`
@@ -109,9 +112,10 @@ pub fn report(arguments: &ReportArguments) -> Result<(String, Vec<PathBuf>), Com
         std::fs::write(path, new).map_err(failed)?;
         written.push(path.clone());
     }
-    let tables = match &arguments.out {
+    let usual = || arguments.markdown.is_empty().then(|| PathBuf::from(OUT));
+    let tables = match arguments.out.clone().or_else(usual) {
         Some(out) => {
-            let (tables, path) = draw(out, runs)?;
+            let (tables, path) = draw(&out, runs)?;
             written.push(path);
             tables
         }

@@ -7,12 +7,15 @@
 //! worse by more than the threshold; a single round proves nothing. A cell that was measured and
 //! is empty now is a regression whatever the others do.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::statistics::median;
 use super::table::Table;
 use super::view::line::{Line, samples};
 use super::view::number::{plain, range, times, with_unit};
+use super::view::standing::LEVEL;
 use crate::results::statistics::{Level, unpaired_ratio};
 use crate::results::{Better, Figure, Outcome, PartResult, Results};
 
@@ -52,9 +55,9 @@ pub enum Change {
     Lost,
     /// Surely better, by more than the threshold.
     Improvement,
-    /// Nothing that could be told apart from no change.
+    /// Surely less than the threshold, or than [`LEVEL`] where that is more.
     Unchanged,
-    /// A single round on one side.
+    /// Neither: a single round on one side, or an interval that has room for a change and for none.
     Unproven,
 }
 
@@ -257,10 +260,12 @@ fn judge(figure: &Figure, ratio: f64, interval: Option<(f64, f64)>, threshold: f
     };
     let (more, less) =
         (low > 1.0 && ratio >= 1.0 + threshold, high < 1.0 && ratio <= 1.0 - threshold);
+    let room = LEVEL.max(1.0 + threshold);
     match (figure.better, more, less) {
         (Better::Higher, true, _) | (Better::Lower, _, true) => Change::Improvement,
         (Better::Higher, _, true) | (Better::Lower, true, _) => Change::Regression,
-        _ => Change::Unchanged,
+        _ if low >= 1.0 / room && high <= room => Change::Unchanged,
+        _ => Change::Unproven,
     }
 }
 
@@ -276,6 +281,12 @@ fn warnings(old: &Results, new: &Results) -> Vec<String> {
     differ("the kernel", old.machine.kernel.clone(), new.machine.kernel.clone());
     differ("the cores' use", format!("{:?}", old.cores), format!("{:?}", new.cores));
     differ("the lab's version", old.lab_version.clone(), new.lab_version.clone());
+    let options: BTreeSet<&String> = old.load.keys().chain(new.load.keys()).collect();
+    for option in options {
+        let said =
+            |run: &Results| run.load.get(option).cloned().unwrap_or_else(|| "not given".to_owned());
+        differ(option, said(old), said(new));
+    }
     for system in &old.systems {
         let other = new.systems.iter().find(|other| other.name == system.name);
         if let Some((before, now)) =
@@ -332,7 +343,7 @@ impl Comparison {
                     Change::Lost => "LOST",
                     Change::Regression => "REGRESSION",
                     Change::Improvement => "improvement",
-                    Change::Unproven => "unproven",
+                    Change::Unproven => "not told",
                     Change::Unchanged => "unchanged",
                 }
                 .to_owned(),
@@ -348,7 +359,7 @@ impl Comparison {
         }
         let of = |change: Change| self.rows.iter().filter(|row| row.change == change).count();
         text += &format!(
-            "{} figures: {} worse, {} better, {} unchanged, {} unproven; {} cells of the old run were not tried\n",
+            "{} figures: {} worse, {} better, {} unchanged, {} not told; {} cells of the old run were not tried\n",
             self.rows.len(),
             self.regressions,
             of(Change::Improvement),
@@ -423,7 +434,7 @@ mod tests {
     fn noise_small_changes_and_single_rounds_are_no_regressions() {
         let old = run(&[("a", &BEFORE)], Better::Higher);
         let noisy = run(&[("a", &[80.0, 120.0, 95.0])], Better::Higher);
-        assert_eq!(changes(&old, &noisy, &options()), [Change::Unchanged]);
+        assert_eq!(changes(&old, &noisy, &options()), [Change::Unproven]);
         let little = BEFORE.map(|value| value * 0.98);
         let little = run(&[("a", &little)], Better::Higher);
         assert_eq!(changes(&old, &little, &options()), [Change::Unchanged]);
@@ -454,6 +465,18 @@ mod tests {
         assert_eq!(
             compare(&old, &new, &unknown),
             Err(CompareError::NoReference("nobody".to_owned()))
+        );
+    }
+
+    #[test]
+    fn another_load_is_said() {
+        let (mut old, new) =
+            (run(&[("a", &BEFORE)], Better::Higher), run(&[("a", &BEFORE)], Better::Higher));
+        old.load.insert("--keys".to_owned(), "1000".to_owned());
+        let warnings = compare(&old, &new, &options()).unwrap().warnings;
+        assert!(
+            warnings.contains(&"--keys differs: 1000, now not given".to_owned()),
+            "{warnings:?}"
         );
     }
 

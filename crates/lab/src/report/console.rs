@@ -3,7 +3,7 @@
 use super::table::Table;
 use super::view::line::{Line, depends_on_load, load_limited, places};
 use super::view::money::per_billion;
-use super::view::number::{moment, money, plain, with_unit};
+use super::view::number::{counted, moment, money, plain, with_unit};
 use super::view::standing::standings;
 use super::view::verdict::{promise, words};
 use crate::results::{Figure, PartResult, Results, WorkResult};
@@ -14,14 +14,19 @@ pub fn text(runs: &[Results]) -> String {
     let mut text = String::new();
     for run in runs {
         text += &format!(
-            "{}, {} cores; {}; {} rounds of {} s{}\n",
+            "{}, {} cores; {}; {} of {} s{}\n",
             run.machine.cpu_model,
             run.machine.cores,
             moment(run.started_unix),
-            run.rounds,
+            counted(f64::from(run.rounds), "round"),
             plain(run.seconds),
             if run.partial { "; PARTIAL: the run was ended early" } else { "" }
         );
+        if !run.load.is_empty() {
+            let load: Vec<String> =
+                run.load.iter().map(|(option, value)| format!("{option} {value}")).collect();
+            text += &format!("load: {}\n", load.join(" "));
+        }
         for work in &run.works {
             for part in &work.parts {
                 text += &of_part(run, work, part);
@@ -43,6 +48,9 @@ fn of_part(run: &Results, work: &WorkResult, part: &PartResult) -> String {
             }),
             None => across(run, part, &lines),
         };
+    }
+    if lines.is_empty() {
+        text += "  not measured: the run ended before it\n";
     }
     let standings = standings(part, &lines, run.seed);
     let several = standings.len() > 1;

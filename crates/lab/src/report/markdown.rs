@@ -315,7 +315,7 @@ fn of_promise(run: &Results, work: &WorkResult, wanted: &str, several: bool) -> 
         let name = &part.part;
         match &standing.verdict {
             Verdict::Alone => {}
-            Verdict::Wins { ratio, at_least } => {
+            Verdict::Wins { ratio, at_least, .. } => {
                 let sign = if *at_least { "≥ " } else { "" };
                 say(format!("**{}**", label(0)), format!("{name} {sign}{:.2}", ratio.median));
             }
@@ -323,6 +323,12 @@ fn of_promise(run: &Results, work: &WorkResult, wanted: &str, several: bool) -> 
                 let names: Vec<String> =
                     std::iter::once(0).chain(with.iter().copied()).map(label).collect();
                 say("level".to_owned(), format!("{name} ({})", names.join(", ")));
+            }
+            Verdict::Open { with, ratio } => {
+                let names: Vec<String> = with.iter().map(|&rank| label(rank)).collect();
+                let (who, ratio) = (label(0), ratio.median);
+                let what = format!("{name} ({who} {ratio:.2}; {})", names.join(", "));
+                say("not told apart".to_owned(), what);
             }
             Verdict::LoadLimited => {
                 say("not told, the load was the limit".to_owned(), name.clone())

@@ -30,6 +30,8 @@ fn comparable(a: &Results, b: &Results) -> bool {
         && a.cores == b.cores
         // A budget fills stores with fewer keys.
         && a.budget.is_some() == b.budget.is_some()
+        // Other users, keys or tools are another load.
+        && a.load == b.load
         && a.lab_version == b.lab_version
         && a.price_per_hour == b.price_per_hour
         && b.systems.iter().all(|system| {
@@ -214,12 +216,15 @@ mod tests {
     fn what_differs_stays_apart() {
         let mut elsewhere = run("kv", "1", vec![cell("a", &[5.0])]);
         elsewhere.machine.cpu_model = "another".to_owned();
+        let mut fewer_keys = run("kv", "1", vec![cell("a", &[6.0])]);
+        fewer_keys.load.insert("--keys".to_owned(), "1000".to_owned());
         let merged = merge(vec![
             run("kv", "1", vec![cell("a", &[1.0])]),
             run("kv", "2", vec![cell("a", &[2.0])]),
             elsewhere,
+            fewer_keys,
         ]);
-        assert_eq!(merged.len(), 3);
+        assert_eq!(merged.len(), 4);
         assert_eq!(figures(&merged[1], "a"), [Some(2.0)]);
     }
 

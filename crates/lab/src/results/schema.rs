@@ -43,6 +43,10 @@ pub struct Results {
     /// Set where rounds and seconds followed from the time that the run was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// What the user said of the load, by option (`--clients`, `--rate`, `--tool`, ...); what was not said is each
+    /// work's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub load: BTreeMap<String, String>,
     /// Where it ran.
     pub machine: Machine,
     /// Which cores the servers and the load had.

@@ -1,5 +1,6 @@
 //! Servers that run already, a cloud's managed one for example: where, with TLS or not, logged in how.
 
+use std::io;
 use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
+use super::told::{self, Told};
 use crate::dialects::Dialect;
 use crate::dialects::apart::Apart;
 use crate::dialects::http::Http;
@@ -17,8 +19,9 @@ use crate::dialects::memcached::Memcached;
 use crate::dialects::resp::Resp;
 use crate::load::random::mix;
 use crate::load::stream::Target;
-use crate::systems::system::DriverKind;
-use crate::systems::tarantool;
+use crate::systems::control::Control;
+use crate::systems::system::{DriverKind, Promise};
+use crate::systems::{redisearch, tarantool};
 
 /// A server to measure that the lab did not start.
 #[derive(Debug)]
@@ -30,6 +33,7 @@ pub struct Attached {
     driver: DriverKind,
     user: Option<String>,
     password: Option<String>,
+    told: Told,
     /// See [`Apart`].
     pass: AtomicU16,
 }
@@ -99,7 +103,35 @@ impl Attached {
         };
         let target = Target { address, tls };
         let pass = AtomicU16::new(first_pass());
-        Ok(Self { name: name.to_owned(), target, driver, user, password, pass })
+        // It keeps nothing on a disk, whoever runs it.
+        let promise = (driver == DriverKind::MemcachedText).then_some(Promise::None);
+        let told = Told { promise, ..Told::default() };
+        Ok(Self { name: name.to_owned(), target, driver, user, password, told, pass })
+    }
+
+    /// Asks the server what it is, where its protocol has words for that. One that does not answer is the
+    /// business of whoever measures it.
+    pub fn ask(&mut self) {
+        if self.driver != DriverKind::Resp {
+            return;
+        }
+        if let Ok(told) = self.control().and_then(|mut control| told::by_resp(&mut control)) {
+            if told.search {
+                self.driver = DriverKind::RespSearch;
+            }
+            self.told = told;
+        }
+    }
+
+    /// What it told of itself.
+    #[must_use]
+    pub const fn told(&self) -> &Told {
+        &self.told
+    }
+
+    fn control(&self) -> io::Result<Control> {
+        let login = self.password.as_deref().map(|password| (self.user.as_deref(), password));
+        told::connect(&self.target, login)
     }
 
     /// Whether it is logged in to.
@@ -111,7 +143,10 @@ impl Attached {
     /// The protocol that it speaks.
     #[must_use]
     pub const fn driver(&self) -> DriverKind {
-        self.driver
+        match self.driver {
+            DriverKind::RespSearch => DriverKind::Resp,
+            other => other,
+        }
     }
 
     /// From now on keys are others than before; and what the protocol's operations need is made where it
@@ -121,12 +156,18 @@ impl Attached {
     /// What went wrong, in words.
     pub fn begin_pass(&self) -> Result<(), String> {
         self.pass.fetch_add(1, Ordering::Relaxed);
-        if self.driver != DriverKind::Iproto {
-            return Ok(());
+        match self.driver {
+            DriverKind::Iproto => {
+                let login = self.user.as_deref().zip(self.password.as_deref());
+                tarantool::prepare_attached(self.target.address, login)
+                    .map_err(|error| format!("the lab's spaces cannot be made: {error}"))
+            }
+            DriverKind::RespSearch => self
+                .control()
+                .and_then(|mut control| redisearch::have_index(&mut control))
+                .map_err(|error| format!("the lab's index cannot be made: {error}")),
+            _ => Ok(()),
         }
-        let login = self.user.as_deref().zip(self.password.as_deref());
-        tarantool::prepare_attached(self.target.address, login)
-            .map_err(|error| format!("the lab's spaces cannot be made: {error}"))
     }
 
     /// What speaks to it.
@@ -134,15 +175,20 @@ impl Attached {
     pub fn dialect(&self) -> Box<dyn Dialect> {
         let user = self.user.clone();
         let inner: Box<dyn Dialect> = match (self.driver, self.password.clone()) {
-            (DriverKind::Resp, Some(password)) => Box::new(Resp::with_login(user, password)),
             (DriverKind::Iproto, Some(password)) => {
                 Box::new(Iproto::with_login(user.unwrap_or_default(), password))
             }
             (DriverKind::Iproto, None) => Box::new(Iproto::new()),
             (DriverKind::MemcachedText, _) => Box::new(Memcached),
             (DriverKind::Http, _) => Box::new(Http),
-            (DriverKind::RespSearch, _) => Box::new(Resp::with_search()),
-            (DriverKind::Resp | DriverKind::Helper, _) => Box::new(Resp::new()),
+            (DriverKind::Resp | DriverKind::RespSearch | DriverKind::Helper, password) => {
+                let search = self.driver == DriverKind::RespSearch;
+                let resp = if search { Resp::with_search() } else { Resp::new() };
+                match password {
+                    Some(password) => Box::new(resp.logged_in(user, password)),
+                    None => Box::new(resp),
+                }
+            }
         };
         Box::new(Apart::new(inner, self.pass.load(Ordering::Relaxed)))
     }

@@ -1,6 +1,6 @@
 //! A run's surroundings: cores, times, how many connections are possible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::plan::{Plan, Times, warm_up};
 use super::subject::Subject;
 use super::tool::Tool;
 use crate::load::driver::Waiting;
-use crate::measure::cores::{Cores, pin_this_thread};
+use crate::measure::cores::{self, Cores, pin_this_thread};
 use crate::measure::machine::Machine;
 use crate::systems::system::Promise;
 use crate::works::{Scale, Work};
@@ -66,15 +66,24 @@ impl Bench {
         works: &[&Work],
         subjects: &[Subject],
     ) -> Result<(Self, Plan, Times), RunError> {
-        let server_cores = arguments.server_cores.len().max(1);
-        let mut cores = Cores::with_server_cores(server_cores)?;
-        if !arguments.server_cores.is_empty() {
-            cores.server.clone_from(&arguments.server_cores);
-        }
+        let mut cores = if arguments.server_cores.is_empty() {
+            Cores::one_each()?
+        } else {
+            Cores::with_server_on(&arguments.server_cores)?
+        };
         if !arguments.load_cores.is_empty() {
             cores.load.clone_from(&arguments.load_cores);
         }
-        std::fs::create_dir_all(&arguments.out)?;
+        // Made if it is not there; a data root that is not may be a typing error, on another file system.
+        let failed = |error: std::io::Error| {
+            RunError::Argument(format!("--out {}: {error}", arguments.out.display()))
+        };
+        std::fs::create_dir_all(&arguments.out).map_err(failed)?;
+        writable("--out", &arguments.out)?;
+        writable("--data-root", &arguments.data_root)?;
+        for (option, wanted) in [("--server-cores", &cores.server), ("--load-cores", &cores.load)] {
+            allowed_cores(option, wanted)?;
+        }
         let machine = Machine::inspect(&arguments.data_root);
         let threads = arguments.load_threads.unwrap_or(cores.load.len().max(1));
         let scale = arguments.scale(connections_max()?, threads, cores.server.len());
@@ -140,6 +149,24 @@ impl Bench {
                 seconds: arguments.seconds.unwrap_or(2.0),
             },
         }
+    }
+}
+
+/// Whether files can be made in a directory.
+fn writable(option: &str, folder: &Path) -> Result<(), RunError> {
+    tempfile::tempfile_in(folder)
+        .map(|_| ())
+        .map_err(|error| RunError::Argument(format!("{option} {}: {error}", folder.display())))
+}
+
+fn allowed_cores(option: &str, wanted: &[usize]) -> Result<(), RunError> {
+    let allowed = cores::allowed()?;
+    match wanted.iter().find(|core| !allowed.contains(core)) {
+        Some(core) => {
+            let text = format!("{option}: core {core} is not among {allowed:?}");
+            Err(RunError::Argument(text))
+        }
+        None => Ok(()),
     }
 }
 

@@ -22,7 +22,9 @@ pub mod round;
 pub mod scene;
 pub mod stage;
 pub mod subject;
+pub mod told;
 pub mod tool;
+pub mod unused;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -60,6 +62,9 @@ pub enum RunError {
     /// The user ended it.
     #[error("ended by a signal; what was measured is in {}", .0.display())]
     Interrupted(PathBuf),
+    /// Every cell is empty: whoever waits for figures must not take that for a success.
+    #[error("nothing was measured; the reasons are above and in {}", .0.display())]
+    Nothing(PathBuf),
     /// The figures are there, but their report is not.
     #[error("the results are written, but not their report: {0}")]
     Report(#[from] CommandError),
@@ -86,7 +91,14 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
         let text = format!("no system to measure was found:\n{}", reasons.join("\n"));
         return Err(RunError::Argument(text));
     }
+    // Who was asked for by name and is not here would otherwise be missed only in the report.
+    for one in missing.iter().filter(|_| !arguments.systems.is_empty()) {
+        eprintln!("not measured: {one}");
+    }
     let (bench, mut plan, times) = Bench::prepare(arguments, &works, &subjects)?;
+    for note in unused::notes(arguments, &works, &bench.scale)? {
+        eprintln!("note: {note}");
+    }
     eprint!("{}", plan.describe(times, bench.budget));
     let mut record = Record::begin(arguments, &bench, times, &works, &subjects, &missing);
     let progress = Progress::new(plan.rounds(0, times.rounds));
@@ -101,7 +113,10 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
         println!("{tables}written: {}", report.display());
     }
     match ended {
-        Ok(()) => drawn.map(|_| written).map_err(RunError::from),
+        Ok(()) => {
+            drawn?;
+            if record.has_figures() { Ok(written) } else { Err(RunError::Nothing(written)) }
+        }
         Err(Ending::Interrupted) => Err(RunError::Interrupted(written)),
         Err(Ending::Wrong { system, work, what }) => {
             Err(RunError::Wrong { system, work, what, results: written })

@@ -1,8 +1,9 @@
 //! What the user may say on the command line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::RunError;
 use super::attach::Attached;
@@ -90,7 +91,7 @@ pub struct RunArguments {
     /// Cores of the servers. Default: the first that this process may use.
     #[arg(long, value_delimiter = ',', value_name = "CORES")]
     pub server_cores: Vec<usize>,
-    /// Cores of the load generator. Default: the one after the servers'.
+    /// Cores of the load generator. Default: the next one that is not the servers'.
     #[arg(long, value_delimiter = ',', value_name = "CORES")]
     pub load_cores: Vec<usize>,
     /// Threads of the load generator, each with its part of the users and of the keys. Default: as many
@@ -150,6 +151,9 @@ impl RunArguments {
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1e9)) || self.rounds == Some(0) {
             return Err(RunError::Argument("--rate and --rounds: above 0".into()));
         }
+        if self.price_per_hour.is_some_and(|price| !(price > 0.0 && price.is_finite())) {
+            return Err(RunError::Argument("--price-per-hour: above 0".into()));
+        }
         if self.all.is_some() {
             return Ok(works::ALL.iter().collect());
         }
@@ -170,6 +174,12 @@ impl RunArguments {
                 RunError::Argument(format!("unknown work `{name}`; known: {}", known.join(", ")))
             })
         };
+        let repeated =
+            names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+        if let Some((_, name)) = repeated {
+            // Its rounds would go into one work's cells twice.
+            return Err(RunError::Argument(format!("--work: {name} stands there twice")));
+        }
         names.iter().map(find).collect()
     }
 
@@ -190,12 +200,13 @@ impl RunArguments {
         let mut subjects: Vec<Subject> =
             found.into_iter().map(|found| Subject::Found(Box::new(found))).collect();
         for text in &self.attach {
-            let attached = Attached::parse(text, self.attach_ca.as_deref())
+            let mut attached = Attached::parse(text, self.attach_ca.as_deref())
                 .map_err(|reason| RunError::Argument(format!("--attach {reason}")))?;
             if subjects.iter().any(|subject| subject.label() == attached.name) {
                 let text = format!("--attach: {} is another system's name", attached.name);
                 return Err(RunError::Argument(text));
             }
+            attached.ask();
             subjects.push(Subject::Attached(Box::new(attached)));
         }
         Ok((subjects, missing))
@@ -206,6 +217,36 @@ impl RunArguments {
     pub fn budget_seconds(&self) -> Option<f64> {
         let minutes = self.budget.or(self.quick.then_some(QUICK_MINUTES));
         minutes.map(|minutes| minutes * 60.0)
+    }
+
+    /// What was said of the load, option by option: figures of other loads are not to be mixed with these.
+    #[must_use]
+    pub fn load(&self) -> BTreeMap<String, String> {
+        let listed = |values: &[usize]| {
+            let words: Vec<String> = values.iter().map(ToString::to_string).collect();
+            (!words.is_empty()).then(|| words.join(","))
+        };
+        let value = |name: Option<clap::builder::PossibleValue>| {
+            name.map(|value| value.get_name().to_owned())
+        };
+        let said = [
+            ("--clients", listed(&self.clients)),
+            ("--pipeline", listed(&self.pipeline)),
+            ("--value-size", listed(&self.value_size)),
+            ("--keys", self.keys.map(|keys| keys.to_string())),
+            ("--dist", value(self.dist.and_then(|dist| dist.to_possible_value()))),
+            ("--rate", self.rate.map(|rate| rate.to_string())),
+            ("--load-threads", self.load_threads.map(|threads| threads.to_string())),
+            // Whose figures these are has a version, too.
+            (
+                "--tool",
+                self.tool.map(|tool| {
+                    let version = tool.version().unwrap_or_else(|| "not found".to_owned());
+                    format!("{} ({version})", tool.program())
+                }),
+            ),
+        ];
+        said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
     /// What was said of sizes.

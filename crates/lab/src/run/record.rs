@@ -16,7 +16,7 @@ use crate::results::schema::{
 };
 use crate::systems::registry;
 use crate::systems::system::Missing;
-use crate::works::Work;
+use crate::works::{Work, figures};
 
 /// See the module.
 pub struct Record {
@@ -49,6 +49,7 @@ impl Record {
             budget: bench
                 .budget
                 .map(|seconds| Budget { minutes: seconds / 60.0, ..Budget::default() }),
+            load: arguments.load(),
             machine: bench.machine.clone(),
             cores: bench.cores.clone(),
             price_per_hour: arguments.price_per_hour,
@@ -62,6 +63,13 @@ impl Record {
     #[must_use]
     pub const fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Whether anything at all was measured.
+    #[must_use]
+    pub fn has_figures(&self) -> bool {
+        let parts = self.results.works.iter().flat_map(|work| &work.parts);
+        parts.flat_map(|part| &part.cells).any(|cell| !cell.rounds().is_empty())
     }
 
     /// A work had its round number `rounds`, with measurements of `seconds`.
@@ -129,7 +137,13 @@ impl Record {
     }
 
     /// Notes how a system was started at a setting, the first time.
-    pub fn note_setting(&mut self, label: &str, setting: &SubjectSetting, started: &StartedRecord) {
+    pub fn note_setting(
+        &mut self,
+        subject: &Subject,
+        setting: &SubjectSetting,
+        started: &StartedRecord,
+    ) {
+        let label = subject.label();
         let Some(system) = self.results.systems.iter_mut().find(|system| system.name == label)
         else {
             return;
@@ -139,7 +153,7 @@ impl Record {
         }
         system.settings.push(SettingRecord {
             name: setting.name(),
-            promise: setting.promise(),
+            promise: subject.promise(setting).to_owned(),
             command_line: started.command_line.clone(),
             values: started.values.clone(),
         });
@@ -204,6 +218,7 @@ fn system_record(subject: &Subject) -> SystemRecord {
         Subject::Attached(attached) => SystemRecord {
             name: attached.name.clone(),
             label: attached.name.clone(),
+            version: attached.told().version.clone(),
             ..SystemRecord::default()
         },
     }
@@ -227,7 +242,10 @@ fn empty_work(work: &Work, bench: &Bench) -> WorkResult {
         part: part.name,
         title: part.title,
         axis: part.axis,
-        figures: part.figures,
+        figures: match bench.rate {
+            Some(_) => figures::at_a_rate(part.figures),
+            None => part.figures,
+        },
         cells: Vec::new(),
     });
     WorkResult {

@@ -198,7 +198,7 @@ impl<'a> Scene<'a> {
             if let Some(seconds) = stage.start_seconds {
                 self.plan.saw_start(&label, seconds / self.work.topology.nodes() as f64);
             }
-            self.record.note_setting(&label, &setting, &stage.started);
+            self.record.note_setting(subject, &setting, &stage.started);
         }
         member.stage = stage;
         self.take(member, brought)

@@ -32,15 +32,6 @@ impl SubjectSetting {
             Self::AsAttached => "as attached".to_owned(),
         }
     }
-
-    /// What an acknowledged write is worth.
-    #[must_use]
-    pub fn promise(&self) -> String {
-        match self {
-            Self::Started(setting) => setting.promise.name().to_owned(),
-            Self::AsAttached => "unknown".to_owned(),
-        }
-    }
 }
 
 impl Subject {
@@ -75,6 +66,17 @@ impl Subject {
         *enough.unwrap_or(&settings[settings.len() - 1])
     }
 
+    /// What an acknowledged write is worth at a setting of it.
+    #[must_use]
+    pub fn promise(&self, setting: &SubjectSetting) -> &'static str {
+        let promise = match (self, setting) {
+            (_, SubjectSetting::Started(setting)) => Some(setting.promise),
+            (Self::Attached(attached), SubjectSetting::AsAttached) => attached.told().promise,
+            (Self::Found(_), SubjectSetting::AsAttached) => None,
+        };
+        promise.map_or("unknown", Promise::name)
+    }
+
     /// What speaks to it.
     ///
     /// # Errors
@@ -84,8 +86,12 @@ impl Subject {
             Self::Attached(attached) => Ok(attached.dialect()),
             Self::Found(found) => {
                 let title = found.system.title();
-                let none =
-                    || format!("{title} is asked through its own client, which cannot do this");
+                let none = || {
+                    format!(
+                        "{title} is asked through its own client; this is done in the lab's own \
+                         protocols only"
+                    )
+                };
                 found.system.driver().dialect().ok_or_else(none)
             }
         }
@@ -103,7 +109,15 @@ impl Subject {
                 }
                 found.system.can_do(kind)
             }
-            Self::Attached(attached) => attached.dialect().can(kind),
+            Self::Attached(attached) => attached.dialect().can(kind).map_err(|reason| match kind {
+                OperationKind::InsertRow | OperationKind::FindByGroup
+                    if attached.driver() == DriverKind::Resp =>
+                {
+                    "attached: it does not know FT.CREATE, so it has no secondary indexes"
+                        .to_owned()
+                }
+                _ => reason,
+            }),
         }
     }
 

@@ -20,10 +20,26 @@ pub enum Reply {
     Array(Vec<Self>),
 }
 
+impl Reply {
+    /// A text as it is, anything else as it looks.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Bulk(Some(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            Self::Simple(text) => text.clone(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+/// What a control connection goes over: a socket, or TLS over one.
+pub trait Talk: Read + Write + Send + std::fmt::Debug {}
+impl<T: Read + Write + Send + std::fmt::Debug> Talk for T {}
+
 /// A connection for one command at a time.
 #[derive(Debug)]
 pub struct Control {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Box<dyn Talk>>,
 }
 
 /// More than any reply to a command of the lab.
@@ -42,7 +58,13 @@ impl Control {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-        Ok(Self { reader: BufReader::new(stream) })
+        Ok(Self::over(Box::new(stream)))
+    }
+
+    /// Over a connection that somebody else opened.
+    #[must_use]
+    pub fn over(stream: Box<dyn Talk>) -> Self {
+        Self { reader: BufReader::new(stream) }
     }
 
     /// Sends one command and reads its reply.
@@ -56,6 +78,7 @@ impl Control {
             request += &format!("${}\r\n{word}\r\n", word.len());
         }
         self.reader.get_mut().write_all(request.as_bytes())?;
+        self.reader.get_mut().flush()?;
         self.read_reply(0)
     }
 
@@ -121,7 +144,8 @@ impl Control {
             "+" => Reply::Simple(rest.to_owned()),
             "-" => Reply::Error(rest.to_owned()),
             ":" => Reply::Integer(rest.parse().map_err(|_| invalid())?),
-            "$" if rest == "-1" => Reply::Bulk(None),
+            // Nil is either; some servers say of an unknown command that it is no array.
+            "$" | "*" if rest == "-1" => Reply::Bulk(None),
             "$" => {
                 let length: usize = rest.parse().map_err(|_| invalid())?;
                 if length > BULK_BYTES_MAX {
@@ -155,4 +179,37 @@ impl Control {
 
 fn unexpected(words: &[&str], reply: &Reply) -> io::Error {
     io::Error::other(format!("{} answered {reply:?}", words.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that says what is written here, whatever it is asked.
+    #[derive(Debug)]
+    struct Script(&'static [u8]);
+
+    impl Read for Script {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.0.read(to)
+        }
+    }
+
+    impl Write for Script {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nil_is_told_in_two_ways() {
+        for nil in [&b"*1\r\n$-1\r\n"[..], b"*1\r\n*-1\r\n"] {
+            let reply = Control::over(Box::new(Script(nil))).call(&["COMMAND"]).unwrap();
+            assert_eq!(reply, Reply::Array(vec![Reply::Bulk(None)]));
+        }
+    }
 }

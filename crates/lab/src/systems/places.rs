@@ -36,12 +36,9 @@ impl Places {
         if let Some(found) = candidates.iter().find(|path| path.is_file()) {
             return Ok(found.clone());
         }
-        let mut looked: Vec<String> =
-            candidates.iter().map(|path| path.display().to_string()).collect();
-        looked.dedup();
         Err(Missing {
             system,
-            reason: format!("not found at {}", looked.join(", ")),
+            reason: format!("not found at {}", listed(&candidates)),
             install: install.to_owned(),
         })
     }
@@ -82,6 +79,23 @@ impl Places {
     pub fn helpers(&self) -> PathBuf {
         self.helpers.clone().unwrap_or_else(helpers_directory)
     }
+}
+
+/// Where it was looked for, in words: a PATH has a dozen folders, which are one place.
+fn listed(candidates: &[PathBuf]) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for candidate in candidates {
+        let name = candidate.file_name().unwrap_or_default().to_string_lossy();
+        let place = if on_path(&name).contains(candidate) {
+            format!("{name} on the PATH")
+        } else {
+            candidate.display().to_string()
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places.join(", ")
 }
 
 /// The user's cache, as the XDG base directories say: helpers are built once, not once a run.
@@ -172,6 +186,14 @@ mod tests {
             missing.to_string(),
             "valkey: not found at /nowhere/usr/bin/valkey-server; do this"
         );
+    }
+
+    #[test]
+    fn the_path_is_one_place() {
+        let places = Places::default();
+        let missing =
+            places.first("x", on_path("no-such-program"), "do this").unwrap_err().to_string();
+        assert_eq!(missing, "x: not found at no-such-program on the PATH; do this");
     }
 
     #[test]

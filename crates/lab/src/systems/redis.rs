@@ -1,16 +1,17 @@
 //! Redis, and what is started, asked and put together in exactly its way: one shape, and what differs is
-//! data.
+//! data. One of them has a module, [`redisearch`].
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::control::Control;
 use super::places::{Places, on_path};
-use super::redis_like;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
 };
+use super::{redis_like, redisearch};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,9 @@ pub struct Redis {
     /// Where its program is; the first that is there is taken.
     looked: &'static [Place],
     install: &'static str,
+    /// Whether it has RediSearch, and is measured in the work `index` alone: a module that watches every key
+    /// would be in all other figures too.
+    search: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,7 @@ pub const REDIS: Redis = Redis {
     title: "Redis",
     looked: &[Place::OnPath("redis-server")],
     install: "apt-get install redis-server",
+    search: false,
 };
 
 /// `redis-server` of the peers' tree: the newest release.
@@ -42,6 +47,16 @@ pub const REDIS_8: Redis = Redis {
     title: "Redis 8",
     looked: &[Place::InTree("usr/bin/redis-server")],
     install: "scripts/install-systems.sh",
+    search: false,
+};
+
+/// Redis with the module of secondary indexes, which asks for Redis 7.1 and later: so the newest comes first.
+pub const REDISEARCH: Redis = Redis {
+    name: "redisearch",
+    title: "Redis with RediSearch",
+    looked: &[Place::InTree("usr/bin/redis-server"), Place::OnPath("redis-server")],
+    install: "scripts/install-systems.sh",
+    search: true,
 };
 
 /// `valkey-server` of the peers' tree, or of this machine.
@@ -50,6 +65,7 @@ pub const VALKEY: Redis = Redis {
     title: "Valkey",
     looked: &[Place::InTree("usr/bin/valkey-server"), Place::OnPath("valkey-server")],
     install: "scripts/install-systems.sh",
+    search: false,
 };
 
 impl System for Redis {
@@ -69,7 +85,14 @@ impl System for Redis {
             }
         };
         let candidates = self.looked.iter().flat_map(all).collect();
-        places.program(self.name, candidates, &["--version"], self.install)
+        let find =
+            |places: &Places| places.program(self.name, candidates, &["--version"], self.install);
+        if !self.search {
+            return find(places);
+        }
+        // NAME@PROGRAM names the module then.
+        let server = find(&Places { program: None, ..places.clone() })?;
+        redisearch::loaded_into(server, places)
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -77,7 +100,11 @@ impl System for Redis {
     }
 
     fn driver(&self) -> DriverKind {
-        DriverKind::Resp
+        if self.search { DriverKind::RespSearch } else { DriverKind::Resp }
+    }
+
+    fn only_in(&self) -> Option<&'static str> {
+        self.search.then_some("index")
     }
 
     fn commands_on_one_core(&self) -> bool {
@@ -99,15 +126,29 @@ impl System for Redis {
     }
 
     fn join(&self, nodes: &[SocketAddr], topology: Topology) -> Result<(), String> {
-        redis_like::join(nodes, topology)
+        redis_like::join(nodes, topology)?;
+        if !self.search {
+            return Ok(());
+        }
+        Control::connect(nodes[0])
+            .and_then(|mut control| redisearch::have_index(&mut control))
+            .map_err(|error| format!("made no index: {error}"))
     }
 
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
-        redis_like::effective_settings(address)
+        let mut all = redis_like::effective_settings(address)?;
+        if self.search {
+            all.extend(redisearch::settings(&mut Control::connect(address)?)?);
+        }
+        Ok(all)
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
-        redis_like::can(capability)
+        match capability {
+            Capability::Nodes(Topology::Single) => Ok(()),
+            Capability::Nodes(_) if self.search => Err("an index is of one node".to_owned()),
+            other => redis_like::can(other),
+        }
     }
 
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {

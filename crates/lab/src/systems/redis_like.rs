@@ -92,16 +92,20 @@ pub fn ready(address: SocketAddr) -> io::Result<()> {
 /// # Errors
 /// Of the socket, or `Other` with what it answered instead.
 pub fn effective_settings(address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
-    let mut control = Control::connect(address)?;
-    let Reply::Array(items) = control.call(&["CONFIG", "GET", "*"])? else {
-        return Err(io::Error::other("CONFIG GET * answered no array"));
-    };
-    let text = |reply: &Reply| match reply {
-        Reply::Bulk(Some(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        Reply::Simple(text) => text.clone(),
-        other => format!("{other:?}"),
-    };
-    Ok(items.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect())
+    settings_of(&mut Control::connect(address)?)
+}
+
+/// The same over a connection that there is.
+///
+/// # Errors
+/// As [`effective_settings`].
+pub fn settings_of(control: &mut Control) -> io::Result<BTreeMap<String, String>> {
+    match control.call(&["CONFIG", "GET", "*"])? {
+        Reply::Array(items) => {
+            Ok(items.chunks_exact(2).map(|pair| (pair[0].words(), pair[1].words())).collect())
+        }
+        other => Err(io::Error::other(format!("CONFIG GET * answered {other:?}"))),
+    }
 }
 
 /// `BGSAVE`.

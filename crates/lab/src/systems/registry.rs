@@ -4,8 +4,7 @@ use super::places::Places;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    aerospike, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, redisearch,
-    tarantool, voltdb,
+    aerospike, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool, voltdb,
 };
 
 /// All of them.
@@ -14,7 +13,7 @@ pub static ALL: &[&dyn System] = &[
     &redis::REDIS,
     &redis::REDIS_8,
     &redis::VALKEY,
-    &redisearch::RediSearch,
+    &redis::REDISEARCH,
     &keydb::KeyDb,
     &dragonfly::Dragonfly,
     &pogocache::Pogocache,

@@ -108,6 +108,12 @@ fn section(run: &Results, index: usize, count: usize) -> Result<Markup, ChartErr
                 (with_unit(run.machine.memory_bytes as f64, "bytes")) ". " (moment(run.started_unix)) ". "
                 (run.rounds) @if run.rounds == 1 { " round" } @else { " interleaved rounds" } " of " (plain(run.seconds)) " s."
             }
+            @if let Some(tool) = run.load.get("--tool") {
+                p.warning role="note" { strong { "Another load generator: " } (tool) " measured this, not the lab's own driver; its figures are for comparison with what was published." }
+            }
+            @if let Some(rate) = run.load.get("--rate") {
+                p.warning role="note" { strong { "Open loop: " } (rate) " requests a second were sent when they were due, whatever the servers did; latency counts from then." }
+            }
             @if run.partial {
                 p.warning role="note" {
                     strong { "Partial: " } "the run was ended before everything was measured. What is here is whole; the rest is missing."
@@ -173,6 +179,9 @@ fn method(run: &Results, id: &str) -> Markup {
     let cores =
         |cores: &[usize]| cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let shared = run.cores.shared();
+    let load: Vec<String> =
+        run.load.iter().map(|(option, value)| format!("{option} {value}")).collect();
+    let load = load.join(" ");
     let facts = [
         (
             "Processor",
@@ -198,6 +207,7 @@ fn method(run: &Results, id: &str) -> Markup {
         ("Load before the run", format!("{:.2}", machine.load_average)),
         ("Run", format!("{} to {}", moment(run.started_unix), moment(run.finished_unix))),
         ("Seed", run.seed.to_string()),
+        ("Load, as asked for", load),
     ];
     html! {
         section id=(id) {
@@ -218,7 +228,7 @@ fn method(run: &Results, id: &str) -> Markup {
             ul.notes {
                 li { "A figure is the median of the rounds. Below it stands its 95 % interval, by a bootstrap that is widened for few rounds." }
                 li { "Rounds are interleaved (A B C, A B C), and ratios are formed within each round, so that the machine's drift falls out of them." }
-                li { "A lead is called a win only if the interval of its ratio excludes 1; otherwise it is a tie." }
+                li { "A lead is called a win only if the interval of its ratio excludes 1, and a tie only if that interval lies within a tenth of 1; else it is undecided, and more rounds would tell." }
                 li { "Only settings with the same promise of an acknowledged write are compared." }
                 li { "† the load generator, not the system, was the limit: the system can do more than is shown." }
                 li { "Along an axis, the ratio is the geometric mean over the places that all reached." }

@@ -321,14 +321,34 @@ fn value(line: &Line<'_>, figure: &Figure, place: Option<f64>) -> Markup {
         td {
             (with_unit(estimate.median, &figure.unit))
             @if depends_on_load(figure) && load_limited(cell) { (dagger()) }
-            @if let Some((low, high)) = estimate.interval {
+            @if let Some(ends) = estimate.interval {
                 br;
-                span.interval { (with_unit(low, &figure.unit)) " to " (with_unit(high, &figure.unit)) }
+                span.interval { (interval(ends, estimate.median, &figure.unit)) }
             }
         }
     }
 }
 
+/// Both ends; those of two rounds that differ are so far out that their digits would say nothing.
+fn interval((low, high): (f64, f64), median: f64, unit: &str) -> String {
+    if median > 0.0 && (low < median / 100.0 || high > median * 100.0) {
+        return "too wide to say".to_owned();
+    }
+    format!("{} to {}", with_unit(low, unit), with_unit(high, unit))
+}
+
 fn footnote() -> Markup {
     html! { p.muted { "† the load generator was the limit: the system can do more than is shown." } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_without_end_is_not_shown_as_digits() {
+        assert_eq!(interval((900.0, 1100.0), 1000.0, "1/s"), "900/s to 1.10 k/s");
+        assert_eq!(interval((0.001, 9e12), 1000.0, "us"), "too wide to say");
+        assert_eq!(interval((-1.0, 3.0), 0.0, ""), "-1 to 3");
+    }
 }

@@ -119,11 +119,16 @@ fn first(comparison: &Comparison<'_>) -> Markup {
     let label = |rank: usize| comparison.lines[standing.ranks[rank].line].label.as_str();
     match &standing.verdict {
         Verdict::Alone => html! { strong { (label(0)) } },
-        Verdict::Wins { ratio, at_least } => html! {
+        Verdict::Wins { ratio, at_least, .. } => html! {
             strong { (label(0)) } " " @if *at_least { "≥ " } (times(ratio.median))
         },
         Verdict::Ties { with, ratio } => html! {
-            strong { (label(0)) } @for rank in with { ", " strong { (label(*rank)) } } " " (times(ratio.median))
+            strong { (label(0)) } @for rank in with { ", " strong { (label(*rank)) } } " within " (times(ratio.median))
+        },
+        // Who it is not told from stands beside the chart: a list of names here would hide that nothing is known.
+        Verdict::Open { with, ratio } => html! {
+            (label(0)) " " (times(ratio.median)) ", not told from "
+            @if let [one] = with[..] { (label(one)) } @else { (with.len()) " others" }
         },
         Verdict::LoadLimited => html! { (label(0)) ", the load was the limit" },
         Verdict::Unproven { ratio } => html! { (label(0)) " " (times(*ratio)) },
@@ -166,7 +171,9 @@ fn tally(comparisons: &[Comparison<'_>]) -> String {
                 }
             }
             Verdict::Ties { .. } => ties += 1,
-            Verdict::LoadLimited | Verdict::Unproven { .. } => undecided += 1,
+            Verdict::Open { .. } | Verdict::LoadLimited | Verdict::Unproven { .. } => {
+                undecided += 1
+            }
         }
         contested += 1;
     }
@@ -196,7 +203,7 @@ fn beside_the_best(
     html! {
         details {
         summary { "Everybody beside the best" }
-        p.muted { "1.00 is the best; 0.50 is half as good. Level with the best: ≈." }
+        p.muted { "1.00 is the best; 0.50 is half as good. ≈ is level with the best, ? is not told from it." }
         div.scroll tabindex="0" role="region" aria-label="Everybody beside the best" {
             table {
                 thead { tr { th scope="col" { "Comparison" } @for (_, label) in &systems { th scope="col" { (label) } } } }
@@ -240,13 +247,18 @@ fn share(comparison: &Comparison<'_>, system: &str) -> Markup {
     let Some((index, rank)) = comparison.rank(system) else {
         return html! { td.none { span aria-label="not measured" { "–" } } };
     };
-    let level =
-        matches!(&comparison.standing.verdict, Verdict::Ties { with, .. } if with.contains(&index));
+    let verdict = &comparison.standing.verdict;
+    let level = matches!(verdict, Verdict::Ties { with, .. } if with.contains(&index));
+    let open = match verdict {
+        Verdict::Open { with, .. } => with.contains(&index),
+        Verdict::Wins { unjudged, .. } => unjudged.contains(&index),
+        _ => false,
+    };
     let proven = matches!(comparison.standing.verdict, Verdict::Wins { .. } | Verdict::Ties { .. });
     let share = times(1.0 / rank.behind.median);
     html! {
         td.best[index == 0 && proven].level[level] {
-            @if level { "≈ " }
+            @if level { "≈ " } @else if open { "? " }
             (share.trim_end_matches('×'))
             @if rank.limited { (dagger()) }
         }

@@ -18,6 +18,12 @@ pub fn plain(value: f64) -> String {
     if value.abs() >= 1000.0 { grouped(value) } else { digits(value) }
 }
 
+/// `1 round`, `12 rounds`.
+#[must_use]
+pub fn counted(count: f64, what: &str) -> String {
+    format!("{} {what}{}", plain(count), if count == 1.0 { "" } else { "s" })
+}
+
 /// How many times, `1.35×`.
 #[must_use]
 pub fn times(ratio: f64) -> String {
@@ -25,10 +31,15 @@ pub fn times(ratio: f64) -> String {
     format!("{ratio:.digits$}×")
 }
 
-/// Both ends, `1.30 to 1.41`.
+/// Both ends, `1.30 to 1.41×`. Two rounds give ends so far out that their digits say nothing: `<0.01 to >100×`.
 #[must_use]
 pub fn range((low, high): (f64, f64)) -> String {
-    format!("{} to {}", times(low).trim_end_matches('×'), times(high))
+    let end = |value: f64| match value {
+        value if value < 0.01 => "<0.01×".to_owned(),
+        value if value > 100.0 => ">100×".to_owned(),
+        value => times(value),
+    };
+    format!("{} to {}", end(low).trim_end_matches('×'), end(high))
 }
 
 /// Money without a currency, which only the reader knows.
@@ -127,6 +138,11 @@ mod tests {
         assert_eq!(times(1.349), "1.35×");
         assert_eq!(times(12.34), "12.3×");
         assert_eq!(range((0.951, 1.049)), "0.95 to 1.05×");
+        assert_eq!(range((0.0001, 5289.0)), "<0.01 to >100×");
+        assert_eq!(
+            (counted(1.0, "round"), counted(12.0, "round")),
+            ("1 round".into(), "12 rounds".into())
+        );
         assert_eq!(money(0.123_456), "0.1235");
         assert_eq!(money(12.0), "12.00");
     }

@@ -3,6 +3,7 @@
 use super::line::Line;
 use super::number::{plain, range, times, with_unit};
 use super::standing::{Standing, Verdict};
+use crate::results::statistics::Estimate;
 use crate::results::{Better, Figure, PartResult};
 
 /// A standing in words.
@@ -29,22 +30,38 @@ pub fn words(part: &PartResult, lines: &[Line<'_>], standing: &Standing) -> Word
         let other = |rank: &usize| lines[standing.ranks[*rank].line].system != system;
         (1..standing.ranks.len()).find(other).map(name).unwrap_or_default()
     };
+    let ends = |ratio: &Estimate| {
+        ratio.interval.map_or_else(String::new, |ends| format!(" ({})", range(ends)))
+    };
+    let together = |with: &[usize]| -> Vec<String> {
+        std::iter::once(0).chain(with.iter().copied()).map(name).collect()
+    };
     let (tag, who, how) = match &standing.verdict {
         Verdict::Alone => ("alone", leader, "no other system was measured".to_owned()),
-        Verdict::Wins { ratio, at_least } => {
+        Verdict::Wins { ratio, at_least, unjudged } => {
             let least = if *at_least { "at least " } else { "" };
-            let interval =
-                ratio.interval.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
-            let how = format!("{least}{}{interval}", compared(figure, ratio.median, &next()));
+            let mut how =
+                format!("{least}{}{}", compared(figure, ratio.median, &next()), ends(ratio));
+            if !unjudged.is_empty() {
+                let names: Vec<String> = unjudged.iter().map(|&rank| name(rank)).collect();
+                how += &format!(
+                    "; nothing is proven of {}, held back by the load or measured once",
+                    listed(&names)
+                );
+            }
             ("wins", leader, how)
         }
         Verdict::Ties { with, ratio } => {
-            let mut names = vec![leader];
-            names.extend(with.iter().map(|&rank| name(rank)));
-            let interval =
-                ratio.interval.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
-            let how = format!("not told apart: {}{interval}", times(ratio.median));
-            ("tie", listed(&names), how)
+            let how = format!("level within a tenth: {}{}", times(ratio.median), ends(ratio));
+            ("tie", listed(&together(with)), how)
+        }
+        Verdict::Open { with, ratio } => {
+            let how = format!(
+                "not told apart, and not known to be level: {}{}",
+                times(ratio.median),
+                ends(ratio)
+            );
+            ("undecided", listed(&together(with)), how)
         }
         Verdict::Counted { level, best, worst } => {
             let names: Vec<String> = (0..*level).map(name).collect();
@@ -79,7 +96,14 @@ pub fn words(part: &PartResult, lines: &[Line<'_>], standing: &Standing) -> Word
         (Some(axis), [only]) => format!(", at {} {}", plain(*only), axis.name),
         _ => String::new(),
     };
-    Words { tag, who, how: how + &over }
+    let apart = match &standing.apart[..] {
+        [] => String::new(),
+        lines_apart => {
+            let names: Vec<String> = lines_apart.iter().map(|&line| lines[line].name()).collect();
+            format!("; not compared: {}, measured at no place of theirs", listed(&names))
+        }
+    };
+    Words { tag, who, how: how + &over + &apart }
 }
 
 /// `1.35× the throughput of Valkey`, `Valkey takes 1.35× the CPU per operation`.

@@ -2,6 +2,7 @@
 
 use super::CellOutcome;
 use crate::run::subject::Subject;
+use crate::run::tool::Tool;
 use crate::systems::system::{Capability, DriverKind};
 use crate::traffic::Asked;
 use crate::works::{Plan, Step, Work};
@@ -13,6 +14,7 @@ pub(super) fn worth_doing(
     work: &Work,
     plan: &Plan,
     subject: &Subject,
+    tool: Option<Tool>,
     known_empty: &[(String, Option<f64>)],
     outcomes: &mut Vec<CellOutcome>,
 ) -> Vec<bool> {
@@ -34,10 +36,19 @@ pub(super) fn worth_doing(
             Step::Prepare(asked) => cannot(asked),
             Step::Measure(phase) => cannot(&phase.asked),
             Step::Crash { .. } => None,
+            // A run by a tool has no figures of another load generator between the tool's.
+            Step::Custom(_) if tool.is_some() => {
+                Some("only the lab's own driver does that, and --tool asks for another".to_owned())
+            }
             Step::Load(custom) | Step::Custom(custom) => {
                 let other = custom.only.is_some_and(|driver| !subject.speaks(driver));
                 // What a work does by itself, it does in the lab's own dialects.
-                let alone = || subject.dialect().err();
+                let alone = || {
+                    let reason = subject.dialect().err()?;
+                    let memory = "; and what a Java machine takes is its heap, which grows by rules \
+                                  of its own, more than what the data take";
+                    Some(reason + if work.name == "memory" { memory } else { "" })
+                };
                 other.then(|| "only driven in Redis' protocol".to_owned()).or_else(alone)
             }
         });

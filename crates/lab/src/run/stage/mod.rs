@@ -145,7 +145,8 @@ impl<'a> Stage<'a> {
     ) -> (Option<Self>, Brought) {
         let About { work, subject, setting, bench, start: number, progress } = about;
         let mut brought = Brought::default();
-        let worth = worth_doing(work, plan, subject, known_empty, &mut brought.outcomes);
+        let worth =
+            worth_doing(work, plan, subject, bench.tool, known_empty, &mut brought.outcomes);
         let left = |step: &(&Step, &bool)| *step.1 && step.0.fills_cells();
         if !plan.steps.iter().zip(&worth).any(|step| left(&step)) {
             // Nothing to be learnt from it: it need not even start.

@@ -47,12 +47,16 @@ pub(super) fn start(
 
 /// How it was started, for the results.
 pub(super) fn started_record(subject: &Subject, instance: Option<&Instance>) -> StartedRecord {
-    let Some(instance) = instance else { return StartedRecord::default() };
-    let command_line = instance.command_lines().into_iter().next().unwrap_or_default();
-    let values = match subject {
-        Subject::Found(found) => found.system.effective_settings(instance.address()),
-        Subject::Attached(_) => Ok(Default::default()),
+    let (found, instance) = match (subject, instance) {
+        (Subject::Attached(attached), _) => {
+            let values = attached.told().settings.clone();
+            return StartedRecord { values, ..StartedRecord::default() };
+        }
+        (Subject::Found(_), None) => return StartedRecord::default(),
+        (Subject::Found(found), Some(instance)) => (found, instance),
     };
+    let command_line = instance.command_lines().into_iter().next().unwrap_or_default();
+    let values = found.system.effective_settings(instance.address());
     // A system that does not tell its settings is still measured; the record says why.
     let values =
         values.unwrap_or_else(|error| [("(not told)".to_owned(), error.to_string())].into());

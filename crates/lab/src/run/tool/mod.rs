@@ -63,13 +63,18 @@ impl Tool {
         }
     }
 
-    /// How it is asked for its version.
+    /// What it says when it is asked for its version: the first line. wrk says it and then fails, as it was
+    /// given nothing to do.
     #[must_use]
-    pub const fn question(self) -> &'static str {
-        match self {
+    pub fn version(self) -> Option<String> {
+        let question = match self {
             Self::K6 => "version",
             Self::RedisBenchmark | Self::Memtier | Self::Wrk => "--version",
-        }
+        };
+        let output = Command::new(self.find()?).arg(question).output().ok()?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        said.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 
     /// How to get it.
@@ -78,8 +83,11 @@ impl Tool {
         match self {
             Self::RedisBenchmark => "apt-get install redis-tools",
             Self::Memtier => {
-                "see https://github.com/RedisLabs/memtier_benchmark (in the packages of \
-                 packages.redis.io: apt-get install memtier-benchmark)"
+                "curl -fsSL https://packages.redis.io/gpg | gpg --dearmor -o \
+                 /usr/share/keyrings/redis.gpg && echo \"deb [signed-by=/usr/share/keyrings/redis.gpg] \
+                 https://packages.redis.io/deb $(lsb_release -cs) main\" \
+                 >/etc/apt/sources.list.d/redis.list && apt-get update && apt-get install \
+                 memtier-benchmark"
             }
             Self::K6 => {
                 "GOBIN=/usr/local/bin go install go.k6.io/k6@latest (Go from https://go.dev/dl)"
