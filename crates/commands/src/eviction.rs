@@ -154,7 +154,8 @@ pub(crate) fn make_room(
 }
 
 /// Makes room in between, so that the data comes within a limit that was lowered though nobody
-/// writes; for about `limit_ns` nanoseconds at most. No locks may be held.
+/// writes; for about `limit_ns` nanoseconds at most. Returns whether it is to go on soon. No locks may
+/// be held.
 pub fn make_room_in_between(
     node: &Node,
     local: &mut Local,
@@ -162,12 +163,12 @@ pub fn make_room_in_between(
     now_ms: u64,
     limit_ns: u64,
     append: Append<'_>,
-) {
+) -> bool {
     if node.settings.maxmemory() == 0 || !is_over(node, scratch) {
         node.exceeded.ended(now_ms);
-    } else {
-        evict(node, local, scratch, now_ms, limit_ns, append);
+        return false;
     }
+    evict(node, local, scratch, now_ms, limit_ns, append) == Room::Soon
 }
 
 fn is_over(node: &Node, scratch: &Scratch) -> bool {

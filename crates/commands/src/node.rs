@@ -286,11 +286,11 @@ impl Node {
         sum
     }
 
-    /// Takes the samples that rates and peaks come from; one thread's housekeeping calls it, some
-    /// ten times a second.
+    /// Takes the samples that rates and peaks come from; every thread's housekeeping calls it, some
+    /// ten times a second while there is something to do.
     pub fn sample(&self) {
         self.used_memory_peak();
-        self.sampler.lock().sample(self);
+        self.sampler.lock().sample_if_due(self);
     }
 
     /// What happens per second now.

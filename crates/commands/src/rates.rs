@@ -3,10 +3,14 @@
 use crate::node::Node;
 use std::collections::VecDeque;
 
-/// Samples that are kept: over a second and a half at ten per second.
+/// Samples that are kept, ...
 const SAMPLES: usize = 16;
+/// ... and over which time, as far as there are others: a server to which nothing happens takes few.
+const WINDOW_MS: u64 = 1600;
 /// Who asks for rates gets a fresh sample if the last one is older.
 const OLD_MS: u64 = 100;
+/// Housekeeping takes one if the last one is older: every thread does it, none too early.
+const DUE_MS: u64 = 60;
 
 /// Per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub(crate) struct Sampler(VecDeque<(u64, Counters)>);
 type Counters = [u64; 5];
 
 impl Sampler {
-    pub(crate) fn sample(&mut self, node: &Node) {
+    fn sample(&mut self, node: &Node) {
         let counters = [
             node.total(|stats| stats.commands_processed.get()),
             node.total(|stats| stats.net_input_bytes.get()),
@@ -42,16 +46,30 @@ impl Sampler {
         self.push(node.clock.monotonic_ns() / 1_000_000, counters);
     }
 
+    /// For whoever asks for rates.
     pub(crate) fn sample_if_old(&mut self, node: &Node) {
+        self.sample_if_older(node, OLD_MS);
+    }
+
+    /// For housekeeping.
+    pub(crate) fn sample_if_due(&mut self, node: &Node) {
+        self.sample_if_older(node, DUE_MS);
+    }
+
+    fn sample_if_older(&mut self, node: &Node, old_ms: u64) {
         let now_ms = node.clock.monotonic_ns() / 1_000_000;
-        if self.0.back().is_none_or(|&(at_ms, _)| now_ms.saturating_sub(at_ms) >= OLD_MS) {
+        if self.0.back().is_none_or(|&(at_ms, _)| now_ms.saturating_sub(at_ms) >= old_ms) {
             self.sample(node);
         }
     }
 
     fn push(&mut self, at_ms: u64, counters: Counters) {
         self.0.push_back((at_ms, counters));
-        if self.0.len() > SAMPLES {
+        let is_beyond = |samples: &VecDeque<(u64, Counters)>| {
+            let second = samples.get(1).filter(|_| samples.len() > 2);
+            second.is_some_and(|&(then_ms, _)| then_ms + WINDOW_MS <= at_ms)
+        };
+        while self.0.len() > SAMPLES || is_beyond(&self.0) {
             self.0.pop_front();
         }
     }
@@ -91,5 +109,12 @@ mod tests {
         }
         let rates = sampler.rates();
         assert_eq!((rates.commands, rates.input_bytes), (200, 10_240));
+        // Nothing happens for long, and few samples are taken; then much does.
+        let quiet = [1505, 102_400, 0, 0, 0];
+        (12..40).for_each(|second| sampler.push(second * 1000, quiet));
+        assert_eq!(sampler.rates().commands, 0);
+        (1..=10)
+            .for_each(|tenth| sampler.push(39_000 + tenth * 100, [1505 + tenth * 300, 0, 0, 0, 0]));
+        assert_eq!(sampler.rates().commands, 1500, "over this second and the one before");
     }
 }

@@ -16,7 +16,7 @@ use crate::types::collection::Env;
 use crossbeam_epoch::Guard;
 use ladon_model::{DbId, KeyHash, KeyHasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU16, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed};
 
 /// Top bits of a key's hash that choose its partition. Miri makes a keyspace for each case in minutes
 /// if it has as many as that.
@@ -46,6 +46,9 @@ pub struct Keyspace {
     limits: Limits,
     access_rules: AccessRules,
     used_bytes: AtomicI64,
+    /// Of each partition, a time before which nothing in it expires; in a row, so that a look at all
+    /// of them is short. Written under the partition's lock.
+    next_due: Box<[AtomicU64]>,
 }
 
 /// Two lines, as processors fetch lines in pairs.
@@ -94,6 +97,7 @@ impl Keyspace {
             limits: Limits::default(),
             access_rules: AccessRules::default(),
             used_bytes: AtomicI64::new(0),
+            next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
         }
     }
 
@@ -156,6 +160,27 @@ impl Keyspace {
         if delta != 0 {
             self.used_bytes.fetch_add(delta, Relaxed);
         }
+    }
+
+    /// Nothing in this partition expires before this moment (Unix milliseconds); `u64::MAX` if nothing
+    /// does at all. The moment itself may have lost its key or element.
+    #[inline]
+    pub fn next_due(&self, partition: usize) -> u64 {
+        self.next_due[partition].load(Relaxed)
+    }
+
+    /// The key, or an element of its value, expires at `at` (0: never). The partition is locked.
+    #[inline]
+    pub(crate) fn note_expiry(&self, hash: KeyHash, at: u64) {
+        let next = &self.next_due[partition_of(hash)];
+        if at != 0 && at < next.load(Relaxed) {
+            next.store(at, Relaxed);
+        }
+    }
+
+    /// This is when the next thing in the locked partition expires.
+    pub(crate) fn set_next_due(&self, partition: usize, at: u64) {
+        self.next_due[partition].store(at, Relaxed);
     }
 
     /// Begins to fetch ahead what the keys of a batch will need.

@@ -65,7 +65,20 @@ impl Database {
     }
 }
 
+impl Database {
+    /// When the first of its keys or elements expires; `u64::MAX` if none does.
+    pub(crate) fn next_due(&self) -> u64 {
+        let first = |expires: &Expires| expires.first().map_or(u64::MAX, |(at, _)| at);
+        first(&self.expires).min(first(&self.element_expires))
+    }
+}
+
 impl Partition {
+    /// When the first key or element in any of its databases expires; `u64::MAX` if none does.
+    pub(crate) fn next_due(&self) -> u64 {
+        self.dbs.iter().map(Database::next_due).min().unwrap_or(u64::MAX)
+    }
+
     /// A partition with a database for each place where its table's directory is to be shown.
     pub(crate) fn new(shown: impl Iterator<Item = RootPtr>) -> Partition {
         let dbs = shown.map(|shown| Database {

@@ -539,6 +539,8 @@ pub(crate) fn put_entry(
     let old_weight = old_object.as_deref().map_or(Weight::default(), Weight::of);
     *bytes_delta += database.table.bytes() as i64 - before;
     *bytes_delta += database.reweigh(key.hash, old_weight, new_weight);
+    keyspace.note_expiry(key.hash, expire_at);
+    keyspace.note_expiry(key.hash, new_weight.next_expiry);
     old_object
 }
 

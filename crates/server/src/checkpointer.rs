@@ -128,8 +128,10 @@ pub struct Checkpointer {
     stopping: AtomicBool,
 }
 
-/// How often the settings' conditions are looked at.
+/// How often the settings' conditions are looked at, ...
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// ... and how often while nothing is logged: what they say follows from the time then, in seconds.
+const LOOK_EVERY_QUIET: Duration = Duration::from_secs(1);
 
 impl Checkpointer {
     /// A checkpointer; `dirty` counts the changes of all threads since the start.
@@ -203,11 +205,14 @@ impl Checkpointer {
 
     /// The thread's loop; returns when told to stop.
     pub fn run(&self) {
+        let mut seen = self.log.reserved();
         loop {
+            let before = std::mem::replace(&mut seen, self.log.reserved());
+            let look_every = if seen == before { LOOK_EVERY_QUIET } else { LOOK_EVERY };
             {
                 let mut shared = self.shared.lock();
                 if !shared.requested && !shared.stop {
-                    self.changed.wait_for(&mut shared, LOOK_EVERY);
+                    self.changed.wait_for(&mut shared, look_every);
                 }
                 if shared.stop {
                     return;

@@ -99,7 +99,8 @@ settings! {
         /// What moves the bytes: `auto` is io_uring where the kernel and the container allow it,
         /// mio (epoll, kqueue) elsewhere.
         io_backend: IoBackend = Setting::choice("io-backend", IoBackend::NAMES, "auto").restart();
-        /// How often a second the server does its housekeeping: expiry, timeouts, statistics.
+        /// How often a second the server does its housekeeping: expiry, timeouts, statistics. A thread
+        /// to which nothing happens does it once a second, and in time for what expires.
         hz: u32 = Setting::new("hz", Kind::Clamped { min: 1, max: 500 }, "10");
         /// Whether `hz` grows with the number of connections.
         dynamic_hz: String =

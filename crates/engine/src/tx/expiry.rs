@@ -10,11 +10,11 @@ use ladon_model::{Change, DbId, KeyHash};
 impl Tx<'_> {
     /// Removes up to `max` keys and elements whose time is over from a held partition; how many.
     pub fn expire_due(&mut self, partition: usize, max: usize) -> usize {
+        if self.scratch.read_only || self.keyspace.next_due(partition) > self.now_ms {
+            return 0;
+        }
         let mut removed = 0;
         for db in 0..self.keyspace.databases() {
-            if self.scratch.read_only {
-                break;
-            }
             while removed < max && self.expire_due_key(db, partition) {
                 removed += 1;
             }
@@ -24,6 +24,8 @@ impl Tx<'_> {
                 removed += count;
             }
         }
+        let next_due = self.locked.at(partition).next_due();
+        self.keyspace.set_next_due(partition, next_due);
         removed
     }
 
@@ -92,6 +94,7 @@ impl Tx<'_> {
         let count = object.expire_due(now_ms, max, env, &mut op);
         let (after, is_empty) = (Weight::of(object), object.len() == 0);
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        self.keyspace.note_expiry(key.hash, after.next_expiry);
         self.scratch.counters.expired_elements += count as u64;
         if is_empty && let Some(removed) = self.remove(db, key) {
             self.scratch.discard(removed.object);

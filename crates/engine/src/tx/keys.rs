@@ -79,6 +79,7 @@ impl Tx<'_> {
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         let index_bytes = database.expires.change(key.hash.0, old, expire_at);
         self.scratch.counters.bytes_delta += index_bytes;
+        self.keyspace.note_expiry(key.hash, expire_at);
         self.changed(key, Change::Expire { db, key: key.bytes, expire_at });
         true
     }

@@ -214,6 +214,7 @@ impl<'a> Tx<'a> {
         let (after, is_empty) = (weight_of(value), value.is_empty());
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        self.keyspace.note_expiry(key.hash, after.next_expiry);
         if op.is_empty() {
             return Ok(Some(result));
         }

@@ -34,6 +34,11 @@ impl Buffers {
         }
     }
 
+    /// None is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// Frees half of those that were not needed since the last time, the ones that lie longest.
     pub(super) fn trim(&mut self) {
         self.kept.drain(..self.fewest.div_ceil(2));
@@ -62,7 +67,7 @@ mod tests {
         }
         assert_eq!(buffers.kept.len(), 10);
         (0..20).for_each(|_| buffers.trim());
-        assert!(buffers.kept.is_empty());
+        assert!(buffers.is_empty());
         assert_eq!(buffers.take().capacity(), 0);
     }
 }

@@ -100,6 +100,7 @@ pub struct Worker {
     buffers: Buffers,
     now_ms: u64,
     next_tick_ms: u64,
+    turns_since_tick: u32,
     client_memory: ClientMemory,
     turn_output_bytes: usize,
     seen: Positions,
@@ -146,6 +147,7 @@ impl Worker {
             buffers: Buffers::default(),
             now_ms: 0,
             next_tick_ms: 0,
+            turns_since_tick: 0,
             client_memory: ClientMemory::default(),
             turn_output_bytes: 0,
             turn_gate: Gate::default(),
@@ -188,8 +190,11 @@ impl Worker {
         self.turn_gate = self.node.settings.gate();
         self.refresh_limits();
         self.read_inbox();
-        if self.now_ms >= self.next_tick_ms {
+        self.turns_since_tick += 1;
+        if self.is_tick_due() {
             self.tick();
+        } else {
+            self.tick_soon();
         }
         self.end_overdue();
         self.resume_paused();

@@ -1,4 +1,8 @@
 //! What goes by the clock: how long to sleep, expiry, idle clients, pauses.
+//!
+//! A busy worker ticks `hz` times a second. One to which nothing happens sleeps longer, but not past the
+//! moment when something expires, so that an idle server is silent. Nobody has to wake it: whoever
+//! sets an expiry is awake, and looks at all partitions at its own next tick.
 
 use super::Worker;
 use ladon_commands::eviction;
@@ -8,6 +12,10 @@ use std::time::Duration;
 
 /// How often a blocked backlog is looked at again.
 const BACKLOG_RETRY: Duration = Duration::from_millis(1);
+
+/// The longest time between two ticks: a net under whatever nobody thought of, and how late a client
+/// that is silent for longer than `timeout` may be noticed.
+const QUIET_TICK_MS: u64 = 1000;
 
 /// Expired keys removed from a partition at one go, so that its lock is held briefly.
 const EXPIRE_MAX: usize = 64;
@@ -38,22 +46,46 @@ impl Worker {
                 until_ms = until_ms.min(deadline);
             }
         }
-        Duration::from_millis(until_ms.saturating_sub(self.node.clock.unix_ms()))
+        let sleep_ms = until_ms.saturating_sub(self.node.clock.unix_ms());
+        Duration::from_millis(sleep_ms.min(QUIET_TICK_MS))
+    }
+
+    /// Whether it is time for a tick. Time may have been set back since the last one.
+    pub(super) fn is_tick_due(&self) -> bool {
+        self.now_ms >= self.next_tick_ms || self.next_tick_ms - self.now_ms > QUIET_TICK_MS
+    }
+
+    /// Something happens: the next tick comes after the usual interval.
+    pub(super) fn tick_soon(&mut self) {
+        self.next_tick_ms = self.next_tick_ms.min(self.now_ms + self.tick_interval_ms());
+    }
+
+    fn tick_interval_ms(&self) -> u64 {
+        (1000 / u64::from(self.node.settings.hz().max(1))).max(1)
+    }
+
+    /// When the next tick is due if nothing happens until then.
+    fn after_a_quiet_tick(&self) -> u64 {
+        let expires = self.node.active_expire.load(Relaxed);
+        let next_due = (0..PARTITIONS).map(|partition| self.node.keyspace.next_due(partition));
+        let next_due = next_due.min().filter(|_| expires).unwrap_or(u64::MAX);
+        let usual_ms = self.now_ms + self.tick_interval_ms();
+        next_due.min(self.now_ms + QUIET_TICK_MS).max(usual_ms)
     }
 
     /// What is done every so often (`hz`): expiry, idle clients, unused buffers, peaks.
     pub(super) fn tick(&mut self) {
-        let interval_ms = 1000 / u64::from(self.node.settings.hz().max(1));
-        self.next_tick_ms = self.now_ms + interval_ms.max(1);
+        let interval_ms = self.tick_interval_ms();
         if self.node.active_expire.load(Relaxed) && self.node.paused(self.now_ms).is_none() {
             let began_ns = self.node.clock.monotonic_ns();
             self.expire_due(interval_ms);
             let spent_ms = (self.node.clock.monotonic_ns() - began_ns) / 1_000_000;
             self.node.latency_events.note("expire-cycle", spent_ms, self.now_ms / 1000);
         }
-        if !self.log.is_backlogged() {
+        let mut is_evicting = self.log.is_backlogged();
+        if !is_evicting {
             let (appender, now_ms) = (&mut self.appender, self.now_ms);
-            eviction::make_room_in_between(
+            is_evicting = eviction::make_room_in_between(
                 &self.node,
                 &mut self.local,
                 &mut self.scratch,
@@ -78,20 +110,27 @@ impl Worker {
             }
         }
         self.buffers.trim();
-        if self.local.thread == 0 {
-            self.node.sample();
-        }
+        self.node.sample();
+        // One turn is that of the tick itself.
+        let is_quiet = std::mem::take(&mut self.turns_since_tick) <= 1
+            && !is_evicting
+            && self.buffers.is_empty()
+            && self.touched.is_empty();
+        self.next_tick_ms =
+            if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
     }
 
-    /// Removes keys whose time is over from this thread's share of the partitions, for at most as
-    /// much of the time between ticks as `active-expire-effort` allows.
+    /// Removes keys whose time is over, from this thread's share of the partitions first, for at most
+    /// as much of the time between ticks as `active-expire-effort` allows. The others' shares as well,
+    /// as their threads may be asleep.
     fn expire_due(&mut self, interval_ms: u64) {
         self.scratch.read_only = !self.node.durability.accepts_writes();
         let threads = self.node.threads.len();
         let most_ns = expiry_ns_max(interval_ms, self.node.settings.active_expire_effort());
         let begin_ns = self.node.clock.monotonic_ns();
-        for partition in (self.local.thread..PARTITIONS).step_by(threads) {
-            loop {
+        let shares = (0..threads).map(|share| (self.local.thread + share) % threads);
+        for partition in shares.flat_map(|share| (share..PARTITIONS).step_by(threads)) {
+            while self.node.keyspace.next_due(partition) <= self.now_ms {
                 if self.log.is_backlogged() {
                     return;
                 }
