@@ -4,7 +4,8 @@
 //! it holds one.
 
 use crate::access::AccessRules;
-use crate::lookahead::{Ahead, Lookahead};
+use crate::known_strings::KnownStrings;
+use crate::lookahead::{Ahead, AheadInside, Inside, Lookahead};
 use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::sync::{Mutex, MutexGuard};
@@ -207,9 +208,19 @@ impl Keyspace {
     }
 
     /// Fetches what a key's value points to, as far as that will be looked at; where a member will
-    /// be found then.
-    pub(crate) fn prefetch_inside(&self, key: &Ahead, guard: &Guard) -> BucketHint {
-        let hint = self.look_ahead(key, |object| object.prefetch(key.inside, guard));
+    /// be found then. Where a string lies is kept, if it is looked at byte by byte.
+    pub(crate) fn prefetch_inside(
+        &self,
+        part: &AheadInside,
+        guard: &Guard,
+        known: &mut KnownStrings,
+    ) -> BucketHint {
+        let hint = self.look_ahead(&part.key, |object| {
+            if let (Object::String(string), Inside::Byte(_)) = (object, part.inside) {
+                known.learn(part.key.hash, string);
+            }
+            object.prefetch(part.inside, guard)
+        });
         hint.unwrap_or(BucketHint::NONE)
     }
 

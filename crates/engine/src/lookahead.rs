@@ -21,6 +21,7 @@
 //! live and die together.
 
 use crate::keyspace::Keyspace;
+use crate::known_strings::KnownStrings;
 use crate::table::prefetch::BucketHint;
 use crossbeam_epoch::Guard;
 use ladon_model::KeyHash;
@@ -64,7 +65,16 @@ pub struct Ahead {
     pub db: u16,
     /// Its hash.
     pub hash: KeyHash,
-    /// What is looked at then.
+}
+
+/// What will be looked at inside a key's value.
+#[derive(Clone, Copy, Debug)]
+pub struct AheadInside {
+    /// The key.
+    pub key: Ahead,
+    /// Which of the batch's keys that is.
+    pub at: u32,
+    /// What is looked at.
     pub inside: Inside,
     /// The value's header was not looked at lately, and has to be fetched before what it points to.
     pub fetch_header: bool,
@@ -118,24 +128,30 @@ impl<'k> Lookahead<'k> {
         }
     }
 
-    /// As `advance`, for what lies inside the values of these keys; to be called after it.
+    /// As `advance`, for what lies inside the values of some of these keys, in their order; to be
+    /// called after it. Where strings lie is learnt on the way.
     #[inline]
-    pub fn advance_inside(&mut self, keys: &[Ahead], next: usize) {
-        while self.values < keys.len().min(next + VALUES_AHEAD) {
-            if keys[self.values].fetch_header {
-                self.keyspace.prefetch_value(&keys[self.values]);
+    pub fn advance_inside(
+        &mut self,
+        insides: &[AheadInside],
+        next: usize,
+        known: &mut KnownStrings,
+    ) {
+        let due = |done: usize, ahead: usize| {
+            insides.get(done).filter(|part| (part.at as usize) < next + ahead)
+        };
+        while let Some(part) = due(self.values, VALUES_AHEAD) {
+            if part.fetch_header {
+                self.keyspace.prefetch_value(&part.key);
             }
             self.values += 1;
         }
-        while self.insides < keys.len().min(next + INSIDES_AHEAD) {
-            let hint = match &keys[self.insides] {
-                Ahead { inside: Inside::Nothing, .. } => BucketHint::NONE,
-                key => self.keyspace.prefetch_inside(key, &self.guard),
-            };
+        while let Some(part) = due(self.insides, INSIDES_AHEAD) {
+            let hint = self.keyspace.prefetch_inside(part, &self.guard, known);
             self.elements[self.insides % WINDOW] = hint;
             self.insides += 1;
         }
-        while self.fetched < keys.len().min(next + ELEMENTS_AHEAD) {
+        while due(self.fetched, ELEMENTS_AHEAD).is_some() {
             // SAFETY: made under `guard`, which is still held.
             unsafe { self.elements[self.fetched % WINDOW].prefetch_entry() };
             self.fetched += 1;

@@ -3,7 +3,9 @@
 //! under a race checker.
 #![cfg(not(loom))]
 
-use ladon_engine::{Ahead, Inside, Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
+use ladon_engine::{
+    Ahead, AheadInside, Inside, Keyspace, KeyspaceOptions, KnownStrings, Locks, Scratch, Tx,
+};
 use ladon_model::{KeyHash, Lsn, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;
@@ -100,19 +102,31 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
         for seed in 0..2u64 {
             scope.spawn(move || {
                 let mut state = seed;
+                let mut known = KnownStrings::default();
                 while !done.load(Relaxed) {
-                    let ahead = |key: u64| Ahead {
-                        db: 0,
-                        hash: keyspace.hash(&name(key)),
-                        inside: Inside::Element(keyspace.hash(&name(key + 1))),
-                        fetch_header: true,
-                    };
-                    let batch: Vec<Ahead> =
-                        (0..ahead_keys).map(|_| ahead(next(&mut state) % keys)).collect();
+                    let names: Vec<u64> =
+                        (0..ahead_keys).map(|_| next(&mut state) % keys).collect();
+                    let ahead = |key: u64| Ahead { db: 0, hash: keyspace.hash(&name(key)) };
+                    let batch: Vec<Ahead> = names.iter().map(|&key| ahead(key)).collect();
+                    let insides: Vec<AheadInside> = (0u32..)
+                        .zip(&names)
+                        .map(|(at, &key)| AheadInside {
+                            key: ahead(key),
+                            at,
+                            inside: match key % 2 {
+                                0 => Inside::Element(ahead(key + 1).hash),
+                                _ => Inside::Byte(3),
+                            },
+                            fetch_header: true,
+                        })
+                        .collect();
+                    for &key in &names {
+                        known.fetch(ahead(key).hash, 3);
+                    }
                     let mut lookahead = keyspace.lookahead();
                     for next in 0..=batch.len() {
                         lookahead.advance(&batch, next);
-                        lookahead.advance_inside(&batch, next);
+                        lookahead.advance_inside(&insides, next, &mut known);
                     }
                 }
             });

@@ -5,7 +5,7 @@
 use crate::connection::Connection;
 use crate::recent::Recent;
 use ladon_commands::{CommandId, CommandSpec, KeySpec, Node, Part};
-use ladon_engine::{Ahead, Inside, Lookahead};
+use ladon_engine::{Ahead, AheadInside, Inside, KnownStrings, Lookahead};
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
@@ -43,11 +43,12 @@ pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
     pub(crate) args: Vec<Arg>,
     keys: Vec<Ahead>,
+    /// What of these keys' values is looked at, as far as it has to be fetched.
+    insides: Vec<AheadInside>,
     /// The keys' values shall be looked into.
     looks_inside: bool,
-    /// Some key tells what of its value is looked at.
-    has_insides: bool,
     recent: Recent,
+    known_strings: KnownStrings,
 }
 
 /// Why gathering from a connection stopped.
@@ -69,8 +70,8 @@ impl Batch {
         self.items.clear();
         self.args.clear();
         self.keys.clear();
+        self.insides.clear();
         self.looks_inside = Lookahead::is_inside_worthwhile(&node.keyspace);
-        self.has_insides = false;
     }
 
     /// Parses whole requests off a connection's input. `parsed` is how far earlier calls of this
@@ -130,12 +131,7 @@ impl Batch {
                             && let Some(key) = first_key
                         {
                             let inside = inside(node, spec, args, input);
-                            let unseen = self.recent.look(key, inside);
-                            if unseen.part {
-                                self.keys[at].inside = inside;
-                                self.keys[at].fetch_header = unseen.value;
-                                self.has_insides = true;
-                            }
+                            self.look_inside(Ahead { db, hash: key }, at, inside);
                         }
                     }
                 }
@@ -154,16 +150,36 @@ impl Batch {
         Gathered::Full
     }
 
-    /// The keys of all requests, in order, for fetching ahead; none if there are too few for that.
+    /// Fetches a part of a value at once where its address is known, else notes that it has to be
+    /// fetched; `at` is the key's place among `keys`.
     #[inline]
-    pub(crate) fn keys(&self) -> &[Ahead] {
-        if self.keys.len() < LOOKAHEAD_KEYS_MIN { &[] } else { &self.keys }
+    fn look_inside(&mut self, key: Ahead, at: usize, inside: Inside) {
+        if let Inside::Byte(byte) = inside
+            && self.known_strings.fetch(key.hash, byte)
+        {
+            return;
+        }
+        let unseen = self.recent.look(key.hash, inside);
+        if unseen.part {
+            let fetch_header = unseen.value;
+            self.insides.push(AheadInside { key, at: at as u32, inside, fetch_header });
+        }
     }
 
-    /// Whether fetching ahead goes on inside the keys' values.
+    /// The request at `item` is about to run: fetches what those after it need, unless there are too
+    /// few for that.
     #[inline]
-    pub(crate) fn has_insides(&self) -> bool {
-        self.has_insides
+    pub(crate) fn fetch_ahead(&mut self, item: usize, lookahead: &mut Lookahead<'_>) {
+        if self.keys.len() >= LOOKAHEAD_KEYS_MIN {
+            let next = self.items[item].keys_end as usize;
+            lookahead.advance(&self.keys, next);
+            lookahead.advance_inside(&self.insides, next, &mut self.known_strings);
+        }
+    }
+
+    /// Strings may have moved.
+    pub(crate) fn forget_strings(&mut self) {
+        self.known_strings.forget();
     }
 }
 
@@ -179,7 +195,7 @@ fn hash_keys(
 ) -> Option<KeyHash> {
     let KeySpec::Range { first, last, step } = spec.keys else { return None };
     let first = usize::from(first);
-    let ahead = |hash| Ahead { db, hash, inside: Inside::Nothing, fetch_header: false };
+    let ahead = |hash| Ahead { db, hash };
     let hash = node.keyspace.hash(args.get(first)?.of(input));
     keys.push(ahead(hash));
     if last != 1 {

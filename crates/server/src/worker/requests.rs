@@ -54,16 +54,12 @@ impl Worker {
                 index += 1;
             }
         }
-        let batch = std::mem::take(&mut self.batch);
+        let mut batch = std::mem::take(&mut self.batch);
         self.local.begin_batch(&self.node);
         let node = Arc::clone(&self.node);
         let mut lookahead = node.keyspace.lookahead();
         for at in 0..batch.items.len() {
-            let next = batch.items[at].keys_end as usize;
-            lookahead.advance(batch.keys(), next);
-            if batch.has_insides() {
-                lookahead.advance_inside(batch.keys(), next);
-            }
+            batch.fetch_ahead(at, &mut lookahead);
             self.run_item(&batch, at);
         }
         self.local.end_batch(&self.node);

@@ -110,6 +110,7 @@ impl Worker {
             }
         }
         self.buffers.trim();
+        self.batch.forget_strings();
         self.node.sample();
         // One turn is that of the tick itself.
         let is_quiet = std::mem::take(&mut self.turns_since_tick) <= 1
