@@ -1,14 +1,17 @@
 //! One bit: SETBIT, GETBIT.
 
 use super::bit_offset;
-use crate::args;
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
 
 pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let offset = bit_offset(args[2], ctx.node.settings.proto_max_bulk_len())?;
-    let on = args::integer_or(args[3], 0..=1, "ERR bit is not an integer or out of range")? == 1;
+    let on = match args[3] {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err(CommandError::text("ERR bit is not an integer or out of range")),
+    };
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (at, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
     let mut was_on = false;

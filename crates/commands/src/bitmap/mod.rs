@@ -7,9 +7,9 @@ mod integer;
 mod kernel;
 mod range;
 
-use crate::args;
 use crate::error::CommandError;
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use ladon_resp::parse_i64;
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -29,14 +29,15 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[
 ];
 
 /// A bit's position; the byte that it is in must lie within `bytes_max`.
+#[inline]
 fn bit_offset(argument: &[u8], bytes_max: u64) -> Result<u64, CommandError> {
     scaled_offset(argument, 1, bytes_max)
 }
 
 /// As `bit_offset`, of the field with this number where every field has `scale` bits.
+#[inline]
 fn scaled_offset(argument: &[u8], scale: i64, bytes_max: u64) -> Result<u64, CommandError> {
-    args::integer(argument)
-        .ok()
+    parse_i64(argument)
         .and_then(|offset| offset.checked_mul(scale))
         .and_then(|offset| u64::try_from(offset).ok())
         .filter(|offset| offset / 8 < bytes_max)
