@@ -115,12 +115,15 @@ impl Parser {
         }
         // The common case: a whole request with a one-digit count.
         if let [b'*', digit @ b'1'..=b'9', b'\r', _, ..] = buffer {
-            return self.fresh(buffer, 4, u32::from(digit - b'0'), limits, args);
+            let count = digit - b'0';
+            return match whole(buffer, 4, count.into(), limits, args) {
+                Some(consumed) => Ok(Progress::Complete { consumed }),
+                None => self.fresh(buffer, 4, count.into(), limits, args),
+            };
         }
         self.header(buffer, limits, args)
     }
 
-    #[inline]
     fn fresh(
         &mut self,
         buffer: &[u8],
@@ -243,8 +246,37 @@ enum Step {
     Stopped { position: usize, remaining: u32, scanned: usize, needed: usize },
 }
 
-/// Reads `remaining` arguments from `position` on and appends them.
+/// The most arguments that a one-digit count announces.
+const FEW_ARGUMENTS_MAX: usize = 9;
+
+/// Reads `count` arguments from `position` on, all of them there and none long, and appends them;
+/// where they end. `None` says "look closer": `args` is as it was.
 #[inline]
+fn whole(
+    buffer: &[u8],
+    mut position: usize,
+    count: usize,
+    limits: &Limits,
+    args: &mut Vec<Arg>,
+) -> Option<usize> {
+    // Appended all at once: to push one after the other is to ask for room each time.
+    let mut found = [Arg { start: 0, end: 0 }; FEW_ARGUMENTS_MAX];
+    let found = found.get_mut(..count)?;
+    let buffer = &buffer[..buffer.len().min(u32::MAX as usize)];
+    for arg in &mut *found {
+        let (start, length) = short_length(buffer, position)?;
+        let end = start + length;
+        if length as u64 > limits.bulk_bytes_max || end + 2 > buffer.len() {
+            return None;
+        }
+        *arg = Arg { start: start as u32, end: end as u32 };
+        position = end + 2;
+    }
+    args.extend_from_slice(found);
+    Some(position)
+}
+
+/// Reads `remaining` arguments from `position` on and appends them.
 fn bulks(
     buffer: &[u8],
     mut position: usize,
