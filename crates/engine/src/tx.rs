@@ -449,7 +449,7 @@ impl<'a> Tx<'a> {
     }
 
     /// A key was changed: tells who watches it and, where a value of some type came, who waits for it.
-    #[inline]
+    #[inline(always)]
     fn noted(&mut self, db: DbId, key: Key<'_>, exists: bool, came: Option<ValueKind>) {
         self.scratch.touched.push(key.hash);
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];

@@ -79,7 +79,8 @@ impl Tx<'_> {
         Some(unsafe { table.slot_at(local, found) })
     }
 
-    #[inline]
+    // In line wherever it is: a call, and a place handed back through memory, cost a quarter of it.
+    #[inline(always)]
     fn find(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
         let partition = self.locked.partition(key.hash);
         self.dependency = self.dependency.max(partition.dependency(key.hash));

@@ -106,7 +106,11 @@ const OP_WRITE_AT: u8 = 1;
 pub(crate) fn encode_write_at(offset: usize, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(OP_WRITE_AT);
     varint::put(out, offset as u64);
-    out.extend_from_slice(bytes);
+    match bytes {
+        // A bit's; to copy it would be a call.
+        [byte] => out.push(*byte),
+        _ => out.extend_from_slice(bytes),
+    }
 }
 
 /// Reads what `encode_write_at` wrote.
