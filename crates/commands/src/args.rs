@@ -105,7 +105,15 @@ pub fn is(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// The argument as text for an error message, at most 128 bytes of it.
+/// The argument as text for an error message: at most 128 bytes of it, and like all that C prints
+/// only what comes before a zero byte.
 pub fn shown(argument: &[u8]) -> String {
-    String::from_utf8_lossy(&argument[..argument.len().min(128)]).into_owned()
+    shown_up_to(argument, 128)
+}
+
+/// As `shown`, at most so many bytes.
+pub fn shown_up_to(argument: &[u8], most: usize) -> String {
+    let end = argument.iter().take(most).position(|&byte| byte == 0);
+    let end = end.unwrap_or(argument.len().min(most));
+    String::from_utf8_lossy(&argument[..end]).into_owned()
 }

@@ -1,6 +1,6 @@
 //! Running one request: the checks that every command passes, its locks, its handler, its commit.
 
-use crate::args::shown;
+use crate::args::{shown, shown_up_to};
 use crate::aside;
 use crate::blocking;
 use crate::ctx::{After, Append, Ctx, Data, Local};
@@ -197,7 +197,7 @@ fn unknown_command(args: &[&[u8]]) -> CommandError {
             break;
         }
         let room = 128 - shown_args.len();
-        shown_args += &format!("'{}' ", String::from_utf8_lossy(&arg[..arg.len().min(room)]));
+        shown_args += &format!("'{}' ", shown_up_to(arg, room));
     }
     CommandError::err(format_args!(
         "unknown command '{}', with args beginning with: {shown_args}",

@@ -1,6 +1,6 @@
 //! HELLO: choosing the protocol, and who talks to whom.
 
-use crate::args::{is, shown};
+use crate::args::{is, shown_up_to};
 use crate::auth;
 use crate::client::names;
 use crate::ctx::Ctx;
@@ -26,7 +26,7 @@ pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             _ => {
                 return Err(CommandError::err(format_args!(
                     "Syntax error in HELLO option '{}'",
-                    shown(option)
+                    shown_up_to(option, usize::MAX)
                 )));
             }
         };

@@ -392,3 +392,15 @@ fn waiting_says_what_for() {
     assert_eq!((wait.durable, wait.replicas, wait.deadline_ms), (written, 1, None));
     assert_eq!(wait.finish, BlockedKind::WaitAof);
 }
+
+/// Redis prints with C's means, which end at a zero byte.
+#[test]
+fn an_error_shows_what_comes_before_a_zero_byte() {
+    check(
+        r#"
+        OBJECT "x\x00y"                 => -ERR unknown subcommand 'x'. Try OBJECT HELP.
+        SET k v                         => +OK
+        EXPIRE k 10 "x\x00y"            => -ERR Unsupported option x
+        "#,
+    );
+}

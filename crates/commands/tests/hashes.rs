@@ -406,3 +406,22 @@ fn many_fields_expire_each_in_its_time() {
     assert_eq!(node.run(&mut client, "EXISTS h"), ":0");
     assert_eq!(node.replayed(), node.dump());
 }
+
+/// Redis looks at the conditions first, and at what the new values need then.
+#[test]
+fn a_refused_hsetex_leaves_the_encoding() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        CONFIG SET hash-max-listpack-value 8                => +OK
+        HSET h a 1                                          => :1
+        HSETEX h FXX FIELDS 1 b 123456789                   => :0
+        OBJECT ENCODING h                                   => "listpack"
+        HSETEX h FXX FIELDS 1 a 123456789                   => :1
+        OBJECT ENCODING h                                   => "hashtable"
+        HSET i a 1                                          => :1
+        HSETEX i EXAT 1 FIELDS 1 b 123456789                => :1
+        OBJECT ENCODING i                                   => "hashtable"
+        "#,
+    );
+}

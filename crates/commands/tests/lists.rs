@@ -377,3 +377,16 @@ fn a_list_is_compressed_between_its_ends() {
     let shown = node.run(&mut client, "DEBUG OBJECT packed");
     assert!(!shown.contains("ql_"), "{shown}");
 }
+
+/// As in Redis, whose order of looking at them is visible where two are wrong.
+#[test]
+fn blmpop_looks_at_the_time_last() {
+    check(
+        r#"
+        BLMPOP -1 1 l LEFT COUNT 0      => -ERR count should be greater than 0
+        BLMPOP -1 0 l LEFT              => -ERR numkeys should be greater than 0
+        BLMPOP -1 1 l MIDDLE            => -ERR syntax error
+        BLMPOP -1 1 l LEFT              => -ERR timeout is negative
+        "#,
+    );
+}

@@ -188,3 +188,29 @@ fn transactions_and_expiry_know_sorted_sets() {
         "#,
     );
 }
+
+/// What Redis 7.0 writes in seventeen digits stays out of here: this runs beside it.
+#[test]
+fn a_zero_that_a_weight_made_negative_shows_it_until_it_is_stored() {
+    check(
+        r#"
+        ZADD z 0 a 2 b                              => :2
+        ZUNION 1 z WEIGHTS -3 WITHSCORES            => ["b" "-6" "a" "-0"]
+        ZINTER 1 z WEIGHTS -3 WITHSCORES            => ["b" "-6" "a" "-0"]
+        ZUNIONSTORE y 1 z WEIGHTS -3                => :2
+        ZRANGE y 0 -1 WITHSCORES                    => ["b" "-6" "a" "0"]
+        "#,
+    );
+}
+
+#[test]
+fn a_range_of_ranks_has_no_offset() {
+    check(
+        r#"
+        ZADD z 0 a 1 b 2 c                  => :3
+        ZRANGE z 0 -1 LIMIT 2 -1            => ["a" "b" "c"]
+        ZRANGESTORE y z 0 -1 LIMIT 2 -1     => :3
+        ZRANGE z 0 -1 LIMIT 2 1             => -ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX
+        "#,
+    );
+}

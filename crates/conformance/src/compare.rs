@@ -166,7 +166,7 @@ fn near(wanted: &Reply, got: &Reply, by: i64) -> bool {
     wanted_items.iter().zip(&got_items).all(|(wanted, got)| near(wanted, got, by))
 }
 
-fn shape(reply: &Reply) -> String {
+pub(crate) fn shape(reply: &Reply) -> String {
     match reply {
         Reply::Array(_) | Reply::Set(_) | Reply::Push(_) | Reply::Map(_) => {
             let mut inner: Vec<String> = reply.elements().iter().map(shape).collect();
@@ -177,7 +177,7 @@ fn shape(reply: &Reply) -> String {
     }
 }
 
-fn kind(reply: &Reply) -> String {
+pub(crate) fn kind(reply: &Reply) -> String {
     match reply {
         Reply::Simple(_) => "simple string".into(),
         Reply::Error(text) => format!("error {}", text.split(' ').next().unwrap_or_default()),

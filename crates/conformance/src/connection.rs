@@ -46,13 +46,8 @@ impl Connection {
 
     /// Sends a command. A connection that the server has closed shows at the next read.
     pub fn send<W: AsRef<[u8]>>(&mut self, words: &[W]) {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            let word = word.as_ref();
-            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            bytes.extend_from_slice(word);
-            bytes.extend_from_slice(b"\r\n");
-        }
+        let mut bytes = Vec::new();
+        encode(words, &mut bytes);
         self.send_raw(&bytes);
     }
 
@@ -80,5 +75,16 @@ impl Connection {
         };
         let _ = self.stream.set_read_timeout(Some(REPLY_TIMEOUT));
         reply
+    }
+}
+
+/// Appends a command as it goes over the wire.
+pub fn encode<W: AsRef<[u8]>>(words: &[W], bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        let word = word.as_ref();
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
     }
 }

@@ -13,6 +13,7 @@ pub mod connection;
 pub mod locate;
 pub mod play;
 pub mod python;
+pub mod random;
 pub mod reply;
 pub mod script;
 pub mod server;

@@ -65,6 +65,27 @@ pub fn program(name: &str, package: &str) -> io::Result<PathBuf> {
     }
 }
 
+/// Starts a program that may stand in the tree of another system (`scripts/install-peers.sh` makes
+/// one): then that tree's loader runs it, with that tree's libraries.
+pub fn command(program: &Path) -> Command {
+    const LOADERS: [(&str, &str); 2] = [
+        ("lib64/ld-linux-x86-64.so.2", "x86_64-linux-gnu"),
+        ("lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu"),
+    ];
+    let trees = program.ancestors().skip(1).filter(|tree| *tree != Path::new("/"));
+    for tree in trees {
+        for (loader, triple) in LOADERS {
+            let loader = tree.join(loader);
+            if loader.is_file() && tree.join("usr/lib").join(triple).is_dir() {
+                let mut command = Command::new(loader);
+                command.arg("--library-path").arg(tree.join("usr/lib").join(triple)).arg(program);
+                return command;
+            }
+        }
+    }
+    Command::new(program)
+}
+
 /// The folder for what tests download or build, kept between runs: `target/conformance`.
 ///
 /// # Errors

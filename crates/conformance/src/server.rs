@@ -38,7 +38,7 @@ impl Server {
     pub fn redis(program: &Path) -> io::Result<Server> {
         let directory = tempfile::tempdir()?;
         let ports = Ports::take(1)?;
-        let mut command = Command::new(program);
+        let mut command = locate::command(program);
         command
             .args(["--port", &ports.first().to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--appendonly", "no", "--enable-debug-command", "yes", "--dir"])

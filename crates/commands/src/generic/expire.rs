@@ -1,6 +1,6 @@
 //! Setting when a key expires: EXPIRE and its like, PERSIST.
 
-use crate::args::{integer, is};
+use crate::args::{self, integer, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 
@@ -78,7 +78,7 @@ fn parse(words: &[&[u8]]) -> Result<Condition, CommandError> {
         } else if is(word, "lt") {
             condition.lt = true;
         } else {
-            let word = String::from_utf8_lossy(word);
+            let word = args::shown_up_to(word, usize::MAX);
             return Err(CommandError::err(format_args!("Unsupported option {word}")));
         }
     }

@@ -32,17 +32,17 @@ pub(super) fn hsetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let tx = ctx.tx();
     let exists = tx.get(db, key).is_some();
     let is_past = matches!(options.expiry, Expiry::At(at) if at <= now_ms);
-    let words = if is_past { &[][..] } else { pairs.as_flattened() };
     let allows = |edit: &HashEdit<'_>| {
         options.key_exists.is_none_or(|wanted| wanted == exists)
             && options.fields_exist.is_none_or(|wanted| {
                 pairs.iter().all(|[name, _]| edit.get(name).is_some() == wanted)
             })
     };
-    let done = tx.edit_or_create_hash(db, key, words, |edit| {
+    let done = tx.edit_or_create_hash(db, key, &[], |edit| {
         if !allows(edit) {
             return false;
         }
+        edit.expect(pairs.as_flattened());
         for [name, value] in pairs {
             match options.expiry {
                 // The field would be gone at once.

@@ -38,8 +38,9 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
 }
 
 pub(super) fn blmpop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let deadline_ms = args::timeout_seconds(args[1], ctx.now_ms)?;
+    // Redis looks at the time last.
     let wanted = PopFrom::read(&args[2..])?;
+    let deadline_ms = args::timeout_seconds(args[1], ctx.now_ms)?;
     let must_answer = ctx.must_answer();
     let popped = pop_first(ctx, &wanted, |tx, db, key| {
         must_answer || !tx.is_awaited(db, key, ValueKind::List)

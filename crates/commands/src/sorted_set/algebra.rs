@@ -7,7 +7,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::float::parse_double;
 use crate::long_reply::{Headed, Large};
 use ladon_engine::types::set::SetValue;
-use ladon_engine::types::sorted_set::{Gathered, SortedSet};
+use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Key, Object, Tx, Variant};
 use ladon_model::{DbId, KeyHasher};
 
@@ -40,18 +40,21 @@ fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandRes
     let (db, keys) = (ctx.db(), keys(ctx, names));
     let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let (tx, reply) = ctx.tx_and_reply();
-    let limits = tx.sorted_set_limits();
     let inputs = inputs(tx, db, &keys)?;
     let options = Options::parse(rest, operation, false, keys.len())?;
     if operation.is_much(large, &inputs) {
         let frozen = ctx.freeze_all(db, &keys);
         ctx.reply_aside(move |keyspace| {
             let result = operation.run(keyspace.hasher(), &inputs_of(&frozen), &options);
-            range::slices_of(result.into_sorted_set(limits), options.with_scores)
+            range::slices_of(
+                result.into_sorted_set(SortedSetLimits::NEVER_PACKED),
+                options.with_scores,
+            )
         });
         return Ok(());
     }
-    let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
+    let result =
+        operation.run(hasher, &inputs, &options).into_sorted_set(SortedSetLimits::NEVER_PACKED);
     range::write_all(reply, &result, options.with_scores);
     Ok(())
 }

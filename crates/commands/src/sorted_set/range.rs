@@ -90,6 +90,10 @@ impl<'a> Query<'a> {
                  BYLEX",
             ));
         }
+        if by == By::Rank {
+            // Redis takes LIMIT n -1 here, and does not look at n.
+            offset = 0;
+        }
         if with_scores && by == By::Lex {
             return Err(CommandError::text(
                 "ERR syntax error, WITHSCORES not supported in combination with BYLEX",

@@ -36,6 +36,12 @@ pub struct SortedSetLimits {
     pub(crate) value: usize,
 }
 
+impl SortedSetLimits {
+    /// For what is only shown: it is not worth packing, and packed, as in Redis, a zero loses its
+    /// sign, which a reply has.
+    pub const NEVER_PACKED: SortedSetLimits = SortedSetLimits { entries: 0, value: 0 };
+}
+
 /// Distinct members in order of their scores.
 pub struct SortedSet(Repr);
 

@@ -1,0 +1,165 @@
+//! Differences between Ladon and its peers that are meant, or that are between the peers themselves:
+//! `grammar/known.txt` has them with their reasons.
+
+use std::io;
+
+use regex_lite::Regex;
+
+use super::generate::Request;
+use crate::connection::Connection;
+use crate::reply::Reply;
+
+/// Who the real server is: `redis-7.0.15`, `valkey-9.1.2`.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its name and version.
+    pub name: String,
+}
+
+impl Peer {
+    /// Asks it.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub fn of(connection: &mut Connection) -> io::Result<Peer> {
+        let info = connection.call(&["info", "server"]).text();
+        let field = |name: &str| {
+            info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let name = match (field("valkey_version"), field("redis_version")) {
+            (Some(version), _) => format!("valkey-{version}"),
+            (None, Some(version)) => format!("redis-{version}"),
+            (None, None) => return Err(io::Error::other("INFO tells no version")),
+        };
+        Ok(Peer { name })
+    }
+}
+
+#[derive(Debug)]
+struct Rule {
+    request: Regex,
+    wanted: Regex,
+    got: Regex,
+    why: &'static str,
+    /// The data differ from here on.
+    ends: bool,
+    met: usize,
+}
+
+/// What a rule says of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No rule knows it.
+    Unknown,
+    /// It is known, and the round goes on.
+    Known,
+    /// It is known, and nothing that follows can be compared.
+    Diverged,
+}
+
+/// What is known to differ from one peer.
+#[derive(Debug)]
+pub struct Known {
+    rules: Vec<Rule>,
+    /// 7.0 writes doubles in seventeen digits; every later server in as few as tell them apart.
+    long_doubles: bool,
+    doubles_met: usize,
+}
+
+const TEXT: &str = include_str!("../../grammar/known.txt");
+
+impl Known {
+    /// The rules for this peer.
+    ///
+    /// # Errors
+    /// A rule that is none, with its line.
+    pub fn of(peer: &Peer) -> Result<Known, String> {
+        let mut rules = Vec::new();
+        for (number, line) in TEXT.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
+            let [peers, request, wanted, got, why] = parts[..] else {
+                return Err(format!("known.txt:{}: not five parts", number + 1));
+            };
+            if !peers.split(' ').any(|it| it == "all" || peer.name.starts_with(it)) {
+                continue;
+            }
+            let regex = |text: &str| {
+                Regex::new(&format!("^(?:{text})$"))
+                    .map_err(|error| format!("known.txt:{}: {error}", number + 1))
+            };
+            let request = Regex::new(&format!("(?i)^(?:{request})$"))
+                .map_err(|error| format!("known.txt:{}: {error}", number + 1))?;
+            let (wanted, got) = (regex(wanted)?, regex(got)?);
+            let (why, ends) = match why.strip_prefix("! ") {
+                Some(why) => (why, true),
+                None => (why, false),
+            };
+            rules.push(Rule { request, wanted, got, why, ends, met: 0 });
+        }
+        let long_doubles = peer.name.starts_with("redis-7.0");
+        Ok(Known { rules, long_doubles, doubles_met: 0 })
+    }
+
+    /// What the rules say where this peer answers `wanted` and Ladon `got`.
+    pub fn verdict(&mut self, request: &Request, wanted: &Reply, got: &Reply) -> Verdict {
+        let same_numbers = request.check.same(&shortened(wanted), &shortened(got));
+        let lengths = wanted.show().len().abs_diff(got.show().len());
+        if same_numbers && (self.long_doubles || lengths <= 1) {
+            self.doubles_met += 1;
+            return Verdict::Known;
+        }
+        let (line, wanted, got) = (request.line(), wanted.show(), got.show());
+        let rule = self.rules.iter_mut().find(|rule| {
+            rule.request.is_match(&line) && rule.wanted.is_match(&wanted) && rule.got.is_match(&got)
+        });
+        let Some(rule) = rule else { return Verdict::Unknown };
+        rule.met += 1;
+        if rule.ends { Verdict::Diverged } else { Verdict::Known }
+    }
+
+    /// How often each rule was needed, and its reason.
+    pub fn met(&self) -> Vec<(usize, &'static str)> {
+        let why = match self.long_doubles {
+            true => "7.0 writes doubles in seventeen digits",
+            false => "Redis' digits of a double are not always the shortest, or the nearest",
+        };
+        let doubles = (self.doubles_met, why);
+        self.rules
+            .iter()
+            .map(|rule| (rule.met, rule.why))
+            .chain([doubles])
+            .filter(|(met, _)| *met > 0)
+            .collect()
+    }
+}
+
+/// The reply with every text that reads as a double in its shortest form.
+fn shortened(reply: &Reply) -> Reply {
+    let all = |items: &[Reply]| items.iter().map(shortened).collect();
+    let number = |text: &str| text.parse::<f64>().ok().map(|it| format!("{:e}", it + 0.0));
+    match reply {
+        Reply::Bulk(bytes) => std::str::from_utf8(bytes)
+            .ok()
+            .filter(|text| text.contains(['.', 'e']) || text.len() > 15 || *text == "-0")
+            .and_then(number)
+            .map_or_else(|| reply.clone(), |text| Reply::Bulk(text.into())),
+        Reply::Double(text) => number(text).map_or_else(|| reply.clone(), Reply::Double),
+        Reply::Array(items) => Reply::Array(all(items)),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_understood() {
+        for name in ["redis-7.0.15", "redis-8.0.6", "valkey-9.1.2"] {
+            Known::of(&Peer { name: name.into() }).expect("rules");
+        }
+    }
+}

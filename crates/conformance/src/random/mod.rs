@@ -1,0 +1,32 @@
+//! Random requests to Ladon and to a real server, side by side.
+//!
+//! ```text
+//! grammar/FAMILY.txt --grammar--> lines --generate--> Round --duel--> both servers
+//!                                                       ^                  |
+//!                                                       |               judge, known.txt
+//!                                                       +--- shrink <--- Difference
+//! ```
+//!
+//! A *round* is some hundred requests, all from one seed: well-formed ones of a few families over a
+//! few keys, and ill-formed ones made of them. At its end the whole keyspaces are compared by reading.
+//! What differs is shrunk to the requests that it takes, in the form of a script of this crate.
+//!
+//! **Invariant:** a round depends on its seed and the peer's name alone. What servers may choose
+//! (SPOP's member, the order of a large set) is compared as far as it is defined, and is never left
+//! to decide what comes after.
+
+pub mod duel;
+pub mod generate;
+pub mod grammar;
+pub mod guard;
+pub mod hunt;
+pub mod inspect;
+pub mod judge;
+pub mod known;
+pub mod pool;
+pub mod rng;
+pub mod shrink;
+
+pub use duel::{Difference, Duel};
+pub use generate::{Request, Round};
+pub use hunt::{Found, Hunt};

@@ -1,0 +1,49 @@
+//! Makes a failing round small: leaves out requests as long as something still differs (Zeller's ddmin).
+
+use std::io;
+
+use super::duel::{Difference, Duel};
+use super::generate::{Request, Round};
+
+/// The most rounds to try; each takes some milliseconds.
+const TRIES_MAX: usize = 600;
+
+/// The smallest round found that still differs, and how. `difference` is the whole round's.
+///
+/// # Errors
+/// If a server cannot be reached.
+pub fn shrink(
+    duel: &mut Duel,
+    round: &Round,
+    difference: Difference,
+) -> io::Result<(Round, Difference)> {
+    let mut best = Round { requests: round.requests[..=difference.at].to_vec(), ..round.clone() };
+    let mut difference = difference;
+    let mut tries = 0;
+    // What depends on how requests meet in one batch stays pipelined.
+    let one_by_one = Round { pipeline: 1, ..best.clone() };
+    if let Some(found) = duel.play(&one_by_one)? {
+        (best, difference) = (one_by_one, found);
+    }
+    let mut size = best.requests.len().div_ceil(2);
+    while size > 0 && tries < TRIES_MAX {
+        let mut at = 0;
+        let mut shorter = false;
+        while at < best.requests.len() && tries < TRIES_MAX {
+            let end = (at + size).min(best.requests.len());
+            let requests: Vec<Request> = [&best.requests[..at], &best.requests[end..]].concat();
+            let candidate = Round { requests, ..best.clone() };
+            tries += 1;
+            match duel.play(&candidate)? {
+                Some(found) => {
+                    (best, difference, shorter) = (candidate, found, true);
+                }
+                None => at = end,
+            }
+        }
+        if !(shorter && size == 1) {
+            size /= 2;
+        }
+    }
+    Ok((best, difference))
+}
