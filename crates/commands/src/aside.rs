@@ -9,6 +9,9 @@
 //! RENAME a b         freezes a, watches it, lets go of the locks; the connection rests
 //!                    -> a job makes the record, which has all of a
 //!                    -> the request runs again: a untouched? it moves to b, at once
+//! SET a LONG         lets go of the lock; the job gets the memory that LONG has come in
+//!                    -> it becomes the value, and the job makes the record
+//!                    -> the request runs again, with what is now the value as its argument
 //! ```
 //!
 //! A reply is of the moment of the freezing. A store is of the moment at which it is done: if a source
@@ -20,20 +23,54 @@ use crate::error::CommandError;
 use crate::long_reply::{Large, Slices};
 use crate::node::Node;
 use crate::session::{ReplyMode, Session};
+use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
 };
 use ladon_model::{DbId, Lsn};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is to be computed; may take long.
-pub type Job = Box<dyn FnOnce() -> Computed + Send>;
+/// What is to be computed; may take long. It gets the argument that its request has lent.
+pub type Job = Box<dyn FnOnce(Option<Lent>) -> Computed + Send>;
+
+/// An argument of a request that rests, for its job to keep.
+#[derive(Debug)]
+pub struct Lent {
+    /// What it came in.
+    pub bytes: Vec<u8>,
+    /// Where it stands in that.
+    pub range: Range<usize>,
+}
+
+impl Lent {
+    /// All of some memory.
+    pub fn of(bytes: Vec<u8>) -> Lent {
+        Lent { range: 0..bytes.len(), bytes }
+    }
+
+    /// The argument in the memory that it came in; moves it to its begin.
+    fn into_vec(self) -> Vec<u8> {
+        let Lent { mut bytes, range } = self;
+        bytes.truncate(range.end);
+        bytes.drain(..range.start);
+        if bytes.capacity() > bytes.len() + bytes.len() / LENT_SLACK_DIVISOR {
+            bytes.shrink_to_fit();
+        }
+        bytes
+    }
+}
+
+/// A part of its length that a value may have as room because its request had it.
+const LENT_SLACK_DIVISOR: usize = 64;
 
 /// What came of a job.
 pub struct Computed {
     result: Outcome,
     nanoseconds: u64,
+    /// What was lent, as the request's second run shall see it.
+    argument: Option<Arc<Vec<u8>>>,
 }
 
 enum Outcome {
@@ -50,6 +87,11 @@ impl std::fmt::Debug for Computed {
 }
 
 impl Computed {
+    /// The argument that the request had lent.
+    pub fn take_argument(&mut self) -> Option<Arc<Vec<u8>>> {
+        self.argument.take()
+    }
+
     /// The reply and how long it took to make; given back if it is something else.
     pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
         match self.result {
@@ -140,7 +182,7 @@ impl Ctx<'_> {
         &mut self,
         job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
     ) {
-        self.local.job = Some(self.job(|keyspace| Outcome::Reply(job(keyspace))));
+        self.local.job = Some(self.job(|keyspace, _| (Outcome::Reply(job(keyspace)), None)));
     }
 
     /// Stores what the job makes of these sources, which are locked, under `to`; only after
@@ -196,7 +238,26 @@ impl Ctx<'_> {
         sources: &[Key<'_>],
         job: impl FnOnce(&Keyspace) -> Result<Stored, CommandError> + Send + 'static,
     ) {
-        self.local.job = Some(self.job(move |keyspace| Outcome::Value(job(keyspace))));
+        self.local.job = Some(self.job(move |keyspace, _| (Outcome::Value(job(keyspace)), None)));
+        self.rest(sources);
+    }
+
+    /// Gives the key a string that is the request's argument at `at`, in another run of the handler,
+    /// which ends with this; only after `large_store` has said so.
+    pub(crate) fn put_argument_aside(&mut self, to: &[u8], at: usize, expire_at: u64) {
+        let (db, to) = (self.db(), to.to_vec());
+        self.local.lend = Some(at);
+        self.local.job = Some(self.job(move |_, lent| {
+            let string = LongString::from(lent.map(Lent::into_vec).unwrap_or_default());
+            let argument = string.freeze().into_shared();
+            let stored = Stored::new(db, &to, Object::String(string), expire_at);
+            (Outcome::Value(Ok(stored)), Some(argument))
+        }));
+        self.rest(&[]);
+    }
+
+    /// The connection rests until the job is done, which is made from these sources.
+    fn rest(&mut self, sources: &[Key<'_>]) {
         let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
         for &key in sources {
             self.tx().watch(db, key, &flag);
@@ -218,13 +279,17 @@ impl Ctx<'_> {
         self.after = After::Compute;
     }
 
-    fn job(&self, job: impl FnOnce(&Keyspace) -> Outcome + Send + 'static) -> Job {
+    fn job(
+        &self,
+        job: impl FnOnce(&Keyspace, Option<Lent>) -> (Outcome, Option<Arc<Vec<u8>>>) + Send + 'static,
+    ) -> Job {
         self.node.aside.jobs.fetch_add(1, Relaxed);
         let (keyspace, clock) = (Arc::clone(&self.node.keyspace), Arc::clone(&self.node.clock));
-        Box::new(move || {
+        Box::new(move |lent| {
             let began_ns = clock.monotonic_ns();
-            let result = job(&keyspace);
-            Computed { result, nanoseconds: clock.monotonic_ns().saturating_sub(began_ns) }
+            let (result, argument) = job(&keyspace, lent);
+            let nanoseconds = clock.monotonic_ns().saturating_sub(began_ns);
+            Computed { result, nanoseconds, argument }
         })
     }
 

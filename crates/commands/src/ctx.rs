@@ -33,6 +33,8 @@ pub struct Local {
     pub(crate) slices: Option<Box<dyn Slices>>,
     /// What has to be computed before the request that has just run goes on; the worker takes it.
     pub job: Option<Job>,
+    /// Which of the request's arguments the job is to keep; the worker takes it.
+    pub lend: Option<usize>,
     /// Testing only: stores do not look whether their sources have changed, which the simulator must
     /// notice.
     pub stale_store_canary: bool,
@@ -54,6 +56,7 @@ impl Local {
             long_reply: None,
             slices: None,
             job: None,
+            lend: None,
             stale_store_canary: false,
             timing: Timing::default(),
             eviction,

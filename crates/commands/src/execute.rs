@@ -295,7 +295,7 @@ fn run<'a>(
     }
     if let Err(error) = handler(&mut ctx, request.args) {
         ctx.reply.rewind(position);
-        (ctx.local.slices, ctx.local.job) = (None, None);
+        (ctx.local.slices, ctx.local.job, ctx.local.lend) = (None, None, None);
         ctx.reply.error(error.to_string());
         ctx.local.stats.command(id).failed.add(1);
     }

@@ -1,7 +1,7 @@
 //! Does the jobs of requests that take long, on threads that give way to those that serve clients.
 
 use crate::shutdown::PanicGuard;
-use ladon_commands::aside::Job;
+use ladon_commands::aside::{Job, Lent};
 use ladon_commands::{Message, Node};
 use parking_lot::Mutex;
 use std::io;
@@ -16,6 +16,8 @@ const THREADS: usize = 2;
 /// A job and where its outcome goes.
 pub(crate) struct Task {
     pub(crate) job: Job,
+    /// What its request has lent.
+    pub(crate) lent: Option<Lent>,
     pub(crate) thread: usize,
     pub(crate) client: u64,
     pub(crate) slot: u32,
@@ -46,9 +48,9 @@ impl Aside {
                 ladon_platform::priority::give_way_somewhat();
                 loop {
                     let task = receiver.lock().recv();
-                    let Ok(Task { job, thread, client, slot, dropped }) = task else { break };
+                    let Ok(Task { job, lent, thread, client, slot, dropped }) = task else { break };
                     if !dropped.load(Relaxed) {
-                        let computed = job();
+                        let computed = job(lent);
                         node.threads[thread].send(Message::Computed { client, slot, computed });
                     }
                 }

@@ -34,6 +34,8 @@ pub(crate) enum ItemKind {
     InPlace { first: u32, count: u32 },
     /// An inline request with quotes.
     Owned(Box<[Vec<u8>]>),
+    /// The one that has lent an argument and has it back.
+    Again,
     /// The stream is broken here.
     Invalid(ProtocolError),
 }
@@ -88,6 +90,12 @@ impl Batch {
         // What a stranger may send depends on the outcome of each request.
         let mut room =
             if limits.authenticated { REQUESTS_MAX.saturating_sub(self.items.len()) } else { 1 };
+        if let Some(again) = &connection.again {
+            let (id, keys_end) = (node.table.find(&again.args[0]), self.keys.len() as u32);
+            let (end, kind) = (start, ItemKind::Again);
+            self.items.push(Item { slot, start, end, kind, id, first_key: None, keys_end });
+            room = room.saturating_sub(1);
+        }
         while room > 0 {
             let buffer = &connection.input[start..];
             if buffer.is_empty() {
@@ -136,6 +144,7 @@ impl Batch {
                     }
                 }
                 ItemKind::Owned(arguments) => id = node.table.find(&arguments[0]),
+                ItemKind::Again => unreachable!("it is not in the input"),
                 ItemKind::Invalid(_) => {
                     let keys_end = self.keys.len() as u32;
                     self.items.push(Item { slot, start, end, kind, id, first_key, keys_end });

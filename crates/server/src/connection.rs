@@ -6,6 +6,7 @@
 //!         [ full buffers and parts of long strings, put by ... ][ the one that is written to ]
 //! ```
 
+use ladon_commands::aside::Lent;
 use ladon_commands::session::LogWait;
 use ladon_commands::{Block, Blocked, LongReply, Session};
 use ladon_engine::Waiter;
@@ -13,6 +14,7 @@ use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Parser;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -56,6 +58,24 @@ impl Positions {
     }
 }
 
+/// A request that is no longer in the input, as the memory of one of its arguments is lent.
+pub(crate) struct Again {
+    /// The arguments, an empty one for that which is lent.
+    pub(crate) args: Vec<Vec<u8>>,
+    /// Which of them is lent.
+    pub(crate) at: usize,
+    /// What it was; empty until it is given back.
+    pub(crate) lent: Arc<Vec<u8>>,
+}
+
+impl Again {
+    /// All arguments, once that which was lent is given back.
+    pub(crate) fn arguments(&self) -> Vec<&[u8]> {
+        let own = self.args.iter().map(Vec::as_slice).enumerate();
+        own.map(|(at, arg)| if at == self.at { self.lent.as_slice() } else { arg }).collect()
+    }
+}
+
 pub(crate) struct Connection {
     pub(crate) conn: ConnId,
     pub(crate) session: Session,
@@ -79,6 +99,8 @@ pub(crate) struct Connection {
     pub(crate) in_flight: usize,
     /// The reply to its last request, as far as it is not made yet; the next one waits for that.
     pub(crate) long_reply: Option<Box<LongReply>>,
+    /// The request that has lent an argument, to be run once it has it back.
+    pub(crate) again: Option<Box<Again>>,
     /// Its request's job is not done yet; set once nobody waits for it.
     pub(crate) computing: Option<Arc<AtomicBool>>,
     /// What came for it from others in the middle of a reply.
@@ -126,6 +148,7 @@ impl Connection {
             depends: Lsn::ZERO,
             in_flight: 0,
             long_reply: None,
+            again: None,
             computing: None,
             held: Vec::new(),
             blocked: None,
@@ -332,6 +355,19 @@ impl Connection {
             Some(Blocked::Keys(waiter)) => Some(waiter),
             _ => None,
         }
+    }
+
+    /// Lends the bytes at `argument` of the input, which belong to a request that ends at `end`; what
+    /// stands behind that is parsed again.
+    pub(crate) fn lend(&mut self, argument: Range<usize>, end: usize) -> Lent {
+        self.rewind(end);
+        if self.input.len() - end > argument.len() {
+            // Copying the rest would take longer.
+            return Lent::of(self.input[argument].to_vec());
+        }
+        let rest = self.input.split_off(end);
+        self.consumed = 0;
+        Lent { bytes: std::mem::replace(&mut self.input, rest), range: argument }
     }
 
     /// The request at `start` of the input is to be run again, and so to be parsed again, as is what

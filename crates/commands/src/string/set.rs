@@ -44,15 +44,48 @@ pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if args.len() > 3 {
         return set_with_options(ctx, args);
     }
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    ctx.tx().put_string(db, key, args[2], 0);
+    if goes_aside(ctx, args, 2, 0) {
+        return Ok(());
+    }
+    put(ctx, args, 2, 0)?;
     ctx.reply.ok();
+    Ok(())
+}
+
+/// Whether the value, which is the argument at `at`, is so long that it is taken over and logged
+/// aside. The handler then ends, and runs again.
+#[inline]
+fn goes_aside(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> bool {
+    args[at].len() > string::INLINE_BYTES_MAX && long_goes_aside(ctx, args, at, expire_at)
+}
+
+#[cold]
+fn long_goes_aside(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> bool {
+    let goes = ctx.session.aside.is_none() && ctx.large_store().is_long(args[at].len());
+    if goes {
+        ctx.put_argument_aside(args[1], at, expire_at);
+    }
+    goes
+}
+
+/// Gives the key its value, which may have been made aside, with the expiry that it had then.
+#[inline]
+fn put(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let is_long = args[at].len() > string::INLINE_BYTES_MAX;
+    // Where that does not fit any more, the argument is there still.
+    if !is_long || ctx.put_computed(db, args[1])?.is_none() {
+        ctx.tx().put_string(db, key, args[at], expire_at);
+    }
     Ok(())
 }
 
 fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let Options { condition, get, keep_ttl, expiry } = parse(&args[3..])?;
     let mut expire_at = expiry.map_or(Ok(0), |expiry| expiry.at(ctx.now_ms, "set"))?;
+    if !keep_ttl && goes_aside(ctx, args, 2, expire_at) {
+        return Ok(());
+    }
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply, later) = ctx.tx_reply_and_later();
     let mut rest = None;
@@ -76,9 +109,9 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             expire_at = old.map_or(0, EntryRef::expire_at);
         }
     }
-    tx.put_string(db, key, args[2], expire_at);
+    put(ctx, args, 2, expire_at)?;
     if !get {
-        reply.ok();
+        ctx.reply.ok();
     }
     ctx.reply_rest(rest);
     Ok(())
@@ -130,26 +163,31 @@ pub(super) fn psetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn set_with_expiry(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> CommandResult {
     let expire_at = Expiry::new(unit, args[2]).at(ctx.now_ms, command)?;
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    ctx.tx().put_string(db, key, args[3], expire_at);
+    if goes_aside(ctx, args, 3, expire_at) {
+        return Ok(());
+    }
+    put(ctx, args, 3, expire_at)?;
     ctx.reply.ok();
     Ok(())
 }
 
 pub(super) fn setnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if goes_aside(ctx, args, 2, 0) {
+        return Ok(());
+    }
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let tx = ctx.tx();
-    let is_new = tx.get(db, key).is_none();
+    let is_new = ctx.tx().get(db, key).is_none();
     if is_new {
-        tx.put_string(db, key, args[2], 0);
+        put(ctx, args, 2, 0)?;
     }
     ctx.reply.integer(i64::from(is_new));
     Ok(())
 }
 
 pub(super) fn getset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if goes_aside(ctx, args, 2, 0) {
+        return Ok(());
+    }
     super::get::get(ctx, args)?;
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    ctx.tx().put_string(db, key, args[2], 0);
-    Ok(())
+    put(ctx, args, 2, 0)
 }

@@ -5,6 +5,7 @@ use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
 use ladon_model::{Change, DbId, LargeRecord};
+use std::borrow::Cow;
 
 /// A value on its way to a key, with the record that says so.
 pub struct Stored {
@@ -58,6 +59,9 @@ impl Stored {
     }
 }
 
+/// More than a change takes beyond its key and its body.
+const CHANGE_HEAD_BYTES: usize = 64;
+
 /// Adds that the key has the value to what a record says.
 fn encode(
     mut changes: Vec<u8>,
@@ -66,8 +70,15 @@ fn encode(
     object: &Object,
     expire_at: u64,
 ) -> Box<LargeRecord> {
-    let mut body = Vec::new();
-    object.encode(&mut body);
+    let body = match object {
+        Object::String(string) => Cow::Borrowed(&string[..]),
+        _ => {
+            let mut body = Vec::new();
+            object.encode(&mut body);
+            Cow::Owned(body)
+        }
+    };
+    changes.reserve_exact(CHANGE_HEAD_BYTES + key.len() + body.len());
     Change::Put { db, key, expire_at, kind: object.kind(), body: &body }.encode(&mut changes);
     drop(body);
     Box::new(LargeRecord::new(changes))

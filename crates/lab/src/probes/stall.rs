@@ -77,7 +77,7 @@ pub struct StallArguments {
 }
 
 /// Stretches that are measured, in this order.
-const STRETCHES: [(&str, &[Command]); 21] = [
+const STRETCHES: [(&str, &[Command]); 22] = [
     ("nothing", &[]),
     ("HGETALL", &[Command::Hgetall]),
     ("SMEMBERS", &[Command::Smembers]),
@@ -93,6 +93,7 @@ const STRETCHES: [(&str, &[Command]); 21] = [
     ("BITPOS", &[Command::Bitpos]),
     ("COPY string", &[Command::CopyString]),
     ("GET string", &[Command::GetString]),
+    ("SET string", &[Command::SetString]),
     ("LPOS", &[Command::Lpos]),
     ("LCS", &[Command::Lcs]),
     ("RENAME", &[Command::Rename]),

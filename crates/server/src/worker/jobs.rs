@@ -2,19 +2,19 @@
 
 use super::Worker;
 use crate::aside::Task;
-use ladon_commands::aside::{Computed, Job};
+use ladon_commands::aside::{Computed, Job, Lent};
 use ladon_engine::Garbage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 impl Worker {
     /// The request that has just run waits for its job.
-    pub(super) fn begin_job(&mut self, slot: u32, job: Job) {
+    pub(super) fn begin_job(&mut self, slot: u32, job: Job, lent: Option<Lent>) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let dropped = Arc::<AtomicBool>::default();
         connection.computing = Some(Arc::clone(&dropped));
         let (thread, client) = (self.local.thread, connection.session.info.id);
-        let task = Task { job, thread, client, slot, dropped };
+        let task = Task { job, lent, thread, client, slot, dropped };
         match &self.aside {
             Some(aside) => aside.hand_over(task),
             None => self.jobs.push_back(task),
@@ -23,14 +23,15 @@ impl Worker {
 
     /// Does one job, where no other thread does them.
     pub(super) fn do_job(&mut self) {
-        let Some(Task { job, client, slot, dropped, .. }) = self.jobs.pop_front() else { return };
+        let Some(task) = self.jobs.pop_front() else { return };
+        let Task { job, lent, client, slot, dropped, .. } = task;
         if !dropped.load(Relaxed) {
-            self.computed(client, slot, job());
+            self.computed(client, slot, job(lent));
         }
     }
 
     /// A job is done: its request goes on.
-    pub(super) fn computed(&mut self, client: u64, slot: u32, computed: Computed) {
+    pub(super) fn computed(&mut self, client: u64, slot: u32, mut computed: Computed) {
         let now_ms = self.now_ms;
         let connection = self.connections[slot as usize].as_mut();
         let waits = connection.filter(|c| c.session.info.id == client && c.computing.is_some());
@@ -38,6 +39,11 @@ impl Worker {
             None => Err(computed),
             Some(connection) => {
                 connection.computing = None;
+                if let Some(again) = &mut connection.again
+                    && let Some(argument) = computed.take_argument()
+                {
+                    again.lent = argument;
+                }
                 connection.touch(&mut self.touched);
                 connection.make_ready(&mut self.ready);
                 match &mut connection.long_reply {

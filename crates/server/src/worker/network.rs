@@ -121,6 +121,9 @@ impl Worker {
         self.waiting.retain(|&slot| slot != conn.slot);
         self.paused.retain(|&slot| slot != conn.slot);
         self.long_replies.retain(|&slot| slot != conn.slot);
+        if let Some(again) = connection.again.take() {
+            self.scratch.garbage.push(Garbage::of(again.lent));
+        }
         let put_by = connection.take_put_by();
         if !put_by.is_empty() {
             self.scratch.garbage.push(Garbage::of(put_by));

@@ -2,7 +2,10 @@
 
 use super::Worker;
 use crate::batch::{Batch, Gathered, ItemKind};
+use crate::connection::Again;
+use ladon_commands::aside::Lent;
 use ladon_commands::{Flags, Flow, Request, execute};
+use ladon_engine::Garbage;
 use ladon_resp::{Parser, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -92,6 +95,10 @@ impl Worker {
         }
         let mut few: [&[u8]; INLINE_ARGS] = [&[]; INLINE_ARGS];
         let many: Vec<&[u8]>;
+        let again = match item.kind {
+            ItemKind::Again => connection.again.take(),
+            _ => None,
+        };
         let args: &[&[u8]] = match &item.kind {
             ItemKind::InPlace { first, count } => {
                 let (first, count) = (*first as usize, *count as usize);
@@ -109,6 +116,11 @@ impl Worker {
             }
             ItemKind::Owned(arguments) => {
                 many = arguments.iter().map(Vec::as_slice).collect();
+                &many
+            }
+            ItemKind::Again => {
+                let Some(again) = &again else { return };
+                many = again.arguments();
                 &many
             }
             ItemKind::Invalid(error) => {
@@ -140,6 +152,13 @@ impl Worker {
             &mut connection.output,
             &mut |record| appender.append_record(record, now_ms),
         );
+        let lends = self.local.lend.take().map(|at| {
+            let short = |(other, arg): (usize, &&[u8])| {
+                if other == at { Vec::new() } else { arg.to_vec() }
+            };
+            let kept = args.iter().enumerate().map(short).collect();
+            Again { args: kept, at, lent: Arc::default() }
+        });
         if connection.session.gate != gate {
             // What was asked for before `CLIENT GATE` is answered as it was asked for.
             connection.mark_up_to(before, gate.unwrap_or(self.turn_gate));
@@ -147,6 +166,19 @@ impl Worker {
         let (long_reply, job) = (self.local.long_reply.take(), self.local.job.take());
         connection.depends = connection.depends.max(outcome.depends);
         connection.consumed = item.end;
+        let lent = lends.map(|again| {
+            let lent = match &item.kind {
+                ItemKind::InPlace { first, .. } => {
+                    let arg = batch.args[*first as usize + again.at];
+                    let (from, to) = (arg.start as usize, arg.end as usize);
+                    connection.lend(item.start + from..item.start + to, item.end)
+                }
+                ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
+                ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it lends nothing"),
+            };
+            connection.again = Some(Box::new(again));
+            lent
+        });
         self.turn_output_bytes += connection.output.len().saturating_sub(before);
         if connection.output.len() > LARGE_OUTPUT_BYTES
             && Self::is_over_limit(&self.node, connection, self.now_ms)
@@ -157,7 +189,7 @@ impl Worker {
             self.begin_long_reply(item.slot, long_reply);
         }
         if let Some(job) = job {
-            self.begin_job(item.slot, job);
+            self.begin_job(item.slot, job, lent);
         }
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         match outcome.flow {
@@ -169,9 +201,11 @@ impl Worker {
                 self.block(item.slot, blocked);
             }
             // It is still in the input, and runs again.
+            Flow::Compute if connection.again.is_some() => {}
             Flow::Compute => connection.rewind(item.start),
             Flow::Paused => {
                 connection.rewind(item.start);
+                connection.again = again;
                 connection.paused = true;
                 connection.postponed = true;
                 connection.session.info.postponed.store(true, Relaxed);
@@ -187,6 +221,13 @@ impl Worker {
                 self.paused.push(item.slot);
                 self.unpaused = true;
             }
+        }
+        // At once, as the value would be copied for its next change; but what it has put in place may be
+        // gone by now, or never came there.
+        if let Some(again) = again
+            && Arc::strong_count(&again.lent) == 1
+        {
+            self.scratch.garbage.push(Garbage::of(again.lent));
         }
         self.has_run(item.slot);
     }

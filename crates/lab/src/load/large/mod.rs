@@ -59,6 +59,8 @@ pub enum Command {
     CopyString,
     /// `GET` of the first string.
     GetString,
+    /// `SET` of the first string to what it is.
+    SetString,
     /// `LPOS` of the list's last element.
     Lpos,
     /// `RENAME` of a hash of its own, to and fro.
@@ -80,9 +82,11 @@ impl Command {
                 &[Value::FirstSet, Value::SecondSet]
             }
             Self::Bitop => &[Value::FirstString, Value::SecondString],
-            Self::Bitcount | Self::Bitpos | Self::CopyString | Self::GetString => {
-                &[Value::FirstString]
-            }
+            Self::Bitcount
+            | Self::Bitpos
+            | Self::CopyString
+            | Self::GetString
+            | Self::SetString => &[Value::FirstString],
             Self::Rename => &[Value::Renamed],
             Self::Lcs => &[Value::ShortStrings],
         }

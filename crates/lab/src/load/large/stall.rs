@@ -139,7 +139,7 @@ impl<'a> Stall<'a> {
             // As many ones as bits; and behind them the first zero.
             Command::Bitcount | Command::Bitpos => integer(8 * u64::from(self.sizes.string), to),
             Command::Lpos => integer((self.sizes.list - 1).into(), to),
-            Command::Rename => to.extend_from_slice(b"+OK\r\n"),
+            Command::Rename | Command::SetString => to.extend_from_slice(b"+OK\r\n"),
             Command::Lcs => integer(SHORT_BYTES.into(), to),
             Command::GetString if piece == 0 => bulk_head(self.sizes.string as usize, to),
             Command::GetString => {
@@ -232,6 +232,14 @@ impl Workload for Stall<'_> {
                 &["COPY", Value::FirstString.key(), "large:string:copy", "REPLACE"]
             }
             Command::GetString => &["GET", Value::FirstString.key()],
+            Command::SetString => {
+                array(3, &mut self.request);
+                bulk(b"SET", &mut self.request);
+                bulk(Value::FirstString.key().as_bytes(), &mut self.request);
+                bulk(&vec![0xff; self.sizes.string as usize], &mut self.request);
+                keys.push(0);
+                return &self.request;
+            }
             Command::Lpos => {
                 last = String::from_utf8_lossy(&name(b'e', self.sizes.list - 1)).into_owned();
                 &["LPOS", Value::List.key(), &last]
@@ -385,6 +393,7 @@ mod tests {
             (Command::GetString, b"$20000\r\n"),
             (Command::Lpos, b":99\r\n"),
             (Command::Rename, b"+OK\r\n"),
+            (Command::SetString, b"+OK\r\n"),
             (Command::Lcs, b":5000\r\n"),
             (Command::Smembers, b"*11\r\n"),
             (Command::Zrange, b"*10\r\n"),
