@@ -39,6 +39,8 @@ pub(crate) struct Client {
     /// It asks for nothing more before its last request is answered: others may then answer that
     /// past its worker.
     rests: bool,
+    /// The end of a request of which a part is on its way.
+    unsent: Vec<u8>,
     /// Makes values unlike any other's.
     serial: u64,
     name: u64,
@@ -57,6 +59,7 @@ impl Client {
             decoder: Decoder::default(),
             queues,
             rests: false,
+            unsent: Vec::new(),
             serial: 0,
             name,
         }
@@ -64,6 +67,16 @@ impl Client {
 
     pub(crate) fn may_send(&self) -> bool {
         self.awaited.is_empty() || !self.rests && self.awaited.len() < PIPELINE_MAX
+    }
+
+    /// What it keeps of its last request for another step.
+    pub(crate) fn keep_unsent(&mut self, bytes: &[u8]) {
+        self.unsent.extend_from_slice(bytes);
+    }
+
+    /// What it has kept, if anything.
+    pub(crate) fn take_unsent(&mut self) -> Option<Vec<u8>> {
+        (!self.unsent.is_empty()).then(|| std::mem::take(&mut self.unsent))
     }
 
     /// The bytes of a new operation, which is noted in the history.

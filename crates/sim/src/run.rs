@@ -125,18 +125,25 @@ impl Run {
     fn client_sends(&mut self) {
         let at = self.random.below(self.clients.len() as u64) as usize;
         let Some(client) = self.clients.get_mut(at) else { return };
-        if !client.may_send() {
-            return;
-        }
-        let bytes = client.send(&mut self.random, self.step, &mut self.history);
-        self.report.operations += 1;
-        let node = self.node.as_mut().expect("a node lives between crashes");
-        // A request may arrive in pieces.
-        let cut = self.random.below(bytes.len() as u64 + 1) as usize;
-        for piece in [&bytes[..cut], &bytes[cut..]] {
-            if !piece.is_empty() {
-                node.workers[client.worker].received(client.conn, piece);
+        let bytes = match client.take_unsent() {
+            Some(bytes) => bytes,
+            None if client.may_send() => {
+                self.report.operations += 1;
+                client.send(&mut self.random, self.step, &mut self.history)
             }
+            None => return,
+        };
+        let node = self.node.as_mut().expect("a node lives between crashes");
+        // A request may arrive in pieces, with anything in between.
+        let cut = self.random.below(bytes.len() as u64 + 1) as usize;
+        let (piece, rest) = bytes.split_at(cut);
+        if !piece.is_empty() {
+            node.workers[client.worker].received(client.conn, piece);
+        }
+        if self.random.chance(1, 3) {
+            client.keep_unsent(rest);
+        } else if !rest.is_empty() {
+            node.workers[client.worker].received(client.conn, rest);
         }
     }
 
@@ -225,6 +232,12 @@ impl Run {
     /// Lets everything that is owed arrive, as far as a broken disk allows it.
     fn settle(&mut self) -> Result<(), String> {
         self.disk.heal();
+        let node = self.node.as_mut().expect("a node lives between crashes");
+        for client in &mut self.clients {
+            if let Some(bytes) = client.take_unsent() {
+                node.workers[client.worker].received(client.conn, &bytes);
+            }
+        }
         for _ in 0..20 {
             self.step += 1;
             self.clock.advance_us(1_200_000);
