@@ -155,7 +155,7 @@ pub struct Node {
     /// Names the history of the data, as far as this node knows it.
     pub replication_id: Mutex<String>,
     /// Large values on their way out.
-    pub lazy_free: Arc<LazyFree>,
+    pub lazy_free: LazyFree,
     /// Connections closed because of `maxmemory-clients`.
     pub evicted_clients: AtomicU64,
     /// How long the data has been larger than `maxmemory` allows.
@@ -228,7 +228,7 @@ impl Node {
             follow_settings: None,
             watch_evictions: None,
             watch_served: None,
-            lazy_free: Arc::default(),
+            lazy_free: LazyFree::default(),
             evicted_clients: AtomicU64::new(0),
             exceeded: Exceeded::default(),
             slicing: Slicing::default(),

@@ -15,4 +15,4 @@ pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use linux::SystemDisk;
 pub use open_files::allow_open_files;
-pub use process::{Process, ProcessFacts, SystemProcess};
+pub use process::{Process, ProcessFacts, SystemProcess, Unused};

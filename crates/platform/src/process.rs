@@ -27,8 +27,19 @@ pub trait Process: Send + Sync {
     fn allocator(&self) -> &str;
     /// Gives memory that is not in use back to the system; `false` if the allocator cannot.
     fn purge_memory(&self) -> bool;
+    /// Gives back what has not been in use for a second; short, whatever is in use.
+    fn purge_idle_memory(&self);
     /// Stops this thread for a while.
     fn sleep(&self, duration: Duration);
+}
+
+/// Which unused memory an allocator is to return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unused {
+    /// All that it finds, which may take long.
+    All,
+    /// What has not been in use for about a second.
+    ForASecond,
 }
 
 /// The real process.
@@ -37,7 +48,7 @@ pub struct SystemProcess {
     /// The allocator's name.
     pub allocator: &'static str,
     /// How to make it return unused memory, where it can.
-    pub purge_memory: Option<fn()>,
+    pub purge_memory: Option<fn(Unused)>,
 }
 
 impl Default for SystemProcess {
@@ -64,9 +75,15 @@ impl Process for SystemProcess {
 
     fn purge_memory(&self) -> bool {
         self.purge_memory.is_some_and(|purge| {
-            purge();
+            purge(Unused::All);
             true
         })
+    }
+
+    fn purge_idle_memory(&self) {
+        if let Some(purge) = self.purge_memory {
+            purge(Unused::ForASecond);
+        }
     }
 
     fn sleep(&self, duration: Duration) {

@@ -155,7 +155,7 @@ pub fn run(
         move |settings, changed| listening.follow(settings, changed)
     }));
     let node = Arc::new(node);
-    let dropper = Dropper::start(Arc::clone(&node.lazy_free)).map_err(starting("the dropper"))?;
+    let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
     let failure: Arc<Mutex<Option<String>>> = Arc::default();
     let guard = {
         let (stop, failure) = (Arc::clone(&stop), Arc::clone(&failure));

@@ -15,6 +15,7 @@ mod network;
 mod release;
 mod requests;
 mod time;
+mod unused;
 
 use crate::aside::{Aside, Task};
 use crate::batch::Batch;
@@ -101,6 +102,8 @@ pub struct Worker {
     now_ms: u64,
     next_tick_ms: u64,
     turns_since_tick: u32,
+    /// Of data since the last look for unused memory.
+    most_bytes: u64,
     client_memory: ClientMemory,
     turn_output_bytes: usize,
     seen: Positions,
@@ -148,6 +151,7 @@ impl Worker {
             now_ms: 0,
             next_tick_ms: 0,
             turns_since_tick: 0,
+            most_bytes: 0,
             client_memory: ClientMemory::default(),
             turn_output_bytes: 0,
             turn_gate: Gate::default(),

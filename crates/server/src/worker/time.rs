@@ -119,6 +119,7 @@ impl Worker {
             && self.touched.is_empty();
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
+        self.look_for_unused_memory(is_quiet);
     }
 
     /// Removes keys whose time is over, from this thread's share of the partitions first, for at most
