@@ -66,9 +66,16 @@ pub struct ClientInfo {
     pub counted_bytes: AtomicUsize,
     /// Somebody wants it gone; its thread closes it at its next turn.
     pub killed: AtomicBool,
+    /// Its last reply is made; it is closed once that has left.
+    pub leaving: AtomicBool,
 }
 
 impl ClientInfo {
+    /// It is gone as far as others can see: being closed, if not closed yet.
+    pub fn is_gone(&self) -> bool {
+        self.killed.load(Relaxed) || self.leaving.load(Relaxed)
+    }
+
     /// Remembers the last command.
     #[inline]
     pub fn set_command(&self, id: CommandId) {

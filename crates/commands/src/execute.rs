@@ -332,7 +332,10 @@ fn run<'a>(
     }
     let flow = match ctx.after {
         After::Continue => Flow::Continue,
-        After::Close => Flow::Close,
+        After::Close => {
+            ctx.session.info.leaving.store(true, Relaxed);
+            Flow::Close
+        }
         After::Drop => Flow::Drop,
         After::Block(blocked) => Flow::Block(blocked),
         After::Compute => Flow::Compute,

@@ -280,6 +280,11 @@ fn killing_takes_who_fits() {
         node.request(&mut one, &[b"CLIENT", b"KILL", b"ID", b"1", b"SKIPME", b"no"]);
     assert_eq!(reply, b":1\r\n");
     assert!(matches!(outcome.flow, Flow::Close));
+    // Its thread may not have closed it yet, but nobody sees it any more.
+    let mut four = node.client();
+    assert_eq!(run(&node, &mut four, "CLIENT LIST ID 1"), "\"\"");
+    assert_eq!(run(&node, &mut four, "CLIENT KILL TYPE normal"), ":0");
+    assert!(one.session.info.killed.load(Relaxed), "it need not have read its reply first");
 }
 
 #[test]

@@ -50,7 +50,8 @@ fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
                 claim.take();
             }
             threads.push(info.thread);
-            killed += 1;
+            // Who leaves by itself is not counted, but need not have read its last reply first.
+            killed += i64::from(!info.leaving.load(Relaxed));
         }
     }
     threads.sort_unstable();

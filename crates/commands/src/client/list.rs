@@ -41,7 +41,7 @@ fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]], shown: &[Arc<ClientInfo>]) {
     line::refresh(ctx, args);
     let mut text = String::new();
     // Those who are being closed are gone as far as clients can see.
-    for info in shown.iter().filter(|info| !info.killed.load(Relaxed)) {
+    for info in shown.iter().filter(|info| !info.is_gone()) {
         line::write(info, ctx.now_ms, &mut text);
         text.push('\n');
     }

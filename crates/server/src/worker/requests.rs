@@ -130,6 +130,7 @@ impl Worker {
                 self.local.stats.count_error(text.as_bytes());
                 connection.consumed = item.end;
                 connection.closing = true;
+                connection.session.info.leaving.store(true, Relaxed);
                 return;
             }
         };
