@@ -88,7 +88,9 @@ fn number(text: &[u8]) -> Option<f64> {
     }
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = text.trim_start_matches(['+', '-']);
-    if digits.len() > 2 && digits[..2].eq_ignore_ascii_case("0x") {
+    // Not by the length: the second byte may be a part of a character.
+    let head = digits.get(..2).unwrap_or_default();
+    if digits.len() > 2 && head.eq_ignore_ascii_case("0x") {
         let value = hexadecimal(&digits[2..])?;
         return Some(if text.starts_with('-') { -value } else { value });
     }
@@ -118,6 +120,8 @@ mod tests {
             ("+3", Some(3.0)),
             (" 7", Some(7.0)),
             ("7 ", None),
+            ("!\u{455} YY", None),
+            ("\u{455}", None),
             ("1e3", Some(1000.0)),
             (".5", Some(0.5)),
             ("5.", Some(5.0)),
