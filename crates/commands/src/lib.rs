@@ -77,3 +77,4 @@ pub use session::{Blocked, Session};
 pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 pub use stats::ThreadStats;
 pub use table::{CommandId, CommandTable};
+pub use timing::is_quick;

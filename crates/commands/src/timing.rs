@@ -62,9 +62,15 @@ impl Local {
         self.timing.began = (now_ns, self.stats.commands_processed.get());
     }
 
-    /// The batch is done.
-    pub fn end_batch(&mut self, node: &Node) {
-        let Some(mut end_ns) = self.timing.since_ns.take() else { return };
+    /// The batch's last look at the clock, monotonic nanoseconds. There is one after every command
+    /// that is not quick.
+    pub fn clock_seen_ns(&self) -> u64 {
+        self.timing.since_ns.unwrap_or_default()
+    }
+
+    /// The batch is done. Returns its last look at the clock.
+    pub fn end_batch(&mut self, node: &Node) -> u64 {
+        let Some(mut end_ns) = self.timing.since_ns.take() else { return 0 };
         if !self.timing.pending.is_empty() {
             let since_ns = end_ns;
             end_ns = node.clock.monotonic_ns();
@@ -74,6 +80,7 @@ impl Local {
         self.stats.commands_nanoseconds.add(end_ns - began_ns);
         let commands = self.stats.commands_processed.get().saturating_sub(commands);
         self.stats.eventloop_commands_max.raise(commands);
+        end_ns
     }
 
     /// Before a command runs; the result is for [`Local::stop`].
@@ -212,8 +219,9 @@ impl Started {
     }
 }
 
+/// Whether a command is quick by nature, and has few and short arguments.
 #[inline]
-fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
+pub fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
     spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0
         && args.len() <= QUICK_ARGUMENTS_MAX
         && args.last().is_none_or(|arg| arg.len() <= QUICK_BYTES_MAX)

@@ -49,9 +49,22 @@ impl Appender {
 
     /// Ends the batch: everything appended here may now be written. Does not write and wakes
     /// nobody; follow with [`Log::write_published`], [`Log::write_soon`] or [`Log::want_durable`].
+    /// Returns whether anything was appended since the last call.
     #[inline]
-    pub fn publish(&mut self) {
-        self.log.buffer.publish(&mut self.slot);
+    pub fn publish(&mut self) -> bool {
+        self.log.buffer.publish(&mut self.slot)
+    }
+
+    /// As `publish`, in the middle of more work: if somebody waits for the log, what is published
+    /// is written at once, or the background writer told, as nobody may have to wait for the rest
+    /// of this thread's work. Returns as `publish` does.
+    #[inline]
+    pub fn publish_in_between(&mut self) -> bool {
+        let had = self.publish();
+        if had {
+            self.log.serve_waiters();
+        }
+        had
     }
 
     /// The log.

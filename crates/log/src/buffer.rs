@@ -214,13 +214,14 @@ impl LogBuffer {
         self.large_bytes.load(Ordering::Relaxed)
     }
 
-    /// Everything appended through this mark may now be written.
+    /// Everything appended through this mark may now be written. Whether there was anything.
     #[inline]
-    pub(crate) fn publish(&self, slot: &mut MarkSlot) {
-        if slot.in_flight {
-            slot.in_flight = false;
+    pub(crate) fn publish(&self, slot: &mut MarkSlot) -> bool {
+        let had = std::mem::take(&mut slot.in_flight);
+        if had {
             self.marks[slot.index].0.store(NO_MARK, Ordering::Release);
         }
+        had
     }
 
     /// End of the last reservation.

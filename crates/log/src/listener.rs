@@ -8,7 +8,7 @@
 //! position; the writer stores the position, then (fence) reads what is awaited. At least one of
 //! them sees the other, so no wake-up is lost.
 
-use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering, fence};
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
 use ladon_model::Lsn;
 use std::sync::Arc;
 
@@ -35,6 +35,7 @@ pub struct Listener {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
     positions: Arc<Positions>,
+    awaited: Arc<AtomicUsize>,
     wake: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -42,44 +43,71 @@ impl Listener {
     /// Asks for one wake-up when everything up to `lsn` is handed to the operating system, in place
     /// of an earlier request. Returns true when it already is, and then asks for nothing.
     pub fn await_written(&self, lsn: Lsn) -> bool {
-        register(&self.awaits_written, lsn, &self.positions.written.0)
+        self.register(&self.awaits_written, lsn, &self.positions.written.0)
     }
 
     /// Asks for one wake-up when everything up to `lsn` is on the disk, in place of an earlier
     /// request. Returns true when it already is. Somebody must also ask for the sync itself: see
     /// [`crate::Log::want_durable`].
     pub fn await_durable(&self, lsn: Lsn) -> bool {
-        register(&self.awaits_durable, lsn, &self.positions.durable.0)
+        self.register(&self.awaits_durable, lsn, &self.positions.durable.0)
     }
-}
 
-fn register(awaited: &AtomicU64, lsn: Lsn, position: &AtomicU64) -> bool {
-    if position.load(Ordering::Acquire) < lsn.0 {
-        awaited.store(lsn.0, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+    fn register(&self, awaits: &AtomicU64, lsn: Lsn, position: &AtomicU64) -> bool {
         if position.load(Ordering::Acquire) < lsn.0 {
-            return false;
+            self.await_instead(awaits, lsn.0);
+            fence(Ordering::SeqCst);
+            if position.load(Ordering::Acquire) < lsn.0 {
+                return false;
+            }
+        }
+        self.await_instead(awaits, NOTHING);
+        true
+    }
+
+    /// Replaces what is awaited, and keeps the count of all that is.
+    fn await_instead(&self, awaits: &AtomicU64, lsn: u64) {
+        if awaits.load(Ordering::Relaxed) == lsn {
+            return;
+        }
+        // Counted too early rather than too late: a count that is too high costs a look.
+        if lsn != NOTHING {
+            self.awaited.fetch_add(1, Ordering::Relaxed);
+        }
+        if awaits.swap(lsn, Ordering::Relaxed) != NOTHING {
+            self.awaited.fetch_sub(1, Ordering::Relaxed);
         }
     }
-    awaited.store(NOTHING, Ordering::Relaxed);
-    true
-}
 
-/// True for exactly one of the threads that find the awaited position reached.
-fn take_if_reached(awaited: &AtomicU64, position: u64) -> bool {
-    let lsn = awaited.load(Ordering::Relaxed);
-    lsn <= position
-        && awaited.compare_exchange(lsn, NOTHING, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// True for exactly one of the threads that find the awaited position reached.
+    fn take_if_reached(&self, awaits: &AtomicU64, position: u64) -> bool {
+        let lsn = awaits.load(Ordering::Relaxed);
+        let taken = lsn <= position
+            && awaits.compare_exchange(lsn, NOTHING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if taken {
+            self.awaited.fetch_sub(1, Ordering::Relaxed);
+        }
+        taken
+    }
 }
 
 /// All listeners of a log.
 pub(crate) struct Listeners {
     all: Mutex<Vec<Arc<Listener>>>,
+    /// Positions that are awaited, of all listeners together.
+    awaited: Arc<AtomicUsize>,
 }
 
 impl Listeners {
     pub(crate) fn new() -> Listeners {
-        Listeners { all: Mutex::new(Vec::new()) }
+        Listeners { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
+    }
+
+    /// Whether anybody waits for a position. Callers order it after what they published with a
+    /// fence: then either they see the waiter here, or the waiter sees what they published.
+    #[inline]
+    pub(crate) fn is_anything_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn add(
@@ -91,6 +119,7 @@ impl Listeners {
             awaits_written: AtomicU64::new(NOTHING),
             awaits_durable: AtomicU64::new(NOTHING),
             positions: positions.clone(),
+            awaited: self.awaited.clone(),
             wake,
         });
         self.all.lock().push(listener.clone());
@@ -98,17 +127,19 @@ impl Listeners {
     }
 
     pub(crate) fn remove(&self, listener: &Arc<Listener>) {
+        listener.await_instead(&listener.awaits_written, NOTHING);
+        listener.await_instead(&listener.awaits_durable, NOTHING);
         self.all.lock().retain(|other| !Arc::ptr_eq(other, listener));
     }
 
     pub(crate) fn written_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| take_if_reached(&listener.awaits_written, position));
+        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_written, position));
     }
 
     pub(crate) fn durable_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| take_if_reached(&listener.awaits_durable, position));
+        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_durable, position));
     }
 
     /// The state changed: everyone has to look at it.

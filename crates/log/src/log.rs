@@ -21,7 +21,7 @@ use crate::obsolete::Pins;
 use crate::options::LogOptions;
 use crate::segment::segment_path;
 use crate::state::{LogState, StateCell};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
 use ladon_model::Lsn;
@@ -125,6 +125,13 @@ impl Log {
     #[inline]
     pub fn durable(&self) -> Lsn {
         Lsn(self.positions.durable.0.load(Ordering::Acquire))
+    }
+
+    /// Whether there is something to write that nobody has written yet.
+    #[inline]
+    pub fn has_unwritten(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.buffer.published() > self.written().0
     }
 
     /// Bytes that are appended and not yet written.

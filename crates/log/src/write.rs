@@ -134,7 +134,20 @@ impl Log {
         Ok(self.written())
     }
 
-    /// Tells the background writer that something is published, if it sleeps: for the gate `none`.
+    /// Something was published: if anybody waits for the log, writes it, and has the background
+    /// writer sync it should that be wanted.
+    #[inline]
+    pub(crate) fn serve_waiters(&self) {
+        // Pairs with the fence of `Listener::await_written`: one of the two sees the other.
+        fence(Ordering::SeqCst);
+        if self.listeners.is_anything_awaited() {
+            // A failure is in the state.
+            let _ = self.write_published();
+            self.worker.wake_if_idle();
+        }
+    }
+
+    /// Tells the background writer that something is published, if it sleeps.
     #[inline]
     pub fn write_soon(&self) {
         fence(Ordering::SeqCst);
@@ -169,6 +182,11 @@ impl Log {
         }
         if self.sync_every_ns.load(Ordering::Relaxed) != 0 {
             self.worker.wake_for_dirt();
+        }
+        // Whoever wanted a sync of this before it could be written has found nothing to sync.
+        fence(Ordering::SeqCst);
+        if self.wanted_durable.load(Ordering::Relaxed) > self.durable().0 {
+            self.worker.wake_if_idle();
         }
         outcome
     }

@@ -12,6 +12,9 @@ use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 /// Enough that memory's latency is hidden, few enough that a batch's buckets stay in the cache.
 pub(crate) const REQUESTS_MAX: usize = 64;
 
+/// Empty lines and empty arrays in a row, each of which is nothing to run.
+const EMPTY_MAX: usize = 1024;
+
 /// With fewer keys than this, fetching ahead costs more than it hides.
 const LOOKAHEAD_KEYS_MIN: usize = 3;
 
@@ -43,6 +46,8 @@ pub(crate) enum ItemKind {
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
+    /// As many requests at most.
+    requests_max: usize,
     pub(crate) args: Vec<Arg>,
     keys: Vec<Ahead>,
     /// What of these keys' values is looked at, as far as it has to be fetched.
@@ -64,11 +69,12 @@ pub(crate) enum Gathered {
 
 impl Batch {
     pub(crate) fn is_full(&self) -> bool {
-        self.items.len() >= REQUESTS_MAX
+        self.items.len() >= self.requests_max
     }
 
-    /// Makes it ready for the next requests.
-    pub(crate) fn clear(&mut self, node: &Node) {
+    /// Makes it ready for the next requests, so many at most.
+    pub(crate) fn clear(&mut self, node: &Node, requests_max: usize) {
+        self.requests_max = requests_max;
         self.items.clear();
         self.args.clear();
         self.keys.clear();
@@ -88,8 +94,12 @@ impl Batch {
         let mut start = connection.consumed;
         let limits = limits.with_authenticated(connection.session.authenticated);
         // What a stranger may send depends on the outcome of each request.
-        let mut room =
-            if limits.authenticated { REQUESTS_MAX.saturating_sub(self.items.len()) } else { 1 };
+        let mut room = if limits.authenticated {
+            self.requests_max.saturating_sub(self.items.len())
+        } else {
+            1
+        };
+        let mut empty = 0;
         if let Some(again) = &connection.again {
             let (id, keys_end) = (node.table.find(&again.args[0]), self.keys.len() as u32);
             let (end, kind) = (start, ItemKind::Again);
@@ -110,6 +120,10 @@ impl Batch {
                         start += consumed;
                         if connection.consumed + consumed == start {
                             connection.consumed = start;
+                        }
+                        empty += 1;
+                        if empty == EMPTY_MAX {
+                            return Gathered::Full;
                         }
                         continue;
                     }

@@ -81,7 +81,7 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
-    /// Bytes of `input` whose requests have run.
+    /// Bytes of `input` whose requests have run; they leave when room is needed.
     pub(crate) consumed: usize,
     pub(crate) output: Vec<u8>,
     /// Buffers before `output`, of a reply that is longer than its client takes at once.
@@ -113,13 +113,23 @@ pub(crate) struct Connection {
     pub(crate) paused: bool,
     /// A pause has held back the request that is to run next.
     pub(crate) postponed: bool,
+    /// Its next request writes, and the log is far behind.
+    pub(crate) awaits_log_room: bool,
+    /// It has too many unread replies.
+    pub(crate) held_back: bool,
+    /// It is not logged in, and had too many unread replies when its last turn came.
+    pub(crate) is_full_stranger: bool,
+    /// Unread replies as its thread has counted them.
+    pub(crate) counted_output: usize,
+    /// The backend was told not to read from it.
+    pub(crate) receive_paused: bool,
     /// Close once the output is out.
     pub(crate) closing: bool,
     /// The backend was told to close it.
     pub(crate) closed: bool,
     /// Close now, whatever is left to send.
     pub(crate) aborted: bool,
-    /// It is on the worker's list of connections with something to run.
+    /// It stands in the worker's line of connections with something to run.
     pub(crate) in_ready: bool,
     /// It is on the worker's list of connections whose output or state changed.
     pub(crate) in_touched: bool,
@@ -154,6 +164,11 @@ impl Connection {
             blocked: None,
             blocked_depends: Lsn::ZERO,
             postponed: false,
+            awaits_log_room: false,
+            held_back: false,
+            is_full_stranger: false,
+            counted_output: 0,
+            receive_paused: false,
             paused: false,
             closing: false,
             closed: false,
@@ -323,6 +338,24 @@ impl Connection {
         Some(buffer)
     }
 
+    /// Bytes that arrived and have not run.
+    #[inline]
+    pub(crate) fn unread(&self) -> usize {
+        self.input.len() - self.consumed
+    }
+
+    /// Adds bytes that arrived. What has run makes room once it is at least as much as what has
+    /// not, so that each byte is moved once on average, however long the input is.
+    #[inline]
+    pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        let is_full = self.input.len() + bytes.len() > self.input.capacity();
+        if is_full && self.consumed >= self.unread() {
+            self.input.drain(..self.consumed);
+            self.consumed = 0;
+        }
+        self.input.extend_from_slice(bytes);
+    }
+
     /// Bytes of replies that have not left yet.
     pub(crate) fn output_bytes(&self) -> usize {
         (self.output_end() - self.taken) as usize + self.held.len() + self.in_flight
@@ -383,17 +416,18 @@ impl Connection {
             && self.long_reply.is_none()
             && self.computing.is_none()
             && !self.paused
+            && !self.awaits_log_room
             && !self.closing
             && !self.closed
             && !self.aborted
     }
 
-    /// Puts it on the worker's list of connections with something to run.
+    /// Puts it at the end of the line of connections with something to run.
     #[inline]
-    pub(crate) fn make_ready(&mut self, ready: &mut Vec<u32>) {
+    pub(crate) fn make_ready(&mut self, ready: &mut VecDeque<u32>) {
         if !self.in_ready {
             self.in_ready = true;
-            ready.push(self.conn.slot);
+            ready.push_back(self.conn.slot);
         }
     }
 

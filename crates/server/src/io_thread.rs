@@ -103,6 +103,10 @@ impl Net for AnyBackend {
         Backend::close(self, conn);
     }
 
+    fn pause_receive(&mut self, conn: ConnId, paused: bool) {
+        Backend::pause_receive(self, conn, paused);
+    }
+
     fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
         let sender = Backend::direct_sender(self, conn)?;
         Some(Box::new(move |bytes| sender.send(bytes)))
@@ -128,7 +132,6 @@ impl IoThread {
                 mine: &mut mine,
             };
             self.backend.poll(&mut sink, Some(timeout))?;
-            let began_ns = self.node.clock.monotonic_ns();
             for (socket, info) in mine.drain(..) {
                 self.adopt(socket, &info);
             }
@@ -140,8 +143,6 @@ impl IoThread {
                 self.follow_listening()?;
             }
             self.worker.turn(&mut self.backend);
-            let spent_ns = self.node.clock.monotonic_ns() - began_ns;
-            self.node.stats[self.index].count_cycle(spent_ns);
             if self.stop.is_requested() {
                 let since = *stopping_since.get_or_insert_with(|| {
                     self.backend.stop_listening();

@@ -9,7 +9,7 @@ use ladon_resp::Reply;
 use std::sync::Arc;
 
 /// The lowest positions that somebody of this thread waits for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) written: Lsn,
     pub(crate) durable_lowest: Lsn,
@@ -40,20 +40,25 @@ impl Awaited {
         let mut reached = false;
         if self.written != Lsn::MAX {
             reached |= listener.await_written(self.written);
+            // Another thread may have published what is awaited just before it could see that.
+            if !reached && log.accepts_writes() && log.has_unwritten() {
+                let written = log.write_published();
+                reached |= written.is_ok_and(|written| written >= self.written);
+            }
         }
         if self.durable_lowest != Lsn::MAX {
-            log.want_durable(self.durable_highest);
+            // In this order: the writer looks for what was published after it is told.
             reached |= listener.await_durable(self.durable_lowest);
+            log.want_durable(self.durable_highest);
         }
         reached
     }
 }
 
-/// Whether a blocked connection's wait is over.
-pub(crate) fn is_over(blocked: &LogWait, positions: Positions, now_ms: u64) -> bool {
+/// Whether what a blocked connection waits for is there.
+pub(crate) fn is_reached(blocked: &LogWait, positions: Positions) -> bool {
     // There are no replicas, so one that wants any waits for its deadline.
-    let reached = blocked.replicas <= 0 && positions.durable >= blocked.durable;
-    reached || blocked.deadline_ms.is_some_and(|deadline| deadline <= now_ms)
+    blocked.replicas <= 0 && positions.durable >= blocked.durable
 }
 
 /// Why what is not durable now never will be, if that is so.

@@ -85,6 +85,9 @@ settings! {
         );
         /// Bytes of one connection's requests that were received and not executed yet.
         client_query_buffer_limit: u64 = Setting::memory("client-query-buffer-limit", MB, "1gb");
+        /// Replies that clients have not read may take so much memory together. Above it, a client
+        /// with many of them runs no further requests until it reads; 0 for no limit.
+        client_reply_backlog: u64 = Setting::memory("client-reply-backlog", 0, "1gb");
         /// Bytes of one argument.
         proto_max_bulk_len: u64 = Setting::memory("proto-max-bulk-len", MB, "512mb");
         /// Bytes of all connections' buffers together, beyond which the largest are closed;

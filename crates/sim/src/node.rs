@@ -17,7 +17,7 @@ use ladon_server::{
 };
 use ladon_settings::Settings;
 use ladon_sim_disk::{Random, SimDisk};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -38,6 +38,8 @@ const UNPACKED: [(&str, &str); 6] = [
 pub(crate) struct Wire {
     pub(crate) sent: Vec<(ConnId, Outgoing)>,
     pub(crate) closed: Vec<ConnId>,
+    /// Connections, by slot, that the worker does not want to hear from.
+    pub(crate) paused: BTreeSet<u32>,
     /// What other workers have sent.
     pub(crate) direct: Arc<Mutex<Direct>>,
 }
@@ -51,7 +53,12 @@ pub(crate) struct Direct {
 impl Wire {
     fn new(seed: u64) -> Wire {
         let direct = Direct { sent: Vec::new(), random: Random::new(seed) };
-        Wire { sent: Vec::new(), closed: Vec::new(), direct: Arc::new(Mutex::new(direct)) }
+        Wire {
+            sent: Vec::new(),
+            closed: Vec::new(),
+            paused: BTreeSet::new(),
+            direct: Arc::new(Mutex::new(direct)),
+        }
     }
 
     pub(crate) fn take_direct(&self) -> Vec<(ConnId, Vec<u8>)> {
@@ -66,6 +73,14 @@ impl Net for Wire {
 
     fn close(&mut self, conn: ConnId) {
         self.closed.push(conn);
+    }
+
+    fn pause_receive(&mut self, conn: ConnId, paused: bool) {
+        if paused {
+            self.paused.insert(conn.slot);
+        } else {
+            self.paused.remove(&conn.slot);
+        }
     }
 
     fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {

@@ -23,26 +23,30 @@ impl Worker {
         let info = &connection.session.info;
         info.blocked.store(true, Relaxed);
         *info.claim.lock() = Some(Arc::clone(blocked.claim()));
-        let deadline_ms = match &blocked {
-            Blocked::Log(wait) => wait.deadline_ms,
-            Blocked::Keys(waiter) => KeyWait::of(waiter).deadline_ms,
-        };
+        let deadline_ms = deadline_of(&blocked);
         info.times_out.store(deadline_ms.is_some(), Relaxed);
-        if let (Blocked::Keys(_), Some(deadline_ms)) = (&blocked, deadline_ms) {
+        if let Some(deadline_ms) = deadline_ms {
             self.deadlines.insert((deadline_ms, slot));
         }
         connection.blocked = Some(blocked);
     }
 
-    /// Ends the waits for keys whose time is over.
+    /// Ends waits whose time is over, so many a turn.
     pub(super) fn end_overdue(&mut self) {
-        while let Some(&(deadline_ms, slot)) = self.deadlines.first()
-            && deadline_ms <= self.now_ms
-        {
+        /// The next turn follows at once.
+        const OVERDUE_MAX: usize = 256;
+        for _ in 0..OVERDUE_MAX {
+            let Some(&(deadline_ms, slot)) = self.deadlines.first() else { return };
+            if deadline_ms > self.now_ms {
+                return;
+            }
             self.deadlines.pop_first();
-            let waiter = self.connections[slot as usize].as_ref().and_then(|c| c.waiter());
-            // One that was served meanwhile has its answer on the way.
-            if waiter.is_some_and(|waiter| waiter.claim.take()) {
+            let connection = self.connections[slot as usize].as_ref();
+            let blocked = connection.and_then(|c| c.blocked.as_ref());
+            // It may wait for something else by now; and one that was served meanwhile has its answer
+            // on the way.
+            let is_it = |blocked: &&Blocked| deadline_of(blocked) == Some(deadline_ms);
+            if blocked.filter(is_it).is_some_and(|blocked| blocked.claim().take()) {
                 self.end_unserved(slot, Unserved::Timeout);
             }
         }
@@ -131,7 +135,7 @@ impl Worker {
     pub(super) fn open_short_way(connection: &Connection, net: &mut impl Net) {
         if let Some(waiter) = connection.waiter()
             && connection.is_drained()
-            && connection.input.is_empty()
+            && connection.unread() == 0
             && matches!(connection.session.reply_mode, ReplyMode::On)
         {
             KeyWait::of(waiter).short_way.open(|| net.send_now(connection.conn));
@@ -183,10 +187,9 @@ impl Worker {
         }
     }
 
-    fn forget_deadline(&mut self, slot: u32) {
+    pub(super) fn forget_deadline(&mut self, slot: u32) {
         let Some(connection) = &self.connections[slot as usize] else { return };
-        let deadline_ms = connection.waiter().and_then(|waiter| KeyWait::of(waiter).deadline_ms);
-        if let Some(deadline_ms) = deadline_ms {
+        if let Some(deadline_ms) = connection.blocked.as_ref().and_then(deadline_of) {
             self.deadlines.remove(&(deadline_ms, slot));
         }
     }
@@ -198,6 +201,14 @@ impl Worker {
         connection.unblock();
         connection.touch(&mut self.touched);
         connection.make_ready(&mut self.ready);
+    }
+}
+
+/// When a wait is over, Unix milliseconds.
+fn deadline_of(blocked: &Blocked) -> Option<u64> {
+    match blocked {
+        Blocked::Log(wait) => wait.deadline_ms,
+        Blocked::Keys(waiter) => KeyWait::of(waiter).deadline_ms,
     }
 }
 

@@ -10,6 +10,9 @@ impl Worker {
         if generation != self.limits_generation {
             self.limits_generation = generation;
             self.limits.bulk_bytes_max = self.node.settings.proto_max_bulk_len();
+            let backlog = usize::try_from(self.node.settings.client_reply_backlog());
+            let threads = self.node.threads.len().max(1);
+            self.replies.limit_bytes = backlog.unwrap_or(usize::MAX).div_ceil(threads);
             if self.client_memory.refresh(&self.node) {
                 for connection in self.connections.iter().flatten() {
                     self.client_memory.count(&self.node, &connection.session.info);

@@ -1,10 +1,11 @@
 //! One IO thread's state machine: bytes in, batches, replies out when the gate lets them.
 //!
-//! A turn: take every connection that has input, gather up to 64 requests at a time, prefetch,
-//! execute, publish to the log once, then let out what the gate has passed.
+//! A turn: connections with requests take turns (`turn.rs`) in batches of up to 64 requests: gather,
+//! prefetch, execute, publish to the log. Then what the gate has passed is let out.
 //!
 //! **Invariants:** replies of a connection leave in the order of its requests; a reply leaves only
-//! when its gate has passed the highest LSN that it depends on; nothing here waits.
+//! when its gate has passed the highest LSN that it depends on; nothing here waits; nothing slow runs
+//! between a record and its publication, as that would hold back every thread's gate.
 
 mod blocked;
 mod buffers;
@@ -12,9 +13,12 @@ mod inbox;
 mod jobs;
 mod long_replies;
 mod network;
+mod reading;
 mod release;
+mod reply_backlog;
 mod requests;
 mod time;
+mod turn;
 mod unused;
 
 use crate::aside::{Aside, Task};
@@ -22,6 +26,7 @@ use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, Positions};
 use crate::dropper::Dropper;
+use crate::waiting::Awaited;
 use buffers::Buffers;
 use ladon_commands::blocking::SendNow;
 use ladon_commands::ctx::Local;
@@ -32,8 +37,12 @@ use ladon_log::{Appender, Listener, Log};
 use ladon_model::Gate;
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
+use reply_backlog::ReplyBacklog;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use time::Housekeeping;
+pub use turn::Pace;
+use turn::Turn;
 
 /// Where a worker's bytes go; a backend, or the simulator's network.
 pub trait Net {
@@ -42,6 +51,8 @@ pub trait Net {
     fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool);
     /// Hangs up; `Worker::closed` must follow.
     fn close(&mut self, conn: ConnId);
+    /// Stops or resumes reading from the connection. What was read before may still arrive.
+    fn pause_receive(&mut self, conn: ConnId, paused: bool);
     /// A way to send on the connection from any thread, if there is one.
     fn send_now(&mut self, _conn: ConnId) -> Option<SendNow> {
         None
@@ -80,8 +91,12 @@ pub struct Worker {
     jobs: VecDeque<Task>,
     connections: Vec<Option<Box<Connection>>>,
     open: usize,
-    /// Connections with something to run.
-    ready: Vec<u32>,
+    /// The line of connections with something to run.
+    ready: VecDeque<u32>,
+    /// Connections that stand in the line again when the next turn begins.
+    next_turn: Vec<u32>,
+    /// Connections whose next request writes, while the log is far behind.
+    await_log_room: Vec<u32>,
     /// Connections whose output or state changed this turn.
     touched: Vec<u32>,
     /// Connections that wait at the gate, or by their own wish.
@@ -102,14 +117,25 @@ pub struct Worker {
     now_ms: u64,
     next_tick_ms: u64,
     turns_since_tick: u32,
+    housekeeping: Housekeeping,
     /// Of data since the last look for unused memory.
     most_bytes: u64,
     client_memory: ClientMemory,
-    turn_output_bytes: usize,
+    replies: ReplyBacklog,
+    turn: Turn,
+    /// Something was published since the log was last told or written.
+    published: bool,
+    /// The log was far behind when the batch began.
+    log_is_behind: bool,
     seen: Positions,
+    /// What the waiting connections need of the log, and what of that it was asked for.
+    awaited: Awaited,
+    registered: Awaited,
     /// The default gate when the turn began.
     turn_gate: Gate,
     stopping: bool,
+    /// What a turn may take.
+    pub pace: Pace,
     /// Testing only: replies leave without waiting, which the simulator must notice.
     pub early_reply_canary: bool,
     /// Testing only: the same of replies that go the short way.
@@ -136,7 +162,9 @@ impl Worker {
             jobs: VecDeque::new(),
             connections: Vec::new(),
             open: 0,
-            ready: Vec::new(),
+            ready: VecDeque::new(),
+            next_turn: Vec::new(),
+            await_log_room: Vec::new(),
             touched: Vec::new(),
             waiting: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -151,11 +179,18 @@ impl Worker {
             now_ms: 0,
             next_tick_ms: 0,
             turns_since_tick: 0,
+            housekeeping: Housekeeping::default(),
             most_bytes: 0,
             client_memory: ClientMemory::default(),
-            turn_output_bytes: 0,
+            replies: ReplyBacklog::default(),
+            turn: Turn::default(),
+            published: false,
+            log_is_behind: false,
+            awaited: Awaited::default(),
+            registered: Awaited::default(),
             turn_gate: Gate::default(),
             stopping: false,
+            pace: Pace::default(),
             early_reply_canary: false,
             early_hand_over_canary: false,
         }
@@ -182,14 +217,17 @@ impl Worker {
         self.connections.iter().flatten().all(|c| c.is_drained() || c.closed)
     }
 
-    /// Runs everything that can run and lets replies out.
+    /// Runs what can run within a turn's bounds and lets replies out.
     pub fn turn(&mut self, net: &mut impl Net) {
         self.run_requests();
         self.release(net);
+        let spent_ns = self.node.clock.monotonic_ns().saturating_sub(self.turn.began_ns);
+        self.local.stats.count_cycle(spent_ns);
     }
 
     /// First half of a turn: runs what can run and publishes to the log.
     pub fn run_requests(&mut self) {
+        self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), output_bytes: 0 };
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
         self.refresh_limits();
@@ -199,17 +237,27 @@ impl Worker {
             self.tick();
         } else {
             self.tick_soon();
+            self.keep_house();
         }
         self.end_overdue();
         self.resume_paused();
+        self.resume_held();
+        self.publish();
         if !self.stopping {
             self.run_batches();
         }
         self.do_job();
         self.go_on_with_long_replies();
-        self.appender.publish();
+        self.publish();
         self.deliver_answers();
         self.settle_counters();
+    }
+
+    /// Lets the log have what was appended so far; and writes it if anybody waits, on whichever
+    /// thread.
+    #[inline]
+    fn publish(&mut self) {
+        self.published |= self.appender.publish_in_between();
     }
 
     fn positions(&self) -> Positions {

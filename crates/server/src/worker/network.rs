@@ -56,8 +56,11 @@ impl Worker {
         if connection.input.capacity() == 0 {
             connection.input = self.buffers.take();
         }
-        connection.input.extend_from_slice(bytes);
-        if connection.is_runnable() {
+        connection.take_in(bytes);
+        if connection.unread() > self.pace.unread_bytes_max {
+            connection.touch(&mut self.touched);
+        }
+        if connection.is_runnable() && !connection.held_back {
             connection.make_ready(&mut self.ready);
         } else {
             // It wants to know at once when its wait is over.
@@ -103,7 +106,10 @@ impl Worker {
     /// A connection is over.
     pub fn closed(&mut self, conn: ConnId) {
         self.withdraw(conn.slot);
-        self.end_long_reply(conn.slot);
+        if self.connections[conn.slot as usize].as_ref().is_some_and(|c| c.long_reply.is_some()) {
+            self.long_replies.retain(|&slot| slot != conn.slot);
+            self.end_long_reply(conn.slot);
+        }
         self.drop_job(conn.slot);
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
@@ -116,11 +122,8 @@ impl Worker {
             &mut connection.session,
             &mut |record| appender.append_record(record, now_ms),
         );
-        self.ready.retain(|&slot| slot != conn.slot);
-        self.touched.retain(|&slot| slot != conn.slot);
-        self.waiting.retain(|&slot| slot != conn.slot);
-        self.paused.retain(|&slot| slot != conn.slot);
-        self.long_replies.retain(|&slot| slot != conn.slot);
+        self.replies.forget(&mut connection);
+        self.strike_out(&connection);
         if let Some(again) = connection.again.take() {
             self.scratch.garbage.push(Garbage::of(again.lent));
         }
@@ -130,5 +133,24 @@ impl Worker {
         }
         self.buffers.give(connection.input);
         self.buffers.give(connection.output);
+    }
+
+    /// Takes a connection off every list. Thousands may end at once, so only lists on which it stands
+    /// are looked through.
+    fn strike_out(&mut self, connection: &Connection) {
+        let slot = connection.conn.slot;
+        let strike = |list: &mut Vec<u32>, stands: bool| {
+            if stands {
+                list.retain(|&other| other != slot);
+            }
+        };
+        if connection.in_ready {
+            self.ready.retain(|&other| other != slot);
+        }
+        strike(&mut self.next_turn, connection.is_full_stranger);
+        strike(&mut self.touched, connection.in_touched);
+        strike(&mut self.waiting, connection.waiting);
+        strike(&mut self.paused, connection.paused);
+        strike(&mut self.await_log_room, connection.awaits_log_room);
     }
 }

@@ -10,6 +10,9 @@ use ladon_model::Gate;
 use ladon_settings::OutputClass;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Output that waits behind a buffer in flight is put by when it has this many bytes.
+const PUT_BY_BYTES: usize = 256 << 10;
+
 impl Worker {
     /// Second half of a turn: lets out what the gate has passed, and asks the log for the rest.
     pub fn release(&mut self, net: &mut impl Net) {
@@ -18,13 +21,13 @@ impl Worker {
         // turn, the stricter one counts for requests from both sides of the change.
         let default_gate = self.node.settings.gate().max(self.turn_gate);
         let mut touched = std::mem::take(&mut self.touched);
+        let published = std::mem::take(&mut self.published);
         if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
-            // One write for the batch, by whoever comes first; a failure is in the log's state.
+            // One write for the turn, by whoever comes first; a failure is in the log's state.
             let _ = self.log.write_published();
             positions = self.positions();
-        } else if default_gate == Gate::None && self.log.reserved() > positions.written {
-            // Only when there is something: waking the writer for every batch of reads would cost
-            // more than the reads.
+        } else if published {
+            // Nobody waits for it here, but it is to be written, and synced where that is promised.
             self.log.write_soon();
         }
         let moved = positions.written > self.seen.written || positions.durable > self.seen.durable;
@@ -39,8 +42,11 @@ impl Worker {
         }
         touched.clear();
         self.touched = touched;
-        if moved || !self.waiting.is_empty() {
+        // A failed sync moves nothing, and is not to be waited for.
+        if moved || !self.waiting.is_empty() && !self.log.accepts_writes() {
             self.look_through_waiting(net);
+        } else if self.awaited != self.registered {
+            self.register_awaited(net);
         }
         self.client_memory.enforce(&self.node);
     }
@@ -52,13 +58,22 @@ impl Worker {
         matches!(gate, Gate::Write | Gate::EverySec) && positions.written < connection.depends
     }
 
+    /// Asks the log for what the waiting connections need.
+    fn register_awaited(&mut self, net: &mut impl Net) {
+        self.registered = self.awaited;
+        if self.awaited.register(&self.log, &self.listener) {
+            self.look_through_waiting(net);
+        }
+    }
+
+    /// Lets out what the gate has passed meanwhile, until all that still waits is asked for.
     fn look_through_waiting(&mut self, net: &mut impl Net) {
         loop {
             // Before the positions: a failed sync is final, so they move no more after it.
             let lost = waiting::sync_failure(&self.log);
             let positions = self.positions();
             self.seen = positions;
-            let mut awaited = Awaited::default();
+            self.awaited = Awaited::default();
             for slot in std::mem::take(&mut self.waiting) {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
                 connection.waiting = false;
@@ -67,29 +82,21 @@ impl Worker {
                     waiting::give_up(connection, positions, error);
                 }
                 if let Some(wait) = connection.log_wait()
-                    && waiting::is_over(wait, positions, self.now_ms)
+                    && waiting::is_reached(wait, positions)
                     && wait.claim.take()
                 {
                     let wait = wait.clone();
+                    self.forget_deadline(slot);
+                    let Some(connection) = &mut self.connections[slot as usize] else { continue };
                     waiting::answer(connection, &wait, positions);
                     connection.unblock();
                     connection.mark(Gate::None, positions);
                     connection.make_ready(&mut self.ready);
                 }
                 self.settle(slot, net);
-                let Some(connection) = &self.connections[slot as usize] else { continue };
-                if let Some((gate, lsn)) = connection.awaits() {
-                    awaited.add(gate, lsn);
-                }
-                // What has been reached, and waits for more than the log, must not be asked for
-                // again: the answer would be "reached" for ever.
-                if let Some(blocked) = connection.log_wait()
-                    && blocked.durable > positions.durable
-                {
-                    awaited.add(Gate::Fsync, blocked.durable);
-                }
             }
-            if !awaited.register(&self.log, &self.listener) {
+            self.registered = self.awaited;
+            if !self.awaited.register(&self.log, &self.listener) {
                 return;
             }
         }
@@ -109,10 +116,29 @@ impl Worker {
         } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
             net.send(connection.conn, buffer, connection.has_more_to_send());
         }
+        if connection.in_flight != 0 && connection.output.len() >= PUT_BY_BYTES {
+            // So that memory does not move as more comes, whatever its client takes.
+            connection.put_output_by(|| buffers.take());
+        }
+        let unread_replies = connection.output_bytes();
+        self.replies.count(connection, unread_replies);
+        if self.replies.lets_go(connection) {
+            connection.make_ready(&mut self.ready);
+        }
         if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
         {
             connection.waiting = true;
             self.waiting.push(slot);
+            if let Some((gate, lsn)) = connection.awaits() {
+                self.awaited.add(gate, lsn);
+            }
+            // What has been reached, and waits for more than the log, must not be asked for again:
+            // the answer would be "reached" for ever.
+            if let Some(blocked) = connection.log_wait()
+                && blocked.durable > self.seen.durable
+            {
+                self.awaited.add(Gate::Fsync, blocked.durable);
+            }
         }
         Self::compact(connection, &mut self.buffers);
         let is_over_limit =
@@ -130,6 +156,7 @@ impl Worker {
         }
         if !ends {
             Self::open_short_way(connection, net);
+            Self::regulate_reading(connection, self.pace.unread_bytes_max, net);
         }
         Self::publish_info(connection, self.now_ms);
         self.client_memory.count(&self.node, &connection.session.info);
@@ -138,27 +165,22 @@ impl Worker {
         }
     }
 
-    /// Drops the requests that have run from the input; an idle connection keeps no buffer.
+    /// An idle connection keeps no buffer.
     #[inline]
     fn compact(connection: &mut Connection, buffers: &mut Buffers) {
         if connection.output.is_empty() && connection.output.capacity() != 0 {
             buffers.give(std::mem::take(&mut connection.output));
         }
-        if connection.consumed == 0 {
-            return;
-        }
-        if connection.consumed == connection.input.len() {
+        if connection.consumed != 0 && connection.unread() == 0 {
             buffers.give(std::mem::take(&mut connection.input));
-        } else {
-            connection.input.drain(..connection.consumed);
+            connection.consumed = 0;
         }
-        connection.consumed = 0;
     }
 
     /// Whether a client sends or holds back more than it may.
     pub(super) fn is_over_limit(node: &Node, connection: &mut Connection, now_ms: u64) -> bool {
         let query_limit = node.settings.client_query_buffer_limit();
-        if query_limit != 0 && connection.input.len() as u64 > query_limit {
+        if query_limit != 0 && connection.unread() as u64 > query_limit {
             tracing::warn!(
                 "closing client id={}: its query buffer is over client-query-buffer-limit",
                 connection.session.info.id
@@ -197,7 +219,7 @@ impl Worker {
         let (session, info) = (&connection.session, &*connection.session.info);
         info.last_active_ms.store(now_ms, Relaxed);
         info.db.store(session.db, Relaxed);
-        info.query_bytes.store(connection.input.len(), Relaxed);
+        info.query_bytes.store(connection.unread(), Relaxed);
         info.query_capacity.store(connection.input.capacity(), Relaxed);
         Self::publish_output(connection);
         info.resp.store(session.proto.number(), Relaxed);

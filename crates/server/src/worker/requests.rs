@@ -4,59 +4,35 @@ use super::Worker;
 use crate::batch::{Batch, Gathered, ItemKind};
 use crate::connection::Again;
 use ladon_commands::aside::Lent;
-use ladon_commands::{Flags, Flow, Request, execute};
+use ladon_commands::{Flags, Flow, Request, execute, is_quick};
 use ladon_engine::Garbage;
 use ladon_resp::{Parser, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// A turn runs at most this many batches before it lets replies out and reads again.
-const BATCHES_MAX: usize = 64;
-
-/// A turn that has written this much lets it out before it goes on: a short request may have a long
-/// reply, and limits on output are looked at when it leaves.
-const TURN_OUTPUT_BYTES_MAX: usize = 4 << 20;
-
 /// Output of one connection from which its limit is looked at after every reply.
 const LARGE_OUTPUT_BYTES: usize = 1 << 20;
 
+/// A client that is not logged in is closed when it leaves more than this unread, as in Redis.
+const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
+
 impl Worker {
     pub(super) fn run_batches(&mut self) {
-        self.turn_output_bytes = 0;
-        for _ in 0..BATCHES_MAX {
-            if self.ready.is_empty() || self.turn_output_bytes > TURN_OUTPUT_BYTES_MAX {
+        while !self.ready.is_empty() {
+            let now_ns = self.run_batch();
+            if self.turn_is_spent(now_ns) {
                 return;
             }
-            // The writer is behind: let requests wait, not the partitions' locks.
-            if self.log.is_backlogged() {
-                self.log.write_soon();
-                return;
+            if !self.ready.is_empty() {
+                self.now_ms = self.node.clock.unix_ms();
             }
-            self.run_batch();
         }
     }
 
-    fn run_batch(&mut self) {
-        self.batch.clear(&self.node);
-        let mut index = 0;
-        while index < self.ready.len() && !self.batch.is_full() {
-            let slot = self.ready[index];
-            let Some(connection) = &mut self.connections[slot as usize] else {
-                self.ready.swap_remove(index);
-                continue;
-            };
-            connection.touch(&mut self.touched);
-            // A blocked or paused connection comes back to the list when it may go on.
-            let drained = !connection.is_runnable()
-                || self.batch.gather(connection, slot, &self.node, &self.limits)
-                    == Gathered::Drained;
-            if drained {
-                connection.in_ready = false;
-                self.ready.swap_remove(index);
-            } else {
-                index += 1;
-            }
-        }
+    /// Runs one batch; returns the time, in monotonic nanoseconds.
+    fn run_batch(&mut self) -> u64 {
+        self.gather();
+        self.log_is_behind = self.log.is_backlogged() && self.log.accepts_writes();
         let mut batch = std::mem::take(&mut self.batch);
         self.local.begin_batch(&self.node);
         let node = Arc::clone(&self.node);
@@ -64,9 +40,72 @@ impl Worker {
         for at in 0..batch.items.len() {
             batch.fetch_ahead(at, &mut lookahead);
             self.run_item(&batch, at);
+            if self.turn_is_spent(self.local.clock_seen_ns()) {
+                self.put_back(&batch, at + 1);
+                break;
+            }
         }
-        self.local.end_batch(&self.node);
+        let now_ns = self.local.end_batch(&self.node);
         self.batch = batch;
+        self.publish();
+        now_ns
+    }
+
+    /// Takes requests off the line's connections, the first ones first, until the batch is full.
+    fn gather(&mut self) {
+        self.batch.clear(&self.node, self.pace.batch_requests);
+        for _ in 0..self.ready.len() {
+            if self.batch.is_full() {
+                return;
+            }
+            let Some(slot) = self.ready.pop_front() else { return };
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            connection.in_ready = false;
+            connection.touch(&mut self.touched);
+            // A connection that waits for something comes back to the line when it may go on.
+            if !connection.is_runnable() {
+                continue;
+            }
+            if self.replies.holds_back(connection) {
+                self.replies.hold_back(connection);
+                continue;
+            }
+            let unread_replies = connection.output_bytes();
+            if unread_replies > STRANGER_OUTPUT_BYTES_MAX && !connection.session.authenticated {
+                // What it has read of an earlier turn's replies was reported since.
+                connection.aborted = std::mem::replace(&mut connection.is_full_stranger, true);
+                self.next_turn.push(slot);
+                continue;
+            }
+            connection.is_full_stranger = false;
+            if self.batch.gather(connection, slot, &self.node, &self.limits) == Gathered::Full {
+                connection.make_ready(&mut self.ready);
+            }
+        }
+    }
+
+    /// The turn ends before the requests from `rest` on: their connections stand in front of the
+    /// line again, but for the one that has just run.
+    #[cold]
+    fn put_back(&mut self, batch: &Batch, rest: usize) {
+        let ran = batch.items[rest - 1].slot;
+        let mut slots: Vec<u32> = batch.items[rest..].iter().map(|item| item.slot).collect();
+        slots.dedup();
+        for slot in slots.into_iter().rev() {
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            // It is parsed again.
+            connection.parser = Parser::new();
+            if slot == ran {
+                connection.make_ready(&mut self.ready);
+                continue;
+            }
+            if connection.in_ready {
+                // The last one that filled the batch.
+                self.ready.retain(|&other| other != slot);
+            }
+            connection.in_ready = true;
+            self.ready.push_front(slot);
+        }
     }
 
     /// A request has run that a pause may have held back before: whatever it waits for now can be
@@ -87,6 +126,15 @@ impl Worker {
         if !connection.is_runnable() {
             // It is parsed again, so what was seen of a request behind it was seen too early.
             connection.parser = Parser::new();
+            return;
+        }
+        let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
+        if self.log_is_behind && (flags.has(Flags::WRITE) || flags.has(Flags::RUNS_QUEUE)) {
+            // Let it wait, not the partitions' locks; whoever only reads goes on.
+            connection.rewind(item.start);
+            connection.awaits_log_room = true;
+            self.await_log_room.push(item.slot);
+            self.log.write_soon();
             return;
         }
         if connection.output.capacity() == 0 {
@@ -135,11 +183,10 @@ impl Worker {
             }
         };
         let request = Request { id: item.id, args, first_key: item.first_key };
-        let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
-        if flags.has(Flags::ADMIN) {
-            // It may wait for the log (SAVE) or just wait (DEBUG SLEEP), and nobody's log goes on
-            // behind what this batch has appended and not published.
-            self.appender.publish();
+        if !item.id.is_some_and(|id| is_quick(self.node.table.spec(id), args)) {
+            // It may take long, or wait for the log (SAVE), and nobody's log goes on behind what this
+            // batch has appended and not published.
+            self.published |= self.appender.publish_in_between();
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
@@ -180,7 +227,7 @@ impl Worker {
             connection.again = Some(Box::new(again));
             lent
         });
-        self.turn_output_bytes += connection.output.len().saturating_sub(before);
+        self.turn.output_bytes += connection.output.len().saturating_sub(before);
         if connection.output.len() > LARGE_OUTPUT_BYTES
             && Self::is_over_limit(&self.node, connection, self.now_ms)
         {

@@ -20,17 +20,33 @@ const QUIET_TICK_MS: u64 = 1000;
 /// Expired keys removed from a partition at one go, so that its lock is held briefly.
 const EXPIRE_MAX: usize = 64;
 
+/// Time that expiry and eviction may still take before the next tick. It is spent a little a turn, so
+/// that no client waits for all of it.
+#[derive(Debug, Default)]
+pub(super) struct Housekeeping {
+    expiry_ns: u64,
+    eviction_ns: u64,
+}
+
+impl Housekeeping {
+    fn is_due(&self) -> bool {
+        self.expiry_ns != 0 || self.eviction_ns != 0
+    }
+}
+
 impl Worker {
     /// How long the network may be waited for; `None`: until something comes.
     pub fn timeout(&self) -> Duration {
         if !self.jobs.is_empty()
             || self.has_slice_to_make()
             || !self.touched.is_empty()
-            || (!self.ready.is_empty() && !self.log.is_backlogged())
+            || !self.ready.is_empty()
+            || !self.next_turn.is_empty()
+            || self.housekeeping.is_due()
         {
             return Duration::ZERO;
         }
-        if !self.ready.is_empty() {
+        if !self.await_log_room.is_empty() {
             return BACKLOG_RETRY;
         }
         let mut until_ms = self.next_tick_ms;
@@ -39,12 +55,6 @@ impl Worker {
         }
         if let Some(&(deadline_ms, _)) = self.deadlines.first() {
             until_ms = until_ms.min(deadline_ms);
-        }
-        for &slot in &self.waiting {
-            let blocked = self.connections[slot as usize].as_ref().and_then(|c| c.log_wait());
-            if let Some(deadline) = blocked.and_then(|blocked| blocked.deadline_ms) {
-                until_ms = until_ms.min(deadline);
-            }
         }
         let sleep_ms = until_ms.saturating_sub(self.node.clock.unix_ms());
         Duration::from_millis(sleep_ms.min(QUIET_TICK_MS))
@@ -76,24 +86,12 @@ impl Worker {
     /// What is done every so often (`hz`): expiry, idle clients, unused buffers, peaks.
     pub(super) fn tick(&mut self) {
         let interval_ms = self.tick_interval_ms();
-        if self.node.active_expire.load(Relaxed) && self.node.paused(self.now_ms).is_none() {
-            let began_ns = self.node.clock.monotonic_ns();
-            self.expire_due(interval_ms);
-            let spent_ms = (self.node.clock.monotonic_ns() - began_ns) / 1_000_000;
-            self.node.latency_events.note("expire-cycle", spent_ms, self.now_ms / 1000);
-        }
-        let mut is_evicting = self.log.is_backlogged();
-        if !is_evicting {
-            let (appender, now_ms) = (&mut self.appender, self.now_ms);
-            is_evicting = eviction::make_room_in_between(
-                &self.node,
-                &mut self.local,
-                &mut self.scratch,
-                now_ms,
-                interval_ms * 250_000,
-                &mut |record| appender.append_record(record, now_ms),
-            );
-        }
+        self.housekeeping = Housekeeping {
+            expiry_ns: expiry_ns_max(interval_ms, self.node.settings.active_expire_effort()),
+            eviction_ns: interval_ms * 250_000,
+        };
+        self.keep_house();
+        let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
         let timeout_ms = self.node.settings.timeout() * 1000;
         if timeout_ms != 0 {
             for slot in 0..self.connections.len() {
@@ -122,19 +120,58 @@ impl Worker {
         self.look_for_unused_memory(is_quiet);
     }
 
-    /// Removes keys whose time is over, from this thread's share of the partitions first, for at most
-    /// as much of the time between ticks as `active-expire-effort` allows. The others' shares as well,
-    /// as their threads may be asleep.
-    fn expire_due(&mut self, interval_ms: u64) {
+    /// Goes on with expiry and eviction, for a little of the time that is left to them.
+    pub(super) fn keep_house(&mut self) {
+        if self.housekeeping.expiry_ns != 0 {
+            let left_ns = self.housekeeping.expiry_ns;
+            self.housekeeping.expiry_ns = 0;
+            if self.node.active_expire.load(Relaxed) && self.node.paused(self.now_ms).is_none() {
+                let began_ns = self.node.clock.monotonic_ns();
+                let is_done = self.expire_due(began_ns, left_ns.min(self.pace.housekeeping_ns));
+                let spent_ns = self.node.clock.monotonic_ns() - began_ns;
+                self.node.latency_events.note(
+                    "expire-cycle",
+                    spent_ns / 1_000_000,
+                    self.now_ms / 1000,
+                );
+                if !is_done {
+                    self.housekeeping.expiry_ns = left_ns.saturating_sub(spent_ns.max(1));
+                }
+            }
+        }
+        if self.housekeeping.eviction_ns != 0 {
+            let left_ns = self.housekeeping.eviction_ns;
+            self.housekeeping.eviction_ns = 0;
+            if !self.log.is_backlogged() {
+                let began_ns = self.node.clock.monotonic_ns();
+                let (appender, now_ms) = (&mut self.appender, self.now_ms);
+                let goes_on = eviction::make_room_in_between(
+                    &self.node,
+                    &mut self.local,
+                    &mut self.scratch,
+                    now_ms,
+                    left_ns.min(self.pace.housekeeping_ns),
+                    &mut |record| appender.append_record(record, now_ms),
+                );
+                if goes_on {
+                    let spent_ns = self.node.clock.monotonic_ns() - began_ns;
+                    self.housekeeping.eviction_ns = left_ns.saturating_sub(spent_ns.max(1));
+                }
+            }
+        }
+    }
+
+    /// Removes keys whose time is over, from this thread's share of the partitions first, for about
+    /// `most_ns`. The others' shares as well, as their threads may be asleep. Whether nothing is left
+    /// that could be removed now.
+    fn expire_due(&mut self, begin_ns: u64, most_ns: u64) -> bool {
         self.scratch.read_only = !self.node.durability.accepts_writes();
-        let threads = self.node.threads.len();
-        let most_ns = expiry_ns_max(interval_ms, self.node.settings.active_expire_effort());
-        let begin_ns = self.node.clock.monotonic_ns();
-        let shares = (0..threads).map(|share| (self.local.thread + share) % threads);
+        let (first, threads) = (self.local.thread, self.node.threads.len());
+        let shares = (0..threads).map(|share| (first + share) % threads);
         for partition in shares.flat_map(|share| (share..PARTITIONS).step_by(threads)) {
             while self.node.keyspace.next_due(partition) <= self.now_ms {
                 if self.log.is_backlogged() {
-                    return;
+                    return true;
                 }
                 let (node, now_ms) = (&self.node, self.now_ms);
                 let mut tx =
@@ -142,15 +179,16 @@ impl Worker {
                 let removed = tx.expire_due(partition, EXPIRE_MAX);
                 let appender = &mut self.appender;
                 tx.commit(|record| appender.append_record(record, now_ms));
+                self.publish();
+                if self.node.clock.monotonic_ns() - begin_ns > most_ns {
+                    return false;
+                }
                 if removed < EXPIRE_MAX {
                     break;
                 }
-                let spent_ns = self.node.clock.monotonic_ns() - begin_ns;
-                if spent_ns > most_ns {
-                    return;
-                }
             }
         }
+        true
     }
 
     pub(super) fn resume_paused(&mut self) {
