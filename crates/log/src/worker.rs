@@ -152,32 +152,42 @@ impl Log {
         Ok(WriterThread { log: self.clone(), handle: Some(handle) })
     }
 
+    /// What the background thread does between two sleeps: a step, and then it announces its rest.
+    /// Returns how long that is unless it is woken before ([`Log::is_resting`]); zero if there is
+    /// more to do at once.
+    pub fn work_then_rest(&self) -> Duration {
+        self.worker.resting.store(BUSY, Ordering::Relaxed);
+        let step = self.step();
+        if self.sync_is_possible() {
+            return Duration::ZERO;
+        }
+        let rest = step.due_in_ns.map_or(SLEEP_MAX, Duration::from_nanos).min(SLEEP_MAX);
+        let (how, rest) = if step.worked { (NAPPING, rest.min(NAP)) } else { (IDLE, rest) };
+        self.worker.resting.store(how, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let has_work = self.sync_is_possible() || (how == IDLE && self.write_is_possible());
+        if has_work || self.worker.stop.load(Ordering::SeqCst) {
+            self.worker.resting.store(BUSY, Ordering::Relaxed);
+            return Duration::ZERO;
+        }
+        rest
+    }
+
+    /// Whether nobody has woken the background writer since it announced its rest.
+    pub fn is_resting(&self) -> bool {
+        self.worker.resting.load(Ordering::Relaxed) != BUSY
+    }
+
     /// The background thread's loop; returns after [`WriterThread::stop`].
     fn run_writer(&self) {
         *self.worker.thread.lock() = Some(std::thread::current());
         while !self.worker.stop.load(Ordering::SeqCst) {
-            let step = self.step();
-            if self.sync_is_possible() {
-                continue;
-            }
-            let rest = step.due_in_ns.map_or(SLEEP_MAX, Duration::from_nanos).min(SLEEP_MAX);
-            if step.worked {
-                self.rest(NAPPING, rest.min(NAP));
-            } else {
-                self.rest(IDLE, rest);
+            let rest = self.work_then_rest();
+            if !rest.is_zero() {
+                std::thread::park_timeout(rest);
             }
         }
         *self.worker.thread.lock() = None;
-    }
-
-    fn rest(&self, how: usize, time: Duration) {
-        self.worker.resting.store(how, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let work = self.sync_is_possible() || (how == IDLE && self.write_is_possible());
-        if !work && !self.worker.stop.load(Ordering::SeqCst) {
-            std::thread::park_timeout(time);
-        }
-        self.worker.resting.store(BUSY, Ordering::Relaxed);
     }
 
     /// Somebody wants more durability than there is, and a step can give him some.

@@ -32,4 +32,4 @@ pub use durability::LogDurability;
 pub use recovery::{Recovered, recover};
 pub use run::{RunError, run};
 pub use shutdown::StopSignal;
-pub use worker::{Net, Pace, Worker, WorkerParts};
+pub use worker::{Interrupt, Net, Pace, Planted, Point, Worker, WorkerParts};

@@ -79,6 +79,12 @@ impl Client {
         (!self.unsent.is_empty()).then(|| std::mem::take(&mut self.unsent))
     }
 
+    /// The operation that its next reply belongs to, unless one that was sent may wait for a key.
+    pub(crate) fn owed(&self, history: &[Operation]) -> Option<usize> {
+        let waits = self.awaited.iter().any(|awaited| history[awaited.operation].may_wait());
+        self.awaited.front().map(|awaited| awaited.operation).filter(|_| !waits)
+    }
+
     /// The bytes of a new operation, which is noted in the history.
     pub(crate) fn send(
         &mut self,

@@ -27,6 +27,7 @@ mod node;
 mod oracle;
 mod plan;
 mod run;
+mod threads;
 mod witness;
 
 pub use plan::Canary;

@@ -3,6 +3,7 @@
 use crate::clock::SimClock;
 use crate::model::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
+use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
 use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
@@ -12,8 +13,8 @@ use ladon_model::{Change, Changes};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
-    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Recovered, StopSignal,
-    Worker, WorkerParts, recover,
+    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Planted, Recovered,
+    StopSignal, Worker, WorkerParts, recover,
 };
 use ladon_settings::Settings;
 use ladon_sim_disk::{Random, SimDisk};
@@ -51,7 +52,7 @@ pub(crate) struct Direct {
 }
 
 impl Wire {
-    fn new(seed: u64) -> Wire {
+    pub(crate) fn new(seed: u64) -> Wire {
         let direct = Direct { sent: Vec::new(), random: Random::new(seed) };
         Wire {
             sent: Vec::new(),
@@ -118,8 +119,7 @@ pub(crate) struct SimNode {
     node: Arc<Node>,
     pub(crate) keyspace: Arc<Keyspace>,
     pub(crate) log: Arc<Log>,
-    pub(crate) workers: Vec<Worker>,
-    pub(crate) wires: Vec<Wire>,
+    pub(crate) threads: Arc<Threads>,
     pub(crate) checkpoint: Option<CheckpointRun>,
     clock: Arc<SimClock>,
 }
@@ -138,6 +138,7 @@ impl SimNode {
         let options = LogOptions {
             segment_bytes: plan.segment_bytes,
             chunk_bytes: 4096,
+            backlog_bytes_max: plan.backlog_bytes_max,
             ..LogOptions::default()
         };
         let path = Path::new("/data");
@@ -159,6 +160,11 @@ impl SimNode {
             Arc::clone(&shared_clock),
             Box::new(|| 0),
         ));
+        let woken: Vec<Woken> = (0..plan.workers).map(|_| Woken::default()).collect();
+        let wake = |woken: &Woken| {
+            let woken = Arc::clone(woken);
+            move || woken.store(true, Relaxed)
+        };
         let mut node = Node::new(NodeParts {
             keyspace: Arc::clone(&keyspace),
             settings,
@@ -171,7 +177,10 @@ impl SimNode {
                 recovery_time: Duration::ZERO,
             }),
             // One more than there are: its inbox is where the node tells what it runs.
-            threads: (0..=plan.workers).map(|_| ThreadHandle::new(|| {})).collect(),
+            threads: (0..plan.workers)
+                .map(|at| ThreadHandle::new(wake(&woken[at])))
+                .chain([ThreadHandle::new(|| {})])
+                .collect(),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
         });
@@ -220,7 +229,7 @@ impl SimNode {
                     log: Arc::clone(&log),
                     thread,
                     seed: random.next_u64(),
-                    wake: Arc::new(|| {}),
+                    wake: Arc::new(wake(&woken[thread])),
                     dropper: None,
                     aside: None,
                 });
@@ -229,17 +238,25 @@ impl SimNode {
                 if canary == Canary::StaleStore {
                     worker.plant_stale_stores();
                 }
+                worker.pace = plan.pace;
+                worker.planted = match canary {
+                    Canary::StarvedConnections => Planted::StarvedConnections,
+                    Canary::LatePublication => Planted::LatePublication,
+                    Canary::SkippedWakeUp => Planted::SkippedWakeUp,
+                    Canary::ReadsOn => Planted::ReadsOn,
+                    _ => Planted::Nothing,
+                };
                 worker
             })
             .collect();
-        let wires = (0..plan.workers).map(|_| Wire::new(random.next_u64())).collect();
+        let threads = Threads::new(workers, woken, &log, clock, random);
         let clock = Arc::clone(clock);
-        Ok(SimNode { node, keyspace, log, workers, wires, checkpoint: None, clock })
+        Ok(SimNode { node, keyspace, log, threads, checkpoint: None, clock })
     }
 
     /// What the node has run since the last time, in its order. Refused requests are not among it.
     pub(crate) fn ran(&self) -> Vec<Ran> {
-        let inbox = self.node.threads[self.workers.len()].take();
+        let inbox = self.node.threads[self.threads.len()].take();
         inbox
             .into_iter()
             .filter_map(|message| match message {
@@ -259,7 +276,7 @@ impl SimNode {
         let conn = ConnId { slot, generation: 0 };
         let addr = format!("sim:{worker}.{slot}");
         let start = ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false };
-        self.workers[worker].opened(start, None);
+        self.threads.worker(worker).opened(start, None);
         conn
     }
 
@@ -343,7 +360,11 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::EarlyReply
         | Canary::EvictionUnlogged
         | Canary::EarlyHandOver
-        | Canary::StaleStore => return,
+        | Canary::StaleStore
+        | Canary::StarvedConnections
+        | Canary::LatePublication
+        | Canary::SkippedWakeUp
+        | Canary::ReadsOn => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],

@@ -1,6 +1,7 @@
 //! What a seed decides once: size, settings and how hard the world is.
 
 use ladon_model::Gate;
+use ladon_server::Pace;
 use ladon_sim_disk::Random;
 
 /// A known bug, put in on purpose to see the oracle find it.
@@ -23,6 +24,15 @@ pub enum Canary {
     EarlyHandOver,
     /// Stores that are computed aside do not look whether their sources have changed.
     StaleStore,
+    /// A connection that always has requests keeps its worker to itself.
+    StarvedConnections,
+    /// A record becomes public at the end of its turn only, so that a slow command behind it holds
+    /// back every gate.
+    LatePublication,
+    /// What was published is neither written nor is the writer told.
+    SkippedWakeUp,
+    /// A connection is read however many of its requests wait.
+    ReadsOn,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +54,12 @@ pub(crate) struct Plan {
     pub(crate) queues: bool,
     /// Keys are evicted, or commands refused.
     pub(crate) memory: Option<MemoryLimit>,
+    /// What a turn may take.
+    pub(crate) pace: Pace,
+    /// A connection of each worker sends without end.
+    pub(crate) floods: bool,
+    /// Unwritten records above which writes wait.
+    pub(crate) backlog_bytes_max: u64,
 }
 
 /// How little memory a node has.
@@ -94,6 +110,15 @@ impl Plan {
                 policy: POLICIES[random.below(POLICIES.len() as u64) as usize],
                 bytes: (16 + random.below(64)) << 10,
             }),
+            pace: Pace {
+                batch_requests: [1, 2, 64][random.below(3) as usize],
+                turn_ns: [0, 5_000, 200_000][random.below(3) as usize],
+                turn_output_bytes: [1, 1 << 20][random.below(2) as usize],
+                unread_bytes_max: [16, 256, 128 << 10][random.below(3) as usize],
+                housekeeping_ns: [0, 100_000][random.below(2) as usize],
+            },
+            floods: random.chance(1, 5),
+            backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }
     }
 }

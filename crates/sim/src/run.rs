@@ -4,10 +4,13 @@ use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::Operation;
 use crate::model::State;
-use crate::node::{Ran, SimNode, Wire};
+use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
 use crate::plan::{Canary, MemoryLimit, Plan};
 use ladon_log::LogState;
+use ladon_model::Gate;
+use ladon_net::ConnId;
+use ladon_server::Pace;
 use ladon_sim_disk::{Fault, Random, SimDisk};
 use std::sync::Arc;
 
@@ -77,6 +80,12 @@ impl Run {
         let mut plan = Plan::new(&mut random);
         // Rare otherwise.
         plan.queues |= canary == Canary::EarlyHandOver;
+        if canary == Canary::SkippedWakeUp {
+            (plan.workers, plan.clients, plan.gate) = (2, 5, Gate::Write);
+            plan.pace = Pace::default();
+            plan.power_cuts = false;
+        }
+        plan.floods |= matches!(canary, Canary::StarvedConnections | Canary::ReadsOn);
         let mut run = Run {
             disk: SimDisk::new(random.next_u64()),
             random,
@@ -105,7 +114,7 @@ impl Run {
                 0..40 => self.client_sends(),
                 40..65 => self.worker_turns()?,
                 65..80 => {
-                    node.log.step();
+                    node.threads.write();
                 }
                 80..92 => {
                     self.report.checkpoints += u64::from(node.checkpoint.is_none());
@@ -124,6 +133,7 @@ impl Run {
 
     fn client_sends(&mut self) {
         let at = self.random.below(self.clients.len() as u64) as usize;
+        let threads = Arc::clone(&self.node().threads);
         let Some(client) = self.clients.get_mut(at) else { return };
         let bytes = match client.take_unsent() {
             Some(bytes) => bytes,
@@ -133,34 +143,63 @@ impl Run {
             }
             None => return,
         };
-        let node = self.node.as_mut().expect("a node lives between crashes");
+        if threads.is_paused(client.worker, client.conn) {
+            client.keep_unsent(&bytes);
+            return;
+        }
         // A request may arrive in pieces, with anything in between.
         let cut = self.random.below(bytes.len() as u64 + 1) as usize;
         let (piece, rest) = bytes.split_at(cut);
         if !piece.is_empty() {
-            node.workers[client.worker].received(client.conn, piece);
+            threads.receive(client.worker, client.conn, piece);
         }
         if self.random.chance(1, 3) {
             client.keep_unsent(rest);
         } else if !rest.is_empty() {
-            node.workers[client.worker].received(client.conn, rest);
+            threads.receive(client.worker, client.conn, rest);
         }
+    }
+
+    fn node(&self) -> &SimNode {
+        self.node.as_ref().expect("a node lives between crashes")
     }
 
     fn worker_turns(&mut self) -> Result<(), String> {
-        let node = self.node.as_mut().expect("a node lives between crashes");
-        let at = self.random.below(node.workers.len() as u64) as usize;
+        let at = self.random.below(self.plan.workers as u64) as usize;
+        self.flood(at)?;
         // The halves of a turn apart, so that others come in between.
-        match self.random.below(3) {
-            0 => node.workers[at].run_requests(),
-            _ => node.workers[at].turn(&mut node.wires[at]),
+        let half = self.random.below(3) == 0;
+        self.node().threads.turn(at, half);
+        (0..self.plan.workers).try_for_each(|worker| self.deliver(worker))
+    }
+
+    /// More than a turn can run, from a client that takes no breath.
+    fn flood(&mut self, at: usize) -> Result<(), String> {
+        /// Bytes at a time.
+        const REQUESTS: &[u8] = b"PING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\n";
+        if !self.plan.floods {
+            return Ok(());
         }
-        self.deliver(at)
+        let conn = self.flooder();
+        let threads = &self.node().threads;
+        let unread = threads.worker(at).unread(conn);
+        if unread > self.plan.pace.unread_bytes_max + 2 * REQUESTS.len() {
+            return Err(self.explain(&format!("worker {at} reads on with {unread} bytes unread")));
+        }
+        let hears = !threads.is_paused(at, conn) && !threads.is_half_way(at);
+        if hears && unread < 10 * REQUESTS.len() {
+            threads.receive(at, conn, REQUESTS);
+        }
+        Ok(())
+    }
+
+    /// The connection of each worker that sends without end.
+    fn flooder(&self) -> ConnId {
+        ConnId { slot: self.plan.clients as u32, generation: 0 }
     }
 
     fn deliver(&mut self, worker: usize) -> Result<(), String> {
-        let node = self.node.as_mut().expect("a node lives between crashes");
-        for ran in node.ran() {
+        for ran in self.node().ran() {
             let (worker, slot, call) = match ran {
                 Ran::Call { worker, slot, call } => (worker, slot, Some(call)),
                 Ran::Served { worker, slot } => (worker, slot, None),
@@ -185,7 +224,12 @@ impl Run {
                 }
             }
         }
-        let direct: Vec<_> = node.wires.iter().flat_map(Wire::take_direct).collect();
+        let threads = Arc::clone(&self.node().threads);
+        if let Some(what) = threads.take_trouble() {
+            return Err(self.explain(&what));
+        }
+        let direct: Vec<_> =
+            (0..threads.len()).flat_map(|at| threads.wire(at).take_direct()).collect();
         for (conn, bytes) in direct {
             self.report.hand_overs += 1;
             let client = self.clients.iter_mut().find(|client| client.conn == conn);
@@ -194,25 +238,26 @@ impl Run {
                 .receive(&bytes, self.step, &mut self.history)
                 .map_err(|what| self.explain(&what))?;
         }
-        let node = self.node.as_mut().expect("a node lives between crashes");
-        let wire = &mut node.wires[worker];
-        let closed = std::mem::take(&mut wire.closed);
-        for (conn, bytes) in std::mem::take(&mut wire.sent) {
-            let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
-            let client = client.ok_or("a reply for nobody")?;
-            client
-                .receive(&bytes, self.step, &mut self.history)
-                .map_err(|what| self.explain(&what))?;
-            let node = self.node.as_mut().expect("a node lives between crashes");
-            node.workers[worker].sent(conn, bytes);
+        let (sent, closed) = {
+            let mut wire = threads.wire(worker);
+            (std::mem::take(&mut wire.sent), std::mem::take(&mut wire.closed))
+        };
+        for (conn, bytes) in sent {
+            if conn != self.flooder() {
+                let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
+                let client = client.ok_or("a reply for nobody")?;
+                client
+                    .receive(&bytes, self.step, &mut self.history)
+                    .map_err(|what| self.explain(&what))?;
+            }
+            threads.worker(worker).sent(conn, bytes);
         }
         for conn in closed {
-            let node = self.node.as_mut().expect("a node lives between crashes");
             // Only a failed sync is a reason to hang up on these clients.
-            if !matches!(node.log.state(), LogState::SyncFailed { .. }) {
+            if !matches!(self.node().log.state(), LogState::SyncFailed { .. }) {
                 return Err(self.explain(&format!("worker {worker} hung up on {conn:?}")));
             }
-            node.workers[worker].closed(conn);
+            threads.worker(worker).closed(conn);
             self.clients.retain(|client| client.worker != worker || client.conn != conn);
         }
         Ok(())
@@ -232,22 +277,17 @@ impl Run {
     /// Lets everything that is owed arrive, as far as a broken disk allows it.
     fn settle(&mut self) -> Result<(), String> {
         self.disk.heal();
-        let node = self.node.as_mut().expect("a node lives between crashes");
-        for client in &mut self.clients {
-            if let Some(bytes) = client.take_unsent() {
-                node.workers[client.worker].received(client.conn, &bytes);
-            }
-        }
+        self.come_to_rest()?;
+        let threads = Arc::clone(&self.node().threads);
         for _ in 0..20 {
             self.step += 1;
             self.clock.advance_us(1_200_000);
-            let node = self.node.as_mut().expect("a node lives between crashes");
-            node.log.step();
+            self.send_the_rest();
+            threads.write();
             // A long reply gets an element a turn.
             for turn in 0..10 * self.plan.workers {
                 let worker = turn % self.plan.workers;
-                let node = self.node.as_mut().expect("a node lives between crashes");
-                node.workers[worker].turn(&mut node.wires[worker]);
+                threads.turn(worker, false);
                 self.deliver(worker)?;
             }
         }
@@ -260,6 +300,51 @@ impl Run {
             let data = node.data();
             if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
                 return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What clients have kept of their requests.
+    fn send_the_rest(&mut self) {
+        let threads = Arc::clone(&self.node().threads);
+        for client in &mut self.clients {
+            if !threads.is_paused(client.worker, client.conn)
+                && let Some(bytes) = client.take_unsent()
+            {
+                threads.receive(client.worker, client.conn, &bytes);
+            }
+        }
+    }
+
+    /// Every thread runs as long as it is awake, and next to no time passes: whoever does not wait for
+    /// a key is answered, or a wake-up is missing or somebody starves.
+    fn come_to_rest(&mut self) -> Result<(), String> {
+        /// Turns of a worker in a millisecond: a flooded one always has something to do.
+        const TURNS_MAX: usize = 50;
+        let threads = Arc::clone(&self.node().threads);
+        let well = !self.disk.power_is_off() && self.node().log.accepts_writes();
+        for _ in 0..40 {
+            self.step += 1;
+            self.clock.advance_us(1_000);
+            self.send_the_rest();
+            for _ in 0..TURNS_MAX {
+                let mut any = threads.write();
+                for worker in 0..threads.len() {
+                    self.flood(worker)?;
+                    any |= threads.turn(worker, false);
+                }
+                (0..threads.len()).try_for_each(|worker| self.deliver(worker))?;
+                if !any {
+                    break;
+                }
+            }
+        }
+        if well && self.node().log.accepts_writes() {
+            let mut owed = self.clients.iter().filter_map(|client| client.owed(&self.history));
+            if let Some(at) = owed.next() {
+                let what = format!("held up: {}", self.history[at].show());
+                return Err(self.explain(&what));
             }
         }
         Ok(())
@@ -306,6 +391,9 @@ impl Run {
             let conn = node.connect(worker, slot as u32);
             self.names += 1;
             self.clients.push(Client::new(self.names, conn, worker, self.plan.queues));
+        }
+        for worker in 0..self.plan.workers {
+            node.connect(worker, self.plan.clients as u32);
         }
         self.node = Some(node);
         Ok(())

@@ -71,6 +71,24 @@ fn a_stale_store_is_caught() {
     assert!(caught > 3, "only {caught} of 400 seeds noticed");
 }
 
+/// A client that sends without end keeps nobody else waiting, and is read no further than is run.
+#[test]
+fn a_connection_that_takes_all_is_caught() {
+    for canary in [Canary::StarvedConnections, Canary::ReadsOn] {
+        let caught = (0..100).filter(|&seed| run_seed(seed, canary).is_err()).count();
+        assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
+    }
+}
+
+/// One thread's slow command keeps no other thread's replies waiting.
+#[test]
+fn a_record_behind_a_slow_command_is_caught() {
+    for canary in [Canary::LatePublication, Canary::SkippedWakeUp] {
+        let caught = (0..300).filter(|&seed| run_seed(seed, canary).is_err()).count();
+        assert!(caught > 5, "only {caught} of 300 seeds noticed {canary:?}");
+    }
+}
+
 /// A recovery that errs in what BITFIELD, BLMOVE and SORT leave is caught.
 #[test]
 fn a_recovery_that_errs_is_caught() {

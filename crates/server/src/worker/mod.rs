@@ -41,8 +41,8 @@ use reply_backlog::ReplyBacklog;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use time::Housekeeping;
-pub use turn::Pace;
 use turn::Turn;
+pub use turn::{Interrupt, Pace, Planted, Point};
 
 /// Where a worker's bytes go; a backend, or the simulator's network.
 pub trait Net {
@@ -136,6 +136,10 @@ pub struct Worker {
     stopping: bool,
     /// What a turn may take.
     pub pace: Pace,
+    /// Testing only: called where other threads may come in between.
+    pub interrupt: Option<Interrupt>,
+    /// Testing only.
+    pub planted: Planted,
     /// Testing only: replies leave without waiting, which the simulator must notice.
     pub early_reply_canary: bool,
     /// Testing only: the same of replies that go the short way.
@@ -191,6 +195,8 @@ impl Worker {
             turn_gate: Gate::default(),
             stopping: false,
             pace: Pace::default(),
+            interrupt: None,
+            planted: Planted::Nothing,
             early_reply_canary: false,
             early_hand_over_canary: false,
         }
@@ -248,6 +254,9 @@ impl Worker {
         }
         self.do_job();
         self.go_on_with_long_replies();
+        if self.planted == Planted::LatePublication {
+            self.published |= self.appender.publish();
+        }
         self.publish();
         self.deliver_answers();
         self.settle_counters();
@@ -257,7 +266,28 @@ impl Worker {
     /// thread.
     #[inline]
     fn publish(&mut self) {
-        self.published |= self.appender.publish_in_between();
+        self.published |= match self.planted {
+            Planted::LatePublication => false,
+            Planted::SkippedWakeUp => self.appender.publish(),
+            _ => self.appender.publish_in_between(),
+        };
+    }
+
+    #[inline]
+    fn interrupt(&mut self, point: Point) {
+        if let Some(interrupt) = &mut self.interrupt {
+            interrupt(point);
+        }
+    }
+
+    /// Whether a reply of one of its connections waits for the log.
+    pub fn waits_for_log(&self) -> bool {
+        self.connections.iter().flatten().any(|connection| connection.awaits().is_some())
+    }
+
+    /// Bytes of requests that wait on the connection.
+    pub fn unread(&self, conn: ConnId) -> usize {
+        self.connections[conn.slot as usize].as_ref().map_or(0, |connection| connection.unread())
     }
 
     fn positions(&self) -> Positions {

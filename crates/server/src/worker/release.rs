@@ -2,7 +2,7 @@
 //! hold back.
 
 use super::buffers::Buffers;
-use super::{Net, Worker};
+use super::{Net, Planted, Worker};
 use crate::connection::{Connection, Positions};
 use crate::waiting::{self, Awaited};
 use ladon_commands::Node;
@@ -26,7 +26,7 @@ impl Worker {
             // One write for the turn, by whoever comes first; a failure is in the log's state.
             let _ = self.log.write_published();
             positions = self.positions();
-        } else if published {
+        } else if published && self.planted != Planted::SkippedWakeUp {
             // Nobody waits for it here, but it is to be written, and synced where that is promised.
             self.log.write_soon();
         }
@@ -156,7 +156,9 @@ impl Worker {
         }
         if !ends {
             Self::open_short_way(connection, net);
-            Self::regulate_reading(connection, self.pace.unread_bytes_max, net);
+            if self.planted != Planted::ReadsOn {
+                Self::regulate_reading(connection, self.pace.unread_bytes_max, net);
+            }
         }
         Self::publish_info(connection, self.now_ms);
         self.client_memory.count(&self.node, &connection.session.info);

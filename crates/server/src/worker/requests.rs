@@ -1,6 +1,6 @@
 //! Batches: up to 64 requests at a time, gathered, prefetched and run.
 
-use super::Worker;
+use super::{Planted, Point, Worker};
 use crate::batch::{Batch, Gathered, ItemKind};
 use crate::connection::Again;
 use ladon_commands::aside::Lent;
@@ -39,6 +39,7 @@ impl Worker {
         let mut lookahead = node.keyspace.lookahead();
         for at in 0..batch.items.len() {
             batch.fetch_ahead(at, &mut lookahead);
+            self.interrupt(Point::Between);
             self.run_item(&batch, at);
             if self.turn_is_spent(self.local.clock_seen_ns()) {
                 self.put_back(&batch, at + 1);
@@ -80,6 +81,9 @@ impl Worker {
             connection.is_full_stranger = false;
             if self.batch.gather(connection, slot, &self.node, &self.limits) == Gathered::Full {
                 connection.make_ready(&mut self.ready);
+                if self.planted == Planted::StarvedConnections {
+                    self.ready.rotate_right(1);
+                }
             }
         }
     }
@@ -186,7 +190,14 @@ impl Worker {
         if !item.id.is_some_and(|id| is_quick(self.node.table.spec(id), args)) {
             // It may take long, or wait for the log (SAVE), and nobody's log goes on behind what this
             // batch has appended and not published.
-            self.published |= self.appender.publish_in_between();
+            self.published |= match self.planted {
+                Planted::LatePublication => false,
+                Planted::SkippedWakeUp => self.appender.publish(),
+                _ => self.appender.publish_in_between(),
+            };
+            if let Some(interrupt) = &mut self.interrupt {
+                interrupt(Point::BeforeSlow);
+            }
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
         let (appender, now_ms) = (&mut self.appender, self.now_ms);

@@ -38,6 +38,35 @@ impl Default for Pace {
     }
 }
 
+/// Where another thread may come in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before a request: for a moment.
+    Between,
+    /// Before a command that may take long: for as long as it takes. Nobody else may have to wait
+    /// for it.
+    BeforeSlow,
+}
+
+/// Testing only: what other threads do meanwhile.
+pub type Interrupt = Box<dyn FnMut(Point) + Send>;
+
+/// Testing only: a bug that the simulator must notice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Planted {
+    /// None.
+    #[default]
+    Nothing,
+    /// Whoever has requests left stays in front of the line.
+    StarvedConnections,
+    /// Records are published at the end of the turn only.
+    LatePublication,
+    /// What is published is neither written nor is the writer told.
+    SkippedWakeUp,
+    /// Reading is never paused.
+    ReadsOn,
+}
+
 /// One turn, so far.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
