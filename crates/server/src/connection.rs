@@ -344,6 +344,12 @@ impl Connection {
         self.input.len() - self.consumed
     }
 
+    /// Whether whole requests may stand in its input that have to wait; otherwise it is the beginning
+    /// of one.
+    pub(crate) fn has_requests_waiting(&self) -> bool {
+        self.in_ready || self.held_back || !self.is_runnable()
+    }
+
     /// Adds bytes that arrived. What has run makes room once it is at least as much as what has
     /// not, so that each byte is moved once on average, however long the input is.
     #[inline]

@@ -38,9 +38,7 @@ impl Worker {
         if !connection.receive_paused && unread <= unread_bytes_max {
             return;
         }
-        // In the line, or it cannot run: whatever is here has to wait. Otherwise it is the beginning
-        // of a request.
-        let waits = connection.in_ready || connection.held_back || !connection.is_runnable();
+        let waits = connection.has_requests_waiting();
         let pause =
             if connection.receive_paused { waits && unread > unread_bytes_max / 4 } else { waits };
         if pause != connection.receive_paused {

@@ -182,7 +182,9 @@ impl Worker {
     /// Whether a client sends or holds back more than it may.
     pub(super) fn is_over_limit(node: &Node, connection: &mut Connection, now_ms: u64) -> bool {
         let query_limit = node.settings.client_query_buffer_limit();
-        if query_limit != 0 && connection.unread() as u64 > query_limit {
+        // Whole requests that wait are no single one that is too long: the connection is not read then.
+        let is_over = query_limit != 0 && connection.unread() as u64 > query_limit;
+        if is_over && !connection.has_requests_waiting() {
             tracing::warn!(
                 "closing client id={}: its query buffer is over client-query-buffer-limit",
                 connection.session.info.id
