@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod connections;
 pub mod counter;
 pub mod durability;
+pub mod fairness;
 pub mod figures;
 pub mod handover;
 pub mod idle;
@@ -76,6 +77,7 @@ pub static ALL: &[Work] = &[
     web::WORK,
     types::WORK,
     stall::WORK,
+    fairness::WORK,
     handover::WORK,
     memory::WORK,
 ];
