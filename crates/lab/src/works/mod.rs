@@ -21,6 +21,7 @@ pub mod index;
 pub mod kv;
 pub mod memory;
 pub mod mixed;
+pub mod ping;
 pub mod pipeline;
 pub mod replica;
 pub mod sets;
