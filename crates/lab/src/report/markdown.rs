@@ -110,7 +110,7 @@ fn tables(run: &Results) -> String {
     );
     text += &table(
         run,
-        "The server's most resident memory meanwhile, bytes (`fairness`)",
+        "The server's most resident memory meanwhile (`fairness`)",
         "peak_bytes",
         &FAIRNESS,
     );

@@ -16,6 +16,7 @@ use crate::load::large::{Fill, Sizes, Value};
 use crate::load::polite::Polite;
 use crate::load::stream::{Stream, Target};
 use crate::load::words::{array, bulk, name};
+use crate::measure::cpu::stolen;
 use crate::measure::memory::forget_peak;
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
@@ -127,6 +128,7 @@ fn plan(scale: &Scale) -> Plan {
             figures.push(higher("others_per_second", "what the others got done", "1/s"));
         }
         figures.push(lower("generator_us", "the load generator's own longest pause", "us"));
+        figures.push(lower("stolen_ms", "taken by the hypervisor", "ms"));
         Part {
             name: name[0].to_owned(),
             title: format!("waits of a polite client {title}"),
@@ -250,7 +252,9 @@ fn beside(
         let through = !timed && impolite.is_some_and(Impolite::is_finished);
         Ok(through && (other != Other::Unread || since >= time))
     };
+    let stolen_before = stolen();
     let seen = fairness.run(polite, others, over)?;
+    let stolen = stolen().saturating_sub(stolen_before);
     let after = server.usage();
     let expired = if other == Other::Expiry {
         keys_before - control.integer(&["DBSIZE"]).map_err(broken)?
@@ -264,6 +268,7 @@ fn beside(
             ("peak_bytes", after.resident_peak_bytes as f64),
             ("before_bytes", before.resident_bytes as f64),
             ("others_per_second", per_second(&seen, expired)),
+            ("stolen_ms", stolen.as_secs_f64() * 1e3),
         ],
     ))
 }
@@ -272,7 +277,7 @@ fn per_second(seen: &Seen, expired: i64) -> f64 {
     (seen.done as f64 + expired.max(0) as f64) / seen.through.as_secs_f64().max(1e-9)
 }
 
-fn round(seen: &Seen, resident_bytes: u64, extra: [(&str, f64); 3]) -> Round {
+fn round(seen: &Seen, resident_bytes: u64, extra: [(&str, f64); 4]) -> Round {
     let more = [
         ("generator_us", seen.generator.as_secs_f64() * 1e6),
         ("closed", seen.closed as f64),
