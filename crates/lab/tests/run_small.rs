@@ -341,6 +341,46 @@ fn types_stalls_and_handovers() {
     all_measured("redis", "counter,types,stall,handover", &[]);
 }
 
+#[test]
+fn a_polite_client_beside_impolite_ones() {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let output = lab(
+        out.path(),
+        &[
+            "--work",
+            "fairness",
+            "--systems",
+            "redis",
+            "--rounds",
+            "1",
+            "--seconds",
+            "0.1",
+            "--keys",
+            "2000",
+        ],
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    let mut seen = 0;
+    for (_, part, cell) in cells(&results) {
+        let [round] = cell.rounds() else { panic!("{part}: {:?}", cell.outcome) };
+        let waits = round.latency_us.as_ref().unwrap();
+        assert!(waits.p50 > 0.0 && waits.max >= waits.p999, "{part}: {waits:?}");
+        let extra =
+            |key: &str| round.extra.get(key).copied().unwrap_or_else(|| panic!("{part}: {key}"));
+        assert!(extra("peak_bytes") > 1e6, "{part}");
+        assert!(extra("gave_up").abs() < 0.5 && extra("closed").abs() < 0.5, "{part}");
+        if part != "nothing" && part != "snapshot" {
+            assert!(extra("others_per_second") > 1.0, "{part}: {round:?}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 10);
+}
+
 /// Two cores for the servers, shared with the load where there are no more.
 #[test]
 fn shards_are_servers_on_a_core_each() {

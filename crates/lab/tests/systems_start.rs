@@ -79,6 +79,11 @@ fn redisearch() {
 }
 
 #[test]
+fn bare_loop() {
+    every_setting_starts("bare-loop", |key, _| key == "threads");
+}
+
+#[test]
 fn ladon() {
     every_setting_starts("ladon", |key, _| key == "io-threads");
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! cargo run --profile fast -p ladon-net --example echo -- cpu [ROUNDS [PIPELINE...]]
 //! cargo run --profile fast -p ladon-net --example echo -- balance
-//! cargo run --profile fast -p ladon-net --example echo -- serve io_uring|mio PORT
+//! cargo run --profile fast -p ladon-net --example echo -- serve io_uring|mio PORT [CORE]
 //! cargo run --profile fast -p ladon-net --example echo -- load PORT SECONDS PIPELINE
 //! ```
 //!
@@ -46,11 +46,13 @@ fn main() {
             cpu(rounds, &pipelines);
         }
         ["balance"] => balance(),
-        ["serve", backend, port] => {
+        ["serve", backend, port, ref core @ ..] if core.len() < 2 => {
             let choice = BACKENDS.iter().find(|(name, _)| *name == backend).expect("a backend").1;
             let stop = Arc::new(AtomicBool::new(false));
             let port = port.parse().expect("a port");
-            pin(0);
+            if let [core] = core {
+                pin(core.parse().expect("a core"));
+            }
             let responder = Responder::new(choice, stop, listener(port, false).0);
             responder.run(None);
         }
@@ -65,7 +67,7 @@ fn main() {
         }
         _ => {
             eprintln!(
-                "echo cpu [ROUNDS [PIPELINE...]] | balance | serve BACKEND PORT | load PORT SECONDS PIPELINE"
+                "echo cpu [ROUNDS [PIPELINE...]] | balance | serve BACKEND PORT [CORE] | load PORT SECONDS PIPELINE"
             );
             std::process::exit(2);
         }

@@ -6,6 +6,9 @@
 /// Makes the calling thread give way to those that serve clients: it runs when they do not, and
 /// gets a small share (a `nice` value of 19: about 1.5 %) of a core that is busy all the time. Where
 /// that cannot be asked for, it stays as it is.
+///
+/// Not for a thread that takes locks which those threads wait for: the lock has the priority of the
+/// thread that holds it, and only a privileged process can raise that again.
 pub fn give_way() {
     set_nice(19);
 }

@@ -176,11 +176,8 @@ pub fn run(
         .name("ladon-checkpoint".into())
         .spawn({
             let checkpointer = Arc::clone(&checkpointer);
-            move || {
-                // A checkpoint has time; the clients on the same core have not.
-                ladon_platform::priority::give_way();
-                checkpointer.run();
-            }
+            // It paces itself: a low priority would be that of the locks that it holds.
+            move || checkpointer.run()
         })
         .map_err(starting("the checkpointer"))?;
     let mut io_threads = Vec::new();

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::driver::Waiting;
+use super::io_threads::IoThreads;
 use crate::systems::control::Control;
 
 /// What is done.
@@ -76,7 +77,7 @@ impl Handovers {
         mut begin: impl FnMut(),
     ) -> Result<HandedOver, HandoverError> {
         let mut control = Control::connect(address)?;
-        let (mut consumer, mut producer, _others) = self.pair(address)?;
+        let (mut consumer, mut producer) = self.pair(address)?;
         let mut handover_ns = histogram()?;
         let mut push_ns = histogram()?;
         let ask = request(&["BLPOP", KEY, "0"]);
@@ -112,52 +113,14 @@ impl Handovers {
         Ok(HandedOver { handover_ns, push_ns, elapsed: began.elapsed() })
     }
 
-    /// Whether a server tells which of its `threads` IO threads each connection is on.
-    #[must_use]
-    pub fn tells_threads(address: SocketAddr, threads: usize) -> bool {
-        let told = Control::connect(address).and_then(|mut control| dealt(&mut control, threads));
-        threads > 1 && told.is_ok()
+    /// The two sides, on different IO threads.
+    fn pair(&self, address: SocketAddr) -> Result<(Peer, Peer), HandoverError> {
+        let mut threads = IoThreads::of(address, self.threads)?;
+        let connect = || Peer::connect(address, self.waiting);
+        let (consumers_thread, consumer) = threads.place(connect)?;
+        let producer = threads.place_beside(consumers_thread, connect)?;
+        Ok((consumer, producer))
     }
-
-    /// The two sides, on different IO threads, and what had to be connected beside them for that: a
-    /// connection goes to the thread that has fewest, and earlier ones may not be quite gone.
-    fn pair(&self, address: SocketAddr) -> Result<(Peer, Peer, Vec<Peer>), HandoverError> {
-        let mut control = Control::connect(address)?;
-        let threads = self.threads;
-        let mut place = || -> Result<(usize, Peer), HandoverError> {
-            let before = if threads > 1 { dealt(&mut control, threads)? } else { vec![0] };
-            let peer = Peer::connect(address, self.waiting)?;
-            let after = if threads > 1 { dealt(&mut control, threads)? } else { vec![0] };
-            let place = before.iter().zip(&after).position(|(before, after)| after > before);
-            Ok((place.unwrap_or(0), peer))
-        };
-        let (consumers_thread, consumer) = place()?;
-        let mut others = Vec::new();
-        for _ in 0..CONNECTIONS_MAX {
-            let (thread, peer) = place()?;
-            if threads == 1 || thread != consumers_thread {
-                return Ok((consumer, peer, others));
-            }
-            others.push(peer);
-        }
-        let what = format!("dealt {CONNECTIONS_MAX} connections to one IO thread");
-        Err(HandoverError::Unexpected(what))
-    }
-}
-
-/// More than it can take until another thread has its turn.
-const CONNECTIONS_MAX: usize = 64;
-
-/// Connections that the first `threads` IO threads of Ladon were ever dealt.
-fn dealt(control: &mut Control, threads: usize) -> io::Result<Vec<u64>> {
-    let of = |thread| {
-        let line = control.info("ladon", &format!("io_thread{thread}"))?;
-        let count = line.split(',').find_map(|part| part.strip_prefix("connections="));
-        count
-            .and_then(|count| count.trim().parse().ok())
-            .ok_or_else(|| io::Error::other(line.clone()))
-    };
-    (0..threads).map(of).collect()
 }
 
 /// One side.

@@ -12,9 +12,14 @@
 
 pub mod data;
 pub mod driver;
+pub mod fairness;
 pub mod handover;
+pub mod impolite;
+pub mod io_threads;
+pub mod keys;
 pub mod large;
 pub mod plain;
+pub mod polite;
 pub mod question;
 pub mod random;
 pub mod sample;

@@ -1,6 +1,7 @@
 //! What is asked, and what the one right answer is.
 
 use super::data::Data;
+use super::driver::LoadError;
 use super::random::Random;
 use super::template::Template;
 
@@ -35,6 +36,26 @@ pub trait Workload {
 
     /// The most bytes that the right answers to one batch take; a good guess is enough.
     fn reply_bytes_max(&self) -> usize;
+
+    /// Does a little of what goes on beside the users, over sockets of its own. The driver calls it
+    /// once a turn; whatever it takes, the users' replies are seen later by.
+    ///
+    /// # Errors
+    /// As the driver's: a wrong answer, a closed connection.
+    fn beside(&mut self) -> Result<Beside, LoadError> {
+        Ok(Beside::Nothing)
+    }
+}
+
+/// What [`Workload::beside`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing, and nothing is to be done.
+    Nothing,
+    /// Its sockets took and gave nothing: ask again within a millisecond.
+    Waits,
+    /// Something: ask again at once.
+    Worked,
 }
 
 /// Whose a reply is.

@@ -55,6 +55,20 @@ pub fn waited_for_core(pid: u32) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
+/// How long the hypervisor kept cores from this machine since it started, all cores together: what the
+/// kernel was told of it. Zero where there is none, or it does not tell.
+#[must_use]
+pub fn stolen() -> Duration {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    // Ticks of 10 ms (`USER_HZ`).
+    Duration::from_millis(parse_stolen(&text).unwrap_or(0) * 10)
+}
+
+/// The eighth number of the line of all cores.
+fn parse_stolen(stat: &str) -> Option<u64> {
+    stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace().nth(7)?.parse().ok()
+}
+
 /// Fields 14 and 15; the command's name (field 2) may hold blanks and brackets, so count from its end.
 fn parse_stat(stat: &str) -> Option<(u64, u64)> {
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -75,6 +89,13 @@ mod tests {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(sum > 0);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_the_eighth_number() {
+        let stat = "cpu  552068 113 97274 109845 9260 0 2996 2066 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+        assert_eq!(parse_stolen(stat), Some(2066));
+        assert_eq!(parse_stolen("cpu0 1 2"), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::view::standing::{Verdict, standings};
 use super::view::verdict::promise;
 use crate::results::statistics::{Level, paired_ratio};
 use crate::results::{PartResult, Results, WorkResult};
+use crate::systems::bare_loop;
 
 /// What comes before and after.
 pub const BEGIN: &str = "<!-- measured:begin -->";
@@ -76,12 +77,21 @@ fn longest(runs: &[Results], work: &str) -> Option<usize> {
 }
 
 fn tables(run: &Results) -> String {
+    let table = |run, title, key, columns| against(OURS, run, title, key, columns);
     let mut text = table(
         run,
         "Server CPU of single keys, microseconds per operation; 50 users, keys of 16 bytes, \
                          values of 64 bytes (`pipeline`)",
         "cpu_us",
         &KEYS,
+    );
+    text += &against(
+        bare_loop::NAME,
+        run,
+        "Server CPU of PING, likewise; in brackets here: through the bare loop's, which is Ladon's loop \
+         without a store behind it, so what the kernel and the sockets cost (`pipeline`)",
+        "cpu_us",
+        &PING,
     );
     text +=
         &table(run, "The other types, likewise, 16 requests at once (`types`)", "cpu_us", &TYPES);
@@ -91,6 +101,18 @@ fn tables(run: &Results) -> String {
         "What a small read waits at most in 99.9 % of cases, while (`stall`)",
         "p999_us",
         &STALL,
+    );
+    text += &table(
+        run,
+        "What a polite client waits at most in 99.9 % of cases, while (`fairness`)",
+        "p999_us",
+        &FAIRNESS,
+    );
+    text += &table(
+        run,
+        "The server's most resident memory meanwhile (`fairness`)",
+        "peak_bytes",
+        &FAIRNESS,
     );
     text += &table(
         run,
@@ -112,6 +134,12 @@ const KEYS: [Column; 6] = [
     Column("GET, 16", "pipeline", "get-64", Some(16.0)),
     Column("SET, 64", "pipeline", "set-64", Some(64.0)),
     Column("GET, 64", "pipeline", "get-64", Some(64.0)),
+];
+
+const PING: [Column; 3] = [
+    Column("PING", "pipeline", "ping", Some(1.0)),
+    Column("PING, 16 at once", "pipeline", "ping", Some(16.0)),
+    Column("PING, 64", "pipeline", "ping", Some(64.0)),
 ];
 
 const TYPES: [Column; 16] = [
@@ -149,6 +177,19 @@ const STALL: [Column; 5] = [
     Column("a list is read whole", "stall", "lrange", None),
     Column("two sets are united", "stall", "sunionstore", None),
     Column("a sorted set is deleted", "stall", "del", None),
+];
+
+const FAIRNESS: [Column; 10] = [
+    Column("nothing else goes on", "fairness", "nothing", None),
+    Column("a connection pipelines SETs without end", "fairness", "pipeline", None),
+    Column("the same, replies left unread", "fairness", "pipeline-unread", None),
+    Column("keys are loaded in bulk", "fairness", "bulk", None),
+    Column("a connection pipelines slow commands", "fairness", "slow", None),
+    Column("the same, on Ladon's other thread", "fairness", "slow-apart", None),
+    Column("1,000 connections read nothing", "fairness", "unread", None),
+    Column("10,000 keys a second expire", "fairness", "expiry", None),
+    Column("keys are deleted in a pipeline", "fairness", "delete", None),
+    Column("a snapshot is made", "fairness", "snapshot", None),
 ];
 
 const HANDOVER: [Column; 1] = [Column("median", "handover", "handover", None)];
@@ -205,7 +246,8 @@ fn heading(run: &Results) -> String {
 }
 
 /// A table of one figure: ours, the others', and their ratios. Empty where nothing of it was measured.
-fn table(run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
+/// A ratio is ours through the other's, or, where `base` is no competitor, everybody's through the base's.
+fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
     let parts: Vec<Option<(&PartResult, Vec<Line<'_>>)>> = columns
         .iter()
         .map(|Column(_, work, part, _)| {
@@ -237,16 +279,17 @@ fn table(run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
         let limited = limited && line.at(place).is_some_and(load_limited);
         let text = match unit.unit.as_str() {
             "us" if key == "cpu_us" => format!("{median:.2}"),
-            "bytes" => format!("{median:.1}"),
+            "bytes" if key == "bytes_each" => format!("{median:.1}"),
             unit => with_unit(median, unit),
         };
         Some(text + if limited { "†" } else { "" })
     };
     let ratio = |number: usize, system: &str| {
         let place = columns[number].3;
-        let (ours, theirs) =
-            (line_of(number, OURS)?.at(place)?, line_of(number, system)?.at(place)?);
-        let ratio = paired_ratio(&samples(ours, key), &samples(theirs, key), Level::P95, run.seed)?;
+        let (above, below) = if base == OURS { (OURS, system) } else { (system, base) };
+        let (above, below) =
+            (line_of(number, above)?.at(place)?, line_of(number, below)?.at(place)?);
+        let ratio = paired_ratio(&samples(above, key), &samples(below, key), Level::P95, run.seed)?;
         let told = ratio.surely_above(1.0) || ratio.surely_below(1.0);
         Some(format!("{:.2}{}", ratio.median, if told { "" } else { "?" }))
     };
@@ -255,7 +298,7 @@ fn table(run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
     for (number, column) in columns.iter().enumerate() {
         let cell = |system: &str| {
             let value = value(number, system)?;
-            let ratio = if system == OURS { None } else { ratio(number, system) };
+            let ratio = if system == base { None } else { ratio(number, system) };
             Some(ratio.map_or_else(|| value.clone(), |ratio| format!("{value} ({ratio})")))
         };
         let cells: Vec<String> =

@@ -69,6 +69,11 @@ impl Subject {
     /// What an acknowledged write is worth at a setting of it.
     #[must_use]
     pub fn promise(&self, setting: &SubjectSetting) -> &'static str {
+        if let Self::Found(found) = self
+            && !found.system.is_store()
+        {
+            return "no store";
+        }
         let promise = match (self, setting) {
             (_, SubjectSetting::Started(setting)) => Some(setting.promise),
             (Self::Attached(attached), SubjectSetting::AsAttached) => attached.told().promise,

@@ -6,6 +6,7 @@
 
 pub mod aerospike;
 pub mod arguments;
+pub mod bare_loop;
 pub mod cleanup;
 pub mod control;
 pub mod dragonfly;

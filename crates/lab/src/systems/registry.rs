@@ -4,7 +4,8 @@ use super::places::Places;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    aerospike, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis, tarantool, voltdb,
+    aerospike, bare_loop, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis,
+    tarantool, voltdb,
 };
 
 /// All of them.
@@ -27,6 +28,7 @@ pub static ALL: &[&dyn System] = &[
     &Web::TarantoolHttp,
     &aerospike::Aerospike,
     &voltdb::VoltDb,
+    &bare_loop::BareLoop,
 ];
 
 /// A system and its program here.

@@ -268,6 +268,11 @@ pub trait System: Send + Sync {
         None
     }
 
+    /// Whether it keeps anything: what does not competes with nobody.
+    fn is_store(&self) -> bool {
+        true
+    }
+
     /// How many ports a node needs.
     fn ports(&self) -> usize {
         1

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::figures::lower;
 use super::{Custom, Part, Plan, Scale, Settings, Step, Work};
 use crate::load::handover::{HandoverError, Handovers};
+use crate::load::io_threads::IoThreads;
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
 use crate::run::round::percentiles_of;
@@ -60,7 +61,7 @@ fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
         time: stage.bench.measured(),
         pause: Duration::from_micros(200),
         element_bytes: 64,
-        threads: if Handovers::tells_threads(address, cores) { cores } else { 1 },
+        threads: if IoThreads::are_told(address, cores) { cores } else { 1 },
         waiting: stage.bench.waiting,
     };
     let mut before = None;

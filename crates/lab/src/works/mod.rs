@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod connections;
 pub mod counter;
 pub mod durability;
+pub mod fairness;
 pub mod figures;
 pub mod handover;
 pub mod idle;
@@ -20,6 +21,7 @@ pub mod index;
 pub mod kv;
 pub mod memory;
 pub mod mixed;
+pub mod ping;
 pub mod pipeline;
 pub mod replica;
 pub mod sets;
@@ -76,6 +78,7 @@ pub static ALL: &[Work] = &[
     web::WORK,
     types::WORK,
     stall::WORK,
+    fairness::WORK,
     handover::WORK,
     memory::WORK,
 ];

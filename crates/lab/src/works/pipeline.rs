@@ -1,8 +1,8 @@
 //! Pipelines of several depths, small and larger values.
 
 use super::figures::{axis, usual};
-use super::shards;
 use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use super::{ping, shards};
 use crate::systems::system::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
@@ -12,7 +12,8 @@ pub const WORK: Work = Work {
     name: "pipeline",
     title: "Pipelines",
     repeats: "Redis Cluster against Dragonfly on memtier: GET and SET, pipelines of 1 and 30, 256 bytes",
-    what: "GET and SET of random keys by 50 users who send 1, 16, 30 or 64 requests at once. Then one server on \
+    what: "PING, beside a loop that answers nothing else. \
+           GET and SET of random keys by 50 users who send 1, 16, 30 or 64 requests at once. Then one server on \
            all of the servers' cores against shards: as many servers as cores of those that run commands on \
            one core, the keys dealt to them by the client, their CPU and memory added up. Each batch is one \
            shard's, which is the best that can happen to shards.",
@@ -34,7 +35,8 @@ const fn depths(scale: &Scale, value_bytes: usize) -> &'static [usize] {
 fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[50]).first().copied().unwrap_or(50);
     let distribution = scale.distribution.unwrap_or_default();
-    let (mut parts, mut steps) = (Vec::new(), Vec::new());
+    // First, as whoever can do no more is done then.
+    let (mut parts, mut steps) = (vec![ping::part()], vec![ping::step()]);
     for value_bytes in scale.value_bytes_or(&[64, 256]) {
         let space = if value_bytes <= 100 { "pipe-short" } else { "pipe-long" };
         steps.push(Step::Prepare(Asked::Fill {

@@ -31,7 +31,7 @@ pub use error::LoadError;
 
 use super::sample::Sample;
 use super::stream::Stream;
-use super::workload::Workload;
+use super::workload::{Beside, Workload};
 
 /// How the thread waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -96,6 +96,10 @@ pub struct Driver<W> {
     /// Connections whose sockets may hold more than was read.
     unread: VecDeque<usize>,
     last_reply: Instant,
+    /// What the workload did beside its users in the last turn.
+    beside: Beside,
+    /// The last turn, if it was longer than [`PAUSE_MIN`].
+    pause: Option<(Instant, Instant)>,
     sample: Sample,
 }
 
@@ -103,6 +107,15 @@ pub struct Driver<W> {
 const STALL: Duration = Duration::from_secs(30);
 /// Shorter than anything that somebody would notice in a work's stop.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
+
+/// What a workload does beside its users is not in the poll.
+const BESIDE_MAX: Duration = Duration::from_millis(1);
+/// A sleep ends up to this much late: the kernel's timer slack, and a core that has to wake up.
+const WAKES_LATE: Duration = Duration::from_micros(100);
+
+/// A turn of the load generator that is longer is a pause of its own: what was due meanwhile could not
+/// be asked, and counts from when it is.
+const PAUSE_MIN: Duration = Duration::from_micros(200);
 
 /// What a connection reads at once, at the most; a longer reply makes its buffer grow.
 const READ_BYTES_MAX: usize = 256 * 1024;
@@ -172,6 +185,8 @@ impl<W: Workload> Driver<W> {
             waiting_for_time: BinaryHeap::new(),
             unread: VecDeque::new(),
             last_reply: Instant::now(),
+            beside: Beside::Nothing,
+            pause: None,
             sample: Sample::empty()?,
         })
     }
@@ -184,7 +199,8 @@ impl<W: Workload> Driver<W> {
     /// Makes user `number` send a batch every `interval`, the first one `offset` after now,
     /// instead of whenever the last one is answered. Times that go by while it waits for a reply are
     /// made up for, and latency counts from the moment at which a batch was **due**: a slow server
-    /// cannot hide its pauses by slowing the client down. Only before the first [`Self::run`].
+    /// cannot hide its pauses by slowing the client down. What was due in a pause of the load
+    /// generator's own counts from when it is sent. Only before the first [`Self::run`].
     pub fn pace(&mut self, number: usize, interval: Duration, offset: Duration) {
         let due = Instant::now() + offset;
         self.users[number].pace = Some(Pace { interval, due, catches_up: true });
@@ -251,6 +267,13 @@ impl<W: Workload> Driver<W> {
         paces.map(|pace| now.saturating_duration_since(pace.due)).max().unwrap_or_default()
     }
 
+    /// How long the oldest batch under way has waited for its replies.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Duration> {
+        let under_way = self.users.iter().filter(|user| user.answered < user.keys.len());
+        under_way.map(|user| user.sent_at.elapsed()).max()
+    }
+
     /// Whether requests are under way or to come.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
@@ -260,6 +283,11 @@ impl<W: Workload> Driver<W> {
     /// What to ask and what was asked.
     pub fn workload(&self) -> &W {
         &self.workload
+    }
+
+    /// The same, to be told something.
+    pub const fn workload_mut(&mut self) -> &mut W {
+        &mut self.workload
     }
 
     /// The same, to be taken back when the load is over.
@@ -282,10 +310,17 @@ impl<W: Workload> Driver<W> {
             let events = self.poll_once(deadline - now)?;
             let read = self.receive_rest()?;
             self.flush()?;
+            self.beside = self.workload.beside()?;
             let after = Instant::now();
-            if sent || events || read {
-                self.sample.busy += after - now;
+            let worked = sent || events || read || self.beside == Beside::Worked;
+            // A turn that spins in vain takes long only where something else has the core.
+            let is_own = worked || self.waiting == Waiting::Spin;
+            self.pause = (is_own && after - now > PAUSE_MIN).then_some((now, after));
+            if is_own {
                 self.sample.longest_turn = self.sample.longest_turn.max(after - now);
+            }
+            if worked {
+                self.sample.busy += after - now;
             } else if self.under_way > 0 && after - self.last_reply > self.patience {
                 return Err(LoadError::Stalled(self.patience, self.unanswered()));
             }
@@ -298,14 +333,23 @@ impl<W: Workload> Driver<W> {
 
     /// Waits for events and handles them; says whether there were any.
     fn poll_once(&mut self, left: Duration) -> Result<bool, LoadError> {
-        // A paced user's time is told in microseconds, which a sleeping poll cannot.
-        let patience = if self.waiting == Waiting::Spin || !self.unread.is_empty() {
+        let spins = self.waiting == Waiting::Spin || self.beside == Beside::Worked;
+        let patience = if spins || !self.unread.is_empty() {
             Duration::ZERO
         } else {
             let due = self.waiting_for_time.peek().map(|Reverse((due, _))| *due);
             let until_due = due.map_or(left, |due| due.saturating_duration_since(Instant::now()));
-            // Rounded down to what a sleeping poll can tell: the rest is spent asking.
-            Duration::from_millis(until_due.min(left).min(PATIENCE_MAX).as_millis() as u64)
+            let longest = if self.beside == Beside::Waits { BESIDE_MAX } else { PATIENCE_MAX };
+            let sleep = until_due.min(left).min(longest);
+            if self.under_way == 0 {
+                // No reply can come. A paced user's time is told in microseconds, which a sleeping
+                // poll cannot.
+                std::thread::sleep(sleep.saturating_sub(WAKES_LATE));
+                Duration::ZERO
+            } else {
+                // Rounded down to what a sleeping poll can tell: the rest is spent asking.
+                Duration::from_millis(sleep.as_millis() as u64)
+            }
         };
         match self.poll.poll(&mut self.events, Some(patience)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),

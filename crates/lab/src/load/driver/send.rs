@@ -16,7 +16,9 @@ impl<W: Workload> Driver<W> {
                 break;
             }
             self.waiting_for_time.pop();
-            self.send(number, due)?;
+            let in_pause = |&(began, ended)| began < due && due <= ended;
+            let since = if self.pause.as_ref().is_some_and(in_pause) { now } else { due };
+            self.send(number, since)?;
             sent = true;
         }
         Ok(sent)

@@ -126,7 +126,9 @@ impl Value {
         matches!(self, Self::List | Self::FirstString | Self::SecondString | Self::ShortStrings)
     }
 
-    const fn key(self) -> &'static str {
+    /// Its key; of several, the first's.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
         match self {
             Self::SortedSet => "large:zset",
             Self::Hash => "large:hash",

@@ -25,7 +25,7 @@ use crate::load::stream::Target;
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
 use crate::systems::cleanup;
-use crate::systems::instance::Instance;
+use crate::systems::instance::{Instance, Want};
 use crate::traffic::ledger::Ledger;
 use crate::traffic::{Asked, World};
 use crate::works::{Plan, Step, Work};
@@ -366,11 +366,24 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// [`CellError::Broken`] when it does not come up.
     pub fn another(&self) -> Result<Option<Instance>, CellError> {
+        let threads = self.instance.as_ref().map_or(1, |own| own.want.io_threads);
+        self.another_on(&self.bench.cores.server, threads)
+    }
+
+    /// As [`Self::another`], on these cores and with so many threads.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn another_on(
+        &self,
+        cores: &[usize],
+        io_threads: usize,
+    ) -> Result<Option<Instance>, CellError> {
         let (Subject::Found(found), Some(own)) = (self.subject, &self.instance) else {
             return Ok(None);
         };
-        let cores = &self.bench.cores.server;
-        Instance::start(found, &own.want, &self.bench.data_root, cores, PATIENCE)
+        let want = Want { io_threads, ..own.want.clone() };
+        Instance::start(found, &want, &self.bench.data_root, cores, PATIENCE)
             .map(Some)
             .map_err(|error| CellError::Broken(error.to_string()))
     }
