@@ -17,6 +17,7 @@ use crate::buffer::LogBuffer;
 use crate::checkpoint::CheckpointInfo;
 use crate::durable::SyncSide;
 use crate::listener::{Listener, Listeners, Positions};
+use crate::log_end::LogEndFile;
 use crate::obsolete::Pins;
 use crate::options::LogOptions;
 use crate::segment::segment_path;
@@ -74,14 +75,15 @@ pub(crate) struct Opened {
     pub(crate) segment: OpenSegment,
     pub(crate) segments: BTreeSet<u64>,
     pub(crate) checkpoint: Option<CheckpointInfo>,
+    pub(crate) log_end: Option<LogEndFile>,
 }
 
 impl Log {
     pub(crate) fn new(opened: Opened) -> Arc<Log> {
-        let Opened { place, options, lock, segment, segments, checkpoint } = opened;
+        let Opened { place, options, lock, segment, segments, checkpoint, log_end } = opened;
         let end = segment.base;
         let buffer = LogBuffer::new(end, place.node, options.segment_bytes, options.chunk_bytes);
-        let sync = SyncSide::new(&buffer, end);
+        let sync = SyncSide::new(&buffer, end, log_end);
         Arc::new(Log {
             positions: Arc::new(Positions::new(end)),
             wanted_durable: AtomicU64::new(0),

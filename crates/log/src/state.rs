@@ -54,6 +54,11 @@ pub enum LogError {
     },
 }
 
+/// Whether the disk, or the user's share of it, is full.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Whether the log takes writes, and why not.
 #[derive(Clone, Debug)]
 pub enum LogState {

@@ -59,6 +59,8 @@ pub(crate) struct Io {
     /// A segment's name is not yet durable.
     pub(crate) dir_changed: bool,
     pub(crate) written: u64,
+    /// As `written`, but the end of a frame: a failed write may stop anywhere.
+    pub(crate) whole: u64,
     pub(crate) retry_at_ns: u64,
     /// The file has bytes, records or zeros, up to this offset.
     zeroed_to: u64,
@@ -90,6 +92,7 @@ impl Io {
     pub(crate) fn new(segment: OpenSegment) -> Io {
         Io {
             written: segment.base.0,
+            whole: segment.base.0,
             segment: Arc::new(segment),
             complete: Vec::new(),
             dir_changed: false,
@@ -192,6 +195,7 @@ impl Log {
             }
             self.buffer.release(io.written);
         }
+        io.whole = to;
         Ok(())
     }
 

@@ -193,3 +193,32 @@ fn a_file_of_another_directory_is_refused() {
     let Err(RecoverError::Damaged(damage)) = try_open(&disk, small(), 1) else { panic!() };
     assert!(damage.found.contains("another data directory"), "{damage}");
 }
+
+#[test]
+fn check_reads_beside_a_running_server() {
+    let disk = SimDisk::new(10);
+    let mut node = open(&disk);
+    for number in 0..30 {
+        node.put(&files::put(number));
+    }
+    let durable = node.put(&files::put(30));
+    node.log.make_durable(durable).unwrap();
+    // Behind that the server is writing: a record is there in part, another one whole.
+    let path = ladon_log::segment::segment_path(Path::new(DIR), Lsn::ZERO);
+    node.put(&files::put(31));
+    node.log.write_published().unwrap();
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(report.in_use && report.is_sound() && report.torn.is_none(), "{report:?}");
+    assert!(report.end >= durable && report.behind_the_end.is_empty());
+    // Damage in what is on the disk is damage all the same.
+    let mut bytes = disk.contents(&path).unwrap();
+    bytes[200] ^= 1;
+    disk.set_contents(&path, &bytes);
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(report.in_use && !report.damages.is_empty());
+    bytes[200] ^= 1;
+    disk.set_contents(&path, &bytes);
+    drop(node);
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(!report.in_use && report.is_sound());
+}

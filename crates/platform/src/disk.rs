@@ -28,6 +28,8 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes the exclusive lock on `path` (creating it), or fails with `WouldBlock`.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>>;
+    /// Whether somebody holds the lock on `path`; changes nothing, and creates nothing.
+    fn is_locked(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// An open file.

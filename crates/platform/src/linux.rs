@@ -6,6 +6,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Who looks whether a file is locked holds the lock for a moment, so a lock is tried this often, ...
+const LOCK_ATTEMPTS: u32 = 5;
+/// ... and this much later each time.
+const LOCK_RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The machine's file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,9 +61,30 @@ impl Disk for SystemDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(SystemLock(file))),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        let mut attempts = LOCK_ATTEMPTS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Box::new(SystemLock(file))),
+                Err(TryLockError::WouldBlock) if attempts > 1 => {
+                    attempts -= 1;
+                    std::thread::sleep(LOCK_RETRY_AFTER);
+                }
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Closing the file lets go again.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }

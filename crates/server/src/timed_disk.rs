@@ -77,6 +77,10 @@ impl<D: Disk> Disk for TimedDisk<D> {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
         self.disk.lock(path)
     }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.disk.is_locked(path)
+    }
 }
 
 struct TimedFile {

@@ -338,6 +338,12 @@ impl Disk for SimDisk {
         let (disk, path, life) = (self.clone(), path.to_owned(), state.life);
         Ok(Box::new(SimLock { disk, path, life }))
     }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let state = self.state();
+        state.check_power()?;
+        Ok(state.locks.contains(path))
+    }
 }
 
 impl SimDisk {
