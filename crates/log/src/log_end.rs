@@ -175,7 +175,7 @@ pub(crate) struct LogEndFile {
     /// Where notes go; the other slot is on the disk.
     slot: usize,
     sequence: u64,
-    /// The newest note is not known to be on the disk.
+    /// A whole note stands in `slot` that is not known to be on the disk.
     is_dirty: bool,
     pub(crate) synced_at_ns: u64,
 }
@@ -250,8 +250,10 @@ impl LogEndFile {
     /// Notes what the log's sync has brought to the disk; not yet durable itself.
     pub(crate) fn note(&mut self, end: LogEnd) -> io::Result<()> {
         let slot = Slot { sequence: self.sequence + 1, end };
-        self.is_dirty = true;
+        // A write that fails may leave a part: no note, and nothing to change slots for.
+        self.is_dirty = false;
         self.file.write_all_at(&slot.encode(), slot_offset(self.slot))?;
+        self.is_dirty = true;
         self.sequence = slot.sequence;
         Ok(())
     }
