@@ -81,6 +81,21 @@ impl Log {
         Ok(())
     }
 
+    /// Begins a new segment, durably, so that a checkpoint that begins now makes everything before it
+    /// obsolete. A full disk gets back all the room that was held for this.
+    ///
+    /// # Errors
+    /// As [`Log::make_durable`].
+    pub fn turn_segment(&self) -> Result<(), LogError> {
+        if self.is_out_of_space() {
+            self.reserve.let_go(&*self.place.disk);
+        }
+        self.buffer.turn_segment();
+        // A segment begins with its first record.
+        self.append_mark(&mut self.sync.lock(), FrameKind::SyncMark);
+        self.make_durable(self.reserved())
+    }
+
     /// Ends the log in good order: writes and syncs everything, then marks the end as clean, so
     /// that the next start knows that nothing is missing. Call it when nobody appends any more.
     ///

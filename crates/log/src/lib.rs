@@ -32,6 +32,7 @@ mod options;
 pub mod reader;
 mod recover;
 mod replay;
+mod reserve;
 mod scan;
 mod seal;
 pub mod segment;

@@ -17,6 +17,7 @@ use crate::load::load_checkpoint;
 use crate::log::{Log, Opened, Place};
 use crate::log_end::{LOG_END_FORMAT, Noted, log_end_path, read_log_end};
 use crate::replay::Replay;
+use crate::reserve::Reserve;
 use crate::scan::{Known, Scan, Source};
 use crate::seal::seal;
 use crate::segment::segment_base;
@@ -138,6 +139,9 @@ impl DataDir {
             end,
             duration: Duration::from_nanos(duration_ns),
         };
+        let log_bytes = end.0.saturating_sub(segments.first().copied().unwrap_or_default());
+        let reserve_bytes = self.options.reserve_bytes;
+        let reserve = Reserve::open(&*self.disk, &self.dir, reserve_bytes, log_bytes);
         let place = Place {
             disk: self.disk,
             clock: self.clock,
@@ -146,7 +150,16 @@ impl DataDir {
             node: self.meta.node,
         };
         let (lock, options) = (self.lock, self.options);
-        let log = Log::new(Opened { place, options, lock, segment, segments, checkpoint, log_end });
+        let log = Log::new(Opened {
+            place,
+            options,
+            lock,
+            segment,
+            segments,
+            checkpoint,
+            log_end,
+            reserve,
+        });
         Ok((log, report))
     }
 }

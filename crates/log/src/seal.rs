@@ -9,6 +9,7 @@ use crate::data_dir::DataDir;
 use crate::log_end::{LogEnd, LogEndFile, Noted, log_end_path};
 use crate::reader::read_full;
 use crate::recover::{RecoverError, io_error};
+use crate::reserve::let_reserve_go;
 use crate::scan::Scanned;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
 use crate::state::is_out_of_space;
@@ -43,7 +44,15 @@ pub(crate) fn seal(
         dir.disk.remove(&path).map_err(io_error("remove", &path))?;
     }
     dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
-    let segment = begin_segment(dir, tail.end)?;
+    let segment = begin_segment(dir, tail.end).or_else(|error| match error {
+        // The room is held for this: the log before may go after the next checkpoint.
+        RecoverError::Io { error: cause, .. }
+            if is_out_of_space(&cause) && let_reserve_go(&*dir.disk, &dir.dir).is_ok() =>
+        {
+            begin_segment(dir, tail.end)
+        }
+        _ => Err(error),
+    })?;
     if let Some(log_end) = &mut log_end {
         // Evidence only: the first sync notes the same.
         let _ = log_end.note(LogEnd { durable: tail.end, segment: Some(tail.end) });

@@ -106,7 +106,10 @@ impl Log {
         if !failing || now_ns >= io.retry_at_ns {
             let before = io.written;
             // The error is in the state, and everyone who waits has been told.
-            let _ = self.write_all_published(&mut io);
+            let outcome = self.write_all_published(&mut io);
+            if failing && outcome.is_ok() {
+                self.heal(&mut io);
+            }
             step.worked |= io.written > before;
         }
         if matches!(self.state(), LogState::WriteFailed { .. }) {

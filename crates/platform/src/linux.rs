@@ -75,6 +75,11 @@ impl Disk for SystemDisk {
         }
     }
 
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        let space = nix::sys::statvfs::statvfs(path)?;
+        Ok(Some(u64::from(space.blocks_available()).saturating_mul(space.fragment_size() as u64)))
+    }
+
     fn is_locked(&self, path: &Path) -> io::Result<bool> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -109,6 +114,19 @@ impl DiskFile for SystemFile {
         self.0.set_len(length)
     }
 
+    #[cfg(target_os = "linux")]
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        use nix::errno::Errno;
+        use nix::fcntl::{FallocateFlags, fallocate};
+        let bytes = i64::try_from(length).unwrap_or(i64::MAX);
+        match fallocate(&self.0, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => Ok(()),
+            // Not every file system can; written bytes are as good.
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Written(self).allocate(length),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
     }
@@ -119,6 +137,33 @@ impl DiskFile for SystemFile {
 
     fn drop_cache(&self, offset: u64, length: u64) {
         page_cache::drop_range(&self.0, offset, length);
+    }
+}
+
+/// A file without a way of its own to allocate.
+#[cfg(target_os = "linux")]
+struct Written<'a>(&'a SystemFile);
+
+#[cfg(target_os = "linux")]
+impl DiskFile for Written<'_> {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
     }
 }
 

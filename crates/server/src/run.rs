@@ -258,6 +258,9 @@ pub fn run(
     Ok(())
 }
 
+/// Room for the checkpoint of a small data set and for what was appended before it.
+const RESERVE_BYTES: u64 = 16 << 20;
+
 fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
     move |error| RunError::Start { what: what.to_owned(), error }
 }
@@ -270,6 +273,7 @@ fn open(
 ) -> Result<Recovered, RunError> {
     let options = LogOptions {
         segment_bytes: settings.log_segment_bytes(),
+        reserve_bytes: RESERVE_BYTES,
         accept_loss_after: u64::try_from(settings.accept_log_loss_after()).ok().map(Lsn),
         ..LogOptions::default()
     };

@@ -78,6 +78,10 @@ impl<D: Disk> Disk for TimedDisk<D> {
         self.disk.lock(path)
     }
 
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        self.disk.free_bytes(path)
+    }
+
     fn is_locked(&self, path: &Path) -> io::Result<bool> {
         self.disk.is_locked(path)
     }
@@ -103,6 +107,10 @@ impl DiskFile for TimedFile {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.watch.time("disk-write", || self.file.allocate(length))
     }
 
     fn sync_data(&self) -> io::Result<()> {

@@ -339,6 +339,13 @@ impl Disk for SimDisk {
         Ok(Box::new(SimLock { disk, path, life }))
     }
 
+    fn free_bytes(&self, _: &Path) -> io::Result<Option<u64>> {
+        let state = self.state();
+        state.check_power()?;
+        let used = state.used_bytes();
+        Ok(state.capacity_bytes.map(|all| all.saturating_sub(used)))
+    }
+
     fn is_locked(&self, path: &Path) -> io::Result<bool> {
         let state = self.state();
         state.check_power()?;
