@@ -172,7 +172,7 @@ impl Log {
     pub fn look_at_room(&self) -> Option<u64> {
         /// With less room than this many backlogs, the log is careful.
         const CAREFUL_BELOW_BACKLOGS: u64 = 4;
-        const BACKLOG_BYTES_MIN: u64 = 64 << 10;
+        const BACKLOG_BYTES_MIN: u64 = 4 << 10;
         let free = self.place.disk.free_bytes(&self.place.dir).ok().flatten();
         let most = self.options.backlog_bytes_max;
         let max = match free {

@@ -160,6 +160,7 @@ impl DataDir {
             log_end,
             reserve,
         });
+        log.look_at_room();
         Ok((log, report))
     }
 }

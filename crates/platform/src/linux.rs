@@ -77,7 +77,9 @@ impl Disk for SystemDisk {
 
     fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
         let space = nix::sys::statvfs::statvfs(path)?;
-        Ok(Some(u64::from(space.blocks_available()).saturating_mul(space.fragment_size() as u64)))
+        #[allow(clippy::unnecessary_cast, reason = "the types are other ones on other systems")]
+        let (blocks, bytes) = (space.blocks_available() as u64, space.fragment_size() as u64);
+        Ok(Some(blocks.saturating_mul(bytes)))
     }
 
     fn is_locked(&self, path: &Path) -> io::Result<bool> {
