@@ -23,9 +23,10 @@ pub fn run(matches: &ArgMatches) -> Exit {
     if let Err(exit) = with_stdout(|out| print(out, dir, &report)) {
         return exit;
     }
-    match report.is_sound() {
-        true => Exit::Ok,
-        false => Exit::Damaged,
+    match (report.damages.is_empty(), report.not_needed.is_empty()) {
+        (true, true) => Exit::Ok,
+        (true, false) => Exit::NotNeeded,
+        (false, _) => Exit::Damaged,
     }
 }
 
@@ -89,18 +90,27 @@ fn print(out: &mut dyn Write, dir: &Path, report: &Report) -> io::Result<()> {
     if report.meta.is_some() {
         writeln!(out, "{}", Totals(report))?;
     }
-    for damage in &report.damages {
+    for damage in report.damages.iter().chain(&report.not_needed) {
         writeln!(out, "{damage}")?;
     }
-    let end = match report.clean {
-        true => "closed in good order",
-        false => "not closed in good order",
+    let end = match (report.in_use, report.clean) {
+        (true, _) => format!(
+            "a server is using it: read up to LSN {}, to which the log was on the disk",
+            report.end
+        ),
+        (false, true) => "closed in good order".to_owned(),
+        (false, false) => "not closed in good order".to_owned(),
     };
-    match report.damages.len() {
-        0 if report.meta.is_none() => Ok(()),
-        0 => writeln!(out, "sound; {end}"),
-        1 => writeln!(out, "DAMAGED in 1 place; {end}"),
-        count => writeln!(out, "DAMAGED in {count} places; {end}"),
+    let places = |count| if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
+    match (report.damages.len(), report.not_needed.len()) {
+        (0, 0) if report.meta.is_none() => Ok(()),
+        (0, 0) => writeln!(out, "sound; {end}"),
+        (0, count) => writeln!(
+            out,
+            "nothing is lost: damaged in {} that no start needs; {end}",
+            places(count)
+        ),
+        (count, _) => writeln!(out, "DAMAGED in {}; {end}", places(count)),
     }
 }
 

@@ -17,17 +17,20 @@ pub enum Exit {
     Refused = 3,
     /// A server failed while it ran, or could not close its log in good order.
     Failed = 4,
+    /// Files of the data directory are damaged, but none that a start needs.
+    NotNeeded = 5,
 }
 
 /// As `--help` says it.
 pub const HELP: &str = "\
 Exit codes:
   0  all is well
-  1  the data is damaged
+  1  the data is damaged, or a part of it is missing
   2  the command line or a setting is wrong
   3  refused by the surroundings: port or directory in use, no permission, no space,
      nothing there to read, data of a newer version
-  4  the server failed while it ran";
+  4  the server failed while it ran
+  5  check, dump: something is damaged that no start needs; nothing is lost";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {

@@ -84,6 +84,9 @@ fn way_out(error: &RunError) -> Option<&'static str> {
         RunError::Listen(ListenError::Io { .. }) | RunError::Address { .. } => {
             Some("listen elsewhere with --resp or --port")
         }
+        RunError::Recover(RecoverError::Sink { .. }) => {
+            Some("start the version of Ladon that wrote it, or restore the directory from a backup")
+        }
         RunError::Open(OpenError::Io { error, .. })
         | RunError::Recover(RecoverError::Io { error, .. }) => match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(

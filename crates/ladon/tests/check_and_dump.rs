@@ -103,8 +103,8 @@ fn a_torn_end_is_ordinary() {
     let dir = data();
     let path = file(&dir, "log");
     let bytes = fs::read(&path).expect("reads");
-    // In the middle of the frame that closes the log: nothing that was synced is gone.
-    fs::write(&path, &bytes[..bytes.len() - 5]).expect("writes");
+    // A record that was not written to its end.
+    fs::write(&path, [&bytes[..], &[1, 2, 3, 4, 5]].concat()).expect("writes");
     let run = ladon(&["check", text(dir.path())]);
     assert_eq!(run.code, 0, "{}", run.stdout);
     assert!(run.stdout.ends_with("sound; not closed in good order\n"), "{}", run.stdout);
@@ -112,6 +112,35 @@ fn a_torn_end_is_ordinary() {
     let run = ladon(&["dump", text(dir.path())]);
     assert_eq!(run.code, 0);
     assert!(run.stderr.contains("at byte"), "{}", run.stderr);
+}
+
+#[test]
+fn an_end_that_had_been_on_the_disk_is_missed() {
+    let dir = data();
+    let path = file(&dir, "log");
+    let bytes = fs::read(&path).expect("reads");
+    for length in [bytes.len() - 5, 64 + 43, 0] {
+        fs::write(&path, &bytes[..length]).expect("writes");
+        let run = ladon(&["check", text(dir.path())]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        assert!(run.stdout.contains("the log had been on the disk up to LSN"), "{}", run.stdout);
+    }
+    // All of the log: the checkpoint alone is not enough.
+    fs::remove_file(&path).expect("removes");
+    assert_eq!(ladon(&["check", text(dir.path())]).code, 1);
+}
+
+#[test]
+fn damage_that_no_start_needs_has_an_exit_code_of_its_own() {
+    let dir = data();
+    let path = file(&dir, "log");
+    // In the record that the checkpoint holds.
+    flip(&path, 64 + 30);
+    let run = ladon(&["check", text(dir.path())]);
+    assert_eq!(run.code, 5, "{}", run.stdout);
+    assert!(run.stdout.contains("nothing is lost. Leave the file"), "{}", run.stdout);
+    assert!(run.stdout.contains("nothing is lost: damaged in 1 place that no start needs"));
+    assert_eq!(ladon(&["dump", text(dir.path())]).code, 5);
 }
 
 #[test]

@@ -242,6 +242,11 @@ impl LogBuffer {
             .fold(reserved, u64::min)
     }
 
+    /// The next record begins a new segment.
+    pub(crate) fn turn_segment(&self) {
+        self.reserve.0.lock().turn_segment(u64::MAX / 2, 0);
+    }
+
     /// The writer has begun the segment at the first boundary.
     pub(crate) fn take_boundary(&self) {
         self.reserve.0.lock().boundaries.pop_front();

@@ -3,6 +3,7 @@
 //! ```text
 //! LOCK                             held while a server (or a tool that writes) uses the directory
 //! meta                             identity: 64 bytes, below
+//! log-end                          how far the log had come: log_end.rs
 //! 00000000000000000000.log         segments, named by the LSN at which they begin
 //! 00000000000000004096.checkpoint  the newest whole checkpoint, named by where replay begins
 //!
@@ -13,6 +14,7 @@
 
 use crate::crc::crc32c;
 use crate::damage::Damage;
+use crate::log_end::log_end_path;
 use crate::options::LogOptions;
 use crate::reader::read_full;
 use crate::segment::{HeaderFault, checked_header, segment_base};
@@ -24,6 +26,9 @@ use thiserror::Error;
 
 /// The format of directories that this version writes, and the newest that it reads.
 pub const DIR_FORMAT: u32 = 1;
+
+/// The file that is locked while a server uses the directory.
+pub(crate) const LOCK_NAME: &str = "LOCK";
 
 const MAGIC: [u8; 8] = *b"LADONDIR";
 const META_BYTES: usize = 64;
@@ -138,7 +143,7 @@ impl DataDir {
         fresh_seed: u64,
     ) -> Result<DataDir, OpenError> {
         disk.create_dir_all(path).map_err(io_error("create the directory", path))?;
-        let lock_path = path.join("LOCK");
+        let lock_path = path.join(LOCK_NAME);
         let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => OpenError::Locked(path.to_owned()),
             _ => io_error("lock", &lock_path)(error),
@@ -198,6 +203,7 @@ pub(crate) fn read_meta(disk: &dyn Disk, dir: &Path) -> Result<Option<Meta>, Ope
             let files = disk.list(dir).map_err(io_error("list", dir))?;
             let data = files.iter().any(|file| {
                 segment_base(file).is_some()
+                    || *file == log_end_path(dir)
                     || crate::checkpoint::format::checkpoint_begin(file).is_some()
             });
             return if data { Err(damaged("it is missing, but data is here")) } else { Ok(None) };

@@ -3,6 +3,7 @@
 use crate::buffer::{LogBuffer, MarkSlot};
 use crate::frame::FrameKind;
 use crate::log::Log;
+use crate::log_end::{LogEnd, LogEndFile};
 use crate::state::LogError;
 use crate::sync::{Ordering, fence};
 use ladon_model::Lsn;
@@ -23,12 +24,14 @@ pub(crate) struct SyncSide {
     last_mark: (u64, u64),
     pub(crate) last_began_ns: u64,
     failed: Option<LogError>,
+    /// Where each sync notes how far it came.
+    pub(crate) log_end: Option<LogEndFile>,
 }
 
 impl SyncSide {
-    pub(crate) fn new(buffer: &LogBuffer, end: Lsn) -> SyncSide {
+    pub(crate) fn new(buffer: &LogBuffer, end: Lsn, log_end: Option<LogEndFile>) -> SyncSide {
         let Some(slot) = buffer.take_mark() else { unreachable!("the first mark is free") };
-        SyncSide { slot, last_mark: (end.0, end.0), last_began_ns: 0, failed: None }
+        SyncSide { slot, last_mark: (end.0, end.0), last_began_ns: 0, failed: None, log_end }
     }
 
     /// Whether `from..to` holds anything but the last sync mark.
@@ -78,6 +81,21 @@ impl Log {
         Ok(())
     }
 
+    /// Begins a new segment, durably, so that a checkpoint that begins now makes everything before it
+    /// obsolete. A full disk gets back all the room that was held for this.
+    ///
+    /// # Errors
+    /// As [`Log::make_durable`].
+    pub fn turn_segment(&self) -> Result<(), LogError> {
+        if self.is_out_of_space() {
+            self.reserve.let_go(&*self.place.disk);
+        }
+        self.buffer.turn_segment();
+        // A segment begins with its first record.
+        self.append_mark(&mut self.sync.lock(), FrameKind::SyncMark);
+        self.make_durable(self.reserved())
+    }
+
     /// Ends the log in good order: writes and syncs everything, then marks the end as clean, so
     /// that the next start knows that nothing is missing. Call it when nobody appends any more.
     ///
@@ -86,7 +104,12 @@ impl Log {
     pub fn close(&self) -> Result<(), LogError> {
         self.make_durable(self.reserved())?;
         self.append_mark(&mut self.sync.lock(), FrameKind::CleanEnd);
-        self.make_durable(self.reserved())
+        self.make_durable(self.reserved())?;
+        if let Some(log_end) = &mut self.sync.lock().log_end {
+            // Evidence only: the log itself is whole.
+            let _ = log_end.sync(self.place.clock.monotonic_ns());
+        }
+        Ok(())
     }
 
     /// Syncs whatever is written; returns whether there was anything to sync.
@@ -97,14 +120,14 @@ impl Log {
         }
         // Before `written` is read: what is written later asks for the next sync.
         self.worker.dirt_is_taken();
-        let (written, segments, dir_changed) = {
+        let (written, whole, segments, dir_changed) = {
             let mut io = self.io.lock();
             if self.wanted_durable.load(Ordering::Relaxed) > self.durable().0 {
                 io.zero_ahead(self.durable().0, self.options.zero_ahead_bytes);
             }
             let mut segments = std::mem::take(&mut io.complete);
             segments.push(io.segment.clone());
-            (io.written, segments, std::mem::take(&mut io.dir_changed))
+            (io.written, io.whole, segments, std::mem::take(&mut io.dir_changed))
         };
         let durable = self.durable().0;
         if written <= durable && !dir_changed {
@@ -134,6 +157,11 @@ impl Log {
             self.append_mark(&mut sync, FrameKind::SyncMark);
         }
         self.listeners.durable_advanced(written);
+        // After the others were woken: it is evidence, and no reply waits for it.
+        if let (Some(log_end), Some(newest)) = (&mut sync.log_end, segments.last()) {
+            // If it fails, the next sync notes more.
+            let _ = log_end.note(LogEnd { durable: Lsn(whole), segment: Some(newest.base) });
+        }
         Ok(true)
     }
 

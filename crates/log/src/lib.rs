@@ -13,6 +13,7 @@
 //! key, no table, no command and no socket. All files go through [`ladon_platform::Disk`], all time
 //! through [`ladon_platform::Clock`].
 
+mod alternative;
 mod appender;
 mod buffer;
 pub mod checkpoint;
@@ -25,11 +26,13 @@ pub mod frame;
 mod listener;
 mod load;
 mod log;
+mod log_end;
 mod obsolete;
 mod options;
 pub mod reader;
 mod recover;
 mod replay;
+mod reserve;
 mod scan;
 mod seal;
 pub mod segment;
@@ -49,6 +52,7 @@ pub use damage::Damage;
 pub use data_dir::{DIR_FORMAT, DataDir, Meta, OpenError};
 pub use listener::Listener;
 pub use log::Log;
+pub use log_end::{LOG_END_FORMAT, LogEnd, log_end_path};
 pub use obsolete::{Deleted, PinGuard};
 pub use options::LogOptions;
 pub use recover::RecoverError;

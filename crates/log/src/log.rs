@@ -17,10 +17,12 @@ use crate::buffer::LogBuffer;
 use crate::checkpoint::CheckpointInfo;
 use crate::durable::SyncSide;
 use crate::listener::{Listener, Listeners, Positions};
+use crate::log_end::LogEndFile;
 use crate::obsolete::Pins;
 use crate::options::LogOptions;
+use crate::reserve::Reserve;
 use crate::segment::segment_path;
-use crate::state::{LogState, StateCell};
+use crate::state::{LogError, LogState, StateCell};
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
@@ -47,6 +49,9 @@ pub struct Log {
     pub(crate) segments: Mutex<BTreeSet<u64>>,
     pub(crate) newest_checkpoint: Mutex<Option<CheckpointInfo>>,
     pub(crate) pins: Arc<Pins>,
+    pub(crate) reserve: Reserve,
+    /// Above this the log is backlogged.
+    backlog_bytes_max: AtomicU64,
     _lock: Box<dyn DiskLock>,
 }
 
@@ -74,14 +79,17 @@ pub(crate) struct Opened {
     pub(crate) segment: OpenSegment,
     pub(crate) segments: BTreeSet<u64>,
     pub(crate) checkpoint: Option<CheckpointInfo>,
+    pub(crate) log_end: Option<LogEndFile>,
+    pub(crate) reserve: Reserve,
 }
 
 impl Log {
     pub(crate) fn new(opened: Opened) -> Arc<Log> {
-        let Opened { place, options, lock, segment, segments, checkpoint } = opened;
+        let Opened { place, options, lock, segment, segments, checkpoint, log_end, reserve } =
+            opened;
         let end = segment.base;
         let buffer = LogBuffer::new(end, place.node, options.segment_bytes, options.chunk_bytes);
-        let sync = SyncSide::new(&buffer, end);
+        let sync = SyncSide::new(&buffer, end, log_end);
         Arc::new(Log {
             positions: Arc::new(Positions::new(end)),
             wanted_durable: AtomicU64::new(0),
@@ -94,6 +102,8 @@ impl Log {
             segments: Mutex::new(segments),
             newest_checkpoint: Mutex::new(checkpoint),
             pins: Arc::default(),
+            reserve,
+            backlog_bytes_max: AtomicU64::new(options.backlog_bytes_max),
             _lock: lock,
             buffer,
             place,
@@ -140,18 +150,54 @@ impl Log {
         self.reserved().0.saturating_sub(self.written().0)
     }
 
-    /// Whether requests should wait before they take any lock, until the disk has caught up.
+    /// Whether requests should wait before they take any lock, until the disk has caught up. Never
+    /// while the log takes no records: waiting would help nobody, as writes are refused.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
+        if !self.accepts_writes() {
+            return false;
+        }
         // A large record is as long as a burst, and no reason for the others to wait; several are.
         let large_bytes = self.buffer.large_bytes().min(self.options.large_bytes_max);
-        self.backlog_bytes().saturating_sub(large_bytes) > self.options.backlog_bytes_max
+        self.backlog_bytes().saturating_sub(large_bytes)
+            > self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 
     /// Whether the log is well. One relaxed load, for the hot path.
     #[inline]
     pub fn accepts_writes(&self) -> bool {
         self.state.accepts_writes()
+    }
+
+    /// Whether the log takes no records because the disk is full.
+    pub fn is_out_of_space(&self) -> bool {
+        !self.accepts_writes() && self.state().error().is_some_and(LogError::is_out_of_space)
+    }
+
+    /// How many bytes may still be written to the disk, if anybody knows. Adapts to it what the log
+    /// holds back and how much it lets gather in memory: that must fit into what is held back.
+    pub fn look_at_room(&self) -> Option<u64> {
+        /// With less room than this many backlogs, the log is careful.
+        const CAREFUL_BELOW_BACKLOGS: u64 = 4;
+        const BACKLOG_BYTES_MIN: u64 = 4 << 10;
+        let free = self.place.disk.free_bytes(&self.place.dir).ok().flatten();
+        let most = self.options.backlog_bytes_max;
+        let max = match free {
+            Some(free) if free < most.saturating_mul(CAREFUL_BELOW_BACKLOGS) => {
+                (self.reserve.wanted() / 4).max(BACKLOG_BYTES_MIN).min(most)
+            }
+            _ => most,
+        };
+        self.backlog_bytes_max.store(max, Ordering::Relaxed);
+        if self.accepts_writes() {
+            self.reserve.adapt(&*self.place.disk, free, self.bytes_on_disk());
+        }
+        free
+    }
+
+    /// Bytes of all segment files together, about.
+    pub fn bytes_on_disk(&self) -> u64 {
+        self.reserved().0.saturating_sub(self.oldest().0)
     }
 
     /// How the log is doing, with the error if it is not well.

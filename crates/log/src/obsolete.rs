@@ -76,15 +76,7 @@ impl Log {
         // A segment may go only when the next one surely stays: it is on the disk, name and all, once
         // something in it is durable.
         let durable = self.durable().0;
-        loop {
-            let oldest = {
-                let segments = self.segments.lock();
-                let mut bases = segments.iter().copied();
-                match (bases.next(), bases.next()) {
-                    (Some(oldest), Some(next)) if next <= needed && next < durable => oldest,
-                    _ => return Ok(deleted),
-                }
-            };
+        while let Some(oldest) = self.oldest_obsolete(needed, durable) {
             match place.disk.remove(&segment_path(&place.dir, Lsn(oldest))) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -92,5 +84,22 @@ impl Log {
             self.segments.lock().remove(&oldest);
             deleted.segments += 1;
         }
+        // A full disk may have the room only then.
+        if deleted.segments > 0 {
+            place.disk.sync_dir(&place.dir)?;
+            if self.is_out_of_space() {
+                self.io.lock().retry_at_ns = 0;
+                self.worker.wake();
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// The oldest segment, if nobody needs it.
+    fn oldest_obsolete(&self, needed: u64, durable: u64) -> Option<u64> {
+        let segments = self.segments.lock();
+        let mut bases = segments.iter().copied();
+        let (oldest, next) = (bases.next()?, bases.next()?);
+        (next <= needed && next < durable).then_some(oldest)
     }
 }

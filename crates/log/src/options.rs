@@ -1,5 +1,7 @@
 //! Settings of a data directory's log.
 
+use ladon_model::Lsn;
+
 /// How the log lays out its files and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
@@ -20,6 +22,12 @@ pub struct LogOptions {
     /// disk: a sync that finds its blocks there needs no change to the file system's own records and
     /// takes about half the time (`docs/decisions/log.md`). Zero turns that off.
     pub zero_ahead_bytes: u64,
+    /// Bytes that are held back for the day when the disk is full, at most: see `reserve.rs`. Zero
+    /// for none.
+    pub reserve_bytes: u64,
+    /// Recovery goes on although the log is missing or damaged after this position, and gives up
+    /// what came after it. It stops as ever where the log ends anywhere else.
+    pub accept_loss_after: Option<Lsn>,
 }
 
 impl Default for LogOptions {
@@ -31,6 +39,8 @@ impl Default for LogOptions {
             large_bytes_max: 512 << 20,
             chunk_bytes: 1 << 20,
             zero_ahead_bytes: 256 << 10,
+            reserve_bytes: 0,
+            accept_loss_after: None,
         }
     }
 }

@@ -8,14 +8,17 @@
 //!    proof of durability is written again and synced (after a failed sync the page cache may hold
 //!    what the disk does not), later files are removed, and a new segment begins at the end.
 
+use crate::alternative::{misplaced, way_out_of_checkpoint};
 use crate::checkpoint::format::{CHECKPOINT_FORMAT, checkpoint_begin};
 use crate::checkpoint::reader::{CheckpointError, CheckpointReader};
 use crate::damage::Damage;
 use crate::data_dir::DataDir;
 use crate::load::load_checkpoint;
 use crate::log::{Log, Opened, Place};
+use crate::log_end::{LOG_END_FORMAT, Noted, log_end_path, read_log_end};
 use crate::replay::Replay;
-use crate::scan::{Scan, Source};
+use crate::reserve::Reserve;
+use crate::scan::{Known, Scan, Source};
 use crate::seal::seal;
 use crate::segment::segment_base;
 use crate::sink::{Progress, RecoveryReport, RecoverySink};
@@ -89,12 +92,26 @@ impl DataDir {
         let began_ns = self.clock.monotonic_ns();
         let workers = workers.max(1);
         let files = Files::list(&self)?;
-        let checkpoint = match files.checkpoints.last() {
-            Some(path) => Some(load_checkpoint(&self, path, sink, workers, progress)?),
-            None => None,
-        };
+        let noted = note_of(&self)?;
         let source = Source { disk: &*self.disk, dir: &self.dir, dir_id: Some(self.meta.dir_id) };
-        let mut scan = Scan::new(source, &files.segments, checkpoint.as_ref());
+        let checkpoint = files.checkpoints.last();
+        let checkpoint =
+            checkpoint.map(|path| load_checkpoint(&self, path, sink, workers, progress));
+        let checkpoint = checkpoint.transpose().map_err(|error| match error {
+            RecoverError::Damaged(mut damage) => {
+                let Files { checkpoints, segments, .. } = &files;
+                damage.advice = way_out_of_checkpoint(source, checkpoints, segments, noted.end());
+                RecoverError::Damaged(damage)
+            }
+            other => other,
+        })?;
+        let known = Known {
+            checkpoint: checkpoint.as_ref(),
+            end: noted.end(),
+            until: None,
+            accept_loss_after: self.options.accept_loss_after,
+        };
+        let mut scan = Scan::new(source, &files.segments, known);
         std::thread::scope(|threads| {
             let mut replay = Replay::start(threads, sink, workers);
             let read = scan.run(&mut |batch, path| replay.feed(batch, path), progress);
@@ -102,10 +119,10 @@ impl DataDir {
             read.and(replayed)
         })?;
         let scanned = scan.finish();
-        let segment = seal(&self, &files.leftovers, &scanned)?;
+        let (segment, log_end) = seal(&self, &files.leftovers, &scanned, &noted)?;
         let end = scanned.end;
         let mut segments: BTreeSet<u64> = files.segments.iter().map(|base| base.0).collect();
-        segments.retain(|&base| base < end.0);
+        segments.retain(|&base| !scanned.dropped.contains(&Lsn(base)));
         segments.insert(end.0);
         let duration_ns = self.clock.monotonic_ns().saturating_sub(began_ns);
         let report = RecoveryReport {
@@ -113,10 +130,18 @@ impl DataDir {
             records: scanned.records,
             log_bytes: scanned.log_bytes,
             torn: scanned.torn,
+            given_up: scanned.given_up,
+            log_end_fault: match noted {
+                Noted::Unusable(damage) => Some(damage),
+                _ => None,
+            },
             clean: scanned.clean,
             end,
             duration: Duration::from_nanos(duration_ns),
         };
+        let log_bytes = end.0.saturating_sub(segments.first().copied().unwrap_or_default());
+        let reserve_bytes = self.options.reserve_bytes;
+        let reserve = Reserve::open(&*self.disk, &self.dir, reserve_bytes, log_bytes);
         let place = Place {
             disk: self.disk,
             clock: self.clock,
@@ -125,7 +150,17 @@ impl DataDir {
             node: self.meta.node,
         };
         let (lock, options) = (self.lock, self.options);
-        let log = Log::new(Opened { place, options, lock, segment, segments, checkpoint });
+        let log = Log::new(Opened {
+            place,
+            options,
+            lock,
+            segment,
+            segments,
+            checkpoint,
+            log_end,
+            reserve,
+        });
+        log.look_at_room();
         Ok((log, report))
     }
 }
@@ -156,6 +191,18 @@ impl Files {
     }
 }
 
+/// What `log-end` says of how far the log had come.
+fn note_of(dir: &DataDir) -> Result<Noted, RecoverError> {
+    let path = log_end_path(&dir.dir);
+    match read_log_end(&*dir.disk, &dir.dir, Some(dir.meta.dir_id)) {
+        Ok(Noted::Newer(found)) => {
+            Err(RecoverError::Newer { path, found, supported: LOG_END_FORMAT })
+        }
+        Ok(noted) => Ok(noted),
+        Err(error) => Err(io_error("read", &path)(error)),
+    }
+}
+
 pub(crate) fn checkpoint_error(path: &Path, error: CheckpointError) -> RecoverError {
     match error {
         CheckpointError::Io(error) => io_error("read", path)(error),
@@ -173,17 +220,8 @@ pub(crate) fn open_checkpoint(
 ) -> Result<CheckpointReader, RecoverError> {
     let reader =
         CheckpointReader::open(&*dir.disk, path).map_err(|error| checkpoint_error(path, error))?;
-    let found = if reader.header().dir_id != dir.meta.dir_id {
-        "this checkpoint belongs to another data directory"
-    } else if checkpoint_begin(path) != Some(reader.header().begin) {
-        "its header names another position than its file name"
-    } else {
-        return Ok(reader);
-    };
-    Err(RecoverError::Damaged(Damage {
-        path: path.to_owned(),
-        offset: 0,
-        found: found.to_owned(),
-        advice: "remove it, if the right one is here as well, or restore a backup".to_owned(),
-    }))
+    match misplaced(reader.header(), dir.meta.dir_id, path) {
+        Some(damage) => Err(RecoverError::Damaged(damage)),
+        None => Ok(reader),
+    }
 }

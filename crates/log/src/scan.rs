@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointInfo;
 use crate::damage::Damage;
 use crate::frame::FrameKind;
+use crate::log_end::LogEnd;
 use crate::reader::{Batch, SegmentEnd, SegmentOpenError, SegmentReader};
 use crate::recover::{RecoverError, io_error};
 use crate::segment::{HeaderFault, SEGMENT_FORMAT, SEGMENT_HEADER_BYTES, segment_path};
@@ -47,18 +48,33 @@ pub(crate) struct Scanned {
     pub(crate) durable: Lsn,
     /// Segments that hold anything up to `end`, from the first that is needed on.
     pub(crate) kept: Vec<Lsn>,
+    /// The first segment that is needed.
+    pub(crate) first: Option<Lsn>,
     /// Segments behind the end.
     pub(crate) dropped: Vec<Lsn>,
     pub(crate) reports: Vec<SegmentReport>,
     pub(crate) records: u64,
     pub(crate) log_bytes: u64,
     pub(crate) torn: Option<TornTail>,
+    pub(crate) given_up: Option<Damage>,
     pub(crate) clean: bool,
+}
+
+/// What is known beside the log's own files, and wanted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) checkpoint: Option<&'a CheckpointInfo>,
+    /// How far the log had come.
+    pub(crate) end: Option<LogEnd>,
+    /// Nothing is read beyond here, as a server is writing there.
+    pub(crate) until: Option<Lsn>,
+    /// What comes after this position may be given up.
+    pub(crate) accept_loss_after: Option<Lsn>,
 }
 
 pub(crate) struct Scan<'a> {
     source: Source<'a>,
-    checkpoint: Option<&'a CheckpointInfo>,
+    known: Known<'a>,
     /// All of them, in order; of interest is the part from `first` on.
     segments: &'a [Lsn],
     first: usize,
@@ -69,29 +85,28 @@ pub(crate) struct Scan<'a> {
     records: u64,
     log_bytes: u64,
     torn: Option<TornTail>,
+    given_up: Option<Damage>,
     clean: bool,
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(
-        source: Source<'a>,
-        segments: &'a [Lsn],
-        checkpoint: Option<&'a CheckpointInfo>,
-    ) -> Scan<'a> {
-        let position = checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.begin);
+    pub(crate) fn new(source: Source<'a>, segments: &'a [Lsn], known: Known<'a>) -> Scan<'a> {
+        let position = known.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.begin);
+        let newest = known.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
         let first = segments.iter().rposition(|&base| base <= position).unwrap_or(0);
         Scan {
             source,
-            checkpoint,
+            known,
             segments,
             first,
             position,
-            durable: checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest),
+            durable: known.end.map_or(newest, |end| end.durable.max(newest)),
             kept: first,
             reports: Vec::new(),
             records: 0,
             log_bytes: 0,
             torn: None,
+            given_up: None,
             clean: false,
         }
     }
@@ -102,46 +117,77 @@ impl<'a> Scan<'a> {
         feed: &mut Feed<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(), RecoverError> {
-        self.check_begin()?;
-        for index in self.first..self.segments.len() {
-            if !self.read_segment(index, feed, progress)? {
-                break;
+        if self.check_begin()? {
+            for index in self.first..self.segments.len() {
+                if self.is_read() || !self.read_segment(index, feed, progress)? {
+                    break;
+                }
             }
         }
-        let newest = self.newest_of_checkpoint();
-        if self.position < newest { Err(self.too_short(newest).into()) } else { Ok(()) }
+        self.check_end()
     }
 
     pub(crate) fn finish(self) -> Scanned {
         Scanned {
             end: self.position,
             durable: self.durable,
+            first: self.segments.get(self.first).copied(),
             kept: self.segments[self.first..self.kept].to_vec(),
             dropped: self.segments[self.kept..].to_vec(),
             reports: self.reports,
             records: self.records,
             log_bytes: self.log_bytes,
             torn: self.torn,
+            given_up: self.given_up,
             clean: self.clean,
         }
     }
 
-    /// The first segment must hold the place where replay begins.
-    fn check_begin(&self) -> Result<(), Damage> {
+    /// The first segment must hold the place where replay begins; false when there is nothing to
+    /// read.
+    fn check_begin(&mut self) -> Result<bool, Damage> {
         let found = match self.segments.get(self.first) {
-            Some(&base) if base <= self.position => return Ok(()),
-            None if self.checkpoint.is_none() => return Ok(()),
+            Some(&base) if base <= self.position => return Ok(true),
+            None if self.known.checkpoint.is_none() => return Ok(false),
             Some(base) => {
                 format!("the log is needed from LSN {} on, but begins at {base}", self.position)
             }
             None => format!("the log is needed from LSN {} on, but there is none", self.position),
         };
-        Err(Damage {
-            path: segment_path(self.source.dir, self.position),
-            offset: 0,
-            found,
-            advice: "put the missing log files back, or restore the directory from a backup".into(),
-        })
+        let path = segment_path(self.source.dir, self.position);
+        self.stop_at(Loss::Missing, path, 0, found)?;
+        Ok(false)
+    }
+
+    /// Everything up to where it shall be read is read.
+    fn is_read(&self) -> bool {
+        self.known.until.is_some_and(|until| until <= self.position)
+    }
+
+    /// The log must reach as far as it is known to have come.
+    fn check_end(&mut self) -> Result<(), RecoverError> {
+        let newest = self.known.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
+        if self.given_up.is_some() || self.is_read() {
+            return Ok(());
+        }
+        let last = self.segments.last().copied();
+        let known_segment = self.known.end.and_then(|end| end.segment);
+        // An older segment may be gone because a checkpoint has replaced it.
+        let missing = known_segment.filter(|&segment| last.is_none_or(|last| last < segment));
+        let needed = self.durable.max(newest);
+        if let Some(segment) = missing {
+            let found = format!(
+                "this file is missing: the log ends at LSN {}, but it had gone on here",
+                self.position
+            );
+            self.stop_at(Loss::Missing, segment_path(self.source.dir, segment), 0, found)?;
+        } else if self.position < needed {
+            let base = self.segments[..self.kept].last().copied().unwrap_or_default();
+            let offset = self.position.0.saturating_sub(base.0) + SEGMENT_HEADER_BYTES;
+            let found = format!("the log ends at LSN {} here, too early", self.position);
+            self.stop_at(Loss::Missing, segment_path(self.source.dir, base), offset, found)?;
+        }
+        Ok(())
     }
 
     /// Returns whether the log goes on in the next file.
@@ -163,11 +209,11 @@ impl<'a> Scan<'a> {
                 self.position
             );
             let behind = self.look_behind(None, index)?;
-            return self.end_here(path, offset, found, behind);
+            return self.end_here(Loss::Missing, path, offset, found, behind);
         }
         if !reader.seek(self.position) || (index > self.first && base < self.position) {
             let found = format!("LSN {} should be in this file and is not", self.position);
-            return Err(self.damage(path, reader.file_bytes(), found).into());
+            return Ok(self.stop_at(Loss::Damaged, path, reader.file_bytes(), found)?);
         }
         self.kept = index + 1;
         self.durable = self.durable.max(reader.header().durable);
@@ -183,6 +229,9 @@ impl<'a> Scan<'a> {
             self.log_bytes += reader.position().0 - self.position.0;
             self.position = reader.position();
             feed(batch, &path)?;
+            if self.is_read() {
+                break;
+            }
             progress(Progress {
                 phase: Phase::Replay,
                 bytes_done: self.log_bytes,
@@ -197,11 +246,14 @@ impl<'a> Scan<'a> {
             records: self.records - records_before,
             bytes: reader.file_bytes(),
         });
+        if self.is_read() {
+            return Ok(false);
+        }
         let Some(SegmentEnd::Bad { offset, found }) = reader.end().cloned() else {
             return Ok(true);
         };
         let behind = self.look_behind(Some((&reader, offset)), index + 1)?;
-        self.end_here(path, offset, found, behind)
+        self.end_here(Loss::Damaged, path, offset, found, behind)
     }
 
     /// An estimate for the progress line: this file to its end, and the distance to the last one.
@@ -223,10 +275,11 @@ impl<'a> Scan<'a> {
             }
             Err(SegmentOpenError::Header(HeaderFault::Bad(found))) => {
                 if base < self.position {
-                    return Err(self.damage(path.to_owned(), 0, found.to_owned()).into());
+                    self.stop_at(Loss::Damaged, path.to_owned(), 0, found.to_owned())?;
+                    return Ok(None);
                 }
                 let behind = self.look_behind(None, index)?;
-                self.end_here(path.to_owned(), 0, found.to_owned(), behind)?;
+                self.end_here(Loss::Damaged, path.to_owned(), 0, found.to_owned(), behind)?;
                 return Ok(None);
             }
         };
@@ -238,19 +291,22 @@ impl<'a> Scan<'a> {
         } else {
             return Ok(Some(reader));
         };
-        Err(self.damage(path.to_owned(), 0, found).into())
+        self.stop_at(Loss::Damaged, path.to_owned(), 0, found)?;
+        Ok(None)
     }
 
     /// The log ends at `position`, unless the files prove that more had been on the disk.
     fn end_here(
         &mut self,
+        loss: Loss,
         path: PathBuf,
         offset: u64,
         found: String,
         behind: Behind,
     ) -> Result<bool, RecoverError> {
-        if behind.durable.max(self.durable) > self.position {
-            return Err(self.damage(path, offset, found).into());
+        self.durable = self.durable.max(behind.durable);
+        if self.durable > self.position {
+            return Ok(self.stop_at(loss, path, offset, found)?);
         }
         let (bytes, frames) = (behind.bytes, behind.frames);
         self.torn = Some(TornTail { path, offset, bytes, found, frames });
@@ -268,42 +324,50 @@ impl<'a> Scan<'a> {
             .map_err(io_error("read", self.source.dir))
     }
 
-    fn damage(&self, path: PathBuf, offset: u64, found: String) -> Damage {
-        let newest = self.newest_of_checkpoint();
-        let advice = if self.position < newest {
-            format!(
-                "the checkpoint needs the log up to LSN {newest}, so restore the directory from a \
-                 backup"
-            )
+    /// What had been on the disk is missing or damaged here: recovery stops, unless it was told to
+    /// give up what comes after this very position. `Ok(false)`: the log ends here.
+    fn stop_at(
+        &mut self,
+        loss: Loss,
+        path: PathBuf,
+        offset: u64,
+        found: String,
+    ) -> Result<bool, Damage> {
+        let newest = self.known.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
+        let position = self.position;
+        let restore = match loss {
+            Loss::Missing => {
+                "put the missing log files back, or restore the directory from a backup"
+            }
+            Loss::Damaged => "restore the directory from a backup",
+        };
+        let advice = if position < newest {
+            format!("the checkpoint needs the log up to LSN {newest}: {restore}")
         } else {
-            let cut = match offset {
-                0 => "remove this file".to_owned(),
-                _ => format!("cut this file to {offset} bytes"),
-            };
             format!(
-                "these bytes had been on the disk, so this is not an ordinary torn end: restore the \
-                 directory from a backup; or, to give up everything after LSN {}, {cut} and remove \
-                 the log files after it",
-                self.position
+                "{restore}; or start the server with --accept-log-loss-after {position}, which \
+                 gives up all changes after LSN {position} for good"
             )
         };
-        Damage { path, offset, found, advice }
-    }
-
-    fn newest_of_checkpoint(&self) -> Lsn {
-        self.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest)
-    }
-
-    fn too_short(&self, newest: Lsn) -> Damage {
-        let base = self.segments[..self.kept].last().copied().unwrap_or_default();
-        Damage {
-            path: segment_path(self.source.dir, base),
-            offset: self.position.0.saturating_sub(base.0) + SEGMENT_HEADER_BYTES,
-            found: format!(
-                "the log ends at LSN {}, but the checkpoint was taken with the log up to {newest}",
-                self.position
-            ),
-            advice: "put the missing log files back, or restore the directory from a backup".into(),
+        let come_to = self.durable.max(newest);
+        let found = match come_to > position {
+            true => format!("{found}; the log had been on the disk up to LSN {come_to}"),
+            false => found,
+        };
+        let damage = Damage { path, offset, found, advice };
+        if position < newest || self.known.accept_loss_after != Some(position) {
+            return Err(damage);
         }
+        self.given_up = Some(damage);
+        self.torn = None;
+        self.clean = false;
+        Ok(false)
     }
+}
+
+/// How what had been on the disk is not there any more.
+#[derive(Clone, Copy)]
+enum Loss {
+    Missing,
+    Damaged,
 }

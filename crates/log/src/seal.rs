@@ -1,14 +1,18 @@
 //! The last step of recovery: makes the kept log durable, removes the rest, begins a new segment.
 //!
 //! In this order, so that a crash anywhere leaves what the next recovery brings to the same end:
-//! rewrite and cut the kept files, sync them; remove the others, sync the directory; only then make
-//! the new segment, whose header says that the log before it is on the disk.
+//! rewrite and cut the kept files, sync them and the directory; note in `log-end` where the log ends, and that no later
+//! segment is needed; remove the others, sync the directory; only then make the new segment, whose
+//! header says that the log before it is on the disk.
 
 use crate::data_dir::DataDir;
+use crate::log_end::{LogEnd, LogEndFile, Noted, log_end_path};
 use crate::reader::read_full;
 use crate::recover::{RecoverError, io_error};
+use crate::reserve::let_reserve_go;
 use crate::scan::Scanned;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
+use crate::state::is_out_of_space;
 use crate::write::OpenSegment;
 use ladon_model::Lsn;
 use ladon_platform::DiskFile;
@@ -21,7 +25,8 @@ pub(crate) fn seal(
     dir: &DataDir,
     leftovers: &[PathBuf],
     tail: &Scanned,
-) -> Result<OpenSegment, RecoverError> {
+    noted: &Noted,
+) -> Result<(OpenSegment, Option<LogEndFile>), RecoverError> {
     for (index, &base) in tail.kept.iter().enumerate() {
         let next = tail.kept.get(index + 1).copied().unwrap_or(tail.end);
         if next > tail.durable || next == tail.end {
@@ -30,12 +35,40 @@ pub(crate) fn seal(
             rewrite(&*file, base, tail.durable, next).map_err(io_error("make durable", &path))?;
         }
     }
+    // A kept file's name need not be on the disk yet, and what is noted next must be so.
+    dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
+    let end = LogEnd { durable: tail.end, segment: tail.kept.last().copied() };
+    let mut log_end = note_end(dir, noted, end)?;
     let dropped = tail.dropped.iter().map(|&base| segment_path(&dir.dir, base));
     for path in dropped.chain(leftovers.iter().cloned()) {
         dir.disk.remove(&path).map_err(io_error("remove", &path))?;
     }
     dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
-    begin_segment(dir, tail.end)
+    let segment = begin_segment(dir, tail.end).or_else(|error| match error {
+        // The room is held for this: the log before may go after the next checkpoint.
+        RecoverError::Io { error: cause, .. }
+            if is_out_of_space(&cause) && let_reserve_go(&*dir.disk, &dir.dir).is_ok() =>
+        {
+            begin_segment(dir, tail.end)
+        }
+        _ => Err(error),
+    })?;
+    if let Some(log_end) = &mut log_end {
+        // Evidence only: the first sync notes the same.
+        let _ = log_end.note(LogEnd { durable: tail.end, segment: Some(tail.end) });
+    }
+    Ok((segment, log_end))
+}
+
+/// `None` when the directory has no such file yet and the disk has no room for one.
+fn note_end(dir: &DataDir, noted: &Noted, end: LogEnd) -> Result<Option<LogEndFile>, RecoverError> {
+    let identity = (dir.meta.dir_id, dir.meta.node);
+    let now_ns = dir.clock.monotonic_ns();
+    match LogEndFile::open(&*dir.disk, &dir.dir, identity, noted, end, now_ns) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_out_of_space(&error) && noted.end().is_none() => Ok(None),
+        Err(error) => Err(io_error("write", &log_end_path(&dir.dir))(error)),
+    }
 }
 
 /// Writes `durable..end` of a segment in place again, cuts what is behind, and syncs.

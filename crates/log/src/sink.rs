@@ -1,6 +1,7 @@
 //! What recovery needs from whoever owns the data.
 
 use crate::checkpoint::{BlockHeader, CheckpointInfo};
+use crate::damage::Damage;
 use ladon_model::Lsn;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,6 +70,11 @@ pub struct RecoveryReport {
     pub log_bytes: u64,
     /// What was cut off the end.
     pub torn: Option<TornTail>,
+    /// What was given up because [`crate::LogOptions::accept_loss_after`] says so.
+    pub given_up: Option<Damage>,
+    /// Why nobody could tell whether the end of the log is missing: the file `log-end` is not
+    /// usable. It has been written anew.
+    pub log_end_fault: Option<Damage>,
     /// The log had been closed in good order.
     pub clean: bool,
     /// Where the log goes on.

@@ -54,6 +54,23 @@ pub enum LogError {
     },
 }
 
+/// Whether the disk, or the user's share of it, is full.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl LogError {
+    /// Whether it is for want of room on the disk.
+    pub fn is_out_of_space(&self) -> bool {
+        match self {
+            LogError::WriteFailed { error, .. } | LogError::Checkpoint { error, .. } => {
+                is_out_of_space(error)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Whether the log takes writes, and why not.
 #[derive(Clone, Debug)]
 pub enum LogState {

@@ -4,7 +4,7 @@
 //! log ends at the first bad place, though whole frames may stand behind it, and cutting it there
 //! loses nothing that was promised. If the bad place had been on the disk, however, this is damage,
 //! and to cut would lose what was promised. The files say which: a sync mark behind the place, the
-//! header of a later segment, or the checkpoint may prove that the log had been durable beyond it.
+//! header of a later segment, the checkpoint or the note in `log-end` may prove that the log had been durable beyond it.
 
 use crate::reader::SegmentReader;
 use crate::segment::{SEGMENT_HEADER_BYTES, segment_path};

@@ -2,20 +2,24 @@
 //!
 //! Every byte of every checkpoint and of every log file up to where the log ends is read, and
 //! every change in them is taken apart; what lies behind that end is counted. What recovery would
-//! cut is reported as a torn tail, what would stop it as damage. A directory that a server is writing to may show a torn tail that is none.
+//! cut is reported as a torn tail, what would stop it as damage. A start needs the newest checkpoint
+//! and the log from its begin on; damage in anything else is reported apart, as it loses nothing.
+//!
+//! While a server uses the directory, the log is read up to where it was on the disk when this began:
+//! up to there nothing changes any more.
 
+use crate::alternative::{misplaced, way_out_of_checkpoint};
 use crate::checkpoint::CheckpointInfo;
 use crate::checkpoint::format::{CHECKPOINT_FORMAT, PartKind, checkpoint_begin};
 use crate::checkpoint::reader::{CheckpointError, CheckpointReader};
 use crate::damage::Damage;
-use crate::data_dir::{Meta, OpenError, read_meta};
+use crate::data_dir::{LOCK_NAME, Meta, OpenError, read_meta};
 use crate::frame::FrameKind;
+use crate::log_end::{LOG_END_FORMAT, LogEnd, Noted, log_end_path, read_log_end};
 use crate::reader::{Batch, Frame, SegmentEnd, SegmentOpenError, SegmentReader};
 use crate::recover::RecoverError;
-use crate::scan::{Scan, Source};
-use crate::segment::{
-    HeaderFault, SEGMENT_FORMAT, SEGMENT_HEADER_BYTES, segment_base, segment_path,
-};
+use crate::scan::{Known, Scan, Source};
+use crate::segment::{HeaderFault, SEGMENT_FORMAT, segment_base, segment_path};
 use crate::sink::TornTail;
 use ladon_model::{Changes, Lsn};
 use ladon_platform::Disk;
@@ -43,14 +47,20 @@ pub struct Report {
     pub torn: Option<TornTail>,
     /// What recovery would stop at, or might need.
     pub damages: Vec<Damage>,
+    /// Damage in what no start reads: nothing is lost by it.
+    pub not_needed: Vec<Damage>,
     /// The log was closed in good order.
     pub clean: bool,
+    /// A server is using the directory.
+    pub in_use: bool,
+    /// Where the log ends, or, while a server uses the directory, up to where it was read.
+    pub end: Lsn,
 }
 
 impl Report {
     /// Whether every file is as it was written, needed or not; a torn tail is no damage.
     pub fn is_sound(&self) -> bool {
-        self.damages.is_empty()
+        self.damages.is_empty() && self.not_needed.is_empty()
     }
 }
 
@@ -59,43 +69,109 @@ pub use crate::scan::SegmentReport;
 /// Why a directory cannot even be looked at.
 pub type VerifyError = OpenError;
 
+/// How often a directory is read again that a server changes meanwhile.
+const ATTEMPTS: usize = 5;
+
 /// Reads and checks everything in `dir`.
 ///
 /// # Errors
 /// When the system refuses to list or read, or the meta file is unusable; damage in other files is
 /// part of the report.
 pub fn verify_dir(disk: &dyn Disk, dir: &Path) -> Result<Report, VerifyError> {
-    let mut report = Report { meta: read_meta(disk, dir)?, ..Report::default() };
+    let lock_path = dir.join(LOCK_NAME);
+    let mut attempt = 1;
+    loop {
+        let in_use = disk.is_locked(&lock_path).map_err(io_error("look at", &lock_path))?;
+        let outcome = verify_once(disk, dir, in_use);
+        // A server deletes what it no longer needs, and may have come or gone meanwhile.
+        let is_calm = match &outcome {
+            Ok(report) => report.is_sound(),
+            Err(OpenError::Io { error, .. }) => error.kind() != io::ErrorKind::NotFound,
+            Err(_) => true,
+        };
+        let still = disk.is_locked(&lock_path).map_err(io_error("look at", &lock_path))?;
+        if attempt == ATTEMPTS || (in_use == still && (is_calm || !in_use)) {
+            return outcome;
+        }
+        attempt += 1;
+    }
+}
+
+fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, VerifyError> {
+    let mut report = Report { meta: read_meta(disk, dir)?, in_use, ..Report::default() };
+    // Before the files are listed: a server makes them ever more.
+    let end = check_log_end(disk, dir, &mut report)?;
     let mut files = disk.list(dir).map_err(io_error("list", dir))?;
     files.sort();
-    for path in files.iter().filter(|path| checkpoint_begin(path).is_some()) {
-        check_checkpoint(disk, path, &mut report)?;
-    }
+    let is_checkpoint = |path: &&PathBuf| checkpoint_begin(path).is_some();
+    let checkpoints: Vec<PathBuf> = files.iter().filter(is_checkpoint).cloned().collect();
     let bases: Vec<Lsn> = files.iter().filter_map(|path| segment_base(path)).collect();
     let source = Source { disk, dir, dir_id: report.meta.map(|meta| meta.dir_id) };
-    check_log(source, &bases, &mut report)?;
+    let mut newest_is_whole = true;
+    for (index, path) in checkpoints.iter().enumerate() {
+        let is_newest = index + 1 == checkpoints.len();
+        let Some(mut damage) = check_checkpoint(disk, path, &mut report)? else { continue };
+        if is_newest {
+            newest_is_whole = false;
+            damage.advice = way_out_of_checkpoint(source, &checkpoints, &bases, end);
+            report.damages.push(damage);
+        } else {
+            damage.advice = "a start does not need this file, as there is a newer checkpoint: \
+                             nothing is lost, and it may be removed"
+                .to_owned();
+            report.not_needed.push(damage);
+        }
+    }
+    if newest_is_whole {
+        check_log(source, &bases, end, &mut report)?;
+    } else {
+        // Which part of the log is needed depends on what becomes of the checkpoint.
+        check_segments_alone(source, &bases, "restore the directory from a backup", &mut report)?;
+    }
+    report.segments.sort_by_key(|segment| segment.base);
     report.strangers = files.into_iter().filter(|path| is_stranger(path)).collect();
     Ok(report)
 }
 
 fn is_stranger(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = ["LOCK", "meta", "meta.tmp"].contains(&&*name) || name.ends_with(".checkpoint.tmp");
+    let own = [LOCK_NAME, "meta", "meta.tmp", "log-end", "log-end.tmp", "reserve"];
+    let own = own.contains(&&*name) || name.ends_with(".checkpoint.tmp");
     !own && checkpoint_begin(path).is_none() && segment_base(path).is_none()
 }
 
-fn check_checkpoint(disk: &dyn Disk, path: &Path, report: &mut Report) -> Result<(), VerifyError> {
+/// What `log-end` says.
+fn check_log_end(
+    disk: &dyn Disk,
+    dir: &Path,
+    report: &mut Report,
+) -> Result<Option<LogEnd>, VerifyError> {
+    let path = log_end_path(dir);
+    let dir_id = report.meta.map(|meta| meta.dir_id);
+    match read_log_end(disk, dir, dir_id).map_err(io_error("read", &path))? {
+        Noted::Newer(found) => Err(VerifyError::Newer { path, found, supported: LOG_END_FORMAT }),
+        Noted::Unusable(damage) => {
+            report.not_needed.push(damage);
+            Ok(None)
+        }
+        Noted::Missing => Ok(None),
+        Noted::End(end) => Ok(Some(end)),
+    }
+}
+
+/// Adds a whole checkpoint to the report; the damage of another one is returned, without advice.
+fn check_checkpoint(
+    disk: &dyn Disk,
+    path: &Path,
+    report: &mut Report,
+) -> Result<Option<Damage>, VerifyError> {
     match read_checkpoint(disk, path, report.meta.as_ref()) {
         Ok((info, changes, fault)) => {
             report.checkpoints.push(info);
             report.saved_changes += changes;
-            report.damages.extend(fault);
-            Ok(())
+            Ok(fault)
         }
-        Err(CheckpointError::Damaged(damage)) => {
-            report.damages.push(damage);
-            Ok(())
-        }
+        Err(CheckpointError::Damaged(damage)) => Ok(Some(damage)),
         Err(CheckpointError::Io(error)) => Err(io_error("read", path)(error)),
         Err(CheckpointError::Newer(found)) => {
             let (path, supported) = (path.to_owned(), CHECKPOINT_FORMAT);
@@ -104,15 +180,15 @@ fn check_checkpoint(disk: &dyn Disk, path: &Path, report: &mut Report) -> Result
     }
 }
 
+/// Reads a checkpoint to its end: what it holds, how many changes, and what is wrong with it though
+/// its bytes are as they were written.
 fn read_checkpoint(
     disk: &dyn Disk,
     path: &Path,
     meta: Option<&Meta>,
 ) -> Result<(CheckpointInfo, u64, Option<Damage>), CheckpointError> {
     let reader = CheckpointReader::open(disk, path)?;
-    let stranger = meta.is_some_and(|meta| meta.dir_id != reader.header().dir_id);
-    let mut fault = stranger
-        .then(|| damage(path, 0, "this checkpoint belongs to another data directory".into()));
+    let mut fault = meta.and_then(|meta| misplaced(reader.header(), meta.dir_id, path));
     let mut changes = 0;
     while let Some(part) = reader.next_part()? {
         if part.kind != PartKind::Block {
@@ -123,7 +199,7 @@ fn read_checkpoint(
                 Ok(_) => changes += 1,
                 Err(error) => {
                     let found = format!("a whole block, but in it {error}");
-                    fault = Some(damage(path, part.offset, found));
+                    fault = Some(damage(path, part.offset, found, ""));
                 }
             }
         }
@@ -131,16 +207,26 @@ fn read_checkpoint(
     Ok((reader.info(), changes, fault))
 }
 
-/// What recovery would find, and behind a damage or before the checkpoint whatever else is wrong.
-fn check_log(source: Source<'_>, bases: &[Lsn], report: &mut Report) -> Result<(), VerifyError> {
+/// What recovery would find, and before the checkpoint or behind a damage whatever else is wrong.
+fn check_log(
+    source: Source<'_>,
+    bases: &[Lsn],
+    end: Option<LogEnd>,
+    report: &mut Report,
+) -> Result<(), VerifyError> {
     let checkpoint = report.checkpoints.last().cloned();
+    let until = end.filter(|_| report.in_use).map(|end| end.durable);
+    let known = Known { checkpoint: checkpoint.as_ref(), end, until, accept_loss_after: None };
+    let mut scan = Scan::new(source, bases, known);
     let (mut faults, mut changes) = (Vec::new(), 0);
-    let mut scan = Scan::new(source, bases, checkpoint.as_ref());
     let mut check = |batch: Batch, path: &Path| {
-        changes += check_changes(batch.frames(), path, &mut faults);
+        const ADVICE: &str = "restore the directory from a backup, or start the version of Ladon \
+                              that wrote this";
+        changes += check_changes(batch.frames(), path, ADVICE, &mut faults);
         Ok(())
     };
     let outcome = scan.run(&mut check, &|_| {});
+    let is_read_to_its_end = outcome.is_ok();
     match outcome {
         Ok(()) => {}
         Err(RecoverError::Damaged(damage)) => report.damages.push(damage),
@@ -152,65 +238,86 @@ fn check_log(source: Source<'_>, bases: &[Lsn], report: &mut Report) -> Result<(
         }
         Err(RecoverError::Sink { .. }) => unreachable!("the checks above do not fail"),
     }
+    report.damages.extend(faults);
     let scanned = scan.finish();
     report.torn = scanned.torn;
     report.clean = scanned.clean;
+    report.end = scanned.end;
     report.segments = scanned.reports;
     report.logged_changes = changes;
-    if let (Some(checkpoint), Some(first)) = (&checkpoint, report.segments.first_mut()) {
-        let (disk, until) = (source.disk, checkpoint.begin);
-        report.logged_changes += check_prefix(disk, first, until, &mut faults)?;
+    let Some(first) = scanned.first else { return Ok(()) };
+    let older: Vec<Lsn> = bases.iter().copied().filter(|&base| base < first).collect();
+    let mut later: Vec<Lsn> = bases.iter().copied().filter(|&base| base >= first).collect();
+    later.retain(|&base| report.segments.iter().all(|segment| segment.base != base));
+    if let Some(checkpoint) = &checkpoint {
+        check_prefix(source.disk, checkpoint.begin, report)?;
+        let advice = format!(
+            "a start does not need this file, as the checkpoint at LSN {} holds all that it says: \
+             nothing is lost, and it may be removed",
+            checkpoint.begin
+        );
+        let damages = std::mem::take(&mut report.damages);
+        check_segments_alone(source, &older, &advice, report)?;
+        report.not_needed.extend(std::mem::replace(&mut report.damages, damages));
     }
-    for &base in bases {
-        let path = segment_path(source.dir, base);
-        let is_read = report.segments.iter().any(|segment| segment.base == base);
-        if !is_read && report.torn.is_none() {
-            check_segment_alone(source.disk, base, &path, report, &mut faults)?;
-        } else if !is_read {
-            report.behind_the_end.push(path);
-        }
+    if !is_read_to_its_end {
+        let advice = "it comes after the damage that a start stops at: see there";
+        check_segments_alone(source, &later, advice, report)?;
+    } else if !report.in_use {
+        report.behind_the_end.extend(later.iter().map(|&base| segment_path(source.dir, base)));
     }
-    report.segments.sort_by_key(|segment| segment.base);
-    report.damages.extend(faults);
     Ok(())
 }
 
 /// The part of the first segment that the checkpoint has made superfluous, where the scan did not
-/// look; how many changes are in it.
-fn check_prefix(
-    disk: &dyn Disk,
-    segment: &mut SegmentReport,
-    until: Lsn,
-    faults: &mut Vec<Damage>,
-) -> Result<u64, VerifyError> {
+/// look.
+fn check_prefix(disk: &dyn Disk, until: Lsn, report: &mut Report) -> Result<(), VerifyError> {
+    let Some(segment) = report.segments.first_mut() else { return Ok(()) };
     let mut reader = match SegmentReader::open(disk, &segment.path) {
         Ok(reader) => reader,
         Err(SegmentOpenError::Io(error)) => return Err(io_error("open", &segment.path)(error)),
         // The scan has opened it, and said what there is to say.
-        Err(SegmentOpenError::Header(_)) => return Ok(0),
+        Err(SegmentOpenError::Header(_)) => return Ok(()),
     };
-    let mut changes = 0;
+    let advice = format!(
+        "a start does not read this place, as the checkpoint at LSN {until} holds all that it says: \
+         nothing is lost. Leave the file as it is, for what comes after LSN {until} is needed"
+    );
     while reader.end().is_none() && reader.position() < until {
         let batch = reader.next_batch().map_err(io_error("read", &segment.path))?;
         let before = |frame: &Frame<'_>| frame.header.lsn <= until;
         let records = batch.frames().filter(before).filter(|it| it.kind == FrameKind::Changes);
         segment.records += records.count() as u64;
-        changes += check_changes(batch.frames().filter(before), &segment.path, faults);
+        let (frames, path) = (batch.frames().filter(before), &segment.path);
+        report.logged_changes += check_changes(frames, path, &advice, &mut report.not_needed);
     }
     if let Some(SegmentEnd::Bad { offset, found }) = reader.end()
         && reader.position() < until
     {
-        faults.push(damage(&segment.path, *offset, found.clone()));
+        report.not_needed.push(damage(&segment.path, *offset, found.clone(), &advice));
     }
-    Ok(changes)
+    Ok(())
+}
+
+/// Each of these by itself, whatever the others are like.
+fn check_segments_alone(
+    source: Source<'_>,
+    bases: &[Lsn],
+    advice: &str,
+    report: &mut Report,
+) -> Result<(), VerifyError> {
+    for &base in bases {
+        check_segment_alone(source.disk, base, &segment_path(source.dir, base), advice, report)?;
+    }
+    Ok(())
 }
 
 fn check_segment_alone(
     disk: &dyn Disk,
     base: Lsn,
     path: &Path,
+    advice: &str,
     report: &mut Report,
-    faults: &mut Vec<Damage>,
 ) -> Result<(), VerifyError> {
     let mut reader = match SegmentReader::open(disk, path) {
         Ok(reader) => reader,
@@ -220,7 +327,7 @@ fn check_segment_alone(
             return Err(VerifyError::Newer { path, found, supported });
         }
         Err(SegmentOpenError::Header(HeaderFault::Bad(found))) => {
-            faults.push(damage(path, 0, found.to_owned()));
+            report.damages.push(damage(path, 0, found.to_owned(), advice));
             return Ok(());
         }
     };
@@ -228,10 +335,10 @@ fn check_segment_alone(
     while reader.end().is_none() {
         let batch = reader.next_batch().map_err(io_error("read", path))?;
         records += batch.frames().filter(|frame| frame.kind == FrameKind::Changes).count() as u64;
-        report.logged_changes += check_changes(batch.frames(), path, faults);
+        report.logged_changes += check_changes(batch.frames(), path, advice, &mut report.damages);
     }
     if let Some(SegmentEnd::Bad { offset, found }) = reader.end() {
-        faults.push(damage(path, *offset, found.clone()));
+        report.damages.push(damage(path, *offset, found.clone(), advice));
     }
     let (path, bytes) = (path.to_owned(), reader.file_bytes());
     report.segments.push(SegmentReport { path, base, end: reader.position(), records, bytes });
@@ -242,6 +349,7 @@ fn check_segment_alone(
 fn check_changes<'a>(
     frames: impl Iterator<Item = Frame<'a>>,
     path: &Path,
+    advice: &str,
     faults: &mut Vec<Damage>,
 ) -> u64 {
     let mut changes = 0;
@@ -251,7 +359,7 @@ fn check_changes<'a>(
                 Ok(_) => changes += 1,
                 Err(error) => {
                     let found = format!("a whole record, but in it {error}");
-                    faults.push(damage(path, frame.offset, found));
+                    faults.push(damage(path, frame.offset, found, advice));
                 }
             }
         }
@@ -259,16 +367,8 @@ fn check_changes<'a>(
     changes
 }
 
-fn damage(path: &Path, offset: u64, found: String) -> Damage {
-    let advice = if offset < SEGMENT_HEADER_BYTES {
-        "restore the file, or the whole directory, from a backup".to_owned()
-    } else {
-        format!(
-            "restore the directory from a backup; or, if this is a log file and what follows may be \
-             given up, cut it to {offset} bytes and remove the log files after it"
-        )
-    };
-    Damage { path: path.to_owned(), offset, found, advice }
+fn damage(path: &Path, offset: u64, found: String, advice: &str) -> Damage {
+    Damage { path: path.to_owned(), offset, found, advice: advice.to_owned() }
 }
 
 fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VerifyError {

@@ -95,6 +95,7 @@ impl Log {
         let mut step = Step { worked: false, due_in_ns: None };
         self.step_write(&mut step);
         self.step_sync(&mut step);
+        self.step_log_end(&mut step);
         step
     }
 
@@ -105,7 +106,10 @@ impl Log {
         if !failing || now_ns >= io.retry_at_ns {
             let before = io.written;
             // The error is in the state, and everyone who waits has been told.
-            let _ = self.write_all_published(&mut io);
+            let outcome = self.write_all_published(&mut io);
+            if failing && outcome.is_ok() {
+                self.heal(&mut io);
+            }
             step.worked |= io.written > before;
         }
         if matches!(self.state(), LogState::WriteFailed { .. }) {
@@ -137,6 +141,21 @@ impl Log {
             None if !wanted && !segment_complete => {}
             // As above: an error is in the state.
             _ => step.worked |= self.sync_written().unwrap_or(false),
+        }
+    }
+
+    /// Syncs the note of how far the log came, about once a second while there are new ones.
+    fn step_log_end(&self, step: &mut Step) {
+        let mut sync = self.sync.lock();
+        let now_ns = self.place.clock.monotonic_ns();
+        let Some(log_end) = &mut sync.log_end else { return };
+        match log_end.sync_due_in_ns(now_ns) {
+            None => {}
+            // If it fails, the note before it is still there, and the next try is a second away.
+            Some(0) => step.worked |= log_end.sync(now_ns).is_ok(),
+            Some(due_in_ns) => {
+                step.due_in_ns = Some(step.due_in_ns.map_or(due_in_ns, |d| d.min(due_in_ns)));
+            }
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Io {
     /// A segment's name is not yet durable.
     pub(crate) dir_changed: bool,
     pub(crate) written: u64,
+    /// As `written`, but the end of a frame: a failed write may stop anywhere.
+    pub(crate) whole: u64,
     pub(crate) retry_at_ns: u64,
     /// The file has bytes, records or zeros, up to this offset.
     zeroed_to: u64,
@@ -90,6 +92,7 @@ impl Io {
     pub(crate) fn new(segment: OpenSegment) -> Io {
         Io {
             written: segment.base.0,
+            whole: segment.base.0,
             segment: Arc::new(segment),
             complete: Vec::new(),
             dir_changed: false,
@@ -164,14 +167,13 @@ impl Log {
             return Ok(());
         }
         let before = io.written;
-        let outcome = self.write_pieces(io, to);
+        let outcome = self.write_pieces(io, to).or_else(|error| self.use_reserve(io, to, error));
         if io.written > before {
             self.positions.written.0.store(io.written, Ordering::Release);
             self.listeners.written_advanced(io.written);
         }
         match &outcome {
-            Ok(()) if self.state.write_succeeded() => self.listeners.state_changed(),
-            Ok(()) => {}
+            Ok(()) => self.heal(io),
             Err(error) => {
                 let now_ns = self.place.clock.monotonic_ns();
                 io.retry_at_ns = now_ns + RETRY_AFTER_NS;
@@ -189,6 +191,33 @@ impl Log {
             self.worker.wake_if_idle();
         }
         outcome
+    }
+
+    /// A disk without room gets some back, and what is appended is written; from now on the log takes
+    /// no records.
+    fn use_reserve(&self, io: &mut Io, to: u64, error: LogError) -> Result<(), LogError> {
+        if !error.is_out_of_space() || !self.reserve.let_half_go(&*self.place.disk) {
+            return Err(error);
+        }
+        self.state.write_failed(error, self.place.clock.monotonic_ns());
+        self.listeners.state_changed();
+        self.worker.wake();
+        self.write_pieces(io, to)
+    }
+
+    /// Everything could be written: the log takes records again, unless room that it holds back is
+    /// still in use.
+    pub(crate) fn heal(&self, io: &mut Io) {
+        if self.accepts_writes() {
+            return;
+        }
+        if self.reserve.make(&*self.place.disk) {
+            if self.state.write_succeeded() {
+                self.listeners.state_changed();
+            }
+        } else {
+            io.retry_at_ns = self.place.clock.monotonic_ns() + RETRY_AFTER_NS;
+        }
     }
 
     fn write_pieces(&self, io: &mut Io, to: u64) -> Result<(), LogError> {
@@ -210,6 +239,7 @@ impl Log {
             }
             self.buffer.release(io.written);
         }
+        io.whole = to;
         Ok(())
     }
 

@@ -137,6 +137,7 @@ impl Story {
         assert!(node.report.end >= self.safe, "{} was safe", self.safe);
         assert!(end <= node.report.end);
         assert_eq!(node.log.durable(), node.report.end);
+        assert!(node.report.given_up.is_none() && node.report.log_end_fault.is_none());
         self.safe = node.report.end;
         self.durable = self.safe;
     }

@@ -120,6 +120,108 @@ fn a_checkpoint_that_fails_leaves_the_log_well() {
     assert!(files.iter().all(|file| !file.to_string_lossy().ends_with(".tmp")));
 }
 
+/// Fills the disk with the log of one record; the number of the last one that was taken.
+fn fill(node: &mut Node) -> u64 {
+    for number in 0.. {
+        node.put(&files::put(number));
+        let _ = node.log.write_published();
+        if !node.log.accepts_writes() {
+            return number;
+        }
+    }
+    unreachable!()
+}
+
+/// A checkpoint with one record in it, and nothing kept before it.
+fn checkpoint(node: &Node, number: u64) -> Result<(), LogError> {
+    node.log.turn_segment()?;
+    let mut writer = node.log.begin_checkpoint()?;
+    let (lsn, hash_last) = (node.log.reserved(), u64::MAX);
+    let block = ladon_log::BlockHeader { db: 0, hash_first: 0, hash_last, lsn, keys: 1 };
+    writer.block(&block, &files::put(number))?;
+    writer.finish(lsn, b"meta")?;
+    node.log.delete_obsolete().unwrap();
+    Ok(())
+}
+
+const CAPACITY: u64 = 200_000;
+
+fn with_reserve() -> LogOptions {
+    LogOptions { segment_bytes: 1 << 20, reserve_bytes: 16 << 20, ..small() }
+}
+
+#[test]
+fn a_disk_filled_by_the_log_comes_back_after_a_checkpoint() {
+    let disk = SimDisk::new(11);
+    disk.set_capacity(Some(CAPACITY));
+    let mut node = try_open(&disk, with_reserve(), 1).unwrap();
+    for _ in 0..3 {
+        let last = fill(&mut node);
+        assert!(node.log.is_out_of_space());
+        node.clock.advance_ns(SECOND_NS);
+        node.log.step();
+        assert_eq!(node.log.written(), node.log.reserved(), "what was taken is written");
+        assert!(!node.log.accepts_writes(), "but there is no room for more");
+        checkpoint(&node, last).unwrap();
+        node.clock.advance_ns(SECOND_NS);
+        node.log.step();
+        assert!(node.log.accepts_writes(), "the log is gone, and so is the want of room");
+        assert!(disk.used_bytes() < CAPACITY / 4);
+    }
+}
+
+#[test]
+fn a_full_disk_comes_back_after_a_restart_too() {
+    for seed in 0..20 {
+        let disk = SimDisk::new(seed);
+        disk.set_capacity(Some(CAPACITY));
+        let mut node = try_open(&disk, with_reserve(), 1).unwrap();
+        let last = fill(&mut node);
+        // Killed at once, after a while, or in the middle of the checkpoint.
+        if seed % 3 > 0 {
+            node.clock.advance_ns(SECOND_NS);
+            node.log.step();
+        }
+        if seed % 3 > 1 {
+            node.log.turn_segment().unwrap();
+            let mut writer = node.log.begin_checkpoint().unwrap();
+            let (lsn, hash_last) = (node.log.reserved(), u64::MAX);
+            let block = ladon_log::BlockHeader { db: 0, hash_first: 0, hash_last, lsn, keys: 1 };
+            writer.block(&block, &vec![0; 4_000]).unwrap();
+            std::mem::forget(writer);
+        }
+        drop(node);
+        disk.kill();
+        let mut node = try_open(&disk, with_reserve(), 1)
+            .unwrap_or_else(|error| panic!("seed {seed}: the disk is full, and {error}"));
+        checkpoint(&node, last).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        node.clock.advance_ns(SECOND_NS);
+        node.log.step();
+        let lsn = node.put(&files::put(1));
+        node.log.make_durable(lsn).unwrap();
+        assert!(node.log.accepts_writes() && disk.used_bytes() < CAPACITY / 4, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_log_that_takes_no_records_holds_nobody_back() {
+    let disk = SimDisk::new(12);
+    let options = LogOptions { backlog_bytes_max: 1000, ..small() };
+    let mut node = try_open(&disk, options, 1).unwrap();
+    disk.set_capacity(Some(disk.used_bytes()));
+    for _ in 0..20 {
+        node.put(&[7; 100]);
+    }
+    assert!(node.log.is_backlogged());
+    assert!(node.log.write_published().is_err());
+    assert!(node.log.backlog_bytes() > 1000);
+    assert!(!node.log.is_backlogged(), "writes are refused, and nothing else has to wait");
+    disk.set_capacity(None);
+    node.clock.advance_ns(SECOND_NS);
+    node.log.step();
+    assert!(node.log.accepts_writes() && !node.log.is_backlogged());
+}
+
 fn data_dir(disk: &SimDisk, node_id: u16) -> Result<DataDir, OpenError> {
     let options = LogOptions { node_id, ..small() };
     let clock = Arc::new(ManualClock::default());
@@ -192,4 +294,33 @@ fn a_file_of_another_directory_is_refused() {
     disk.set_contents(&segment, &other.contents(&segment).unwrap());
     let Err(RecoverError::Damaged(damage)) = try_open(&disk, small(), 1) else { panic!() };
     assert!(damage.found.contains("another data directory"), "{damage}");
+}
+
+#[test]
+fn check_reads_beside_a_running_server() {
+    let disk = SimDisk::new(10);
+    let mut node = open(&disk);
+    for number in 0..30 {
+        node.put(&files::put(number));
+    }
+    let durable = node.put(&files::put(30));
+    node.log.make_durable(durable).unwrap();
+    // Behind that the server is writing: a record is there in part, another one whole.
+    let path = ladon_log::segment::segment_path(Path::new(DIR), Lsn::ZERO);
+    node.put(&files::put(31));
+    node.log.write_published().unwrap();
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(report.in_use && report.is_sound() && report.torn.is_none(), "{report:?}");
+    assert!(report.end >= durable && report.behind_the_end.is_empty());
+    // Damage in what is on the disk is damage all the same.
+    let mut bytes = disk.contents(&path).unwrap();
+    bytes[200] ^= 1;
+    disk.set_contents(&path, &bytes);
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(report.in_use && !report.damages.is_empty());
+    bytes[200] ^= 1;
+    disk.set_contents(&path, &bytes);
+    drop(node);
+    let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
+    assert!(!report.in_use && report.is_sound());
 }

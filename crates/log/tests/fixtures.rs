@@ -1,5 +1,6 @@
 //! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and three
-//! segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record.
+//! segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record. Both are
+//! from before there was a `log-end`; `fixtures/v1-log-end/clean` has one.
 //!
 //! `cargo test -p ladon-log --test fixtures -- --ignored` writes the newest format's fixtures; do
 //! that only for a new format, into a new folder.
@@ -14,9 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/v1")
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
 }
+
+/// Where the newest format's fixtures are.
+const NEWEST: &str = "v1-log-end";
 
 fn open(path: &Path) -> (Arc<Log>, MemorySink, RecoveryReport) {
     let options = LogOptions { segment_bytes: 1000, node_id: 5, ..LogOptions::default() };
@@ -46,8 +50,8 @@ fn record(number: u8) -> Vec<u8> {
 #[test]
 #[ignore = "writes the fixtures of the newest format"]
 fn write_fixtures() {
-    for name in ["clean", "torn"] {
-        let path = folder().join(name);
+    for name in ["clean"] {
+        let path = folder(NEWEST).join(name);
         let _ = fs::remove_dir_all(&path);
         let (log, ..) = open(&path);
         let mut appender = log.appender();
@@ -67,30 +71,16 @@ fn write_fixtures() {
             appender.publish();
             log.write_published().unwrap();
         }
-        match name {
-            "clean" => log.close().unwrap(),
-            _ => {
-                let segment = log.dir().join(format!("{:020}.log", newest_segment(&path)));
-                let bytes = fs::read(&segment).unwrap();
-                fs::write(&segment, &bytes[..bytes.len() - 20]).unwrap();
-            }
-        }
+        log.close().unwrap();
         assert!(last > Lsn::ZERO);
         let _ = fs::remove_file(path.join("LOCK"));
     }
 }
 
-fn newest_segment(path: &Path) -> u64 {
-    let bases = fs::read_dir(path).unwrap().filter_map(|entry| {
-        ladon_log::segment::segment_base(&entry.unwrap().path()).map(|base| base.0)
-    });
-    bases.max().unwrap()
-}
-
 /// Recovery writes, so it gets a copy.
 fn copy_of(name: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(folder().join(name)).unwrap() {
+    for entry in fs::read_dir(folder(name)).unwrap() {
         let from = entry.unwrap().path();
         fs::copy(&from, copy.path().join(from.file_name().unwrap())).unwrap();
     }
@@ -99,7 +89,7 @@ fn copy_of(name: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_directory_of_format_1_reads() {
-    let copy = copy_of("clean");
+    let copy = copy_of("v1/clean");
     let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
     assert!(report.is_sound() && report.clean && report.torn.is_none(), "{report:?}");
     assert_eq!((report.checkpoints.len(), report.segments.len()), (1, 3));
@@ -117,8 +107,32 @@ fn a_directory_of_format_1_reads() {
 
 #[test]
 fn a_torn_directory_of_format_1_reads() {
-    let copy = copy_of("torn");
+    let copy = copy_of("v1/torn");
     let (_log, sink, report) = open(copy.path());
     assert_eq!(sink.payloads(), (0..29).map(record).collect::<Vec<_>>());
     assert!(report.torn.is_some_and(|torn| torn.found.contains("the file ends after")));
+}
+
+#[test]
+fn a_directory_without_log_end_gets_one() {
+    let copy = copy_of("v1/clean");
+    let end = |path: &Path| fs::read(ladon_log::log_end_path(path)).map(|bytes| bytes.len()).ok();
+    assert_eq!(end(copy.path()), None);
+    let (log, ..) = open(copy.path());
+    log.close().unwrap();
+    assert_eq!(end(copy.path()), Some(3 * 4096));
+    drop(log);
+    assert!(open(copy.path()).2.clean);
+}
+
+#[test]
+fn log_end_of_format_1_reads() {
+    let copy = copy_of("v1-log-end/clean");
+    let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
+    assert!(report.is_sound() && report.clean && report.torn.is_none(), "{report:?}");
+    let newest = report.segments.last().unwrap().path.clone();
+    fs::remove_file(&newest).unwrap();
+    let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
+    assert_eq!(report.damages.len(), 1, "{report:?}");
+    assert_eq!(report.damages[0].path, newest);
 }

@@ -28,6 +28,10 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes the exclusive lock on `path` (creating it), or fails with `WouldBlock`.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>>;
+    /// Bytes that this process may still write to the file system of `path`; `None` if nobody knows.
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>>;
+    /// Whether somebody holds the lock on `path`; changes nothing, and creates nothing.
+    fn is_locked(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// An open file.
@@ -44,6 +48,27 @@ pub trait DiskFile: Send + Sync {
     }
     /// Cuts or zero-extends the file.
     fn set_len(&self, length: u64) -> io::Result<()>;
+    /// Grows the file to `length` with space of its own on the disk; what it holds there is of no
+    /// interest. On an error it may have grown in part.
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        const PIECE_BYTES: u64 = 64 << 10;
+        // Nothing that a file system could pack.
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut at = self.len()?;
+        while at < length {
+            let piece: Vec<u8> = (0..PIECE_BYTES.min(length - at))
+                .map(|_| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    state as u8
+                })
+                .collect();
+            self.write_all_at(&piece, at)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
     /// Makes the bytes (and the length) survive a crash of the machine: `fdatasync`.
     fn sync_data(&self) -> io::Result<()>;
     /// Tells the system to begin moving the bytes in this range to the disk; does not wait, and

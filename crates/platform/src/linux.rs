@@ -6,6 +6,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Who looks whether a file is locked holds the lock for a moment, so a lock is tried this often, ...
+const LOCK_ATTEMPTS: u32 = 5;
+/// ... and this much later each time.
+const LOCK_RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The machine's file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,9 +61,37 @@ impl Disk for SystemDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(SystemLock(file))),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        let mut attempts = LOCK_ATTEMPTS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Box::new(SystemLock(file))),
+                Err(TryLockError::WouldBlock) if attempts > 1 => {
+                    attempts -= 1;
+                    std::thread::sleep(LOCK_RETRY_AFTER);
+                }
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        let space = nix::sys::statvfs::statvfs(path)?;
+        #[allow(clippy::unnecessary_cast, reason = "the types are other ones on other systems")]
+        let (blocks, bytes) = (space.blocks_available() as u64, space.fragment_size() as u64);
+        Ok(Some(blocks.saturating_mul(bytes)))
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Closing the file lets go again.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
@@ -82,6 +116,19 @@ impl DiskFile for SystemFile {
         self.0.set_len(length)
     }
 
+    #[cfg(target_os = "linux")]
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        use nix::errno::Errno;
+        use nix::fcntl::{FallocateFlags, fallocate};
+        let bytes = i64::try_from(length).unwrap_or(i64::MAX);
+        match fallocate(&self.0, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => Ok(()),
+            // Not every file system can; written bytes are as good.
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Written(self).allocate(length),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
     }
@@ -92,6 +139,33 @@ impl DiskFile for SystemFile {
 
     fn drop_cache(&self, offset: u64, length: u64) {
         page_cache::drop_range(&self.0, offset, length);
+    }
+}
+
+/// A file without a way of its own to allocate.
+#[cfg(target_os = "linux")]
+struct Written<'a>(&'a SystemFile);
+
+#[cfg(target_os = "linux")]
+impl DiskFile for Written<'_> {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
     }
 }
 

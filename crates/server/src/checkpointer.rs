@@ -97,6 +97,8 @@ pub(crate) struct CheckpointStatus {
     pub(crate) running_since_ms: Option<u64>,
     pub(crate) progress: f64,
     pub(crate) last_ok_unix: u64,
+    /// When the last one ended, well or not.
+    last_end_unix: u64,
     pub(crate) last_failed: Option<String>,
     pub(crate) last_seconds: Option<u64>,
     pub(crate) last: Option<CheckpointInfo>,
@@ -258,8 +260,13 @@ impl Checkpointer {
         const RETRY_AFTER_S: u64 = 5;
         let now_s = self.clock.unix_ms() / 1000;
         let since_s = now_s.saturating_sub(status.last_ok_unix);
-        if status.last_failed.is_some() && since_s < RETRY_AFTER_S {
+        if status.last_failed.is_some()
+            && now_s.saturating_sub(status.last_end_unix) < RETRY_AFTER_S
+        {
             return false;
+        }
+        if self.is_short_of_room(status) {
+            return true;
         }
         let log_bytes = self.log.reserved().0.saturating_sub(status.last_begin.0);
         if log_bytes == 0 {
@@ -282,6 +289,24 @@ impl Checkpointer {
             .any(|point| dirty >= point.changes && since_s >= point.after.as_secs())
     }
 
+    /// Whether the log takes up the room that it and the next checkpoint need, so that a checkpoint
+    /// should make it go whatever the settings say.
+    fn is_short_of_room(&self, status: &CheckpointStatus) -> bool {
+        /// Less is not worth a checkpoint.
+        const LOG_BYTES_MIN: u64 = 256 << 10;
+        const LOG_BYTES_MIN_FULL: u64 = 64 << 10;
+        let free = self.log.look_at_room();
+        let log_bytes = self.log.bytes_on_disk();
+        if self.log.is_out_of_space() {
+            return log_bytes >= LOG_BYTES_MIN_FULL;
+        }
+        // A checkpoint is at most as large as the last one and the log since then together, so at
+        // this point it still fits.
+        let last_bytes = status.last.as_ref().map_or(0, |info| info.bytes);
+        let worth_it = log_bytes >= last_bytes.max(LOG_BYTES_MIN);
+        worth_it && free.is_some_and(|free| log_bytes >= free / 2)
+    }
+
     fn run_now(&self, pace: Pace) -> Result<(), CheckpointError> {
         let begin_ns = self.clock.monotonic_ns();
         let (dirty, begin) = ((self.dirty)(), self.log.reserved());
@@ -289,6 +314,7 @@ impl Checkpointer {
         let seconds = (self.clock.monotonic_ns() - begin_ns) / 1_000_000_000;
         let mut shared = self.shared.lock();
         shared.status.running_since_ms = None;
+        shared.status.last_end_unix = self.clock.unix_ms() / 1000;
         shared.status.last_seconds = Some(seconds);
         shared.ended += 1;
         self.changed.notify_all();
@@ -312,12 +338,18 @@ impl Checkpointer {
     fn run_steps(&self, pace: Pace) -> Result<CheckpointInfo, LogError> {
         /// Segments between two looks at what the world wants.
         const STEPS: usize = 64;
+        let is_short = self.is_short_of_room(&self.status());
+        if is_short {
+            tracing::info!("the log fills the disk: a checkpoint makes it go");
+            self.log.turn_segment()?;
+        }
+        let keep_bytes = |settings: &Settings| if is_short { 0 } else { settings.log_keep_bytes() };
         let mut run = CheckpointRun::begin(&self.keyspace, &self.log)?;
         loop {
             for _ in 0..STEPS {
                 let (before, began_ns) = (run.keys(), self.clock.monotonic_ns());
                 if !run.step()? {
-                    return run.finish(self.settings.log_keep_bytes());
+                    return run.finish(keep_bytes(&self.settings));
                 }
                 if pace == Pace::HalfTheTime {
                     let took_ns = self.clock.monotonic_ns().saturating_sub(began_ns);

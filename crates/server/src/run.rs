@@ -15,6 +15,7 @@ use ladon_commands::limits;
 use ladon_commands::{Node, NodeParts, ThreadHandle};
 use ladon_engine::{Keyspace, Locks, Scratch};
 use ladon_log::{DataDir, LogError, LogOptions, OpenError, Progress, RecoverError};
+use ladon_model::Lsn;
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
 use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
 use ladon_settings::{IoBackend, Settings};
@@ -90,6 +91,23 @@ pub fn run(
             torn.offset,
             torn.bytes,
             torn.found
+        );
+    }
+    if let Some(damage) = &report.given_up {
+        tracing::warn!(
+            "all changes after LSN {} are given up, as accept-log-loss-after says: {} at byte {}: {}",
+            report.end,
+            damage.path.display(),
+            damage.offset,
+            damage.found
+        );
+    }
+    if let Some(damage) = &report.log_end_fault {
+        tracing::warn!(
+            "{} was not usable ({}) and is written anew: nobody can tell whether the end of the log \
+             was missing",
+            damage.path.display(),
+            damage.found
         );
     }
     log.set_sync_every(sync_every(settings.gate()));
@@ -237,6 +255,9 @@ pub fn run(
     Ok(())
 }
 
+/// Room for the checkpoint of a small data set and for what was appended before it.
+const RESERVE_BYTES: u64 = 16 << 20;
+
 fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
     move |error| RunError::Start { what: what.to_owned(), error }
 }
@@ -247,8 +268,12 @@ fn open(
     latency_events: &Arc<LatencyEvents>,
     path: &Path,
 ) -> Result<Recovered, RunError> {
-    let options =
-        LogOptions { segment_bytes: settings.log_segment_bytes(), ..LogOptions::default() };
+    let options = LogOptions {
+        segment_bytes: settings.log_segment_bytes(),
+        reserve_bytes: RESERVE_BYTES,
+        accept_loss_after: u64::try_from(settings.accept_log_loss_after()).ok().map(Lsn),
+        ..LogOptions::default()
+    };
     let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), Arc::clone(latency_events));
     let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), path, options, random_u64())?;
     let workers = thread::available_parallelism().map_or(1, usize::from);

@@ -77,6 +77,14 @@ impl<D: Disk> Disk for TimedDisk<D> {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
         self.disk.lock(path)
     }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        self.disk.free_bytes(path)
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.disk.is_locked(path)
+    }
 }
 
 struct TimedFile {
@@ -99,6 +107,10 @@ impl DiskFile for TimedFile {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.watch.time("disk-write", || self.file.allocate(length))
     }
 
     fn sync_data(&self) -> io::Result<()> {

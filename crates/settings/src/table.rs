@@ -135,6 +135,11 @@ settings! {
             "yes",
             "a torn end of the log is cut and reported; other damage stops the start",
         );
+        /// Start although the log is missing or damaged after this LSN, and give up all changes after
+        /// it. The message of a start that stops there names the LSN; a loss anywhere else stops the
+        /// start as ever. -1 for none.
+        accept_log_loss_after: i64 =
+            Setting::integer("accept-log-loss-after", -1, i64::MAX, "-1").restart();
         /// Checkpoint after so many seconds if at least so many keys changed; any of the pairs.
         save: Vec<SavePoint> = Setting::new("save", Kind::SavePoints, "");
         /// Seconds between checkpoints, if anything changed at all; 0 for no limit by time.

@@ -338,6 +338,19 @@ impl Disk for SimDisk {
         let (disk, path, life) = (self.clone(), path.to_owned(), state.life);
         Ok(Box::new(SimLock { disk, path, life }))
     }
+
+    fn free_bytes(&self, _: &Path) -> io::Result<Option<u64>> {
+        let state = self.state();
+        state.check_power()?;
+        let used = state.used_bytes();
+        Ok(state.capacity_bytes.map(|all| all.saturating_sub(used)))
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let state = self.state();
+        state.check_power()?;
+        Ok(state.locks.contains(path))
+    }
 }
 
 impl SimDisk {

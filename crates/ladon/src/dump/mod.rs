@@ -63,6 +63,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
         // A torn end is ordinary after a crash; only the whole directory tells it from damage.
         Ok(Err(Trouble::Unreadable)) => match verify_dir(&SystemDisk, dir) {
             Ok(report) if report.is_sound() => Exit::Ok,
+            Ok(report) if report.damages.is_empty() => Exit::NotNeeded,
             Ok(_) => Exit::Damaged,
             Err(error) => check::exit_of(&error),
         },

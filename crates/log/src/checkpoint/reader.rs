@@ -16,9 +16,6 @@ use ladon_platform::{Disk, DiskFile};
 use std::io;
 use std::path::{Path, PathBuf};
 
-const ADVICE: &str = "restore the directory from a backup, or remove this file if an older \
-                      checkpoint and all log files after that one are still there";
-
 /// Why a checkpoint cannot be read.
 #[derive(Debug)]
 pub enum CheckpointError {
@@ -202,5 +199,7 @@ impl CheckpointReader {
 }
 
 fn damage(path: &Path, offset: u64, found: &str) -> Damage {
-    Damage { path: path.to_owned(), offset, found: found.to_owned(), advice: ADVICE.to_owned() }
+    // Whoever knows the other files knows more: see alternative.rs.
+    let advice = "restore the directory from a backup".to_owned();
+    Damage { path: path.to_owned(), offset, found: found.to_owned(), advice }
 }

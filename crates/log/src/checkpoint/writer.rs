@@ -41,7 +41,8 @@ impl Log {
     /// [`LogError::Checkpoint`] when the file cannot be made; the log's own error when it is not
     /// well.
     pub fn begin_checkpoint(self: &Arc<Self>) -> Result<CheckpointWriter, LogError> {
-        if let Some(error) = self.state().error() {
+        // On a full disk a checkpoint is the way out.
+        if let Some(error) = self.state().error().filter(|error| !error.is_out_of_space()) {
             return Err(error.clone());
         }
         let begin = self.reserved();

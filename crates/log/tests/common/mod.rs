@@ -1,6 +1,8 @@
 //! What the tests of this crate share: a clock by hand, a sink that remembers, a node in one struct.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod files;
+
 use ladon_log::{
     Appender, BlockHeader, DataDir, Log, LogOptions, RecoverError, RecoveryReport, RecoverySink,
 };
