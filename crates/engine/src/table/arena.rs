@@ -17,6 +17,7 @@
 //! without the owner's lock.
 
 use crate::pieces::Pieces;
+use crate::pieces::blocks::Blocks;
 use allocator_api2::alloc::Allocator;
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
@@ -27,6 +28,12 @@ const STEP_BYTES: usize = 8;
 /// Above this, cutting a page leaves too much waste.
 const SMALL_BYTES_MAX: usize = 256;
 const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
+
+/// Where slabs and the tables' segments come from: memory in pages.
+pub(crate) static PAGES: Blocks = Blocks::new(SLAB_BYTES);
+
+/// Moving pieces is worth a walk when more than one slab in this many has room for them.
+const SPARSE_SHARE: u32 = 8;
 
 #[repr(C)]
 struct SlabHeader {
@@ -45,6 +52,9 @@ const _: () = assert!(size_of::<SlabHeader>() <= HEADER_BYTES);
 #[repr(C)]
 pub(crate) struct Arena {
     bytes: usize,
+    /// Slabs that have room, beyond one of each size.
+    sparse: u32,
+    slabs: u32,
     /// Per size class, the slabs that have room.
     partial: [*mut SlabHeader; CLASSES],
 }
@@ -57,7 +67,7 @@ impl Arena {
     pub(crate) const HOT_BYTES: usize = size_of::<usize>();
 
     pub(crate) fn new() -> Self {
-        Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0 }
+        Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0, sparse: 0, slabs: 0 }
     }
 
     /// Bytes handed out, after rounding.
@@ -119,8 +129,7 @@ impl Arena {
             // SAFETY: by contract, allocated by `large_alloc` with the same rounded size.
             return unsafe { Pieces.deallocate(piece, large_layout(size)) };
         }
-        let slab =
-            piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast::<SlabHeader>();
+        let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this arena, see the head of the file.
         unsafe {
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
@@ -131,18 +140,66 @@ impl Arena {
             } else if (*slab).live == 0 && !((*slab).next.is_null() && (*slab).previous.is_null()) {
                 // The last slab of a class stays, so that one key coming and going is cheap.
                 self.unlist(slab);
-                alloc::dealloc(slab.cast(), slab_layout());
+                self.slabs -= 1;
+                PAGES.free(NonNull::new_unchecked(slab.cast()));
             }
         }
     }
 
-    fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
-        // SAFETY: the layout has a size; the header fits at the front.
+    /// Whether so many slabs have room that moving pieces together is worth a walk.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.sparse > self.slabs / SPARSE_SHARE
+    }
+
+    /// Bytes of the slabs of small pieces.
+    pub(crate) fn small_slab_bytes(&self) -> usize {
+        self.slabs as usize * SLAB_BYTES
+    }
+
+    /// Moves a piece into a slab with less room, if there is one for it; where it is then.
+    ///
+    /// # Safety
+    /// As for `free`; where the piece is moved, the caller forgets where it was.
+    pub(crate) unsafe fn compact(&mut self, piece: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: by contract a live piece of this arena; the new one is as long and another's.
         unsafe {
-            let slab = alloc::alloc(slab_layout()).cast::<SlabHeader>();
-            if slab.is_null() {
-                alloc::handle_alloc_error(slab_layout());
+            let is_sparse = if size > SMALL_BYTES_MAX {
+                Pieces::is_sparse(piece, size)
+            } else {
+                self.is_in_sparse_slab(piece)
+            };
+            if !is_sparse {
+                return None;
             }
+            let moved = self.alloc(size);
+            moved.copy_from_nonoverlapping(piece, size);
+            self.free(piece, size);
+            Some(moved)
+        }
+    }
+
+    /// # Safety
+    /// A live piece of one of this arena's slabs.
+    unsafe fn is_in_sparse_slab(&self, piece: NonNull<u8>) -> bool {
+        let slab = slab_of(piece);
+        // SAFETY: by contract the slab is live.
+        unsafe {
+            // The head of the list is where moved pieces go.
+            if !(*slab).listed || slab == self.partial[usize::from((*slab).class)] {
+                return false;
+            }
+            let piece_bytes = (usize::from((*slab).class) + 1) * STEP_BYTES;
+            let capacity = (SLAB_BYTES - HEADER_BYTES) / piece_bytes;
+            (*slab).live as usize <= capacity - capacity / 4
+        }
+    }
+
+    fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
+        let Some(slab) = PAGES.allocate() else { alloc::handle_alloc_error(slab_layout()) };
+        let slab = slab.cast::<SlabHeader>().as_ptr();
+        self.slabs += 1;
+        // SAFETY: a new block is nobody's; the header fits at the front.
+        unsafe {
             // The words of a table keep pointers as integers; see `table/word.rs`.
             slab.expose_provenance();
             slab.write(SlabHeader {
@@ -169,6 +226,7 @@ impl Arena {
             (*slab).previous = ptr::null_mut();
             if !head.is_null() {
                 (**head).previous = slab;
+                self.sparse += 1;
             }
             *head = slab;
             (*slab).listed = true;
@@ -180,6 +238,9 @@ impl Arena {
     unsafe fn unlist(&mut self, slab: *mut SlabHeader) {
         // SAFETY: neighbours on the list are live.
         unsafe {
+            if !(*slab).previous.is_null() || !(*slab).next.is_null() {
+                self.sparse -= 1;
+            }
             if (*slab).previous.is_null() {
                 self.partial[(*slab).class as usize] = (*slab).next;
             } else {
@@ -202,10 +263,15 @@ impl Drop for Arena {
             // What is left is at most one empty slab a class.
             if !slab.is_null() {
                 // SAFETY: listed, so live; empty, as no piece is left.
-                unsafe { alloc::dealloc(slab.cast(), slab_layout()) };
+                unsafe { PAGES.free(NonNull::new_unchecked(slab.cast())) };
             }
         }
     }
+}
+
+#[inline]
+fn slab_of(piece: NonNull<u8>) -> *mut SlabHeader {
+    piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast()
 }
 
 fn slab_layout() -> Layout {
