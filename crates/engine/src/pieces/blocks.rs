@@ -11,6 +11,9 @@
 //! clean   free blocks without memory
 //! ```
 //!
+//! A region has huge pages, which make it faster to read, until the first block of it is discarded:
+//! the system would fill the holes again to have whole huge pages.
+//!
 //! # Soundness
 //! A block is handed out once at a time: it comes off a list, or from the end of the region, under
 //! the lock. Only blocks that are on no list are discarded, before they go on the list of clean
@@ -18,6 +21,7 @@
 
 use parking_lot::Mutex;
 use std::alloc::Layout;
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -43,6 +47,8 @@ struct State {
     /// Of the region, what was never used.
     #[cfg(not(miri))]
     unused: Option<(NonNull<u8>, usize)>,
+    /// Regions from which nothing was ever discarded: these have huge pages.
+    huge: BTreeSet<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,6 +68,7 @@ impl Blocks {
             fewest: 0,
             #[cfg(not(miri))]
             unused: None,
+            huge: BTreeSet::new(),
         };
         Blocks { block_bytes, state: Mutex::new(state), taken: AtomicUsize::new(0) }
     }
@@ -117,6 +124,7 @@ impl Blocks {
     }
 
     /// Bytes of the blocks that are in use.
+    #[cfg(test)]
     pub(crate) fn taken_bytes(&self) -> usize {
         self.taken.load(Relaxed) * self.block_bytes
     }
@@ -154,6 +162,7 @@ impl Blocks {
                 ladon_platform::pages::discard(run[0].0, run.len() * self.block_bytes)
             };
             let mut state = self.state.lock();
+            state.forbid_huge(run);
             let list = if is_zero { &mut state.clean } else { &mut state.dirty };
             list.extend_from_slice(run);
         }
@@ -164,6 +173,19 @@ impl State {
     #[cfg(miri)]
     fn take(&mut self, _: usize) -> Option<(NonNull<u8>, bool)> {
         None
+    }
+
+    /// Blocks were discarded: the system must not fill the holes.
+    #[cfg(not(miri))]
+    fn forbid_huge(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            let offset = block.0.addr().get() % REGION_BYTES;
+            if self.huge.remove(&(block.0.addr().get() - offset)) {
+                // SAFETY: regions are aligned to their size, and this one is listed as a whole.
+                let region = unsafe { block.0.sub(offset) };
+                ladon_platform::pages::forbid_huge(region, REGION_BYTES);
+            }
+        }
     }
 
     #[cfg(not(miri))]
@@ -177,10 +199,17 @@ impl State {
         }
         let (begin, left) = match self.unused {
             Some(unused) => unused,
-            // Where address space is scarce, a little at a time.
-            None => [REGION_BYTES, 16 * block_bytes].into_iter().find_map(|bytes| {
-                ladon_platform::pages::reserve(bytes, block_bytes).map(|begin| (begin, bytes))
-            })?,
+            None => match ladon_platform::pages::reserve(REGION_BYTES, REGION_BYTES) {
+                Some(begin) => {
+                    self.huge.insert(begin.addr().get());
+                    (begin, REGION_BYTES)
+                }
+                // Address space is scarce.
+                None => {
+                    let bytes = 16 * block_bytes;
+                    (ladon_platform::pages::reserve(bytes, block_bytes)?, bytes)
+                }
+            },
         };
         begin.as_ptr().expose_provenance();
         let left = left - block_bytes;

@@ -26,6 +26,7 @@ mod classes;
 mod shard;
 
 use allocator_api2::alloc::{AllocError, Allocator, Global, Layout};
+use blocks::Blocks;
 use classes::{GLOBAL_MAX, PIECE_MAX, STEP_BYTES};
 use parking_lot::Mutex;
 use shard::{SLABS, Shard};
@@ -85,10 +86,9 @@ impl Pieces {
         })
     }
 
-    /// Gives back the memory of slabs without pieces that nobody has wanted since the last call, or
-    /// of all.
-    pub(crate) fn purge(all: bool) {
-        SLABS.purge(all);
+    /// Where the slabs come from.
+    pub(crate) fn blocks() -> &'static Blocks {
+        &SLABS
     }
 }
 

@@ -25,8 +25,8 @@ use std::ptr::{self, NonNull};
 const SLAB_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 64;
 const STEP_BYTES: usize = 8;
-/// Above this, cutting a page leaves too much waste.
-const SMALL_BYTES_MAX: usize = 256;
+/// Above this, cutting a page leaves too much waste: each partition has a page of each size.
+const SMALL_BYTES_MAX: usize = 128;
 const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
 
 /// Where slabs and the tables' segments come from: memory in pages.
@@ -55,6 +55,8 @@ pub(crate) struct Arena {
     /// Slabs that have room, beyond one of each size.
     sparse: u32,
     slabs: u32,
+    /// One that has no pieces, so that one key coming and going is cheap.
+    spare: *mut SlabHeader,
     /// Per size class, the slabs that have room.
     partial: [*mut SlabHeader; CLASSES],
 }
@@ -67,7 +69,13 @@ impl Arena {
     pub(crate) const HOT_BYTES: usize = size_of::<usize>();
 
     pub(crate) fn new() -> Self {
-        Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0, sparse: 0, slabs: 0 }
+        Arena {
+            partial: [ptr::null_mut(); CLASSES],
+            bytes: 0,
+            sparse: 0,
+            slabs: 0,
+            spare: ptr::null_mut(),
+        }
     }
 
     /// Bytes handed out, after rounding.
@@ -137,11 +145,11 @@ impl Arena {
             (*slab).live -= 1;
             if !(*slab).listed {
                 self.list(slab);
-            } else if (*slab).live == 0 && !((*slab).next.is_null() && (*slab).previous.is_null()) {
-                // The last slab of a class stays, so that one key coming and going is cheap.
+            }
+            if (*slab).live == 0 {
                 self.unlist(slab);
-                self.slabs -= 1;
-                PAGES.free(NonNull::new_unchecked(slab.cast()));
+                let spare = std::mem::replace(&mut self.spare, slab);
+                self.give_back(spare);
             }
         }
     }
@@ -151,9 +159,18 @@ impl Arena {
         self.sparse > self.slabs / SPARSE_SHARE
     }
 
-    /// Bytes of the slabs of small pieces.
-    pub(crate) fn small_slab_bytes(&self) -> usize {
-        self.slabs as usize * SLAB_BYTES
+    /// Bytes of small slabs that no piece takes; looks at each slab that has room.
+    pub(crate) fn free_bytes(&self) -> usize {
+        let mut bytes = if self.spare.is_null() { 0 } else { SLAB_BYTES };
+        for (class, &first) in self.partial.iter().enumerate() {
+            let mut slab = first;
+            // SAFETY: listed slabs are live.
+            while let Some(header) = unsafe { slab.as_ref() } {
+                bytes += SLAB_BYTES - HEADER_BYTES - header.live as usize * (class + 1) * STEP_BYTES;
+                slab = header.next;
+            }
+        }
+        bytes
     }
 
     /// Moves a piece into a slab with less room, if there is one for it; where it is then.
@@ -195,10 +212,13 @@ impl Arena {
     }
 
     fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
-        let Some(slab) = PAGES.allocate() else { alloc::handle_alloc_error(slab_layout()) };
-        let slab = slab.cast::<SlabHeader>().as_ptr();
-        self.slabs += 1;
-        // SAFETY: a new block is nobody's; the header fits at the front.
+        let mut slab = std::mem::replace(&mut self.spare, ptr::null_mut());
+        if slab.is_null() {
+            let Some(block) = PAGES.allocate() else { alloc::handle_alloc_error(slab_layout()) };
+            slab = block.cast::<SlabHeader>().as_ptr();
+            self.slabs += 1;
+        }
+        // SAFETY: a new block is nobody's, nor is the spare one; the header fits at the front.
         unsafe {
             // The words of a table keep pointers as integers; see `table/word.rs`.
             slab.expose_provenance();
@@ -213,6 +233,16 @@ impl Arena {
             });
             self.list(slab);
             slab
+        }
+    }
+
+    /// # Safety
+    /// `slab` is null, or a slab of this arena that is not listed and has no pieces.
+    unsafe fn give_back(&mut self, slab: *mut SlabHeader) {
+        if let Some(block) = NonNull::new(slab.cast::<u8>()) {
+            self.slabs -= 1;
+            // SAFETY: by contract.
+            unsafe { PAGES.free(block) };
         }
     }
 
@@ -259,13 +289,10 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         debug_assert_eq!(self.bytes, 0, "the owner frees its pieces first");
-        for slab in self.partial {
-            // What is left is at most one empty slab a class.
-            if !slab.is_null() {
-                // SAFETY: listed, so live; empty, as no piece is left.
-                unsafe { PAGES.free(NonNull::new_unchecked(slab.cast())) };
-            }
-        }
+        debug_assert!(self.partial.iter().all(|slab| slab.is_null()));
+        let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
+        // SAFETY: the spare slab has no pieces.
+        unsafe { self.give_back(spare) };
     }
 }
 

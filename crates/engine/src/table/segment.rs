@@ -74,6 +74,12 @@ pub(super) fn pack(local: LocalHash, entry: EntryPtr) -> u64 {
     tag_of(local) | address
 }
 
+/// The word of an entry that lies elsewhere now.
+#[inline]
+pub(super) fn moved(word: u64, to: NonNull<u8>) -> u64 {
+    word & !POINTER_MASK | to.as_ptr().expose_provenance() as u64
+}
+
 #[inline]
 pub(super) fn unpack(word: u64) -> EntryPtr {
     debug_assert_ne!(word, 0);

@@ -8,6 +8,7 @@
 
 mod blocked;
 mod buffers;
+mod compaction;
 mod inbox;
 mod jobs;
 mod long_replies;
@@ -206,6 +207,7 @@ impl Worker {
             self.run_batches();
         }
         self.do_job();
+        self.compact_memory();
         self.go_on_with_long_replies();
         self.appender.publish();
         self.deliver_answers();
