@@ -16,6 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// together do not miss the limit by much.
 const UNSEEN_BYTES_MAX: u64 = 16 * 1024;
 
+/// Values of so many pieces of memory are freed in line where much waits to be freed: about 0.1 ms.
+const FREED_IN_LINE_MAX: usize = 2048;
+
+/// If more than this part of `maxmemory` waits to be freed, larger values are freed in line as well.
+const PENDING_SHARE: u64 = 8;
+
 /// Evictions between two looks at the clock.
 const STEPS_A_LOOK: usize = 8;
 
@@ -176,6 +182,27 @@ fn is_over(node: &Node, scratch: &Scratch) -> bool {
     used > node.settings.maxmemory()
 }
 
+/// Whether the data alone is larger than allowed: what has left it is being freed, and no reason
+/// to evict more.
+fn is_data_over(node: &Node, scratch: &Scratch) -> bool {
+    let data = node.data_memory().saturating_add_signed(scratch.counters.bytes_delta);
+    data > node.settings.maxmemory()
+}
+
+/// Frees what waits for that while it is too much together with the data: as much as there is time
+/// for, and one value of any size if what waits is a large part of what is allowed.
+fn free_pending(node: &Node, scratch: &Scratch, is_time_up: impl Fn() -> bool) {
+    while is_over(node, scratch) && node.lazy_free.free_next(FREED_IN_LINE_MAX) {
+        if is_time_up() {
+            break;
+        }
+    }
+    let pending = node.lazy_free.pending_bytes();
+    if pending > node.settings.maxmemory() / PENDING_SHARE && is_over(node, scratch) {
+        node.lazy_free.free_next(usize::MAX);
+    }
+}
+
 /// Lets the other threads see what this one has added.
 fn settle(node: &Node, scratch: &mut Scratch) {
     node.keyspace.add_used_bytes(std::mem::take(&mut scratch.counters.bytes_delta));
@@ -190,6 +217,11 @@ fn evict(
     limit_ns: u64,
     append: Append<'_>,
 ) -> Room {
+    let begin_ns = node.clock.monotonic_ns();
+    free_pending(node, scratch, || node.clock.monotonic_ns() - begin_ns >= limit_ns);
+    if !is_data_over(node, scratch) {
+        return if is_over(node, scratch) { Room::Soon } else { Room::Enough };
+    }
     // A paused node does not change, and a log that takes no records refuses the command anyway.
     if node.paused(now_ms).is_some() || !node.durability.accepts_writes() {
         return Room::Soon;
@@ -239,7 +271,7 @@ fn evict_until(
             Evicted::Nothing => return Room::None,
             Evicted::Some | Evicted::NotYet => settle(node, scratch),
         }
-        if !is_over(node, scratch) {
+        if !is_data_over(node, scratch) {
             return Room::Enough;
         }
         if is_time_up(step) {

@@ -37,6 +37,7 @@ mod info;
 mod latency;
 pub mod latency_events;
 mod latency_graph;
+pub mod lazy_free;
 pub mod limits;
 mod list;
 pub mod long_reply;

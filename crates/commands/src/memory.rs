@@ -4,7 +4,7 @@ use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use crate::help::HELP;
-use crate::info::{client_buffers, human_bytes};
+use crate::info::{Allocated, client_buffers, human_bytes, ratio};
 use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
 use ladon_engine::{PARTITIONS, ValueRef};
 use ladon_settings::EvictionPolicy;
@@ -58,6 +58,7 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let (peak, data) = (node.used_memory_peak(), used.saturating_sub(fixed));
     let clients: usize = node.clients.list().iter().map(client_buffers).sum();
     let backlog = node.durability.status().log_backlog_bytes;
+    let allocated = Allocated::of(node);
     let numbers = [
         ("peak.allocated", peak),
         ("total.allocated", used),
@@ -73,17 +74,22 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ("keys.count", keys),
         ("keys.bytes-per-key", data.checked_div(keys).unwrap_or(0)),
         ("dataset.bytes", data),
+        ("allocator.allocated", allocated.in_use),
+        ("allocator.active", allocated.active),
+        ("allocator.resident", allocated.resident),
+        ("allocator-fragmentation.bytes", allocated.active - allocated.in_use),
     ];
-    let ratio = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let mut doubles = vec![
+        ("allocator-fragmentation.ratio", ratio(allocated.active, allocated.in_use)),
         ("dataset.percentage", 100.0 * ratio(data, used)),
         ("peak.percentage", 100.0 * ratio(used, peak)),
     ];
     let resident = node.process.facts().resident_bytes;
     if let Some(resident) = resident {
+        doubles.push(("rss-overhead.ratio", ratio(resident, allocated.resident)));
         doubles.push(("fragmentation", ratio(resident, used)));
     }
-    ctx.reply.map(numbers.len() + doubles.len() + usize::from(resident.is_some()));
+    ctx.reply.map(numbers.len() + doubles.len() + 2 * usize::from(resident.is_some()));
     for (name, number) in numbers {
         ctx.reply.bulk(name);
         ctx.reply.integer(number as i64);
@@ -93,6 +99,8 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ctx.reply.double(double);
     }
     if let Some(resident) = resident {
+        ctx.reply.bulk("rss-overhead.bytes");
+        ctx.reply.integer(resident as i64 - allocated.resident as i64);
         ctx.reply.bulk("fragmentation.bytes");
         ctx.reply.integer(resident as i64 - used as i64);
     }

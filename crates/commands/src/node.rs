@@ -5,6 +5,7 @@ use crate::clients::{ClientInfo, Clients, Message, ThreadHandle};
 use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
+use crate::lazy_free::LazyFree;
 use crate::limits;
 use crate::long_reply::Slicing;
 use crate::rates::{Rates, Sampler};
@@ -180,15 +181,6 @@ pub type WatchEvictions = Box<dyn Fn(&Node, &[u8]) -> bool + Send + Sync>;
 /// See [`Node::watch_served`].
 pub type WatchServed = Box<dyn Fn(&Node, &ClientInfo) + Send + Sync>;
 
-/// Counts of large values that are dropped in the background.
-#[derive(Debug, Default)]
-pub struct LazyFree {
-    /// Waiting.
-    pub pending: AtomicU64,
-    /// Done.
-    pub freed: AtomicU64,
-}
-
 /// `CLIENT PAUSE`: until when, and whether reads go on.
 #[derive(Default)]
 struct Pause {
@@ -258,9 +250,16 @@ impl Node {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take: what `maxmemory` limits.
+    /// Bytes that the data and its tables take, and what has left them and is not freed yet: what
+    /// `maxmemory` limits.
     #[inline]
     pub fn used_memory(&self) -> u64 {
+        self.data_memory() + self.lazy_free.pending_bytes()
+    }
+
+    /// Bytes that the data and its tables take.
+    #[inline]
+    pub fn data_memory(&self) -> u64 {
         self.keyspace.used_bytes() + self.fixed_bytes
     }
 

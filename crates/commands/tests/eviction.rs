@@ -310,3 +310,48 @@ fn time_over_the_limit_is_told() {
     assert!(info.contains("total_eviction_exceeded_time:70"), "{info}");
     assert!(info.contains("current_eviction_exceeded_time:0"), "{info}");
 }
+
+/// The thread that frees large values gets no processor at all: what waits for it counts as used, and
+/// whoever needs memory frees it instead of evicting what is left.
+#[test]
+fn large_values_that_nobody_frees_do_not_exceed_the_limit() {
+    const BYTES: i64 = 5_000_000;
+    for policy in ["allkeys-lru", "noeviction"] {
+        let mut evicting = Evicting::new(policy);
+        assert_eq!(evicting.run("SET kept 1"), "+OK");
+        evicting.limit(3 * BYTES);
+        let limit = evicting.node.node.settings.maxmemory() as i64;
+        for _ in 0..20 {
+            assert_eq!(evicting.run(&format!("SETRANGE big {} x", BYTES - 1)), format!(":{BYTES}"));
+            assert_eq!(evicting.run("SET big small"), "+OK");
+            let before = evicting.used();
+            let garbage = std::mem::take(&mut evicting.client.scratch.garbage);
+            assert_eq!(garbage.len(), 1, "it is too large to be freed on the spot");
+            evicting.node.node.lazy_free.add(garbage);
+            assert!(evicting.used() >= before + BYTES, "what waits counts");
+            assert!(evicting.used() <= limit + BYTES, "{policy}: {}", evicting.used());
+        }
+        assert_eq!(evicting.evicted(), 0, "{policy}");
+        assert_eq!(evicting.run("GET kept"), "\"1\"");
+    }
+}
+
+/// As above, of values that take long to free: these go in line once they are a large part.
+#[test]
+fn values_of_many_pieces_that_nobody_frees_do_not_exceed_the_limit() {
+    let mut evicting = Evicting::new("noeviction");
+    let members: String = (0..4000).map(|member| format!(" member:{member}")).collect();
+    assert_eq!(evicting.run(&format!("SADD many{members}")), ":4000");
+    let bytes = evicting.used() - evicting.node.node.keyspace.fixed_bytes() as i64;
+    evicting.limit(4 * bytes);
+    let limit = evicting.node.node.settings.maxmemory() as i64;
+    for _ in 0..20 {
+        assert_eq!(evicting.run("SET many small"), "+OK");
+        let garbage = std::mem::take(&mut evicting.client.scratch.garbage);
+        assert_eq!(garbage.len(), 1);
+        evicting.node.node.lazy_free.add(garbage);
+        assert_eq!(evicting.run("DEL many"), ":1");
+        assert_eq!(evicting.run(&format!("SADD many{members}")), ":4000");
+        assert!(evicting.used() <= limit + bytes, "{}", evicting.used());
+    }
+}

@@ -4,6 +4,7 @@
 //! it holds one.
 
 use crate::access::AccessRules;
+use crate::compact::Compaction;
 use crate::known_strings::KnownStrings;
 use crate::lookahead::{Ahead, AheadInside, Inside, Lookahead};
 use crate::object::Object;
@@ -50,6 +51,7 @@ pub struct Keyspace {
     /// Of each partition, a time before which nothing in it expires; in a row, so that a look at all
     /// of them is short. Written under the partition's lock.
     next_due: Box<[AtomicU64]>,
+    pub(crate) compaction: Compaction,
 }
 
 /// Two lines, as processors fetch lines in pairs.
@@ -99,6 +101,7 @@ impl Keyspace {
             access_rules: AccessRules::default(),
             used_bytes: AtomicI64::new(0),
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            compaction: Compaction::default(),
         }
     }
 
@@ -248,6 +251,11 @@ impl Keyspace {
     ) -> Option<Tx<'a>> {
         let guard = self.cells[partition].0.try_lock()?;
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
+    }
+
+    /// A partition, unless another thread is at it.
+    pub(crate) fn try_lock(&self, partition: usize) -> Option<MutexGuard<'_, Partition>> {
+        self.cells[partition].0.try_lock()
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@
 
 mod access;
 mod apply;
+mod compact;
 mod evict;
 mod expiry;
 mod held;
@@ -27,6 +28,7 @@ mod watch;
 
 pub use access::{AccessNow, AccessRules, Tracking};
 pub use apply::{ApplyError, Recovering};
+pub use compact::{Slack, purge_memory};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use known_strings::KnownStrings;

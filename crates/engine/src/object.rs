@@ -194,6 +194,11 @@ impl Object {
         )
     }
 
+    /// See [`Collection::compact`].
+    pub(crate) fn compact(&mut self) -> usize {
+        by_type!(self, _ => 0, value => Collection::compact(value))
+    }
+
     /// Appends the body of a `Put`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         by_type!(

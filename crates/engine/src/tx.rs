@@ -87,17 +87,43 @@ pub use strings::CountError;
 pub use values::Look;
 
 /// Something whose drop takes a while.
-pub struct Garbage(GarbageKind);
+pub struct Garbage {
+    kind: GarbageKind,
+    bytes: usize,
+}
 
 impl Garbage {
-    /// Something that may have the last hold of a large value.
+    /// Something that may have the last hold of a large value, and is not counted.
     pub fn of(last: impl Send + 'static) -> Garbage {
-        Garbage(GarbageKind::Other(Box::new(last)))
+        Garbage::of_bytes(last, 0)
+    }
+
+    /// Something that has the last hold of so many bytes.
+    pub fn of_bytes(last: impl Send + 'static, bytes: usize) -> Garbage {
+        Garbage { kind: GarbageKind::Other(Box::new(last)), bytes }
+    }
+
+    fn of_object(object: Box<Object>) -> Garbage {
+        Garbage { bytes: object.bytes(), kind: GarbageKind::Object(object) }
+    }
+
+    /// Bytes of memory that dropping it frees, as far as that is known.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How much work dropping it is, in pieces of memory.
+    pub fn effort(&self) -> usize {
+        match &self.kind {
+            GarbageKind::Object(object) => object.drop_effort(),
+            GarbageKind::Database(table) => table.len(),
+            GarbageKind::Other(_) => 1,
+        }
     }
 
     /// Number of values in it.
     pub fn values(&self) -> u64 {
-        match &self.0 {
+        match &self.kind {
             GarbageKind::Object(_) => 1,
             GarbageKind::Database(table) => table.len() as u64,
             GarbageKind::Other(_) => 0,
@@ -106,7 +132,7 @@ impl Garbage {
 }
 
 enum GarbageKind {
-    Object(#[allow(dead_code, reason = "held for its drop")] Box<Object>),
+    Object(Box<Object>),
     Database(Box<crate::table::Table>),
     Other(#[allow(dead_code, reason = "held for its drop")] Box<dyn Any + Send>),
 }
@@ -336,7 +362,8 @@ impl<'a> Tx<'a> {
             self.scratch.counters.bytes_delta -= bytes as i64;
             if table.len() > 0 {
                 let taken = table.take();
-                self.scratch.garbage.push(Garbage(GarbageKind::Database(Box::new(taken))));
+                let kind = GarbageKind::Database(Box::new(taken));
+                self.scratch.garbage.push(Garbage { kind, bytes: bytes - indexes });
             }
             database.expires.clear();
             database.element_expires.clear();
@@ -483,7 +510,7 @@ impl Scratch {
         if let Some(object) = object
             && object.drop_effort() > DROP_EFFORT_MAX
         {
-            self.garbage.push(Garbage(GarbageKind::Object(object)));
+            self.garbage.push(Garbage::of_object(object));
         }
     }
 }

@@ -42,6 +42,8 @@ enum Probe {
     Types(probes::types::TypesArguments),
     /// The longest wait of a reader while the table grows.
     Growth(probes::growth::GrowthArguments),
+    /// Resident memory while data changes: deletions, shifting sizes, huge values, floods.
+    Churn(probes::churn::ChurnArguments),
     /// Share of requests that a full cache answers.
     Eviction(probes::eviction::EvictionArguments),
     /// Waits of small GETs while a command works on a large value.
@@ -102,6 +104,7 @@ fn run_probe(probe: Probe) -> Result<(), WorkError> {
         Probe::Memory(arguments) => probes::memory::run(&arguments),
         Probe::Types(arguments) => probes::types::run(&arguments),
         Probe::Growth(arguments) => probes::growth::run(&arguments),
+        Probe::Churn(arguments) => probes::churn::run(&arguments),
         Probe::Eviction(arguments) => probes::eviction::run(&arguments),
         Probe::Stall(arguments) => probes::stall::run(&arguments),
         Probe::Handover(arguments) => probes::handover::run(&arguments),

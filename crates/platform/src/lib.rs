@@ -8,6 +8,7 @@ pub mod disk;
 pub mod linux;
 pub mod open_files;
 mod page_cache;
+pub mod pages;
 pub mod priority;
 pub mod process;
 

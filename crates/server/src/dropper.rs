@@ -10,7 +10,6 @@ use ladon_engine::Garbage;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +26,8 @@ pub struct Dropper {
 }
 
 enum Task {
-    Drop(Vec<Garbage>),
+    /// Values wait to be freed.
+    Drop,
     /// Something happens: purge in a while.
     Purge,
 }
@@ -45,6 +45,8 @@ enum Purges {
 impl Dropper {
     /// Starts the thread, which keeps the node's counts.
     pub fn start(node: &Arc<Node>) -> io::Result<Dropper> {
+        // From here on this thread takes the memory of empty slabs back to the system.
+        node.keyspace.allow_compaction();
         let (sender, receiver) = channel();
         let purges = Arc::default();
         let dropper = Dropper { sender, node: Arc::clone(node), purges };
@@ -58,13 +60,9 @@ impl Dropper {
 
     /// Hands it over; if the thread is gone, it is dropped here.
     pub fn drop_later(&self, garbage: Vec<Garbage>) {
-        let counts = &self.node.lazy_free;
-        let values = values_of(&garbage);
-        counts.pending.fetch_add(values, Relaxed);
-        if let Err(garbage) = self.sender.send(Task::Drop(garbage)) {
-            drop(garbage);
-            counts.pending.fetch_sub(values, Relaxed);
-            counts.freed.fetch_add(values, Relaxed);
+        self.node.lazy_free.add(garbage);
+        if self.sender.send(Task::Drop).is_err() {
+            while self.node.lazy_free.free_next(usize::MAX) {}
         }
     }
 
@@ -97,11 +95,8 @@ fn run(node: &Node, receiver: &Receiver<Task>, purges: &Mutex<Purges>) {
             None => receiver.recv().map_err(RecvTimeoutError::from),
         };
         match task {
-            Ok(Task::Drop(garbage)) => {
-                let values = values_of(&garbage);
-                drop(garbage);
-                node.lazy_free.pending.fetch_sub(values, Relaxed);
-                node.lazy_free.freed.fetch_add(values, Relaxed);
+            Ok(Task::Drop) => {
+                while node.lazy_free.free_next(usize::MAX) {}
                 let mut purges = purges.lock();
                 if *purges == Purges::None {
                     purge_at = Some(Instant::now() + PURGE_EVERY);
@@ -113,8 +108,4 @@ fn run(node: &Node, receiver: &Receiver<Task>, purges: &Mutex<Purges>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
-}
-
-fn values_of(garbage: &[Garbage]) -> u64 {
-    garbage.iter().map(Garbage::values).sum()
 }

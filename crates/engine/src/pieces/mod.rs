@@ -3,7 +3,10 @@
 //! General-purpose allocators have four sizes for each doubling, so that a value of 540 bytes takes
 //! 640, and one of 1,030 takes 1,280. Such values are most of what a server of hashes, lists and
 //! documents holds, and each keeps its piece for long; here pieces come in steps of sixteen bytes up
-//! to 2 KiB. Smaller and larger ones, and what fits one of its sizes, come from the global allocator.
+//! to 2 KiB, and of a sixteenth up to 32 KiB. Smaller and larger ones come from the global allocator.
+//!
+//! Slabs know how full they are, so that what is left of data that has shrunk can be moved together
+//! (`compact.rs`): [`Pieces::is_sparse`] says what had better lie elsewhere.
 //!
 //! ```text
 //! shard    a lock, and per size the slabs with room; threads are dealt out over the shards
@@ -18,25 +21,27 @@
 //! the lock by whoever owns a piece; all else in a header is read and written under the lock of
 //! that shard. A slab stays allocated while any of its pieces lives.
 
+pub(crate) mod blocks;
+mod classes;
 mod shard;
 
 use allocator_api2::alloc::{AllocError, Allocator, Global, Layout};
+use blocks::Blocks;
+use classes::{GLOBAL_MAX, PIECE_MAX, STEP_BYTES};
 use parking_lot::Mutex;
-use shard::Shard;
+use shard::{SLABS, Shard};
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Up to this the global allocator's sizes are close enough to each other.
-const GLOBAL_MAX: usize = 128;
-const STEP_BYTES: usize = 16;
-/// Above this, a slab would hold too few pieces.
-const PIECE_MAX: usize = 2048;
+pub(crate) use shard::Totals;
 
 /// More would only spread slabs that are not full over more threads.
 const SHARDS: usize = 16;
 
-static ALL: [Mutex<Shard>; SHARDS] = [const { Mutex::new(Shard::new()) }; SHARDS];
+/// Each with the bytes that are free in its slabs, for those that do not want its lock.
+static ALL: [(Mutex<Shard>, AtomicUsize); SHARDS] =
+    [const { (Mutex::new(Shard::new()), AtomicUsize::new(0)) }; SHARDS];
 
 /// Hands out the memory of packed values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,19 +54,47 @@ impl Pieces {
         const FINE_MAX: usize = 64;
         match bytes {
             0..=FINE_MAX => bytes.next_multiple_of(8),
-            _ if is_piece(bytes) => bytes.next_multiple_of(STEP_BYTES),
+            _ if is_piece(bytes) => classes::bytes(classes::of_bytes(bytes)),
             _ => bytes.checked_next_multiple_of(global_step(bytes)).unwrap_or(bytes),
         }
     }
+
+    /// Whether memory would be saved if this piece's bytes lay elsewhere, and somewhere there is
+    /// room for them. Never for what the global allocator gave.
+    ///
+    /// # Safety
+    /// The piece came from `allocate` with a size that rounds to the same, and is not freed.
+    pub(crate) unsafe fn is_sparse(piece: NonNull<u8>, bytes: usize) -> bool {
+        // SAFETY: by contract, a live piece of the shard that its slab names.
+        is_piece(bytes) && unsafe { ALL[shard::of_piece(piece)].0.lock().is_sparse(piece) }
+    }
+
+    /// Bytes of pieces that were in use once and are free.
+    pub(crate) fn free_bytes() -> usize {
+        ALL.iter().map(|(_, free)| free.load(Relaxed)).sum()
+    }
+
+    /// What all slabs take; some microseconds.
+    pub(crate) fn totals() -> Totals {
+        ALL.iter().fold(Totals::default(), |sum, (shard, _)| {
+            let shard = shard.lock().totals();
+            Totals {
+                live: sum.live + shard.live,
+                free: sum.free + shard.free,
+                excess: sum.excess + shard.excess,
+            }
+        })
+    }
+
+    /// Where the slabs come from.
+    pub(crate) fn blocks() -> &'static Blocks {
+        &SLABS
+    }
 }
 
-/// The global allocator has a size that fits, too, every fourth part of a doubling; and it has no
-/// header in front of them.
 #[inline]
 fn is_piece(bytes: usize) -> bool {
-    bytes > GLOBAL_MAX
-        && bytes <= PIECE_MAX
-        && !bytes.next_multiple_of(STEP_BYTES).is_multiple_of(global_step(bytes))
+    bytes > GLOBAL_MAX && bytes <= PIECE_MAX
 }
 
 /// How far the global allocator's sizes are apart there.
@@ -89,8 +122,12 @@ unsafe impl Allocator for Pieces {
         if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
             return Global.allocate(layout);
         }
-        let shard = own_shard();
-        let piece = ALL[shard].lock().allocate(shard as u8, layout.size()).ok_or(AllocError)?;
+        let own = own_shard();
+        let (lock, free) = &ALL[own];
+        let mut shard = lock.lock();
+        let class = classes::of_bytes(layout.size());
+        let piece = shard.allocate(own as u8, class).ok_or(AllocError)?;
+        free.store(shard.free_bytes(), Relaxed);
         Ok(NonNull::slice_from_raw_parts(piece, layout.size()))
     }
 
@@ -100,7 +137,10 @@ unsafe impl Allocator for Pieces {
             if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
                 return Global.deallocate(piece, layout);
             }
-            ALL[shard::of_piece(piece)].lock().free(piece);
+            let (lock, free) = &ALL[shard::of_piece(piece)];
+            let mut shard = lock.lock();
+            shard.free(piece);
+            free.store(shard.free_bytes(), Relaxed);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! One lock's worth of slabs: see the head of `mod.rs`, which also says why this is sound.
 
-use super::{GLOBAL_MAX, PIECE_MAX, STEP_BYTES};
-use std::alloc::{self, Layout};
+use super::blocks::Blocks;
+use super::classes::{self, CLASSES};
 use std::ptr::{self, NonNull};
 
-const SLAB_BYTES: usize = 64 << 10;
+pub(super) const SLAB_BYTES: usize = 64 << 10;
 const HEADER_BYTES: usize = 64;
-const CLASSES: usize = (PIECE_MAX - GLOBAL_MAX) / STEP_BYTES;
+
+/// Where slabs come from.
+pub(super) static SLABS: Blocks = Blocks::new(SLAB_BYTES);
 
 #[repr(C)]
 struct Slab {
@@ -18,18 +20,37 @@ struct Slab {
     class: u8,
     shard: u8,
     listed: bool,
-    /// Whether the allocator was asked to align it.
-    asked: bool,
 }
 
 const _: () = assert!(size_of::<Slab>() <= HEADER_BYTES && CLASSES <= 1 << 8);
 
 /// Slabs with pieces.
 pub(super) struct Shard {
-    /// Per size, those that have room.
-    partial: [*mut Slab; CLASSES],
-    /// One that has no pieces, so that one value coming and going is cheap.
-    spare: *mut Slab,
+    classes: [Class; CLASSES],
+    /// Bytes of pieces in use.
+    live: usize,
+    /// Bytes of pieces that were in use once and are free.
+    free: usize,
+}
+
+/// What a shard's slabs take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Bytes of pieces in use.
+    pub(crate) live: usize,
+    /// Bytes of pieces that were in use once and are free.
+    pub(crate) free: usize,
+    /// Bytes of slabs that would be left over if each size's pieces lay close together.
+    pub(crate) excess: usize,
+}
+
+/// All slabs with pieces of one size.
+#[derive(Clone, Copy)]
+struct Class {
+    /// Those that have room.
+    partial: *mut Slab,
+    slabs: u32,
+    live: u32,
 }
 
 // SAFETY: the slabs are owned by the shard alone; moving it to another thread moves them all.
@@ -50,48 +71,44 @@ fn slab_of(piece: NonNull<u8>) -> *mut Slab {
     piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast()
 }
 
-fn layout(asked: bool) -> Layout {
-    const PAGE_BYTES: usize = 4096;
-    let align = if asked { SLAB_BYTES } else { PAGE_BYTES };
-    Layout::from_size_align(SLAB_BYTES, align).expect("all are constants")
+/// How many pieces a slab holds.
+#[inline]
+fn capacity(class: usize) -> usize {
+    (SLAB_BYTES - HEADER_BYTES) / classes::bytes(class)
 }
 
-/// Memory of a slab, aligned to its size, and whether that had to be asked for. mimalloc aligns
-/// blocks of this size by itself, and takes twice as much for one when it is asked.
-fn allocate_slab() -> Option<(*mut Slab, bool)> {
-    // SAFETY: the layouts have a size, and what does not fit goes back as it came.
-    unsafe {
-        let memory = alloc::alloc(layout(false));
-        if memory.addr().is_multiple_of(SLAB_BYTES) {
-            return (!memory.is_null()).then_some((memory.cast(), false));
-        }
-        alloc::dealloc(memory, layout(false));
-        let memory = alloc::alloc(layout(true));
-        (!memory.is_null()).then_some((memory.cast(), true))
-    }
-}
-
-/// # Safety
-/// Made by `allocate_slab`, freed once, and has no pieces.
-unsafe fn free_slab(slab: *mut Slab) {
-    // SAFETY: by contract.
-    unsafe {
-        debug_assert_eq!((*slab).live, 0);
-        alloc::dealloc(slab.cast(), layout((*slab).asked));
+impl Class {
+    /// Slabs that would be left over if the pieces lay close together.
+    #[inline]
+    fn excess(&self, class: usize) -> usize {
+        self.slabs as usize - (self.live as usize).div_ceil(capacity(class))
     }
 }
 
 impl Shard {
     pub(super) const fn new() -> Shard {
-        Shard { partial: [ptr::null_mut(); CLASSES], spare: ptr::null_mut() }
+        let class = Class { partial: ptr::null_mut(), slabs: 0, live: 0 };
+        Shard { classes: [class; CLASSES], live: 0, free: 0 }
     }
 
-    /// A piece of so many bytes, whose slab says that it is of shard `own`; `None` when there is
-    /// no memory.
-    pub(super) fn allocate(&mut self, own: u8, bytes: usize) -> Option<NonNull<u8>> {
-        let class = (bytes - GLOBAL_MAX - 1) / STEP_BYTES;
-        let piece_bytes = GLOBAL_MAX + (class + 1) * STEP_BYTES;
-        let mut slab = self.partial[class];
+    /// Bytes of pieces that were in use once and are free.
+    #[inline]
+    pub(super) fn free_bytes(&self) -> usize {
+        self.free
+    }
+
+    /// What the slabs take; looks at each size.
+    pub(super) fn totals(&self) -> Totals {
+        let slabs = self.classes.iter().enumerate().filter(|(_, class)| class.slabs != 0);
+        let excess = slabs.map(|(number, class)| class.excess(number)).sum::<usize>() * SLAB_BYTES;
+        Totals { live: self.live, free: self.free, excess }
+    }
+
+    /// A piece of a class, whose slab says that it is of shard `own`; `None` when there is no
+    /// memory.
+    pub(super) fn allocate(&mut self, own: u8, class: usize) -> Option<NonNull<u8>> {
+        let piece_bytes = classes::bytes(class);
+        let mut slab = self.classes[class].partial;
         if slab.is_null() {
             slab = self.new_slab(own, class)?;
         }
@@ -104,9 +121,12 @@ impl Shard {
             } else {
                 let piece = (*slab).free;
                 (*slab).free = piece.cast::<*mut u8>().read();
+                self.free -= piece_bytes;
                 piece
             };
             (*slab).live += 1;
+            self.classes[class].live += 1;
+            self.live += piece_bytes;
             if (*slab).free.is_null() && (*slab).bump as usize + piece_bytes > SLAB_BYTES {
                 self.unlist(slab);
             }
@@ -122,28 +142,49 @@ impl Shard {
         let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this shard.
         unsafe {
+            let class = usize::from((*slab).class);
+            let piece_bytes = classes::bytes(class);
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
             (*slab).free = piece.as_ptr();
             (*slab).live -= 1;
+            self.classes[class].live -= 1;
+            self.live -= piece_bytes;
+            self.free += piece_bytes;
             if !(*slab).listed {
                 self.list(slab);
             }
             if (*slab).live == 0 {
                 self.unlist(slab);
-                self.give_back(slab);
+                self.classes[class].slabs -= 1;
+                self.free -= (*slab).bump as usize - HEADER_BYTES;
+                SLABS.free(NonNull::new_unchecked(slab.cast()));
             }
         }
     }
 
-    fn new_slab(&mut self, own: u8, class: usize) -> Option<*mut Slab> {
-        // SAFETY: the spare is live and has no pieces, a new slab is nobody's, and the header fits.
+    /// Whether the piece had better lie elsewhere: its slab has fewer pieces than others of its
+    /// size, which have room for them.
+    ///
+    /// # Safety
+    /// The piece came from this shard's `allocate`, and is not freed.
+    pub(super) unsafe fn is_sparse(&self, piece: NonNull<u8>) -> bool {
+        let slab = slab_of(piece);
+        // SAFETY: the piece lives in a slab of this shard.
         unsafe {
-            let (slab, asked) = if self.spare.is_null() {
-                allocate_slab()?
-            } else {
-                let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
-                (spare, (*spare).asked)
-            };
+            let number = usize::from((*slab).class);
+            let class = &self.classes[number];
+            // The head of the list is where moved pieces go.
+            (*slab).listed
+                && slab != class.partial
+                && class.excess(number) != 0
+                && u64::from((*slab).live) * u64::from(class.slabs) <= u64::from(class.live)
+        }
+    }
+
+    fn new_slab(&mut self, own: u8, class: usize) -> Option<*mut Slab> {
+        let slab = SLABS.allocate()?.cast::<Slab>().as_ptr();
+        // SAFETY: a new slab is nobody's, and the header fits.
+        unsafe {
             slab.write(Slab {
                 next: ptr::null_mut(),
                 previous: ptr::null_mut(),
@@ -153,21 +194,10 @@ impl Shard {
                 class: class as u8,
                 shard: own,
                 listed: false,
-                asked,
             });
+            self.classes[class].slabs += 1;
             self.list(slab);
             Some(slab)
-        }
-    }
-
-    /// # Safety
-    /// `slab` is live, not listed and has no pieces.
-    unsafe fn give_back(&mut self, slab: *mut Slab) {
-        if self.spare.is_null() {
-            self.spare = slab;
-        } else {
-            // SAFETY: by contract.
-            unsafe { free_slab(slab) };
         }
     }
 
@@ -176,7 +206,7 @@ impl Shard {
     unsafe fn list(&mut self, slab: *mut Slab) {
         // SAFETY: listed slabs are live.
         unsafe {
-            let head = &mut self.partial[usize::from((*slab).class)];
+            let head = &mut self.classes[usize::from((*slab).class)].partial;
             (*slab).next = *head;
             (*slab).previous = ptr::null_mut();
             if !head.is_null() {
@@ -194,7 +224,7 @@ impl Shard {
         unsafe {
             let (next, previous) = ((*slab).next, (*slab).previous);
             if previous.is_null() {
-                self.partial[usize::from((*slab).class)] = next;
+                self.classes[usize::from((*slab).class)].partial = next;
             } else {
                 (*previous).next = next;
             }
@@ -208,11 +238,9 @@ impl Shard {
 
 #[cfg(test)]
 impl Shard {
-    /// Lets the spare slab go; panics if any other is there.
-    pub(super) fn clear(&mut self) {
-        assert!(self.partial.iter().all(|slab| slab.is_null()));
-        let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
-        // SAFETY: live, and without pieces.
-        unsafe { free_slab(spare) };
+    /// Panics if any slab is there.
+    pub(super) fn assert_empty(&self) {
+        assert!(self.classes.iter().all(|class| class.partial.is_null() && class.slabs == 0));
+        assert_eq!(self.totals(), Totals::default());
     }
 }

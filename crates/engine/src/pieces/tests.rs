@@ -5,22 +5,13 @@ use super::*;
 use allocator_api2::vec::Vec as PieceVec;
 
 #[test]
-fn sizes_are_the_allocators() {
+fn sizes_are_near() {
     let small = [(0, 0), (1, 8), (64, 64), (65, 80), (80, 80), (128, 128)];
-    let pieces = [(129, 144), (320, 320), (540, 544), (1200, 1200), (1201, 1216), (2048, 2048)];
-    let large = [(2049, 2560), (4096, 4096), (4097, 5120)];
+    let pieces = [(129, 144), (320, 320), (540, 544), (1201, 1216), (2049, 2176), (5000, 5120)];
+    let large = [(32 << 10, 32 << 10), ((32 << 10) + 1, 40 << 10)];
     for (needed, given) in small.into_iter().chain(pieces).chain(large) {
         assert_eq!(Pieces::rounded(needed), given, "{needed}");
-    }
-}
-
-#[test]
-fn what_fits_a_size_of_the_global_allocator_is_no_piece() {
-    for fits in [128, 160, 249, 320, 1009, 1024, 1280, 2048, 2049] {
-        assert!(!is_piece(fits), "{fits}");
-    }
-    for piece in [129, 144, 161, 257, 1008, 1025, 1030, 1264, 2032] {
-        assert!(is_piece(piece), "{piece}");
+        assert_eq!(Pieces::rounded(given), given, "{needed}");
     }
 }
 
@@ -37,7 +28,7 @@ fn pieces_do_not_overlap_and_slabs_go_back() {
         let grows = round < rounds / 2;
         if (random % 10 < 7) == grows || live.is_empty() {
             let size = GLOBAL_MAX + 1 + (random >> 8) as usize % (PIECE_MAX - GLOBAL_MAX);
-            let piece = shard.allocate(7, size).unwrap();
+            let piece = shard.allocate(7, classes::of_bytes(size)).unwrap();
             assert!(piece.as_ptr().addr().is_multiple_of(STEP_BYTES));
             // SAFETY: just allocated with this size.
             unsafe { piece.as_ptr().write_bytes(round as u8, size) };
@@ -57,7 +48,52 @@ fn pieces_do_not_overlap_and_slabs_go_back() {
         // SAFETY: allocated above, freed once.
         unsafe { shard.free(piece) };
     }
-    shard.clear();
+    shard.assert_empty();
+}
+
+/// What is left of many pieces lies close together after it was moved twice.
+#[test]
+fn moving_what_is_sparse_empties_slabs() {
+    let count = if cfg!(miri) { 500 } else { 20_000 };
+    let (mut shard, class) = (Shard::new(), classes::of_bytes(3000));
+    let mut left = Vec::new();
+    let all: Vec<_> = (0..count).map(|_| shard.allocate(0, class).unwrap()).collect();
+    for (number, piece) in all.into_iter().enumerate() {
+        // SAFETY: allocated above, written within its size, freed once.
+        unsafe {
+            piece.cast::<u64>().write(number as u64);
+            if (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xff < 26 {
+                left.push((number as u64, piece));
+            } else {
+                shard.free(piece);
+            }
+        }
+    }
+    let before = shard.totals();
+    for _ in 0..2 {
+        for (_, piece) in &mut left {
+            // SAFETY: a live piece, moved and freed once.
+            unsafe {
+                if shard.is_sparse(*piece) {
+                    let moved = shard.allocate(0, class).unwrap();
+                    moved.copy_from_nonoverlapping(*piece, 3000);
+                    shard.free(std::mem::replace(piece, moved));
+                }
+            }
+        }
+    }
+    let after = shard.totals();
+    assert_eq!(before.live, after.live);
+    assert!(before.excess > 3 * before.live, "{before:?}");
+    assert!(after.excess <= after.live / 10 + shard::SLAB_BYTES, "{after:?}");
+    for (number, piece) in left {
+        // SAFETY: live, and freed once.
+        unsafe {
+            assert_eq!(piece.cast::<u64>().read(), number);
+            shard.free(piece);
+        }
+    }
+    shard.assert_empty();
 }
 
 #[test]

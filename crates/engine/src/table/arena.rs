@@ -17,6 +17,7 @@
 //! without the owner's lock.
 
 use crate::pieces::Pieces;
+use crate::pieces::blocks::Blocks;
 use allocator_api2::alloc::Allocator;
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
@@ -24,9 +25,15 @@ use std::ptr::{self, NonNull};
 const SLAB_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 64;
 const STEP_BYTES: usize = 8;
-/// Above this, cutting a page leaves too much waste.
-const SMALL_BYTES_MAX: usize = 256;
+/// Above this, cutting a page leaves too much waste: each partition has a page of each size.
+const SMALL_BYTES_MAX: usize = 128;
 const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
+
+/// Where slabs and the tables' segments come from: memory in pages.
+pub(crate) static PAGES: Blocks = Blocks::new(SLAB_BYTES);
+
+/// Moving pieces is worth a walk when more than one slab in this many has room for them.
+const SPARSE_SHARE: u32 = 8;
 
 #[repr(C)]
 struct SlabHeader {
@@ -45,6 +52,11 @@ const _: () = assert!(size_of::<SlabHeader>() <= HEADER_BYTES);
 #[repr(C)]
 pub(crate) struct Arena {
     bytes: usize,
+    /// Slabs that have room, beyond one of each size.
+    sparse: u32,
+    slabs: u32,
+    /// One that has no pieces, so that one key coming and going is cheap.
+    spare: *mut SlabHeader,
     /// Per size class, the slabs that have room.
     partial: [*mut SlabHeader; CLASSES],
 }
@@ -57,7 +69,13 @@ impl Arena {
     pub(crate) const HOT_BYTES: usize = size_of::<usize>();
 
     pub(crate) fn new() -> Self {
-        Arena { partial: [ptr::null_mut(); CLASSES], bytes: 0 }
+        Arena {
+            partial: [ptr::null_mut(); CLASSES],
+            bytes: 0,
+            sparse: 0,
+            slabs: 0,
+            spare: ptr::null_mut(),
+        }
     }
 
     /// Bytes handed out, after rounding.
@@ -119,8 +137,7 @@ impl Arena {
             // SAFETY: by contract, allocated by `large_alloc` with the same rounded size.
             return unsafe { Pieces.deallocate(piece, large_layout(size)) };
         }
-        let slab =
-            piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast::<SlabHeader>();
+        let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this arena, see the head of the file.
         unsafe {
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
@@ -128,21 +145,81 @@ impl Arena {
             (*slab).live -= 1;
             if !(*slab).listed {
                 self.list(slab);
-            } else if (*slab).live == 0 && !((*slab).next.is_null() && (*slab).previous.is_null()) {
-                // The last slab of a class stays, so that one key coming and going is cheap.
+            }
+            if (*slab).live == 0 {
                 self.unlist(slab);
-                alloc::dealloc(slab.cast(), slab_layout());
+                let spare = std::mem::replace(&mut self.spare, slab);
+                self.give_back(spare);
             }
         }
     }
 
-    fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
-        // SAFETY: the layout has a size; the header fits at the front.
-        unsafe {
-            let slab = alloc::alloc(slab_layout()).cast::<SlabHeader>();
-            if slab.is_null() {
-                alloc::handle_alloc_error(slab_layout());
+    /// Whether so many slabs have room that moving pieces together is worth a walk.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.sparse > self.slabs / SPARSE_SHARE
+    }
+
+    /// Bytes of small slabs that no piece takes; looks at each slab that has room.
+    pub(crate) fn free_bytes(&self) -> usize {
+        let mut bytes = if self.spare.is_null() { 0 } else { SLAB_BYTES };
+        for (class, &first) in self.partial.iter().enumerate() {
+            let mut slab = first;
+            // SAFETY: listed slabs are live.
+            while let Some(header) = unsafe { slab.as_ref() } {
+                bytes += SLAB_BYTES - HEADER_BYTES - header.live as usize * (class + 1) * STEP_BYTES;
+                slab = header.next;
             }
+        }
+        bytes
+    }
+
+    /// Moves a piece into a slab with less room, if there is one for it; where it is then.
+    ///
+    /// # Safety
+    /// As for `free`; where the piece is moved, the caller forgets where it was.
+    pub(crate) unsafe fn compact(&mut self, piece: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: by contract a live piece of this arena; the new one is as long and another's.
+        unsafe {
+            let is_sparse = if size > SMALL_BYTES_MAX {
+                Pieces::is_sparse(piece, size)
+            } else {
+                self.is_in_sparse_slab(piece)
+            };
+            if !is_sparse {
+                return None;
+            }
+            let moved = self.alloc(size);
+            moved.copy_from_nonoverlapping(piece, size);
+            self.free(piece, size);
+            Some(moved)
+        }
+    }
+
+    /// # Safety
+    /// A live piece of one of this arena's slabs.
+    unsafe fn is_in_sparse_slab(&self, piece: NonNull<u8>) -> bool {
+        let slab = slab_of(piece);
+        // SAFETY: by contract the slab is live.
+        unsafe {
+            // The head of the list is where moved pieces go.
+            if !(*slab).listed || slab == self.partial[usize::from((*slab).class)] {
+                return false;
+            }
+            let piece_bytes = (usize::from((*slab).class) + 1) * STEP_BYTES;
+            let capacity = (SLAB_BYTES - HEADER_BYTES) / piece_bytes;
+            (*slab).live as usize <= capacity - capacity / 4
+        }
+    }
+
+    fn new_slab(&mut self, class: usize) -> *mut SlabHeader {
+        let mut slab = std::mem::replace(&mut self.spare, ptr::null_mut());
+        if slab.is_null() {
+            let Some(block) = PAGES.allocate() else { alloc::handle_alloc_error(slab_layout()) };
+            slab = block.cast::<SlabHeader>().as_ptr();
+            self.slabs += 1;
+        }
+        // SAFETY: a new block is nobody's, nor is the spare one; the header fits at the front.
+        unsafe {
             // The words of a table keep pointers as integers; see `table/word.rs`.
             slab.expose_provenance();
             slab.write(SlabHeader {
@@ -160,6 +237,16 @@ impl Arena {
     }
 
     /// # Safety
+    /// `slab` is null, or a slab of this arena that is not listed and has no pieces.
+    unsafe fn give_back(&mut self, slab: *mut SlabHeader) {
+        if let Some(block) = NonNull::new(slab.cast::<u8>()) {
+            self.slabs -= 1;
+            // SAFETY: by contract.
+            unsafe { PAGES.free(block) };
+        }
+    }
+
+    /// # Safety
     /// `slab` is live and not listed.
     unsafe fn list(&mut self, slab: *mut SlabHeader) {
         // SAFETY: listed slabs are live.
@@ -169,6 +256,7 @@ impl Arena {
             (*slab).previous = ptr::null_mut();
             if !head.is_null() {
                 (**head).previous = slab;
+                self.sparse += 1;
             }
             *head = slab;
             (*slab).listed = true;
@@ -180,6 +268,9 @@ impl Arena {
     unsafe fn unlist(&mut self, slab: *mut SlabHeader) {
         // SAFETY: neighbours on the list are live.
         unsafe {
+            if !(*slab).previous.is_null() || !(*slab).next.is_null() {
+                self.sparse -= 1;
+            }
             if (*slab).previous.is_null() {
                 self.partial[(*slab).class as usize] = (*slab).next;
             } else {
@@ -198,14 +289,16 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         debug_assert_eq!(self.bytes, 0, "the owner frees its pieces first");
-        for slab in self.partial {
-            // What is left is at most one empty slab a class.
-            if !slab.is_null() {
-                // SAFETY: listed, so live; empty, as no piece is left.
-                unsafe { alloc::dealloc(slab.cast(), slab_layout()) };
-            }
-        }
+        debug_assert!(self.partial.iter().all(|slab| slab.is_null()));
+        let spare = std::mem::replace(&mut self.spare, ptr::null_mut());
+        // SAFETY: the spare slab has no pieces.
+        unsafe { self.give_back(spare) };
     }
+}
+
+#[inline]
+fn slab_of(piece: NonNull<u8>) -> *mut SlabHeader {
+    piece.as_ptr().map_addr(|address| address & !(SLAB_BYTES - 1)).cast()
 }
 
 fn slab_layout() -> Layout {

@@ -223,6 +223,16 @@ impl EntryPtr {
         }
     }
 
+    /// Bytes that it was built with.
+    ///
+    /// # Safety
+    /// The entry is live.
+    pub(crate) unsafe fn bytes(self) -> usize {
+        // SAFETY: by contract.
+        let layout = unsafe { self.layout() };
+        layout.value_offset + layout.value_len
+    }
+
     /// Changes the expiry in place; only possible when there is one before and after.
     ///
     /// # Safety

@@ -13,7 +13,8 @@
 //! them, except for the lock-free prefetch passes, which read atomics only and hold an epoch
 //! guard (`prefetch.rs`). What these may still be reading is therefore retired, not freed.
 
-mod arena;
+pub(crate) mod arena;
+pub(crate) mod compact;
 mod cursor;
 mod directory;
 pub(crate) mod entry;

@@ -15,6 +15,7 @@
 //! prefetching (see `prefetch.rs`); all writes happen under `&mut` of the table. The header's
 //! cells are only touched under the lock. Addresses in words were exposed by the arena.
 
+use super::arena::PAGES;
 use super::entry::EntryPtr;
 use std::alloc::{self, Layout};
 use std::cell::Cell;
@@ -73,6 +74,12 @@ pub(super) fn pack(local: LocalHash, entry: EntryPtr) -> u64 {
     tag_of(local) | address
 }
 
+/// The word of an entry that lies elsewhere now.
+#[inline]
+pub(super) fn moved(word: u64, to: NonNull<u8>) -> u64 {
+    word & !POINTER_MASK | to.as_ptr().expose_provenance() as u64
+}
+
 #[inline]
 pub(super) fn unpack(word: u64) -> EntryPtr {
     debug_assert_ne!(word, 0);
@@ -103,12 +110,12 @@ pub(super) fn bucket_start(prefix: u64, depth: u32, bucket: usize) -> Option<Loc
 
 impl Segment {
     pub(super) fn new(depth: u8, prefix: u64, generation: u64) -> NonNull<Segment> {
-        // SAFETY: all-zero bytes are a valid segment; the layout has a size.
+        let Some(segment) = PAGES.allocate_zeroed() else {
+            alloc::handle_alloc_error(Layout::new::<Segment>())
+        };
+        let segment = segment.cast::<Segment>();
+        // SAFETY: all-zero bytes are a valid segment, and a block is as long and aligned.
         unsafe {
-            let segment = alloc::alloc_zeroed(Layout::new::<Segment>()).cast::<Segment>();
-            let Some(segment) = NonNull::new(segment) else {
-                alloc::handle_alloc_error(Layout::new::<Segment>())
-            };
             segment.as_ref().depth.set(depth);
             segment.as_ref().prefix.set(prefix);
             segment.as_ref().generation.set(generation);
@@ -118,13 +125,13 @@ impl Segment {
 
     /// The same again.
     pub(super) fn copy(&self, generation: u64) -> NonNull<Segment> {
+        let Some(copy) = PAGES.allocate() else {
+            alloc::handle_alloc_error(Layout::new::<Segment>())
+        };
+        let copy = copy.cast::<Segment>();
         // SAFETY: a segment is plain data, the new one has its size and is nobody else's yet; who
-        // reads this one at the same time writes nothing. The layout has a size.
+        // reads this one at the same time writes nothing.
         unsafe {
-            let copy = alloc::alloc(Layout::new::<Segment>()).cast::<Segment>();
-            let Some(copy) = NonNull::new(copy) else {
-                alloc::handle_alloc_error(Layout::new::<Segment>())
-            };
             copy.as_ptr().copy_from_nonoverlapping(self, 1);
             copy.as_ref().generation.set(generation);
             copy
@@ -135,7 +142,7 @@ impl Segment {
     /// Made by `new`, freed once, not used any more.
     pub(super) unsafe fn free(segment: NonNull<Segment>) {
         // SAFETY: by contract.
-        unsafe { alloc::dealloc(segment.as_ptr().cast(), Layout::new::<Segment>()) }
+        unsafe { PAGES.free(segment.cast()) }
     }
 
     /// Forgets all words, and is a segment of this depth and prefix from now on. Who is

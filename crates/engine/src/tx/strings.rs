@@ -224,7 +224,7 @@ impl Tx<'_> {
             self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
         }
         let object;
-        let init = if length > string::INLINE_BYTES_MAX {
+        let init = if length > string::GROWN_INLINE_BYTES_MAX {
             object = Box::new(Object::String(string.into()));
             ValueInit::Object(object)
         } else {

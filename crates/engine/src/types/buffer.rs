@@ -6,6 +6,7 @@
 use crate::pieces::Pieces;
 use allocator_api2::vec::Vec as PieceVec;
 use ladon_model::varint::Sink;
+use std::ptr::NonNull;
 use std::ops::{Deref, DerefMut, Range};
 
 /// A part of its length that a buffer gets as room to grow.
@@ -137,6 +138,19 @@ impl Buffer {
         }
     }
 
+    /// Moves the bytes elsewhere if that saves memory; how many were moved.
+    pub(crate) fn compact(&mut self) -> usize {
+        let room = self.0.capacity();
+        // SAFETY: the vector's own memory, which it got for this capacity.
+        if !unsafe { Pieces::is_sparse(NonNull::from(&mut *self.0).cast(), room) } {
+            return 0;
+        }
+        let mut moved = Buffer(PieceVec::with_capacity_in(room, Pieces));
+        moved.put(self);
+        *self = moved;
+        room
+    }
+
     /// Gives back the room to grow.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.0.shrink_to(Pieces::rounded(self.0.len()));
@@ -185,6 +199,9 @@ mod tests {
                         prop_assert_eq!(buffer.capacity(), Pieces::rounded(model.len()));
                     }
                 }
+                let room = buffer.capacity();
+                buffer.compact();
+                prop_assert_eq!(buffer.capacity(), room);
                 prop_assert_eq!(&buffer[..], &model[..]);
                 prop_assert_eq!(&buffer.clone()[..], &model[..]);
                 prop_assert_eq!(buffer.capacity(), Pieces::rounded(buffer.capacity()));

@@ -61,6 +61,12 @@ pub trait Collection: Variant {
         0
     }
 
+    /// Moves what it holds elsewhere if that is one piece of memory and saves some; how many bytes
+    /// were moved. Its elements and its size stay as they are.
+    fn compact(&mut self) -> usize {
+        0
+    }
+
     /// Appends the body of a `Put`.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads what `encode` wrote; `None` if it is malformed or has no element.

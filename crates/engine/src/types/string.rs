@@ -6,8 +6,12 @@ use ladon_model::varint;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longer strings get a box of their own, which can grow without moving the key.
-pub const INLINE_BYTES_MAX: usize = 2048;
+/// Longer strings get a box of their own.
+pub const INLINE_BYTES_MAX: usize = 16 << 10;
+
+/// A string that grew in place gets a box from this length on: there it can go on growing without
+/// moving the key.
+pub(crate) const GROWN_INLINE_BYTES_MAX: usize = 2048;
 
 /// What `OBJECT ENCODING` shall say of a short string.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +27,9 @@ pub(crate) enum Form {
 /// The representation for a string's bytes.
 #[inline]
 pub(crate) fn init(bytes: &[u8], form: Form) -> ValueInit<'_> {
-    if bytes.len() > INLINE_BYTES_MAX {
+    let inline_max =
+        if form == Form::Grown { GROWN_INLINE_BYTES_MAX } else { INLINE_BYTES_MAX };
+    if bytes.len() > inline_max {
         return ValueInit::Object(Box::new(Object::String(bytes.to_vec().into())));
     }
     if form == Form::Shortest

@@ -1,5 +1,6 @@
 //! One file per question that the lab answers; each is a subcommand.
 
+pub mod churn;
 pub mod common;
 pub mod eviction;
 pub mod growth;

@@ -9,6 +9,7 @@
 
 mod blocked;
 mod buffers;
+mod compaction;
 mod inbox;
 mod jobs;
 mod long_replies;
@@ -253,6 +254,7 @@ impl Worker {
             self.run_batches();
         }
         self.do_job();
+        self.compact_memory();
         self.go_on_with_long_replies();
         if self.planted == Planted::LatePublication {
             self.published |= self.appender.publish();

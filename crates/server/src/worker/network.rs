@@ -97,7 +97,8 @@ impl Worker {
             Outgoing::Buffer(buffer) => self.buffers.give(buffer),
             // It may be the last that holds a string that is gone.
             Outgoing::Part { whole, .. } if Arc::strong_count(&whole) == 1 => {
-                self.scratch.garbage.push(Garbage::of(whole));
+                let bytes = whole.len();
+                self.scratch.garbage.push(Garbage::of_bytes(whole, bytes));
             }
             Outgoing::Part { .. } => {}
         }

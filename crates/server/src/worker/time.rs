@@ -57,7 +57,7 @@ impl Worker {
             until_ms = until_ms.min(deadline_ms);
         }
         let sleep_ms = until_ms.saturating_sub(self.node.clock.unix_ms());
-        Duration::from_millis(sleep_ms.min(QUIET_TICK_MS))
+        self.until_next_slice(Duration::from_millis(sleep_ms.min(QUIET_TICK_MS)))
     }
 
     /// Whether it is time for a tick. Time may have been set back since the last one.
@@ -117,6 +117,7 @@ impl Worker {
             && self.touched.is_empty();
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
+        self.node.keyspace.begin_compaction();
         self.look_for_unused_memory(is_quiet);
     }
 

@@ -46,6 +46,13 @@ impl Collection for HashValue {
         self.as_table().map_or(1, |fields| fields.table.len())
     }
 
+    fn compact(&mut self) -> usize {
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.compact(),
+            _ => 0,
+        }
+    }
+
     fn duplicate(&self, env: Env<'_>) -> HashValue {
         match &self.0 {
             Repr::Packed(packed) => HashValue(Repr::Packed(packed.clone())),

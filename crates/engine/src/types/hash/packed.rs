@@ -35,6 +35,11 @@ impl Packed {
         self.count as usize
     }
 
+    /// See [`Buffer::compact`].
+    pub(super) fn compact(&mut self) -> usize {
+        self.bytes.compact()
+    }
+
     /// Bytes of memory that the fields take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.capacity()

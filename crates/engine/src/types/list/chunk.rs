@@ -50,6 +50,11 @@ impl Chunk {
         self.count as usize
     }
 
+    /// See [`Buffer::compact`].
+    pub(super) fn compact(&mut self) -> usize {
+        self.buffer.compact()
+    }
+
     /// The entries, one behind the other.
     #[inline]
     pub(super) fn entries(&self) -> &[u8] {

@@ -26,6 +26,13 @@ impl Collection for ListValue {
         self.chunks()
     }
 
+    fn compact(&mut self) -> usize {
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.compact(),
+            _ => 0,
+        }
+    }
+
     fn duplicate(&self, _env: Env<'_>) -> ListValue {
         ListValue::duplicate(self)
     }

@@ -42,6 +42,13 @@ impl Collection for SetValue {
         self.as_table().map_or(1, Table::len)
     }
 
+    fn compact(&mut self) -> usize {
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.compact(),
+            _ => 0,
+        }
+    }
+
     fn duplicate(&self, env: Env<'_>) -> SetValue {
         SetValue(match &self.0 {
             Repr::Ints(ints) => Repr::Ints(ints.clone()),

@@ -53,6 +53,13 @@ impl Collection for SortedSet {
         }
     }
 
+    fn compact(&mut self) -> usize {
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.compact(),
+            _ => 0,
+        }
+    }
+
     fn duplicate(&self, env: Env<'_>) -> SortedSet {
         SortedSet(match &self.0 {
             Repr::Packed(packed) => Repr::Packed(packed.clone()),

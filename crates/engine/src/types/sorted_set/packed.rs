@@ -42,6 +42,11 @@ impl Packed {
         self.count as usize
     }
 
+    /// See [`Buffer::compact`].
+    pub(super) fn compact(&mut self) -> usize {
+        self.bytes.compact()
+    }
+
     /// Bytes of memory that the members take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.capacity()

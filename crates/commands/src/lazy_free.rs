@@ -1,0 +1,74 @@
+//! Large values that have left the data and are not freed yet.
+//!
+//! A thread of low priority frees them. On a busy machine it may hardly run, so what waits counts as
+//! used memory, and where that exceeds `maxmemory` the threads that serve clients help out
+//! (`eviction.rs`).
+
+use ladon_engine::Garbage;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Among so many of the oldest, a value is looked for that is quickly freed.
+const LOOKED_AT: usize = 16;
+
+/// What waits to be freed, and how much was.
+#[derive(Default)]
+pub struct LazyFree {
+    /// Values that wait.
+    pub pending: AtomicU64,
+    /// Values that were freed.
+    pub freed: AtomicU64,
+    pending_bytes: AtomicU64,
+    queue: Mutex<VecDeque<Garbage>>,
+}
+
+impl LazyFree {
+    /// Bytes of what waits, and of what is being freed.
+    #[inline]
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending_bytes.load(Relaxed)
+    }
+
+    /// Takes values over, to be freed by [`LazyFree::free_next`].
+    pub fn add(&self, garbage: Vec<Garbage>) {
+        self.pending.fetch_add(garbage.iter().map(Garbage::values).sum(), Relaxed);
+        let bytes = garbage.iter().map(|garbage| garbage.bytes() as u64).sum();
+        self.pending_bytes.fetch_add(bytes, Relaxed);
+        self.queue.lock().extend(garbage);
+    }
+
+    /// Frees one of the oldest that wait, if one is of `effort_max` pieces of memory at most; whether
+    /// one was.
+    pub fn free_next(&self, effort_max: usize) -> bool {
+        let next = {
+            let mut queue = self.queue.lock();
+            let at = queue.iter().take(LOOKED_AT).position(|it| it.effort() <= effort_max);
+            at.and_then(|at| queue.remove(at))
+        };
+        let Some(garbage) = next else { return false };
+        let (values, bytes) = (garbage.values(), garbage.bytes() as u64);
+        drop(garbage);
+        self.pending.fetch_sub(values, Relaxed);
+        self.pending_bytes.fetch_sub(bytes, Relaxed);
+        self.freed.fetch_add(values, Relaxed);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_counted_and_the_quickest_of_the_oldest_goes_first() {
+        let lazy_free = LazyFree::default();
+        lazy_free.add(vec![Garbage::of_bytes(vec![0; 1000], 1000), Garbage::of_bytes((), 24)]);
+        assert_eq!(lazy_free.pending_bytes(), 1024);
+        assert!(!lazy_free.free_next(0));
+        assert!(lazy_free.free_next(1));
+        assert_eq!(lazy_free.pending_bytes(), 24);
+        assert!(lazy_free.free_next(usize::MAX) && !lazy_free.free_next(usize::MAX));
+        assert_eq!(lazy_free.pending_bytes(), 0);
+    }
+}
