@@ -258,10 +258,23 @@ impl Node {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take: what `maxmemory` limits.
+    /// Bytes that the data, its tables and the clients' buffers take: what `maxmemory` limits, as in
+    /// Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
-        self.keyspace.used_bytes() + self.fixed_bytes
+        self.keyspace.used_bytes() + self.fixed_bytes + self.clients_memory()
+    }
+
+    /// Bytes that all clients take, their buffers and what is kept for them.
+    #[inline]
+    pub fn clients_memory(&self) -> u64 {
+        // Threads add and take off in any order.
+        (self.clients.bytes.load(Relaxed) as i64).max(0) as u64
+    }
+
+    /// Bytes of [`Node::used_memory`] that are no data.
+    pub fn overhead_memory(&self) -> u64 {
+        self.fixed_bytes + self.clients_memory()
     }
 
     /// The most that [`Node::used_memory`] has been seen to be.

@@ -62,6 +62,8 @@ impl Positions {
 pub(crate) struct Again {
     /// The arguments, an empty one for that which is lent.
     pub(crate) args: Vec<Vec<u8>>,
+    /// Bytes of all of them.
+    pub(crate) bytes: usize,
     /// Which of them is lent.
     pub(crate) at: usize,
     /// What it was; empty until it is given back.
@@ -83,6 +85,8 @@ pub(crate) struct Connection {
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run.
     pub(crate) consumed: usize,
+    /// Further bytes for which it is worth to make room, for a request that is not whole yet.
+    pub(crate) expected: usize,
     pub(crate) output: Vec<u8>,
     /// Buffers before `output`, of a reply that is longer than its client takes at once.
     put_by: VecDeque<Outgoing>,
@@ -129,6 +133,8 @@ pub(crate) struct Connection {
     pub(crate) input_ended: bool,
     /// When the output first went over the soft limit, Unix milliseconds; 0 when it is not.
     pub(crate) over_soft_limit_ms: u64,
+    /// Since when it did nothing, when it was last found to be silent for too long.
+    pub(crate) seen_idle_since_ms: u64,
 }
 
 impl Connection {
@@ -139,6 +145,7 @@ impl Connection {
             parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,
+            expected: 0,
             output: Vec::new(),
             put_by: VecDeque::new(),
             output_start: 0,
@@ -163,6 +170,7 @@ impl Connection {
             waiting: false,
             input_ended: false,
             over_soft_limit_ms: 0,
+            seen_idle_since_ms: 0,
         }
     }
 

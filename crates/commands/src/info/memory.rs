@@ -1,11 +1,10 @@
 //! The section `Memory`.
 //!
-//! `used_memory` is what `maxmemory` is compared with: the data and the tables that it is in.
+//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, and the
+//! clients' buffers.
 
 use super::text::Text;
-use crate::clients::ClientInfo;
 use crate::ctx::Ctx;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
@@ -13,7 +12,8 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let facts = node.process.facts();
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
     let peak = node.used_memory_peak();
-    let data = used.saturating_sub(fixed);
+    let overhead = node.overhead_memory();
+    let data = used.saturating_sub(overhead);
     text.section("Memory");
     text.bytes("used_memory", used);
     if let Some(resident) = facts.resident_bytes {
@@ -21,10 +21,10 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     }
     text.bytes("used_memory_peak", peak);
     text.field("used_memory_peak_perc", percent(used, peak));
-    text.field("used_memory_overhead", fixed);
+    text.field("used_memory_overhead", overhead);
     text.field("used_memory_startup", fixed);
     text.field("used_memory_dataset", data);
-    text.field("used_memory_dataset_perc", percent(data, data));
+    text.field("used_memory_dataset_perc", percent(data, used.saturating_sub(fixed)));
     if let Some(machine) = facts.machine_memory_bytes {
         text.bytes("total_system_memory", machine);
     }
@@ -40,21 +40,13 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     }
     text.none_of(&["mem_not_counted_for_evict", "mem_replication_backlog", "mem_clients_slaves"]);
     text.field("mem_total_replication_buffers", 0);
-    let clients = node.clients.list().iter().map(buffers).sum::<usize>();
-    text.field("mem_clients_normal", clients);
+    text.field("mem_clients_normal", node.clients_memory());
     text.field("mem_cluster_links", 0);
     text.field("mem_aof_buffer", node.durability.status().log_backlog_bytes);
     text.field("mem_allocator", node.process.allocator());
     text.flag("active_defrag_running", false);
     text.field("lazyfree_pending_objects", node.lazy_free.pending.load(Relaxed));
     text.field("lazyfreed_objects", node.lazy_free.freed.load(Relaxed));
-}
-
-/// Bytes of a connection's buffers.
-pub(crate) fn buffers(client: &Arc<ClientInfo>) -> usize {
-    let parts =
-        [&client.query_capacity, &client.output_bytes, &client.argv_bytes, &client.multi_bytes];
-    parts.iter().map(|bytes| bytes.load(Relaxed)).sum()
 }
 
 fn percent(part: u64, whole: u64) -> String {

@@ -20,7 +20,6 @@ use crate::error::CommandResult;
 use crate::spec::{CommandSpec, Flags, LockNeed};
 use text::Text;
 
-pub(crate) use memory::buffers as client_buffers;
 pub(crate) use text::human_bytes;
 
 pub(crate) const COMMANDS: &[CommandSpec] =

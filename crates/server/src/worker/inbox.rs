@@ -10,11 +10,6 @@ impl Worker {
         if generation != self.limits_generation {
             self.limits_generation = generation;
             self.limits.bulk_bytes_max = self.node.settings.proto_max_bulk_len();
-            if self.client_memory.refresh(&self.node) {
-                for connection in self.connections.iter().flatten() {
-                    self.client_memory.count(&self.node, &connection.session.info);
-                }
-            }
         }
     }
 
@@ -28,6 +23,7 @@ impl Worker {
                     self.computed(client, slot, computed);
                 }
                 Message::Kill => self.close_killed(),
+                Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,
             }
         }
@@ -43,6 +39,16 @@ impl Worker {
         }
         connection.deliver(bytes);
         connection.touch(&mut self.touched);
+    }
+
+    fn close_evicted(&mut self, client: u64, slot: u32) {
+        if let Some(connection) = &mut self.connections[slot as usize]
+            && connection.session.info.id == client
+            && !connection.closed
+        {
+            connection.aborted = true;
+            connection.touch(&mut self.touched);
+        }
     }
 
     fn close_killed(&mut self) {

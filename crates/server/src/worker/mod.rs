@@ -102,6 +102,8 @@ pub struct Worker {
     now_ms: u64,
     next_tick_ms: u64,
     turns_since_tick: u32,
+    /// When all connections were last looked at, Unix seconds.
+    looked_at_second: u64,
     /// Of data since the last look for unused memory.
     most_bytes: u64,
     client_memory: ClientMemory,
@@ -151,6 +153,7 @@ impl Worker {
             now_ms: 0,
             next_tick_ms: 0,
             turns_since_tick: 0,
+            looked_at_second: 0,
             most_bytes: 0,
             client_memory: ClientMemory::default(),
             turn_output_bytes: 0,
@@ -200,11 +203,13 @@ impl Worker {
         } else {
             self.tick_soon();
         }
-        self.end_overdue();
         self.resume_paused();
         if !self.stopping {
             self.run_batches();
         }
+        // After what has arrived: a push that came before a wait's end serves it, even if this
+        // thread could not run in between.
+        self.end_overdue();
         self.do_job();
         self.go_on_with_long_replies();
         self.appender.publish();

@@ -1,8 +1,8 @@
 //! What the network reports: connections that come and go, and bytes.
 
 use super::Worker;
-use crate::client_memory;
 use crate::connection::{Connection, ConnectionStart};
+use crate::input;
 use ladon_commands::{ClientInfo, Session, connection};
 use ladon_engine::Garbage;
 use ladon_net::{ConnId, Outgoing};
@@ -56,7 +56,8 @@ impl Worker {
         if connection.input.capacity() == 0 {
             connection.input = self.buffers.take();
         }
-        connection.input.extend_from_slice(bytes);
+        input::append(&mut connection.input, bytes, &mut connection.expected);
+        self.client_memory.count_input(&self.node, connection);
         if connection.is_runnable() {
             connection.make_ready(&mut self.ready);
         } else {
@@ -107,7 +108,7 @@ impl Worker {
         self.drop_job(conn.slot);
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
-        client_memory::forget(&self.node, &connection.session.info);
+        self.client_memory.forget(&connection.session.info);
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
         connection::end(
             &self.node,
