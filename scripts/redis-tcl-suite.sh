@@ -88,7 +88,7 @@ if [ -f "$eviction" ] && ! grep -q 'proc wait_for_qbuf' "$eviction"; then
     sed -i -e '/r debug replybuffer resizing/d' \
         -e 's/^proc gen_client .*/proc wait_for_qbuf {name bytes count} {\
     wait_for_condition 500 10 {\
-        [llength [regexp -all -inline "name=$name \[^\\n\]* qbuf=$bytes " [r client list]]] == $count\
+        [llength [regexp -all -inline "name=$name .*? qbuf=$bytes " [r client list]]] == $count\
     } else {\
         fail "what was sent does not arrive"\
     }\
