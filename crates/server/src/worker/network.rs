@@ -53,6 +53,10 @@ impl Worker {
         self.local.stats.net_input_bytes.add(bytes.len() as u64);
         self.local.stats.reads_processed.add(1);
         let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
+        if connection.closing || connection.closed || connection.aborted {
+            // Nothing of it runs any more.
+            return;
+        }
         if connection.input.capacity() == 0 {
             connection.input = self.buffers.take();
         }
