@@ -62,13 +62,26 @@ pub struct ClientInfo {
     pub monitor: AtomicBool,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
-    /// Its part of [`Clients::bytes`].
+    /// Memory that it holds beside its buffers: its names, watched keys, a request that waits for a
+    /// job, what the parser remembers.
+    pub held_bytes: AtomicUsize,
+    /// Bytes of its names.
+    pub name_bytes: AtomicUsize,
+    /// Its part of [`Clients::bytes`], ...
     pub counted_bytes: AtomicUsize,
+    /// ... and what was taken off that already when it was asked to go.
+    pub forgiven_bytes: AtomicUsize,
+    /// Where it stands in [`Clients::by_size`]: 0 if it does not.
+    pub rank: AtomicU8,
     /// Somebody wants it gone; its thread closes it at its next turn.
     pub killed: AtomicBool,
     /// Its last reply is made; it is closed once that has left.
     pub leaving: AtomicBool,
 }
+
+/// What an idle connection takes: the state that commands know, and about as much again that the
+/// server has beside it.
+const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
 
 impl ClientInfo {
     /// It is gone as far as others can see: being closed, if not closed yet.
@@ -83,20 +96,25 @@ impl ClientInfo {
     }
 
     /// What the connection takes: its buffers, its queued commands and what keeps them.
+    #[inline]
     pub fn bytes(&self) -> usize {
         let load = |field: &AtomicUsize| field.load(Relaxed);
-        size_of::<Session>()
-            + size_of::<ClientInfo>()
-            + load(&self.query_capacity).max(load(&self.query_bytes))
-            + load(&self.output_bytes)
-            + load(&self.argv_bytes)
+        let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
+        // Room for what is about to arrive was not touched yet.
+        let is_filling = capacity <= query + query / 2;
+        CONNECTION_BYTES
+            + if is_filling { query } else { capacity.max(query) }
+            + load(&self.output_capacity).max(load(&self.output_bytes))
             + load(&self.multi_bytes)
+            + load(&self.held_bytes)
     }
 
-    /// As [`ClientInfo::bytes`], without room that was made and not used yet.
-    pub fn bytes_in_use(&self) -> usize {
-        let (query, room) = (self.query_bytes.load(Relaxed), self.query_capacity.load(Relaxed));
-        self.bytes().saturating_sub(room.saturating_sub(query))
+    /// Changes one of its names.
+    pub(crate) fn set_name(&self, name: &Mutex<Vec<u8>>, to: &[u8]) {
+        *name.lock() = to.to_vec();
+        let names = [&self.name, &self.lib_name, &self.lib_ver];
+        let bytes = names.iter().map(|name| name.lock().len()).sum();
+        self.name_bytes.store(bytes, Relaxed);
     }
 
     /// The last command.
@@ -137,6 +155,13 @@ pub enum Message {
     },
     /// Look for connections that were killed.
     Kill,
+    /// A connection of its was killed.
+    Evict {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+    },
     /// The pause of clients changed.
     Pause,
 }
@@ -183,11 +208,76 @@ pub struct Clients {
     count: AtomicUsize,
     monitors: Mutex<Vec<(u64, usize)>>,
     monitor_count: AtomicUsize,
-    /// What all connections take together, while `maxmemory-clients` is set.
+    /// What all connections take together. Threads add what theirs have grown by at the end of a
+    /// turn at the latest.
     pub bytes: AtomicU64,
+    /// Those that take much, by rank.
+    by_size: Mutex<BTreeMap<(u8, u64), Arc<ClientInfo>>>,
+    /// Up to where those that take little were looked through.
+    looked_up_to: AtomicU64,
+}
+
+/// A connection that takes less has no rank: replies of usual length must not move it to and fro.
+const RANKED_BYTES_MIN: usize = 16 * 1024;
+
+/// Connections that are compared to find the largest of those without a rank.
+const UNRANKED_SAMPLES: usize = 64;
+
+/// Orders connections by size, four ranks for each power of two; 0 for none.
+fn rank_of(bytes: usize) -> u8 {
+    if bytes < RANKED_BYTES_MIN {
+        return 0;
+    }
+    let log = bytes.ilog2();
+    (log * 4) as u8 + (bytes >> (log - 2) & 3) as u8
 }
 
 impl Clients {
+    /// Puts a connection where its size belongs; by its own thread.
+    #[inline]
+    pub fn rank(&self, info: &Arc<ClientInfo>, bytes: usize) {
+        let exempt = info.no_evict.load(Relaxed) || info.killed.load(Relaxed);
+        let rank = if exempt { 0 } else { rank_of(bytes) };
+        if rank != info.rank.load(Relaxed) {
+            self.move_to_rank(info, rank);
+        }
+    }
+
+    #[cold]
+    fn move_to_rank(&self, info: &Arc<ClientInfo>, rank: u8) {
+        let mut by_size = self.by_size.lock();
+        let before = info.rank.swap(rank, Relaxed);
+        if before != 0 {
+            by_size.remove(&(before, info.id));
+        }
+        if rank != 0 {
+            by_size.insert((rank, info.id), Arc::clone(info));
+        }
+    }
+
+    /// A connection that takes as much as any, and may be evicted; it is not found again. The effort
+    /// has a bound, however many there are.
+    pub fn take_largest(&self) -> Option<Arc<ClientInfo>> {
+        if let Some((_, info)) = self.by_size.lock().pop_last() {
+            info.rank.store(0, Relaxed);
+            return Some(info);
+        }
+        let by_id = self.by_id.lock();
+        let from = self.looked_up_to.load(Relaxed);
+        let found = by_id.range(from..).chain(by_id.range(..from)).take(UNRANKED_SAMPLES);
+        let (mut next, mut largest) = (0, None);
+        for (&id, info) in found {
+            next = id + 1;
+            let bytes = info.counted_bytes.load(Relaxed);
+            let exempt = info.no_evict.load(Relaxed) || info.killed.load(Relaxed) || bytes == 0;
+            if !exempt && largest.as_ref().is_none_or(|&(most, _)| bytes > most) {
+                largest = Some((bytes, info));
+            }
+        }
+        self.looked_up_to.store(next, Relaxed);
+        largest.map(|(_, info)| Arc::clone(info))
+    }
+
     /// An identifier never given before.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed) + 1
@@ -201,8 +291,10 @@ impl Clients {
 
     /// A connection went.
     pub fn remove(&self, id: u64) {
-        if self.by_id.lock().remove(&id).is_some() {
+        let removed = self.by_id.lock().remove(&id);
+        if let Some(info) = removed {
             self.count.fetch_sub(1, Relaxed);
+            self.move_to_rank(&info, 0);
         }
         self.remove_monitor(id);
     }
@@ -249,5 +341,63 @@ impl Clients {
     /// (connection, thread) of everybody who monitors.
     pub fn monitors(&self) -> Vec<(u64, usize)> {
         self.monitors.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(clients: &Clients, bytes: usize) -> Arc<ClientInfo> {
+        let info = ClientInfo { id: clients.next_id(), ..ClientInfo::default() };
+        info.counted_bytes.store(bytes, Relaxed);
+        let info = Arc::new(info);
+        clients.add(Arc::clone(&info));
+        clients.rank(&info, bytes);
+        info
+    }
+
+    #[test]
+    fn ranks_grow_with_size() {
+        let sizes = [0, 16_383, 16_384, 20_480, 1 << 20, 5 << 18, 1 << 40, usize::MAX];
+        let ranks: Vec<u8> = sizes.iter().map(|&size| rank_of(size)).collect();
+        assert!(ranks.is_sorted(), "{ranks:?}");
+        assert_eq!(ranks.iter().filter(|&&rank| rank == 0).count(), 2);
+        assert_ne!(ranks[4], ranks[5]);
+    }
+
+    #[test]
+    fn the_largest_goes_first_and_nobody_who_is_exempt() {
+        let clients = Clients::default();
+        let sizes = [100, 30_000, 1_000_000, 50_000, 5_000_000, 2_000];
+        let all: Vec<_> = sizes.iter().map(|&size| client(&clients, size)).collect();
+        all[4].no_evict.store(true, Relaxed);
+        clients.rank(&all[4], sizes[4]);
+        // One that has shrunk, and one that has left.
+        clients.rank(&all[3], 100);
+        all[3].counted_bytes.store(100, Relaxed);
+        clients.remove(all[1].id);
+        let mut order = Vec::new();
+        while let Some(info) = clients.take_largest() {
+            info.killed.store(true, Relaxed);
+            order.push(info.id);
+        }
+        assert_eq!(order, [all[2].id, all[5].id, all[0].id, all[3].id]);
+    }
+
+    #[test]
+    fn all_small_connections_are_found_bit_by_bit() {
+        let clients = Clients::default();
+        let all: Vec<_> = (0..1000).map(|_| client(&clients, 1000)).collect();
+        all.iter().skip(1).for_each(|info| info.no_evict.store(true, Relaxed));
+        all[700].no_evict.store(false, Relaxed);
+        let found: Vec<u64> = (0..32)
+            .filter_map(|_| {
+                let info = clients.take_largest()?;
+                info.killed.store(true, Relaxed);
+                Some(info.id)
+            })
+            .collect();
+        assert_eq!(found, [all[0].id, all[700].id]);
     }
 }

@@ -69,7 +69,7 @@ fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     session.proto = Proto::Resp2;
     ctx.reply.set_proto(Proto::Resp2);
     session.authenticated = !ctx.node.requires_login();
-    session.info.name.lock().clear();
+    session.info.set_name(&session.info.name, b"");
     // The command that CLIENT REPLY SKIP has silenced stays silent, this one included.
     if session.reply_mode != ReplyMode::Skip {
         session.reply_mode = ReplyMode::On;

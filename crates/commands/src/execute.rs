@@ -377,6 +377,7 @@ pub(crate) fn begin_on_keys<'a>(
 fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[u8]]) -> Flow {
     let args: Vec<Vec<u8>> = args.iter().map(|arg| arg.to_vec()).collect();
     multi.bytes += args.iter().map(|arg| arg.len() + size_of::<Vec<u8>>()).sum::<usize>();
+    multi.bytes += size_of::<Queued>();
     multi.flags = multi.flags.or(flags);
     multi.queued.push(Queued { id, args });
     let limit = node.settings.client_query_buffer_limit();

@@ -42,7 +42,8 @@ pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         ));
     }
     if let Some(name) = name {
-        *ctx.session.info.name.lock() = name.to_vec();
+        let info = &ctx.session.info;
+        info.set_name(&info.name, name);
     }
     if let Some(proto) = proto {
         ctx.session.proto = proto;

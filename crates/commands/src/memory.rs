@@ -4,7 +4,7 @@ use crate::args::{self, is};
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use crate::help::HELP;
-use crate::info::{Allocated, client_buffers, human_bytes, ratio};
+use crate::info::{Allocated, human_bytes, ratio};
 use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
 use ladon_engine::{PARTITIONS, ValueRef};
 use ladon_settings::EvictionPolicy;
@@ -55,8 +55,9 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let node = ctx.node;
     let keys = count_keys(ctx);
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
-    let (peak, data) = (node.used_memory_peak(), used.saturating_sub(fixed));
-    let clients: usize = node.clients.list().iter().map(client_buffers).sum();
+    let (peak, clients) = (node.used_memory_peak(), node.clients_memory());
+    let overhead = node.overhead_memory();
+    let data = used.saturating_sub(overhead);
     let backlog = node.durability.status().log_backlog_bytes;
     let allocated = Allocated::of(node);
     let numbers = [
@@ -65,12 +66,12 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ("startup.allocated", fixed),
         ("replication.backlog", 0),
         ("clients.slaves", 0),
-        ("clients.normal", clients as u64),
+        ("clients.normal", clients),
         ("cluster.links", 0),
         ("aof.buffer", backlog),
         ("lua.caches", 0),
         ("functions.caches", 0),
-        ("overhead.total", fixed),
+        ("overhead.total", overhead),
         ("keys.count", keys),
         ("keys.bytes-per-key", data.checked_div(keys).unwrap_or(0)),
         ("dataset.bytes", data),
@@ -81,7 +82,7 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ];
     let mut doubles = vec![
         ("allocator-fragmentation.ratio", ratio(allocated.active, allocated.in_use)),
-        ("dataset.percentage", 100.0 * ratio(data, used)),
+        ("dataset.percentage", 100.0 * ratio(data, used.saturating_sub(fixed))),
         ("peak.percentage", 100.0 * ratio(used, peak)),
     ];
     let resident = node.process.facts().resident_bytes;

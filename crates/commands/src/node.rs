@@ -250,11 +250,23 @@ impl Node {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take, and what has left them and is not freed yet: what
-    /// `maxmemory` limits.
+    /// Bytes that the data and its tables take, what has left them and is not freed yet, and the
+    /// clients' buffers: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
-        self.data_memory() + self.lazy_free.pending_bytes()
+        self.data_memory() + self.lazy_free.pending_bytes() + self.clients_memory()
+    }
+
+    /// Bytes that all clients take, their buffers and what is kept for them.
+    #[inline]
+    pub fn clients_memory(&self) -> u64 {
+        // Threads add and take off in any order.
+        (self.clients.bytes.load(Relaxed) as i64).max(0) as u64
+    }
+
+    /// Bytes of [`Node::used_memory`] that are no data.
+    pub fn overhead_memory(&self) -> u64 {
+        self.fixed_bytes + self.clients_memory()
     }
 
     /// Bytes that the data and its tables take.

@@ -7,6 +7,7 @@ use crate::table::CommandId;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Whether replies are sent (`CLIENT REPLY`).
@@ -39,14 +40,14 @@ pub struct Multi {
     pub queued: Vec<Queued>,
     /// A command was refused while queueing: `EXEC` will not run.
     pub aborted: bool,
-    /// Bytes of the queued arguments.
+    /// Bytes that the queue takes.
     pub bytes: usize,
     /// The flags of all queued commands together.
     pub flags: Flags,
 }
 
 /// A watched key: SELECT number and name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WatchedKey {
     /// The database number that the client had selected.
     pub db: u16,
@@ -111,7 +112,9 @@ pub struct Session {
     /// An open `MULTI`.
     pub multi: Option<Box<Multi>>,
     /// Watched keys.
-    pub watched: Vec<WatchedKey>,
+    pub watched: BTreeSet<WatchedKey>,
+    /// Bytes that these take, here and in the partitions.
+    pub watched_bytes: usize,
     /// Set when a watched key was touched; shared with the partitions while keys are watched.
     pub watch_flag: Arc<WatchFlag>,
     /// Its own gate, where it asked for one (`CLIENT GATE`).
@@ -137,7 +140,8 @@ impl Session {
             proto: Proto::Resp2,
             authenticated,
             multi: None,
-            watched: Vec::new(),
+            watched: BTreeSet::new(),
+            watched_bytes: 0,
             watch_flag: Arc::default(),
             gate: None,
             reply_mode: ReplyMode::On,

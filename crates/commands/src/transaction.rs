@@ -11,7 +11,12 @@ use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use ladon_engine::{Locks, Scratch};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::{Proto, Reply};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// What a watched key takes beside its name, which is kept twice: the session's entry, and the
+/// partition's with its list of watchers.
+const WATCHED_KEY_BYTES: usize = 160;
 
 const CONTROL: Flags = Flags::NOSCRIPT
     .or(Flags::LOADING)
@@ -94,7 +99,8 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             let db = tx.keyspace().select(number);
             tx.watch(db, key, &flag);
         });
-        ctx.session.watched.push(watched);
+        ctx.session.watched_bytes += WATCHED_KEY_BYTES + 2 * name.len();
+        ctx.session.watched.insert(watched);
     }
     ctx.reply.ok();
     Ok(())
@@ -111,6 +117,7 @@ fn unwatch(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 /// Stops watching; also when a connection ends.
 pub(crate) fn forget_watched(ctx: &mut Ctx<'_>) {
     let watched = std::mem::take(&mut ctx.session.watched);
+    ctx.session.watched_bytes = 0;
     if watched.is_empty() {
         return;
     }
@@ -202,13 +209,14 @@ fn wanted_hashes(ctx: &Ctx<'_>, multi: &Multi) -> Option<Vec<KeyHash>> {
 
 /// Whether a watched key was touched, or has expired since it was watched.
 fn is_outdated(ctx: &mut Ctx<'_>) -> bool {
-    let watched: Vec<WatchedKey> = ctx.session.watched.clone();
+    let watched: BTreeSet<WatchedKey> = std::mem::take(&mut ctx.session.watched);
     for WatchedKey { db: number, key } in &watched {
         let key = ctx.key(key);
         let db = ctx.keyspace().select(*number);
         // Removes the key if its time is over, which touches it.
         ctx.tx().exists(db, key);
     }
+    ctx.session.watched = watched;
     ctx.session.watch_flag.is_touched()
 }
 

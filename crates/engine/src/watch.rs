@@ -42,7 +42,9 @@ impl Watched {
     }
 
     pub(crate) fn add(&mut self, key: &[u8], flag: &Arc<WatchFlag>, expired: bool) {
-        let watchers = self.0.get_or_insert_default().entry(key.into()).or_default();
+        let map = self.0.get_or_insert_default();
+        // Nearly always the only one.
+        let watchers = map.entry(key.into()).or_insert_with(|| Vec::with_capacity(1));
         if !watchers.iter().any(|watcher| Arc::ptr_eq(&watcher.flag, flag)) {
             watchers.push(Watcher { flag: Arc::clone(flag), expired });
         }

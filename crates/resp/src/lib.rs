@@ -27,5 +27,5 @@ pub use error::ProtocolError;
 pub use limits::Limits;
 pub use long_double::LongDouble;
 pub use number::{parse_i64, write_i64};
-pub use parser::{Arg, Parser, Progress};
+pub use parser::{Arg, Parser, Partial, Progress};
 pub use reply::{Mark, Proto, Reply};

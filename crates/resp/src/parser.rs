@@ -62,8 +62,8 @@ pub enum Progress {
     /// More bytes are needed. Call again with the same first byte and more behind it.
     Incomplete {
         /// How many further bytes are worth making room for: never more than the request still
-        /// needs, and while little of it has arrived no more than that justifies, so that a
-        /// header alone reserves next to nothing.
+        /// needs, and never more than has arrived of it, so that whoever announces much and sends
+        /// little gets little.
         needed: usize,
     },
 }
@@ -79,13 +79,25 @@ pub struct Parser {
     scanned: usize,
     /// Arguments found so far of a request that did not arrive in one piece.
     pending: Vec<Arg>,
+    /// Their lengths together.
+    pending_bytes: usize,
+    /// Where the bytes lie that belong to no whole argument yet, after the line with their length.
+    unfinished: usize,
 }
 
-/// Room suggested on the word of a header alone.
-const UNPROVEN_BYTES_MAX: usize = 64 * 1024;
-/// Once this much of a request has arrived, its announced length is believed: the reservation
-/// is untouched virtual memory until the bytes really come.
-const PROVEN_BYTES: usize = 1024 * 1024;
+/// A request that did not arrive in one piece, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Partial {
+    /// Bytes of the arguments that are there.
+    pub argument_bytes: usize,
+    /// Bytes of memory that the parser takes to remember them.
+    pub parser_bytes: usize,
+    /// Where the first argument begins that is not whole, in the slice that was parsed.
+    pub unfinished: usize,
+}
+
+/// Room suggested on the word of a header alone: about what one read brings.
+const UNPROVEN_BYTES_MAX: usize = 16 * 1024;
 
 impl Parser {
     /// A parser at the start of a request.
@@ -96,6 +108,15 @@ impl Parser {
     /// Whether part of a request has been seen and the rest is awaited.
     pub fn in_request(&self) -> bool {
         self.remaining != 0 || self.scanned != 0
+    }
+
+    /// What is known of a request that is not whole yet; all zero without one.
+    pub fn partial(&self) -> Partial {
+        Partial {
+            argument_bytes: self.pending_bytes,
+            parser_bytes: self.pending.capacity() * size_of::<Arg>(),
+            unfinished: self.unfinished,
+        }
     }
 
     /// Parses the request at the start of `buffer`. On [`Progress::Complete`] its arguments are
@@ -135,10 +156,12 @@ impl Parser {
         let before = args.len();
         match bulks(buffer, start, count, 0, limits, args) {
             Ok(Step::Done { position }) => Ok(Progress::Complete { consumed: position }),
-            Ok(Step::Stopped { position, remaining, scanned, needed }) => {
+            Ok(Step::Stopped { position, remaining, scanned, needed, unfinished }) => {
                 self.pending = args[before..].to_vec();
+                self.pending_bytes = lengths(&self.pending);
                 args.truncate(before);
                 (self.position, self.remaining, self.scanned) = (position, remaining, scanned);
+                self.unfinished = unfinished;
                 Ok(Progress::Incomplete { needed: believable(needed, buffer.len()) })
             }
             Err(error) => {
@@ -160,13 +183,16 @@ impl Parser {
         }
         // Straight into `pending`: copying it to and fro would be quadratic for long requests.
         let (position, remaining, scanned) = (self.position, self.remaining, self.scanned);
+        let before = self.pending.len();
         match bulks(buffer, position, remaining, scanned, limits, &mut self.pending)? {
             Step::Done { position } => {
                 args.extend(std::mem::take(self).pending);
                 Ok(Progress::Complete { consumed: position })
             }
-            Step::Stopped { position, remaining, scanned, needed } => {
+            Step::Stopped { position, remaining, scanned, needed, unfinished } => {
+                self.pending_bytes += lengths(&self.pending[before..]);
                 (self.position, self.remaining, self.scanned) = (position, remaining, scanned);
+                self.unfinished = unfinished;
                 Ok(Progress::Incomplete { needed: believable(needed, buffer.len()) })
             }
         }
@@ -233,17 +259,18 @@ impl Parser {
     }
 }
 
-/// Bounds `needed` by what the client has shown of itself.
+/// Bounds `needed` by what the client has sent.
 fn believable(needed: usize, arrived: usize) -> usize {
-    if arrived >= PROVEN_BYTES {
-        return needed;
-    }
-    needed.min(UNPROVEN_BYTES_MAX.max(arrived * 16))
+    needed.min(arrived.max(UNPROVEN_BYTES_MAX))
+}
+
+fn lengths(args: &[Arg]) -> usize {
+    args.iter().map(|arg| arg.len()).sum()
 }
 
 enum Step {
     Done { position: usize },
-    Stopped { position: usize, remaining: u32, scanned: usize, needed: usize },
+    Stopped { position: usize, remaining: u32, scanned: usize, needed: usize, unfinished: usize },
 }
 
 /// The most arguments that a one-digit count announces.
@@ -296,7 +323,14 @@ fn bulks(
                     if buffer.len() == u32::MAX as usize {
                         return Err(ProtocolError::BulkLength);
                     }
-                    return Ok(Step::Stopped { position, remaining, scanned, needed: 1 });
+                    let unfinished = position;
+                    return Ok(Step::Stopped {
+                        position,
+                        remaining,
+                        scanned,
+                        needed: 1,
+                        unfinished,
+                    });
                 }
             },
         };
@@ -306,7 +340,8 @@ fn bulks(
                 return Err(ProtocolError::BulkLength);
             }
             let needed = end + 2 - buffer.len();
-            return Ok(Step::Stopped { position, remaining, scanned: 0, needed });
+            let (scanned, unfinished) = (0, start);
+            return Ok(Step::Stopped { position, remaining, scanned, needed, unfinished });
         }
         args.push(Arg { start: start as u32, end: end as u32 });
         position = end + 2;

@@ -133,7 +133,7 @@ impl Batch {
                     (start + consumed, ItemKind::Owned(arguments.into_boxed_slice()))
                 }
                 Ok(Progress::Incomplete { needed }) => {
-                    connection.input.reserve(needed);
+                    connection.expected = needed;
                     return Gathered::Drained;
                 }
                 Err(error) => (connection.input.len(), ItemKind::Invalid(error)),

@@ -1,81 +1,133 @@
-//! `maxmemory-clients`: what all connections' buffers may take together.
+//! What connections take: their part of the used memory, and `maxmemory-clients`.
 //!
-//! Every thread adds what its connections' buffers grew by to one sum; who pushes it over the limit
-//! looks for the connections that take most and asks their threads to close them. A connection
-//! that was asked to go counts no more, so that nobody else goes in its place.
+//! Every thread adds what its connections grew by to one sum, at the end of a turn or as soon as it
+//! is much. While the sum is over `maxmemory-clients`, each turn asks the threads of the connections
+//! that take most to close them, of no more than a few. A connection that was asked to go counts no
+//! more, so that nobody else goes in its place.
 
+use crate::connection::Connection;
 use ladon_commands::{ClientInfo, Message, Node};
 use ladon_settings::ClientMemory as Limit;
-use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One thread's copy of the limit.
+/// From here on the input is counted when it arrives: before its request runs, and while a request
+/// is not whole yet.
+pub(crate) const LARGE_INPUT_BYTES: usize = 32 * 1024;
+
+/// A thread shows the others what its connections have grown by once it is this much, even in the
+/// middle of a turn.
+const UNSEEN_BYTES_MAX: i64 = 16 * 1024;
+
+/// As in Redis: with less, nobody could connect to raise the limit.
+const LIMIT_BYTES_MIN: u64 = 128 * 1024;
+
+/// Connections that one turn asks to go at most.
+const EVICTIONS_MAX: usize = 64;
+
+/// One thread's part of the count.
 #[derive(Default)]
 pub(crate) struct ClientMemory {
-    /// Bytes; `None` for no limit.
-    limit: Option<u64>,
+    /// What its connections have grown by that the others do not see yet.
+    unseen: i64,
 }
 
 impl ClientMemory {
-    /// Reads the settings; whether connections count now and did not before.
-    pub(crate) fn refresh(&mut self, node: &Node) -> bool {
-        let before = self.limit;
-        self.limit = match node.settings.maxmemory_clients() {
-            Limit::Unlimited => None,
-            Limit::Bytes(bytes) => Some(bytes),
-            Limit::PercentOfMaxmemory(percent) => match node.settings.maxmemory() {
-                0 => None,
-                bytes => Some((u128::from(bytes) * u128::from(percent) / 100) as u64),
-            },
-        };
-        before.is_none() && self.limit.is_some()
+    /// Counts what the connection takes now, as far as its `info` tells.
+    #[inline]
+    pub(crate) fn count(&mut self, node: &Node, info: &Arc<ClientInfo>) {
+        let bytes = info.bytes();
+        let before = info.counted_bytes.load(Relaxed);
+        if bytes == before || info.killed.load(Relaxed) {
+            return;
+        }
+        info.counted_bytes.store(bytes, Relaxed);
+        self.unseen += bytes as i64 - before as i64;
+        if self.unseen.abs() > UNSEEN_BYTES_MAX {
+            self.show(node);
+        }
+        node.clients.rank(info, bytes);
     }
 
-    /// Counts what the connection takes now.
+    /// Counts input that has just arrived, if it is much.
     #[inline]
-    pub(crate) fn count(&self, node: &Node, info: &ClientInfo) {
-        if self.limit.is_some() && !info.killed.load(Relaxed) {
-            recount(node, info, info.bytes_in_use());
+    pub(crate) fn count_input(&mut self, node: &Node, connection: &Connection) {
+        if connection.input.len() >= LARGE_INPUT_BYTES {
+            self.count_large_input(node, connection);
         }
     }
 
-    /// Closes the largest connections while all together take too much.
+    #[cold]
+    fn count_large_input(&mut self, node: &Node, connection: &Connection) {
+        let info = &connection.session.info;
+        info.query_bytes.store(connection.input.len(), Relaxed);
+        info.query_capacity.store(connection.input.capacity(), Relaxed);
+        self.count(node, info);
+        self.enforce(node);
+    }
+
+    /// The connection is gone.
+    pub(crate) fn forget(&mut self, info: &ClientInfo) {
+        let forgiven = info.forgiven_bytes.swap(0, Relaxed);
+        self.unseen += forgiven as i64 - info.counted_bytes.swap(0, Relaxed) as i64;
+    }
+
+    fn show(&mut self, node: &Node) {
+        if self.unseen != 0 {
+            // Wraps where it is less than nothing.
+            node.clients.bytes.fetch_add(std::mem::take(&mut self.unseen) as u64, Relaxed);
+        }
+    }
+
+    /// Shows the others what was counted, and closes the largest connections while all together
+    /// take too much.
     #[inline]
-    pub(crate) fn enforce(&self, node: &Node) {
-        if let Some(limit) = self.limit
-            && node.clients.bytes.load(Relaxed) > limit
+    pub(crate) fn enforce(&mut self, node: &Node) {
+        self.show(node);
+        if let Some(limit) = limit(node)
+            && node.clients_memory() > limit
         {
             evict(node, limit);
         }
     }
 }
 
-/// The connection is gone.
-pub(crate) fn forget(node: &Node, info: &ClientInfo) {
-    recount(node, info, 0);
-}
-
-fn recount(node: &Node, info: &ClientInfo, bytes: usize) {
-    let before = info.counted_bytes.swap(bytes, Relaxed);
-    // Wraps where it shrank.
-    node.clients.bytes.fetch_add((bytes as u64).wrapping_sub(before as u64), Relaxed);
+/// `maxmemory-clients` in bytes; `None` for no limit.
+#[inline]
+fn limit(node: &Node) -> Option<u64> {
+    let bytes = match node.settings.maxmemory_clients() {
+        Limit::Unlimited => return None,
+        Limit::Bytes(bytes) => bytes,
+        Limit::PercentOfMaxmemory(percent) => match node.settings.maxmemory() {
+            0 => return None,
+            bytes => (u128::from(bytes) * u128::from(percent) / 100) as u64,
+        },
+    };
+    Some(bytes.max(LIMIT_BYTES_MIN))
 }
 
 #[cold]
 fn evict(node: &Node, limit: u64) {
-    let mut clients = node.clients.list();
-    clients.retain(|info| !info.no_evict.load(Relaxed));
-    clients.sort_by_key(|info| Reverse(info.counted_bytes.load(Relaxed)));
-    for info in clients {
-        if node.clients.bytes.load(Relaxed) <= limit {
+    for _ in 0..EVICTIONS_MAX {
+        if node.clients_memory() <= limit {
             return;
         }
-        if info.counted_bytes.load(Relaxed) == 0 || info.killed.swap(true, Relaxed) {
+        let Some(info) = node.clients.take_largest() else { return };
+        if info.no_evict.load(Relaxed) || info.killed.swap(true, Relaxed) {
             continue;
         }
-        tracing::warn!("closing client id={}: maxmemory-clients is reached", info.id);
-        forget(node, &info);
+        let bytes = info.counted_bytes.load(Relaxed);
+        tracing::warn!(
+            "closing client id={}, which takes {bytes} bytes: maxmemory-clients is reached",
+            info.id
+        );
+        info.forgiven_bytes.store(bytes, Relaxed);
+        node.clients.bytes.fetch_sub(bytes as u64, Relaxed);
         node.evicted_clients.fetch_add(1, Relaxed);
-        node.threads[info.thread].send(Message::Kill);
+        if let Some(claim) = &*info.claim.lock() {
+            // From here on, nobody gives it anything.
+            claim.take();
+        }
+        node.threads[info.thread].send(Message::Evict { client: info.id, slot: info.slot });
     }
 }

@@ -6,6 +6,7 @@
 //!         [ full buffers and parts of long strings, put by ... ][ the one that is written to ]
 //! ```
 
+use crate::input;
 use ladon_commands::aside::Lent;
 use ladon_commands::session::LogWait;
 use ladon_commands::{Block, Blocked, LongReply, Session};
@@ -62,6 +63,8 @@ impl Positions {
 pub(crate) struct Again {
     /// The arguments, an empty one for that which is lent.
     pub(crate) args: Vec<Vec<u8>>,
+    /// Bytes of all of them.
+    pub(crate) bytes: usize,
     /// Which of them is lent.
     pub(crate) at: usize,
     /// What it was; empty until it is given back.
@@ -83,6 +86,8 @@ pub(crate) struct Connection {
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run; they leave when room is needed.
     pub(crate) consumed: usize,
+    /// Further bytes for which it is worth to make room, for a request that is not whole yet.
+    pub(crate) expected: usize,
     pub(crate) output: Vec<u8>,
     /// Buffers before `output`, of a reply that is longer than its client takes at once.
     put_by: VecDeque<Outgoing>,
@@ -139,6 +144,8 @@ pub(crate) struct Connection {
     pub(crate) input_ended: bool,
     /// When the output first went over the soft limit, Unix milliseconds; 0 when it is not.
     pub(crate) over_soft_limit_ms: u64,
+    /// Since when it did nothing, when it was last found to be silent for too long.
+    pub(crate) seen_idle_since_ms: u64,
 }
 
 impl Connection {
@@ -149,6 +156,7 @@ impl Connection {
             parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,
+            expected: 0,
             output: Vec::new(),
             put_by: VecDeque::new(),
             output_start: 0,
@@ -178,6 +186,7 @@ impl Connection {
             waiting: false,
             input_ended: false,
             over_soft_limit_ms: 0,
+            seen_idle_since_ms: 0,
         }
     }
 
@@ -359,7 +368,7 @@ impl Connection {
             self.input.drain(..self.consumed);
             self.consumed = 0;
         }
-        self.input.extend_from_slice(bytes);
+        input::append(&mut self.input, bytes, &mut self.expected);
     }
 
     /// Bytes of replies that have not left yet.

@@ -16,6 +16,7 @@ mod client_memory;
 mod connection;
 pub mod dropper;
 mod durability;
+mod input;
 mod io_thread;
 mod listening;
 mod recent;

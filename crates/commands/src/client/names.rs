@@ -6,7 +6,8 @@ use crate::error::{CommandError, CommandResult};
 
 pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_name(args[2])?;
-    *ctx.session.info.name.lock() = args[2].to_vec();
+    let info = &ctx.session.info;
+    info.set_name(&info.name, args[2]);
     ctx.reply.ok();
     Ok(())
 }
@@ -37,7 +38,7 @@ pub(super) fn setinfo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             shown(attribute)
         )));
     }
-    *field.lock() = value.to_vec();
+    info.set_name(field, value);
     ctx.reply.ok();
     Ok(())
 }

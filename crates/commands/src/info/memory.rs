@@ -1,14 +1,13 @@
 //! The section `Memory`.
 //!
-//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, and values
-//! that have left it and are not freed yet. What slabs take beyond that is in `allocator_active`, and in
-//! `allocator_resident` those that are free and have not gone back to the system yet.
+//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, values
+//! that have left it and are not freed yet, and the clients' buffers. What slabs take beyond that is in
+//! `allocator_active`, and in `allocator_resident` those that are free and have not gone back to the
+//! system yet.
 
 use super::text::Text;
-use crate::clients::ClientInfo;
 use crate::ctx::Ctx;
 use crate::node::Node;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
@@ -16,7 +15,8 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let facts = node.process.facts();
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
     let peak = node.used_memory_peak();
-    let data = used.saturating_sub(fixed);
+    let overhead = node.overhead_memory();
+    let data = used.saturating_sub(overhead);
     let allocated = Allocated::of(node);
     text.section("Memory");
     text.bytes("used_memory", used);
@@ -25,10 +25,10 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     }
     text.bytes("used_memory_peak", peak);
     text.field("used_memory_peak_perc", percent(used, peak));
-    text.field("used_memory_overhead", fixed);
+    text.field("used_memory_overhead", overhead);
     text.field("used_memory_startup", fixed);
     text.field("used_memory_dataset", data);
-    text.field("used_memory_dataset_perc", percent(data, data));
+    text.field("used_memory_dataset_perc", percent(data, used.saturating_sub(fixed)));
     text.field("allocator_allocated", allocated.in_use);
     text.field("allocator_active", allocated.active);
     text.field("allocator_resident", allocated.resident);
@@ -53,8 +53,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     }
     text.none_of(&["mem_not_counted_for_evict", "mem_replication_backlog", "mem_clients_slaves"]);
     text.field("mem_total_replication_buffers", 0);
-    let clients = node.clients.list().iter().map(buffers).sum::<usize>();
-    text.field("mem_clients_normal", clients);
+    text.field("mem_clients_normal", node.clients_memory());
     text.field("mem_cluster_links", 0);
     text.field("mem_aof_buffer", node.durability.status().log_backlog_bytes);
     text.field("mem_allocator", node.process.allocator());
@@ -84,13 +83,6 @@ impl Allocated {
 
 pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
-}
-
-/// Bytes of a connection's buffers.
-pub(crate) fn buffers(client: &Arc<ClientInfo>) -> usize {
-    let parts =
-        [&client.query_capacity, &client.output_bytes, &client.argv_bytes, &client.multi_bytes];
-    parts.iter().map(|bytes| bytes.load(Relaxed)).sum()
 }
 
 fn percent(part: u64, whole: u64) -> String {

@@ -20,7 +20,7 @@ use crate::error::CommandResult;
 use crate::spec::{CommandSpec, Flags, LockNeed};
 use text::Text;
 
-pub(crate) use memory::{Allocated, buffers as client_buffers, ratio};
+pub(crate) use memory::{Allocated, ratio};
 pub(crate) use text::human_bytes;
 
 pub(crate) const COMMANDS: &[CommandSpec] =

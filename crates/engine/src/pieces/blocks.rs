@@ -158,9 +158,8 @@ impl Blocks {
         #[cfg(not(miri))]
         for run in blocks.chunk_by(|a, b| a.0.addr().get() + self.block_bytes == b.0.addr().get()) {
             // SAFETY: whole blocks of a region, one after the other, which are nobody's now.
-            let is_zero = unsafe {
-                ladon_platform::pages::discard(run[0].0, run.len() * self.block_bytes)
-            };
+            let is_zero =
+                unsafe { ladon_platform::pages::discard(run[0].0, run.len() * self.block_bytes) };
             let mut state = self.state.lock();
             state.forbid_huge(run);
             let list = if is_zero { &mut state.clean } else { &mut state.dirty };

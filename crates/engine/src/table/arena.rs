@@ -166,7 +166,8 @@ impl Arena {
             let mut slab = first;
             // SAFETY: listed slabs are live.
             while let Some(header) = unsafe { slab.as_ref() } {
-                bytes += SLAB_BYTES - HEADER_BYTES - header.live as usize * (class + 1) * STEP_BYTES;
+                bytes +=
+                    SLAB_BYTES - HEADER_BYTES - header.live as usize * (class + 1) * STEP_BYTES;
                 slab = header.next;
             }
         }
@@ -177,7 +178,11 @@ impl Arena {
     ///
     /// # Safety
     /// As for `free`; where the piece is moved, the caller forgets where it was.
-    pub(crate) unsafe fn compact(&mut self, piece: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+    pub(crate) unsafe fn compact(
+        &mut self,
+        piece: NonNull<u8>,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
         // SAFETY: by contract a live piece of this arena; the new one is as long and another's.
         unsafe {
             let is_sparse = if size > SMALL_BYTES_MAX {

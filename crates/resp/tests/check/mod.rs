@@ -44,7 +44,7 @@ pub fn parse_stream(bytes: &[u8], pieces: &[usize], limits: &Limits) -> Stream {
                 }
                 Ok(Progress::Incomplete { needed }) => {
                     assert!(args.is_empty());
-                    assert!(needed >= 1 && needed <= (buffer.len() * 16).max(64 * 1024));
+                    assert!(needed >= 1 && needed <= buffer.len().max(16 * 1024));
                     break;
                 }
                 Err(error) => {

@@ -13,11 +13,6 @@ impl Worker {
             let backlog = usize::try_from(self.node.settings.client_reply_backlog());
             let threads = self.node.threads.len().max(1);
             self.replies.limit_bytes = backlog.unwrap_or(usize::MAX).div_ceil(threads);
-            if self.client_memory.refresh(&self.node) {
-                for connection in self.connections.iter().flatten() {
-                    self.client_memory.count(&self.node, &connection.session.info);
-                }
-            }
         }
     }
 
@@ -31,6 +26,7 @@ impl Worker {
                     self.computed(client, slot, computed);
                 }
                 Message::Kill => self.close_killed(),
+                Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,
             }
         }
@@ -46,6 +42,16 @@ impl Worker {
         }
         connection.deliver(bytes);
         connection.touch(&mut self.touched);
+    }
+
+    fn close_evicted(&mut self, client: u64, slot: u32) {
+        if let Some(connection) = &mut self.connections[slot as usize]
+            && connection.session.info.id == client
+            && !connection.closed
+        {
+            connection.aborted = true;
+            connection.touch(&mut self.touched);
+        }
     }
 
     fn close_killed(&mut self) {

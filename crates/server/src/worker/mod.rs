@@ -119,6 +119,8 @@ pub struct Worker {
     next_tick_ms: u64,
     turns_since_tick: u32,
     housekeeping: Housekeeping,
+    /// When all connections were last looked at, Unix seconds.
+    looked_at_second: u64,
     /// Of data since the last look for unused memory.
     most_bytes: u64,
     client_memory: ClientMemory,
@@ -185,6 +187,7 @@ impl Worker {
             next_tick_ms: 0,
             turns_since_tick: 0,
             housekeeping: Housekeeping::default(),
+            looked_at_second: 0,
             most_bytes: 0,
             client_memory: ClientMemory::default(),
             replies: ReplyBacklog::default(),
@@ -246,13 +249,15 @@ impl Worker {
             self.tick_soon();
             self.keep_house();
         }
-        self.end_overdue();
         self.resume_paused();
         self.resume_held();
         self.publish();
         if !self.stopping {
             self.run_batches();
         }
+        // After what has arrived: a push that came before a wait's end serves it, even if this
+        // thread could not run in between.
+        self.end_overdue();
         self.do_job();
         self.compact_memory();
         self.go_on_with_long_replies();

@@ -1,7 +1,6 @@
 //! What the network reports: connections that come and go, and bytes.
 
 use super::Worker;
-use crate::client_memory;
 use crate::connection::{Connection, ConnectionStart};
 use ladon_commands::{ClientInfo, Session, connection};
 use ladon_engine::Garbage;
@@ -53,10 +52,15 @@ impl Worker {
         self.local.stats.net_input_bytes.add(bytes.len() as u64);
         self.local.stats.reads_processed.add(1);
         let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
+        if connection.closing || connection.closed || connection.aborted {
+            // Nothing of it runs any more.
+            return;
+        }
         if connection.input.capacity() == 0 {
             connection.input = self.buffers.take();
         }
         connection.take_in(bytes);
+        self.client_memory.count_input(&self.node, connection);
         if connection.unread() > self.pace.unread_bytes_max {
             connection.touch(&mut self.touched);
         }
@@ -114,7 +118,7 @@ impl Worker {
         self.drop_job(conn.slot);
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
-        client_memory::forget(&self.node, &connection.session.info);
+        self.client_memory.forget(&connection.session.info);
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
         connection::end(
             &self.node,

@@ -4,6 +4,7 @@
 use super::buffers::Buffers;
 use super::{Net, Planted, Worker};
 use crate::connection::{Connection, Positions};
+use crate::input;
 use crate::waiting::{self, Awaited};
 use ladon_commands::Node;
 use ladon_model::Gate;
@@ -223,9 +224,8 @@ impl Worker {
         let (session, info) = (&connection.session, &*connection.session.info);
         info.last_active_ms.store(now_ms, Relaxed);
         info.db.store(session.db, Relaxed);
-        info.query_bytes.store(connection.unread(), Relaxed);
-        info.query_capacity.store(connection.input.capacity(), Relaxed);
         Self::publish_output(connection);
+        input::publish(connection);
         info.resp.store(session.proto.number(), Relaxed);
         let multi = session.multi.as_ref();
         info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);

@@ -216,7 +216,8 @@ impl Worker {
                 if other == at { Vec::new() } else { arg.to_vec() }
             };
             let kept = args.iter().enumerate().map(short).collect();
-            Again { args: kept, at, lent: Arc::default() }
+            let bytes = args.iter().map(|arg| arg.len()).sum();
+            Again { args: kept, bytes, at, lent: Arc::default() }
         });
         if connection.session.gate != gate {
             // What was asked for before `CLIENT GATE` is answered as it was asked for.

@@ -5,6 +5,8 @@
 //! sets an expiry is awake, and looks at all partitions at its own next tick.
 
 use super::Worker;
+use crate::connection::Connection;
+use crate::input;
 use ladon_commands::eviction;
 use ladon_engine::{Locks, PARTITIONS};
 use std::sync::atomic::Ordering::Relaxed;
@@ -86,27 +88,14 @@ impl Worker {
     /// What is done every so often (`hz`): expiry, idle clients, unused buffers, peaks.
     pub(super) fn tick(&mut self) {
         let interval_ms = self.tick_interval_ms();
+        self.forgive_standstill();
         self.housekeeping = Housekeeping {
             expiry_ns: expiry_ns_max(interval_ms, self.node.settings.active_expire_effort()),
             eviction_ns: interval_ms * 250_000,
         };
         self.keep_house();
         let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
-        let timeout_ms = self.node.settings.timeout() * 1000;
-        if timeout_ms != 0 {
-            for slot in 0..self.connections.len() {
-                let Some(connection) = &mut self.connections[slot] else { continue };
-                let idle = connection.session.info.last_active_ms.load(Relaxed) + timeout_ms;
-                let exempt = connection.session.monitor
-                    || connection.blocked.is_some()
-                    || connection.long_reply.is_some()
-                    || connection.computing.is_some();
-                if idle <= self.now_ms && !exempt && !connection.closing {
-                    connection.aborted = true;
-                    connection.touch(&mut self.touched);
-                }
-            }
-        }
+        self.look_at_connections();
         self.buffers.trim();
         self.batch.forget_strings();
         self.node.sample();
@@ -119,6 +108,52 @@ impl Worker {
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
         self.node.keyspace.begin_compaction();
         self.look_for_unused_memory(is_quiet);
+    }
+
+    /// Time in which this thread could not run (the process was stopped, or its machine) is none
+    /// in which a client failed to take its output.
+    fn forgive_standstill(&mut self) {
+        let late_ms = match self.next_tick_ms {
+            0 => 0,
+            due_ms => self.now_ms.saturating_sub(due_ms),
+        };
+        if late_ms <= QUIET_TICK_MS {
+            return;
+        }
+        for connection in self.connections.iter_mut().flatten() {
+            if connection.over_soft_limit_ms != 0 {
+                connection.over_soft_limit_ms += late_ms;
+            }
+        }
+    }
+
+    /// Finds clients that were silent for too long or take their output too slowly, and input
+    /// buffers with much room.
+    fn look_at_connections(&mut self) {
+        let timeout_ms = self.node.settings.timeout() * 1000;
+        let is_second_over = self.now_ms / 1000 != self.looked_at_second;
+        if timeout_ms == 0 && !is_second_over {
+            return;
+        }
+        self.looked_at_second = self.now_ms / 1000;
+        for connection in self.connections.iter_mut().flatten() {
+            if timeout_ms != 0 && is_idle(connection, self.now_ms, timeout_ms) {
+                connection.aborted = true;
+                connection.touch(&mut self.touched);
+            }
+            if !is_second_over {
+                continue;
+            }
+            if connection.over_soft_limit_ms != 0
+                && Self::is_over_limit(&self.node, connection, self.now_ms)
+            {
+                connection.aborted = true;
+                connection.touch(&mut self.touched);
+            }
+            if input::trim(connection, self.now_ms) {
+                self.client_memory.count(&self.node, &connection.session.info);
+            }
+        }
     }
 
     /// Goes on with expiry and eviction, for a little of the time that is left to them.
@@ -206,6 +241,23 @@ impl Worker {
             connection.make_ready(&mut self.ready);
         }
     }
+}
+
+/// Whether a client was silent for `timeout_ms`. It is found so twice, as the sockets are read in
+/// between: a request that came while the process was stopped is one that is not read yet.
+fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
+    let active_ms = connection.session.info.last_active_ms.load(Relaxed);
+    let exempt = connection.session.monitor
+        || connection.blocked.is_some()
+        || connection.long_reply.is_some()
+        || connection.computing.is_some()
+        || connection.closing
+        || connection.in_ready
+        || connection.in_touched;
+    if exempt || active_ms + timeout_ms > now_ms {
+        return false;
+    }
+    std::mem::replace(&mut connection.seen_idle_since_ms, active_ms) == active_ms
 }
 
 /// How long expiry may take of the time between two ticks: a quarter, and as in Redis a fiftieth

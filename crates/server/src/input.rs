@@ -1,0 +1,111 @@
+//! The memory of a connection's input: room for what arrives, and what others may see of it.
+//!
+//! Room follows what has arrived. A request that announces much has no more for that: its buffer
+//! grows by a quarter at a time, and doubles only once it is large, when growing in small steps
+//! would copy too often.
+
+use crate::connection::Connection;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Up to here a buffer doubles when it is full, as requests of usual length do not keep it.
+const SMALL_BYTES: usize = 32 * 1024;
+/// From here on it doubles again.
+const LARGE_BYTES: usize = 4 << 20;
+
+/// Appends what has arrived. `expected` is how many bytes are still worth making room for, 0 if
+/// that is not known.
+#[inline]
+pub(crate) fn append(input: &mut Vec<u8>, bytes: &[u8], expected: &mut usize) {
+    if input.capacity() - input.len() < bytes.len() {
+        input.reserve_exact(room(input.len(), *expected).max(bytes.len()));
+    }
+    input.extend_from_slice(bytes);
+    *expected = expected.saturating_sub(bytes.len());
+}
+
+/// How much room to make behind `length` bytes.
+#[cold]
+fn room(length: usize, expected: usize) -> usize {
+    let share = match length {
+        ..SMALL_BYTES => length,
+        SMALL_BYTES..LARGE_BYTES => length / 4,
+        LARGE_BYTES.. => length,
+    };
+    if expected == 0 { share } else { share.min(expected) }
+}
+
+/// Gives back room that is not needed: of a connection that has become silent all of it, else what
+/// a large request has left. Whether there was any.
+pub(crate) fn trim(connection: &mut Connection, now_ms: u64) -> bool {
+    const ROOM_BYTES_MIN: usize = 4 * 1024;
+    const SILENT_MS: u64 = 2000;
+    let (length, capacity) = (connection.unread(), connection.input.capacity());
+    let is_silent = connection.session.info.last_active_ms.load(Relaxed) + SILENT_MS < now_ms;
+    let is_large = capacity > 2 * SMALL_BYTES && length < capacity / 4;
+    if capacity - length <= ROOM_BYTES_MIN || !is_silent && !is_large {
+        return false;
+    }
+    connection.input.drain(..connection.consumed);
+    connection.consumed = 0;
+    connection.input.shrink_to(length);
+    publish(connection);
+    true
+}
+
+/// Tells other threads what the connection's input takes.
+#[inline]
+pub(crate) fn publish(connection: &Connection) {
+    let info = &*connection.session.info;
+    let waiting = connection.unread();
+    info.query_capacity.store(connection.input.capacity(), Relaxed);
+    let partial = connection.parser.partial();
+    // As in Redis, whole arguments of a request that is not whole have left the query buffer.
+    info.query_bytes.store(waiting.saturating_sub(partial.unfinished), Relaxed);
+    let again = connection.again.as_ref().map_or(0, |again| again.bytes);
+    info.argv_bytes.store(partial.argument_bytes + again, Relaxed);
+    let names = info.name_bytes.load(Relaxed);
+    let held = again + partial.parser_bytes + names + connection.session.watched_bytes;
+    info.held_bytes.store(held, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends `length` bytes in pieces of `piece`; the most room that there was for each byte that
+    /// had arrived, in percent, once there was more than a few reads; and the times that it grew.
+    fn grow(length: usize, piece: usize, announced: usize) -> (usize, usize) {
+        let (mut input, bytes) = (Vec::new(), vec![b'x'; piece]);
+        let (mut percent, mut grown, mut capacity) = (0, 0, 0);
+        while input.len() < length {
+            let arrived = input.len();
+            let mut expected = announced.saturating_sub(arrived).min(arrived.max(16 * 1024));
+            append(&mut input, &bytes[..piece.min(length - arrived)], &mut expected);
+            if input.capacity() != capacity {
+                (grown, capacity) = (grown + 1, input.capacity());
+            }
+            if input.len() > 4 * piece {
+                percent = percent.max(input.capacity() * 100 / input.len());
+            }
+        }
+        (percent, grown)
+    }
+
+    #[test]
+    fn room_follows_what_arrived_and_grows_in_few_steps() {
+        for piece in [1_000, 1_448, 16_384, 65_536] {
+            for announced in [100_000, 1 << 20, 512 << 20] {
+                let (percent, _) = grow(announced.min(3 << 20), piece, announced);
+                assert!(percent <= 200, "{percent} % in pieces of {piece} of {announced}");
+            }
+            let (percent, grown) = grow(100 << 20, piece, 100 << 20);
+            assert!(percent <= 200 && grown <= 50, "{percent} %, {grown} steps");
+        }
+        // Half of what was announced is there.
+        let (percent, _) = grow(100_000, 16_384, 200_000);
+        assert!(percent <= 200);
+        let (mut input, mut expected) = (vec![b'x'; 100_000], 16);
+        append(&mut input, b"0123456789", &mut expected);
+        assert_eq!((input.capacity(), expected), (100_016, 6));
+    }
+}
