@@ -29,6 +29,13 @@ pub(crate) struct ScanOptions<'a> {
 /// Keys or elements to look at where the client does not say.
 const COUNT_DEFAULT: usize = 10;
 
+/// Keys or elements that are looked at for one request at most, whatever its COUNT says: a millisecond
+/// or two. What is left is the next page.
+pub(crate) const COUNT_MAX: usize = 10_000;
+
+/// A page ends where it is longer than this.
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
+
 impl<'a> ScanOptions<'a> {
     /// Reads `MATCH pattern`, `COUNT count` and what else may be told.
     pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
@@ -44,7 +51,7 @@ impl<'a> ScanOptions<'a> {
             if is(word, "COUNT") {
                 let count = args::integer(value)?;
                 let count = usize::try_from(count).ok().filter(|&count| count > 0);
-                options.count = count.ok_or(CommandError::Syntax)?;
+                options.count = count.ok_or(CommandError::Syntax)?.min(COUNT_MAX);
             } else if is(word, "MATCH") {
                 options.pattern = Some(value).filter(|&pattern| pattern != b"*");
             } else if also == Also::Type && is(word, "TYPE") {
