@@ -22,7 +22,7 @@ use crate::ctx::{After, Append, Ctx};
 use crate::error::CommandError;
 use crate::long_reply::{Large, Slices};
 use crate::node::Node;
-use crate::session::{ReplyMode, Session};
+use crate::session::Session;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
@@ -150,10 +150,7 @@ impl Session {
 impl Ctx<'_> {
     /// From where on a reply is computed aside: never where it must be made at once.
     pub(crate) fn large_aside(&self) -> Large {
-        match self.session.reply_mode {
-            ReplyMode::On => self.large_result(),
-            _ => Large::NEVER,
-        }
+        self.large_result()
     }
 
     /// From where on a store is computed aside.
