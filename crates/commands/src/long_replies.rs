@@ -51,15 +51,15 @@ impl Several {
     fn pop(&mut self) {
         match self.parts.pop_front() {
             Some(Part::Made(made, _)) => self.memory -= made.len(),
-            Some(Part::Slices(slices, 0)) if self.kept > 0 => self.memory -= slices.memory(),
-            _ => {}
+            Some(Part::Slices(_, counted)) => self.memory -= counted,
+            Some(Part::Block(_)) | None => {}
         }
         self.kept = self.kept.saturating_sub(1);
     }
 
     /// Makes a slice of a part that is not the first one in advance.
     fn make(&mut self, index: usize, proto: Proto, elements: usize) {
-        let Some(Part::Slices(slices, 0)) = self.parts.get_mut(index) else { return };
+        let Some(Part::Slices(slices, _)) = self.parts.get_mut(index) else { return };
         let (mut made, mut room) = (Vec::new(), Room::aside(elements));
         let more = slices.write(&mut Reply::new(&mut made, proto), &mut room);
         if !more {
@@ -125,5 +125,83 @@ impl Slices for Several {
 
     fn memory(&self) -> usize {
         self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers, which a slow client may be waited for with.
+    struct Numbers {
+        left: Range<i64>,
+        is_endless: bool,
+    }
+
+    impl Slices for Numbers {
+        fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+            while room.take(reply) {
+                let Some(number) = self.left.next() else { return false };
+                reply.integer(number);
+            }
+            true
+        }
+
+        fn keep(&mut self, _: Proto, _: usize) -> Keeping {
+            if self.is_endless { Keeping::Own(None) } else { Keeping::Output }
+        }
+
+        fn memory(&self) -> usize {
+            8
+        }
+    }
+
+    /// What is written in slices of this many elements, when the client turns out to be slow after so
+    /// many of them.
+    fn written(elements: usize, slow_after: usize, endless: [bool; 2]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, Proto::Resp2);
+        let mut several = Several::default();
+        reply.array(5);
+        for (numbers, is_endless) in [0..5, 10..17].into_iter().zip(endless) {
+            reply.ok();
+            several.add(&mut reply, Box::new(Numbers { left: numbers, is_endless }));
+        }
+        reply.bulk("end");
+        let mut rest = several.end(&mut reply).expect("something is left");
+        for slice in 0.. {
+            assert!(slice < 1000, "it ends");
+            let mut is_kept = slice < slow_after;
+            while !is_kept {
+                is_kept =
+                    matches!(rest.keep(Proto::Resp2, elements), Keeping::Output | Keeping::Own(_));
+            }
+            let mut room = Room::aside(elements);
+            let mut slice = Vec::new();
+            let more = rest.write(&mut Reply::new(&mut slice, Proto::Resp2), &mut room);
+            out.extend(slice);
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(rest.memory(), 0, "nothing is held any more");
+        out
+    }
+
+    #[test]
+    fn the_parts_come_in_order_however_slow_the_client_is() {
+        let expected = written(1000, usize::MAX, [false; 2]);
+        assert!(
+            expected.starts_with(b"*5\r\n+OK\r\n:0\r\n")
+                && expected.ends_with(b":16\r\n$3\r\nend\r\n")
+        );
+        for elements in [1, 2, 3, 5, 100] {
+            for slow_after in [0, 1, 2, 4, 8, usize::MAX] {
+                for endless in [[false, false], [true, false], [false, true], [true, true]] {
+                    let out = written(elements, slow_after, endless);
+                    assert_eq!(out, expected, "{elements} {slow_after} {endless:?}");
+                }
+            }
+        }
     }
 }

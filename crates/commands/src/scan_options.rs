@@ -68,3 +68,17 @@ impl<'a> ScanOptions<'a> {
         self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_count_asks_for_more_than_a_page() {
+        for (count, page) in [("1", 1), ("1000", 1000), ("9223372036854775807", COUNT_MAX)] {
+            let words: [&[u8]; 2] = [b"COUNT", count.as_bytes()];
+            let options = ScanOptions::parse(&words, Also::Nothing);
+            assert_eq!(options.map(|options| options.count).ok(), Some(page));
+        }
+    }
+}
