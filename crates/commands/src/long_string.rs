@@ -59,6 +59,8 @@ pub(crate) struct Strings {
     /// Bytes of frozen strings, each counted once, and as often as they are still to be sent.
     frozen: usize,
     frozen_left: usize,
+    /// Some value is in it more than once.
+    repeats: bool,
     /// Its client is slow, so that it answers for what it holds.
     is_kept: bool,
 }
@@ -112,8 +114,9 @@ impl Strings {
         self.before += range.len();
         self.made(reply, |reply| reply.bulk_header(range.len()));
         let counted = (string.as_ptr().addr(), range.len());
-        if self.copies.insert(counted, 0..0).is_none() {
-            self.frozen = self.frozen.saturating_add(range.len());
+        match self.copies.insert(counted, 0..0) {
+            None => self.frozen = self.frozen.saturating_add(range.len()),
+            Some(_) => self.repeats = true,
         }
         self.frozen_left = self.frozen_left.wrapping_add(range.len());
         self.parts.push_back(Part::Of { whole: string.freeze().into_shared(), range });
@@ -135,6 +138,7 @@ impl Strings {
         let value = (bytes.as_ptr().addr(), bytes.len());
         if let Some(copy) = self.copies.get(&value) {
             let copy = copy.clone();
+            self.repeats = true;
             self.refer(copy);
             return;
         }
@@ -189,8 +193,11 @@ impl Slices for Strings {
         false
     }
 
-    /// What is left may be many times what it was made of.
     fn keep(&mut self, _: Proto, _: usize) -> Keeping {
+        if !self.repeats {
+            return Keeping::Output;
+        }
+        // What is left may be many times what it was made of.
         self.is_kept = true;
         Keeping::Own(None)
     }
