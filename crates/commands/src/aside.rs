@@ -22,7 +22,7 @@ use crate::ctx::{After, Append, Ctx};
 use crate::error::CommandError;
 use crate::long_reply::{Large, Slices};
 use crate::node::Node;
-use crate::session::{ReplyMode, Session};
+use crate::session::Session;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
@@ -150,10 +150,7 @@ impl Session {
 impl Ctx<'_> {
     /// From where on a reply is computed aside: never where it must be made at once.
     pub(crate) fn large_aside(&self) -> Large {
-        match self.session.reply_mode {
-            ReplyMode::On => self.large_result(),
-            _ => Large::NEVER,
-        }
+        self.large_result()
     }
 
     /// From where on a store is computed aside.
@@ -243,8 +240,15 @@ impl Ctx<'_> {
     }
 
     /// Gives the key a string that is the request's argument at `at`, in another run of the handler,
-    /// which ends with this; only after `large_store` has said so.
-    pub(crate) fn put_argument_aside(&mut self, to: &[u8], at: usize, expire_at: u64) {
+    /// which ends with this; only after `large_store` has said so. What is `watched` is locked: the
+    /// value is not put in place if it was touched meanwhile.
+    pub(crate) fn put_argument_aside(
+        &mut self,
+        to: &[u8],
+        at: usize,
+        expire_at: u64,
+        watched: &[Key<'_>],
+    ) {
         let (db, to) = (self.db(), to.to_vec());
         self.local.lend = Some(at);
         self.local.job = Some(self.job(move |_, lent| {
@@ -253,7 +257,7 @@ impl Ctx<'_> {
             let stored = Stored::new(db, &to, Object::String(string), expire_at);
             (Outcome::Value(Ok(stored)), Some(argument))
         }));
-        self.rest(&[]);
+        self.rest(watched);
     }
 
     /// The connection rests until the job is done, which is made from these sources.

@@ -123,7 +123,6 @@ pub(crate) enum Data<'a> {
 pub(crate) struct Later<'a> {
     pub(crate) node: &'a Node,
     pub(crate) local: &'a Local,
-    pub(crate) session: &'a Session,
     pub(crate) must_answer: bool,
 }
 
@@ -152,9 +151,8 @@ impl<'a> Ctx<'a> {
     /// As `tx_and_reply`, with what tells from where on values are large.
     #[inline]
     pub(crate) fn tx_reply_and_later(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>, Later<'_>) {
-        let must_answer = self.must_answer();
-        let later =
-            Later { node: self.node, local: self.local, session: self.session, must_answer };
+        let must_answer = self.in_attempt;
+        let later = Later { node: self.node, local: self.local, must_answer };
         match &mut self.data {
             Data::Held(tx) => (tx, &mut self.reply, later),
             _ => panic!("a command without locks asked for data"),

@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::eviction::{self, Room};
 use crate::long_reply::LongReply;
 use crate::node::{Node, Paused};
-use crate::session::{Blocked, Multi, Queued, ReplyMode, Session};
+use crate::session::{Blocked, Multi, ReplyMode, Session};
 use crate::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
 use crate::table::CommandId;
 use crate::transaction;
@@ -313,6 +313,10 @@ fn run<'a>(
         ctx.local.pause(node, started);
         return Outcome { depends: Lsn::ZERO, flow: Flow::Again };
     }
+    if ctx.session.reply_mode != ReplyMode::On {
+        // Nobody waits for the rest.
+        (ctx.local.slices, ctx.local.job) = (None, None);
+    }
     // Who waits for a key is counted when the wait is over, and a long reply when it is made.
     let reply_bytes = ctx.reply.position().saturating_sub(position);
     if ctx.local.slices.is_some() || ctx.local.job.is_some() {
@@ -375,11 +379,8 @@ pub(crate) fn begin_on_keys<'a>(
 /// as the queue is no more than requests that have not run.
 #[cold]
 fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[u8]]) -> Flow {
-    let args: Vec<Vec<u8>> = args.iter().map(|arg| arg.to_vec()).collect();
-    multi.bytes += args.iter().map(|arg| arg.len() + size_of::<Vec<u8>>()).sum::<usize>();
-    multi.bytes += size_of::<Queued>();
     multi.flags = multi.flags.or(flags);
-    multi.queued.push(Queued { id, args });
+    multi.push(id, args);
     let limit = node.settings.client_query_buffer_limit();
     if limit != 0 && multi.bytes as u64 > limit { Flow::Drop } else { Flow::Continue }
 }

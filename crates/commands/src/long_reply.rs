@@ -17,9 +17,9 @@ use crate::aside::Computed;
 use crate::ctx::{Ctx, Later, Local};
 use crate::execute::count_error;
 use crate::node::Node;
-use crate::session::{ReplyMode, Session};
+use crate::session::Session;
 use crate::table::CommandId;
-use ladon_engine::Collection;
+use ladon_engine::{Collection, Garbage};
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,6 +155,37 @@ impl Room {
         true
     }
 
+    /// Writes as much of `bytes` as there is room for; how much.
+    pub fn copy(&mut self, reply: &mut Reply<'_>, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.end.saturating_sub(reply.position()));
+        reply.raw(&bytes[..count]);
+        count
+    }
+
+    /// Room for one slice behind what `reply` has, in memory of its own.
+    pub(crate) fn aside(elements: usize) -> Room {
+        Room::new(elements, 0)
+    }
+
+    fn new(elements: usize, position: usize) -> Room {
+        Room {
+            elements,
+            end: position + SLICE_BYTES,
+            block_bytes: elements.saturating_mul(BLOCK_BYTES_LIKE_AN_ELEMENT).max(1),
+            block: None,
+        }
+    }
+
+    /// Whether nothing more may be written.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.elements == 0
+    }
+
+    /// What ends the slice.
+    pub(crate) fn take_block(&mut self) -> Option<Block> {
+        self.block.take()
+    }
+
     /// Ends the slice with bytes that stand elsewhere: as many of `range` as go into a block, which
     /// are taken off it.
     pub fn refer(&mut self, whole: &Arc<Vec<u8>>, range: &mut Range<usize>) {
@@ -170,6 +201,28 @@ impl Room {
 pub trait Slices: Send {
     /// Writes more elements, as far as there is room; whether there may be more after that.
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool;
+
+    /// The client is slow, and what is frozen makes others keep what they change: takes up to
+    /// `elements` more of what the rest needs into memory of its own, as replies of this dialect.
+    fn keep(&mut self, proto: Proto, elements: usize) -> Keeping {
+        let _ = (proto, elements);
+        Keeping::Output
+    }
+
+    /// Bytes that it holds and no other client does.
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+/// How the rest of a reply waits for a slow client.
+pub enum Keeping {
+    /// As its output: it is to be made, whether it is taken or not.
+    Output,
+    /// `keep` is to be called again; what it does not need any more.
+    More(Option<Garbage>),
+    /// In memory of its own; what it does not need any more.
+    Own(Option<Garbage>),
 }
 
 /// Writes something at once.
@@ -194,6 +247,14 @@ impl<S: Slices> Slices for Headed<S> {
         }
         self.rest.write(reply, room)
     }
+
+    fn keep(&mut self, proto: Proto, elements: usize) -> Keeping {
+        self.rest.keep(proto, elements)
+    }
+
+    fn memory(&self) -> usize {
+        self.rest.memory()
+    }
 }
 
 /// No elements.
@@ -216,8 +277,13 @@ pub struct LongReply {
     /// Time spent on it, as the statistics will have it.
     nanoseconds: u64,
     /// When its command ran, Unix milliseconds.
-    pub began_ms: u64,
+    began_ms: u64,
+    /// It has what it needs in memory of its own, and may take as long as its client does.
+    is_kept: bool,
 }
+
+/// How long a client may take before its reply is made regardless.
+const PATIENCE_MS: u64 = 1000;
 
 impl std::fmt::Debug for LongReply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -235,7 +301,8 @@ impl LongReply {
         began_ms: u64,
     ) -> LongReply {
         let args = args.iter().map(|arg| arg.to_vec()).collect();
-        LongReply { slices, error: None, proto, command, args, nanoseconds, began_ms }
+        let is_kept = false;
+        LongReply { slices, error: None, proto, command, args, nanoseconds, began_ms, is_kept }
     }
 
     /// Whether it can go on, as nothing is to be computed any more.
@@ -252,18 +319,40 @@ impl LongReply {
         Ok(())
     }
 
+    /// Whether its client has had the time it may have.
+    pub fn is_overdue(&self, now_ms: u64) -> bool {
+        !self.is_kept && now_ms.saturating_sub(self.began_ms) >= PATIENCE_MS
+    }
+
+    /// The reply is overdue: takes a step towards letting go of what is frozen. Whether the rest is to
+    /// be written instead, and what it does not need any more.
+    pub fn keep(&mut self, node: &Node) -> (bool, Option<Garbage>) {
+        let Some(slices) = &mut self.slices else { return (false, None) };
+        let began_ns = node.clock.monotonic_ns();
+        let keeping = slices.keep(self.proto, node.slicing.slice_elements.load(Relaxed));
+        self.nanoseconds += node.clock.monotonic_ns().saturating_sub(began_ns);
+        match keeping {
+            Keeping::Output => (true, None),
+            Keeping::More(unused) => (false, unused),
+            Keeping::Own(unused) => {
+                self.is_kept = true;
+                (false, unused)
+            }
+        }
+    }
+
+    /// Bytes that it holds and no other client does.
+    pub fn memory(&self) -> usize {
+        self.slices.as_ref().map_or(0, |slices| slices.memory())
+    }
+
     /// Appends the next slice to `out`, up to its block.
     pub fn write(&mut self, node: &Node, out: &mut Vec<u8>) -> Slice {
         let Some(slices) = &mut self.slices else { return Slice { block: None, more: true } };
         let start = out.len();
         let began_ns = node.clock.monotonic_ns();
         let elements = node.slicing.slice_elements.load(Relaxed);
-        let mut room = Room {
-            elements,
-            end: out.len() + SLICE_BYTES,
-            block_bytes: elements.saturating_mul(BLOCK_BYTES_LIKE_AN_ELEMENT).max(1),
-            block: None,
-        };
+        let mut room = Room::new(elements, out.len());
         let more = slices.write(&mut Reply::new(out, self.proto), &mut room);
         if out.get(start) == Some(&b'-') && !more {
             self.error = Some(out[start..].to_vec());
@@ -286,9 +375,7 @@ impl LongReply {
 impl Later<'_> {
     /// From where on values are large: never where the reply must be made at once.
     pub(crate) fn large(&self) -> Large {
-        let later = self.local.replies_later
-            && !self.must_answer
-            && self.session.reply_mode == ReplyMode::On;
+        let later = self.local.replies_later && !self.must_answer;
         Large(if later { self.node.slicing.large_elements.load(Relaxed) } else { usize::MAX })
     }
 }
@@ -296,8 +383,8 @@ impl Later<'_> {
 impl Ctx<'_> {
     /// From where on values are large here: never where the reply must be made at once.
     pub(crate) fn large(&self) -> Large {
-        let must_answer = self.must_answer();
-        Later { node: self.node, local: self.local, session: self.session, must_answer }.large()
+        let must_answer = self.in_attempt;
+        Later { node: self.node, local: self.local, must_answer }.large()
     }
 
     /// The rest of the reply comes from these; only after `large` has said so of the value.

@@ -2,11 +2,11 @@
 
 use crate::ctx::{Ctx, Later};
 use crate::error::CommandError;
-use crate::long_reply::{Large, Room, Slices};
+use crate::long_reply::{Keeping, Large, Room, Slices};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{Object, ValueRef};
-use ladon_resp::Reply;
-use std::collections::VecDeque;
+use ladon_resp::{Proto, Reply};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,22 +44,40 @@ pub(crate) fn answer_part(
 }
 
 /// What is left of a reply, from its first long string on.
+///
+/// A short request may name the same key as often as it likes: from where a reply is long, a value is
+/// copied once, however often it is in the reply.
 #[derive(Default)]
 pub(crate) struct Strings {
     parts: VecDeque<Part>,
+    /// What parts of the reply are made.
+    made: Vec<u8>,
+    /// Where in that the reply is of the value at this address, of this length.
+    copies: HashMap<(usize, usize), Range<usize>>,
     /// Bytes of strings that were answered so far.
     before: usize,
+    /// Bytes of frozen strings, each counted once, and as often as they are still to be sent.
+    frozen: usize,
+    frozen_left: usize,
+    /// Some value is in it more than once.
+    repeats: bool,
+    /// Its client is slow, so that it answers for what it holds.
+    is_kept: bool,
 }
 
 enum Part {
-    /// Bytes as they are.
-    Made(Vec<u8>),
+    /// A range of what is made.
+    Made(Range<usize>),
     /// Bytes of a frozen string.
     Of { whole: Arc<Vec<u8>>, range: Range<usize> },
 }
 
+/// A shorter value is hardly more than the request that names it.
+const COPIED_ONCE_MIN: usize = 128;
+
 impl Strings {
-    /// Answers with one more of several strings; with null where there is none, or another type.
+    /// Answers with one more of several strings, while the data does not change; with null where there
+    /// is none, or another type.
     pub(crate) fn answer(
         &mut self,
         reply: &mut Reply<'_>,
@@ -67,10 +85,7 @@ impl Strings {
         large: Large,
     ) {
         match value {
-            Some(ValueRef::Bytes { bytes, .. }) => {
-                self.before += bytes.len();
-                self.made(reply, |reply| reply.bulk(bytes));
-            }
+            Some(ValueRef::Bytes { bytes, .. }) => self.copy(reply, bytes, large),
             Some(ValueRef::Int(int)) => self.made(reply, |reply| reply.bulk_int(int)),
             Some(ValueRef::Object(Object::String(string))) => {
                 self.add(reply, string, 0..string.len(), large);
@@ -80,7 +95,8 @@ impl Strings {
     }
 
     /// What is left of the reply, if any.
-    pub(crate) fn into_rest(self) -> Option<Strings> {
+    pub(crate) fn into_rest(mut self) -> Option<Strings> {
+        self.copies = HashMap::new();
         (!self.parts.is_empty()).then_some(self)
     }
 
@@ -91,22 +107,63 @@ impl Strings {
         range: Range<usize>,
         large: Large,
     ) {
-        let is_block = large.is_block(range.len(), self.before);
-        self.before += range.len();
-        if !is_block {
-            self.made(reply, |reply| reply.bulk(&string[range]));
+        if !large.is_block(range.len(), self.before) {
+            self.copy(reply, &string[range], large);
             return;
         }
+        self.before += range.len();
         self.made(reply, |reply| reply.bulk_header(range.len()));
+        let counted = (string.as_ptr().addr(), range.len());
+        match self.copies.insert(counted, 0..0) {
+            None => self.frozen = self.frozen.saturating_add(range.len()),
+            Some(_) => self.repeats = true,
+        }
+        self.frozen_left = self.frozen_left.wrapping_add(range.len());
         self.parts.push_back(Part::Of { whole: string.freeze().into_shared(), range });
-        self.parts.push_back(Part::Made(b"\r\n".to_vec()));
+        self.made(reply, |reply| reply.raw(b"\r\n"));
+    }
+
+    /// Answers with null.
+    pub(crate) fn null(&mut self, reply: &mut Reply<'_>) {
+        self.made(reply, |reply| reply.null());
+    }
+
+    /// Answers with a string that is part of a value.
+    pub(crate) fn copy(&mut self, reply: &mut Reply<'_>, bytes: &[u8], large: Large) {
+        self.before = self.before.saturating_add(bytes.len());
+        if bytes.len() < COPIED_ONCE_MIN || !large.is_long(self.before) {
+            self.made(reply, |reply| reply.bulk(bytes));
+            return;
+        }
+        let value = (bytes.as_ptr().addr(), bytes.len());
+        if let Some(copy) = self.copies.get(&value) {
+            let copy = copy.clone();
+            self.repeats = true;
+            self.refer(copy);
+            return;
+        }
+        let start = self.made.len();
+        Reply::new(&mut self.made, reply.proto()).bulk(bytes);
+        self.copies.insert(value, start..self.made.len());
+        self.refer(start..self.made.len());
     }
 
     /// Writes to the reply, or behind what is left of it.
     fn made(&mut self, reply: &mut Reply<'_>, write: impl FnOnce(&mut Reply<'_>)) {
+        if self.parts.is_empty() {
+            write(reply);
+            return;
+        }
+        let start = self.made.len();
+        write(&mut Reply::new(&mut self.made, reply.proto()));
+        self.refer(start..self.made.len());
+    }
+
+    /// The reply goes on with a range of what is made.
+    fn refer(&mut self, made: Range<usize>) {
         match self.parts.back_mut() {
-            Some(Part::Made(made)) => write(&mut Reply::new(made, reply.proto())),
-            _ => write(reply),
+            Some(Part::Made(before)) if before.end == made.start => before.end = made.end,
+            _ => self.parts.push_back(Part::Made(made)),
         }
     }
 }
@@ -115,9 +172,16 @@ impl Slices for Strings {
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
         while let Some(part) = self.parts.front_mut() {
             match part {
-                Part::Made(made) => reply.raw(made),
+                Part::Made(range) => {
+                    range.start += room.copy(reply, &self.made[range.clone()]);
+                    if !Range::is_empty(range) {
+                        return true;
+                    }
+                }
                 Part::Of { whole, range } => {
+                    let before = range.len();
                     room.refer(whole, range);
+                    self.frozen_left = self.frozen_left.wrapping_sub(before - range.len());
                     if Range::is_empty(range) {
                         self.parts.pop_front();
                     }
@@ -127,6 +191,20 @@ impl Slices for Strings {
             self.parts.pop_front();
         }
         false
+    }
+
+    fn keep(&mut self, _: Proto, _: usize) -> Keeping {
+        if !self.repeats {
+            return Keeping::Output;
+        }
+        // What is left may be many times what it was made of.
+        self.is_kept = true;
+        Keeping::Own(None)
+    }
+
+    fn memory(&self) -> usize {
+        let frozen = if self.is_kept { self.frozen.min(self.frozen_left) } else { 0 };
+        self.made.capacity() + self.parts.capacity() * size_of::<Part>() + frozen
     }
 }
 

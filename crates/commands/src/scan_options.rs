@@ -29,6 +29,13 @@ pub(crate) struct ScanOptions<'a> {
 /// Keys or elements to look at where the client does not say.
 const COUNT_DEFAULT: usize = 10;
 
+/// Keys or elements that are looked at for one request at most, whatever its COUNT says: a millisecond
+/// or two. What is left is the next page.
+pub(crate) const COUNT_MAX: usize = 10_000;
+
+/// A page ends where it is longer than this.
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
+
 impl<'a> ScanOptions<'a> {
     /// Reads `MATCH pattern`, `COUNT count` and what else may be told.
     pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
@@ -44,7 +51,7 @@ impl<'a> ScanOptions<'a> {
             if is(word, "COUNT") {
                 let count = args::integer(value)?;
                 let count = usize::try_from(count).ok().filter(|&count| count > 0);
-                options.count = count.ok_or(CommandError::Syntax)?;
+                options.count = count.ok_or(CommandError::Syntax)?.min(COUNT_MAX);
             } else if is(word, "MATCH") {
                 options.pattern = Some(value).filter(|&pattern| pattern != b"*");
             } else if also == Also::Type && is(word, "TYPE") {
@@ -59,5 +66,19 @@ impl<'a> ScanOptions<'a> {
     /// Whether a key or an element with this name is asked for.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_count_asks_for_more_than_a_page() {
+        for (count, page) in [("1", 1), ("1000", 1000), ("9223372036854775807", COUNT_MAX)] {
+            let words: [&[u8]; 2] = [b"COUNT", count.as_bytes()];
+            let options = ScanOptions::parse(&words, Also::Nothing);
+            assert_eq!(options.map(|options| options.count).ok(), Some(page));
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::table::CommandId;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,25 +26,52 @@ pub enum ReplyMode {
 }
 
 /// A command waiting for `EXEC`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Queued {
     /// Which command.
     pub id: CommandId,
-    /// All arguments, the name included.
-    pub args: Vec<Vec<u8>>,
+    /// Where the ends of its arguments begin, the name included.
+    first: usize,
+    count: usize,
 }
 
-/// An open `MULTI`.
+/// An open `MULTI`. A hundred thousand commands are three pieces of memory.
 #[derive(Debug, Default)]
 pub struct Multi {
     /// What `EXEC` will run.
     pub queued: Vec<Queued>,
+    /// All arguments, one behind the other.
+    arguments: Vec<u8>,
+    ends: Vec<usize>,
     /// A command was refused while queueing: `EXEC` will not run.
     pub aborted: bool,
     /// Bytes that the queue takes.
     pub bytes: usize,
     /// The flags of all queued commands together.
     pub flags: Flags,
+}
+
+/// A queued command's arguments; most have few.
+pub(crate) type QueuedArgs<'a> = SmallVec<[&'a [u8]; 8]>;
+
+impl Multi {
+    /// Keeps one more command.
+    pub(crate) fn push(&mut self, id: CommandId, args: &[&[u8]]) {
+        self.queued.push(Queued { id, first: self.ends.len(), count: args.len() });
+        for arg in args {
+            self.arguments.extend_from_slice(arg);
+            self.ends.push(self.arguments.len());
+        }
+        self.bytes += args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>()
+            + size_of::<Queued>();
+    }
+
+    /// A command's arguments, the name included.
+    pub(crate) fn args(&self, queued: Queued) -> QueuedArgs<'_> {
+        let mut start = queued.first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let ends = &self.ends[queued.first..queued.first + queued.count];
+        ends.iter().map(|&end| &self.arguments[std::mem::replace(&mut start, end)..end]).collect()
+    }
 }
 
 /// A watched key: SELECT number and name.

@@ -5,7 +5,7 @@ use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
 use crate::long_reply::{Headed, Room, Slices};
-use crate::scan_options::{Also, ScanOptions};
+use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
 use crate::{set_algebra, set_random};
 use ladon_engine::Look;
@@ -188,6 +188,7 @@ fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 reply_member(page, member);
                 members += 1;
             }
+            page.position() < PAGE_BYTES
         });
         (next, members)
     });

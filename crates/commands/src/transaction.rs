@@ -5,10 +5,11 @@
 
 use crate::ctx::{After, Append, Ctx, Data, Local};
 use crate::error::{CommandError, CommandResult};
+use crate::long_replies::Several;
 use crate::node::Node;
 use crate::session::{Multi, Session, WatchedKey};
 use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
-use ladon_engine::{Locks, Scratch};
+use ladon_engine::{Ahead, Locks, Scratch};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::{Proto, Reply};
 use std::collections::BTreeSet;
@@ -145,8 +146,8 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let Data::Free(scratch) = std::mem::replace(&mut ctx.data, Data::Gone) else {
         unreachable!("EXEC begins its own transaction")
     };
-    let hashes = wanted_hashes(ctx, &multi);
-    let locks = hashes.as_deref().map_or(Locks::All, Locks::Keys);
+    let wanted = Wanted::by(ctx, &multi);
+    let locks = if wanted.all { Locks::All } else { Locks::Keys(&wanted.hashes) };
     ctx.data = Data::Held(ctx.node.keyspace.begin(locks, scratch, ctx.now_ms));
     if is_outdated(ctx) {
         // What was watched is forgotten within the same transaction: its locks are held.
@@ -158,20 +159,30 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.in_exec = true;
     crate::client::publish_multi(&ctx.session.info, Some(&multi));
     ctx.reply.array(multi.queued.len());
-    for queued in &multi.queued {
+    let mut replies = Several::default();
+    let mut lookahead = ctx.node.keyspace.lookahead();
+    for (at, &queued) in multi.queued.iter().enumerate() {
+        lookahead.advance(&wanted.first_keys, at);
         let spec = ctx.node.table.spec(queued.id);
         let (Handler::Run(handler) | Handler::RunOrContainer(handler)) = spec.handler else {
             unreachable!("subcommands are resolved before they are queued")
         };
-        let args: Vec<&[u8]> = queued.args.iter().map(Vec::as_slice).collect();
+        let args = multi.args(queued);
+        let is_hashed = matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_))
+            && spec.keys.is_one(args.len());
+        ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
         let position = ctx.reply.position();
         let started = ctx.local.start(ctx.node, spec, &args);
         if let Err(error) = handler(ctx, &args) {
             ctx.local.stats.command(queued.id).failed.add(1);
             let text = error.to_string();
             ctx.local.stats.count_error(text.as_bytes());
+            ctx.local.slices = None;
             ctx.reply.rewind(position);
             ctx.reply.error(text);
+        }
+        if let Some(slices) = ctx.local.slices.take() {
+            replies.add(&mut ctx.reply, slices);
         }
         let reply_bytes = ctx.reply.position().saturating_sub(position);
         ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
@@ -180,31 +191,52 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         }
     }
     ctx.in_exec = false;
+    ctx.first_key = None;
+    if let Some(rest) = replies.end(&mut ctx.reply) {
+        ctx.reply_in_slices(rest);
+    }
     Ok(())
 }
 
-/// The hashes of all keys that the transaction needs; `None` when it needs everything.
-fn wanted_hashes(ctx: &Ctx<'_>, multi: &Multi) -> Option<Vec<KeyHash>> {
-    let keyspace = ctx.keyspace();
-    let mut hashes: Vec<KeyHash> =
-        ctx.session.watched.iter().map(|watched| keyspace.hash(&watched.key)).collect();
-    for queued in &multi.queued {
-        let spec = ctx.node.table.spec(queued.id);
-        match spec.locks {
-            LockNeed::None => {}
-            LockNeed::All | LockNeed::Own => return None,
-            LockNeed::Keys | LockNeed::KeysUnless(_) => {
-                let args: Vec<&[u8]> = queued.args.iter().map(Vec::as_slice).collect();
-                if let LockNeed::KeysUnless(reaches_further) = spec.locks
-                    && reaches_further(&args)
-                {
-                    return None;
+/// What a transaction needs.
+struct Wanted {
+    /// The locks of everything, ...
+    all: bool,
+    /// ... or of the keys with these hashes.
+    hashes: Vec<KeyHash>,
+    /// The first key of each command, to be fetched ahead; any, where it has none.
+    first_keys: Vec<Ahead>,
+}
+
+impl Wanted {
+    fn by(ctx: &Ctx<'_>, multi: &Multi) -> Wanted {
+        let (keyspace, db) = (ctx.keyspace(), ctx.session.db);
+        let count = multi.queued.len();
+        let mut wanted = Wanted {
+            all: false,
+            hashes: Vec::with_capacity(count + ctx.session.watched.len()),
+            first_keys: Vec::with_capacity(count),
+        };
+        wanted.hashes.extend(ctx.session.watched.iter().map(|watched| keyspace.hash(&watched.key)));
+        for &queued in &multi.queued {
+            let spec = ctx.node.table.spec(queued.id);
+            let (args, before) = (multi.args(queued), wanted.hashes.len());
+            match spec.locks {
+                LockNeed::None => {}
+                LockNeed::All | LockNeed::Own => wanted.all = true,
+                LockNeed::Keys | LockNeed::KeysUnless(_) => {
+                    if let LockNeed::KeysUnless(reaches_further) = spec.locks {
+                        wanted.all |= reaches_further(&args);
+                    }
+                    let positions = spec.keys.positions(&args);
+                    wanted.hashes.extend(positions.map(|at| keyspace.hash(args[at])));
                 }
-                hashes.extend(spec.keys.positions(&args).map(|at| keyspace.hash(args[at])));
             }
+            let hash = wanted.hashes.get(before).copied().unwrap_or(KeyHash(0));
+            wanted.first_keys.push(Ahead { db, hash });
         }
+        wanted
     }
-    Some(hashes)
 }
 
 /// Whether a watched key was touched, or has expired since it was watched.

@@ -291,18 +291,6 @@ fn srandmember_draws_evenly_and_without_repeats_where_it_must() {
 }
 
 #[test]
-fn a_reply_beyond_the_output_limit_costs_the_connection() {
-    let node = TestNode::new();
-    let limits = [("client-output-buffer-limit", "normal 1mb 0 0")];
-    node.node.settings.set_many(&limits).unwrap();
-    let mut client = node.client();
-    node.run(&mut client, "SADD s a");
-    let request: [&[u8]; 3] = [b"SRANDMEMBER", b"s", b"-9000000000000000000"];
-    let (_, outcome) = node.request(&mut client, &request);
-    assert!(matches!(outcome.flow, ladon_commands::Flow::Drop));
-}
-
-#[test]
 fn a_scan_sees_every_member_of_a_large_set() {
     let node = TestNode::new();
     let mut client = node.client();

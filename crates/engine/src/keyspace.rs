@@ -283,13 +283,16 @@ impl Keyspace {
             let index = partition_of(hash);
             wanted[index / WORD_BITS] |= 1 << (index % WORD_BITS);
         }
-        let mut guards = Vec::with_capacity(hashes.len());
+        let mut guards = Vec::with_capacity(hashes.len().min(PARTITIONS));
         for (word_index, mut word) in wanted.into_iter().enumerate() {
             while word != 0 {
                 let index = word_index * WORD_BITS + word.trailing_zeros() as usize;
                 guards.push((index as u16, self.cells[index].0.lock()));
                 word &= word - 1;
             }
+        }
+        if guards.len() == PARTITIONS {
+            return Locked::All(guards.into_iter().map(|(_, guard)| guard).collect());
         }
         Locked::Many(guards)
     }

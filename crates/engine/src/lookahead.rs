@@ -109,7 +109,7 @@ impl<'k> Lookahead<'k> {
     }
 
     /// Keys up to position `next` are about to be executed: fetches what those after them need.
-    /// `keys` are all keys of the batch, the same at every call. The caller holds no locks.
+    /// `keys` are all keys of the batch, the same at every call.
     #[inline]
     pub fn advance(&mut self, keys: &[Ahead], next: usize) {
         let buckets = keys.len().min(next + BUCKETS_AHEAD);
@@ -129,7 +129,7 @@ impl<'k> Lookahead<'k> {
     }
 
     /// As `advance`, for what lies inside the values of some of these keys, in their order; to be
-    /// called after it. Where strings lie is learnt on the way.
+    /// called after it. The caller holds no locks. Where strings lie is learnt on the way.
     #[inline]
     pub fn advance_inside(
         &mut self,

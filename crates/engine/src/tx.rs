@@ -140,6 +140,10 @@ enum GarbageKind {
 /// Dropping up to this many pieces is done on the spot.
 const DROP_EFFORT_MAX: usize = 64;
 
+/// From here on the log takes the memory of a transaction's changes over: copying them takes longer
+/// than memory of their own.
+const LARGE_RECORD_BYTES: usize = 4 << 20;
+
 /// A value would be longer than the caller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
@@ -221,6 +225,8 @@ impl<'a> Tx<'a> {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
             return (self.dependency, false);
+        } else if self.scratch.changes.as_bytes().len() >= LARGE_RECORD_BYTES {
+            append(self.take_large())
         } else {
             append(Record::Changes(self.scratch.changes.as_bytes()))
         };
@@ -486,6 +492,12 @@ impl<'a> Tx<'a> {
         if let Some(kind) = came {
             self.note_ready(db, key, kind);
         }
+    }
+
+    /// All changes, for the log to keep.
+    #[cold]
+    fn take_large(&mut self) -> Record<'static> {
+        Record::Large(LargeRecord::new(self.scratch.changes.take_bytes()))
     }
 
     /// What `put_stored` has left for the log.

@@ -313,3 +313,142 @@ fn a_long_reply_is_one_call_of_its_command() {
         assert_eq!(slow.iter().filter(of_it).count(), 3);
     });
 }
+
+/// More elements than any reply can have.
+const ENDLESS: &str = "-9223372036854775807";
+/// As many with what belongs to each.
+const ENDLESS_PAIRS: &str = "-4611686018427387903";
+
+/// How a request is sent, and what comes before its reply.
+const WAYS: [(&str, &str, &str); 2] =
+    [("", "", ""), ("MULTI\r\n", "EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n")];
+
+/// A client that has asked for something in one of these ways, and has read the reply's header.
+fn asked(server: &Server, words: &str, way: (&str, &str, &str), header: &str) -> Slow {
+    let mut stream = connect(server).stream().try_clone().expect("a stream");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    let (before, after, answer) = way;
+    stream.write_all(format!("{before}{words}\r\n{after}").as_bytes()).expect("sent");
+    let mut client = Slow(BufReader::new(stream));
+    for line in format!("{answer}{header}").lines() {
+        assert_eq!(client.line(), line, "{words}");
+    }
+    client
+}
+
+/// Waits until the only client is the one that asks.
+fn wait_for_others_to_go(control: &mut Client) {
+    let began = Instant::now();
+    while info_number(control, "clients", "connected_clients") > 1 {
+        assert!(began.elapsed() < Duration::from_secs(20), "it has gone");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_reply_without_end_keeps_nobody_waiting_and_ends_with_its_client() {
+    on_both_backends(&["--io-threads", "1"], |server| {
+        let mut control = connect(server);
+        write_generation(&mut control, 1);
+        call(&mut control, &["SADD", "few", "a", "b"]);
+        for (words, header) in [
+            (format!("SRANDMEMBER set {ENDLESS}"), "*9223372036854775807"),
+            (format!("SRANDMEMBER few {ENDLESS}"), "*9223372036854775807"),
+            (format!("HRANDFIELD hash {ENDLESS_PAIRS} WITHVALUES"), "*9223372036854775806"),
+            (format!("ZRANDMEMBER sorted {ENDLESS_PAIRS} WITHSCORES"), "*9223372036854775806"),
+        ] {
+            for way in WAYS {
+                let mut client = asked(server, &words, way, header);
+                let waits = asked(server, &words, way, header);
+                for _ in 0..300_000 {
+                    client.bulk();
+                }
+                assert_eq!(call(&mut control, &["PING"]), pong());
+                drop((client, waits));
+                wait_for_others_to_go(&mut control);
+            }
+            let hidden = format!("CLIENT REPLY SKIP\r\n{words}\r\nPING");
+            asked(server, &hidden, WAYS[0], "+PONG");
+        }
+    });
+}
+
+#[test]
+fn what_waits_for_a_slow_client_without_end_is_no_more_than_the_value() {
+    on_both_backends(TWO_THREADS, |server| {
+        for way in WAYS {
+            let mut control = connect(server);
+            call(&mut control, &["FLUSHALL"]);
+            large_hash(&mut control);
+            let before = info_number(&mut control, "memory", "used_memory_dataset");
+            let words = match way.0 {
+                "" => format!("HRANDFIELD large {ENDLESS_PAIRS} WITHVALUES"),
+                _ => format!("HRANDFIELD large {ENDLESS_PAIRS} WITHVALUES\r\nHGETALL large"),
+            };
+            let (head, end, answer) = way;
+            let answer = answer.replace("*1\r\n", "+QUEUED\r\n*2\r\n");
+            let mut client = asked(server, &words, (head, end, &answer), "*9223372036854775806");
+            // What it was asked of has gone, and what has come has, all the time.
+            let began = Instant::now();
+            loop {
+                call(&mut control, &["DEL", "large"]);
+                large_hash(&mut control);
+                for number in 0..LARGE_FIELDS {
+                    call(&mut control, &["HSET", "large", &number.to_string(), "another"]);
+                }
+                let now = info_number(&mut control, "memory", "used_memory_dataset");
+                if began.elapsed() > Duration::from_secs(2) && now < before {
+                    break;
+                }
+                assert!(began.elapsed() < Duration::from_secs(30), "{now} bytes are held");
+            }
+            let list = call(&mut control, &["CLIENT", "LIST"]);
+            let list = String::from_utf8_lossy(list.as_bytes().expect("text")).into_owned();
+            let each = list.lines().filter_map(|line| line.split_once(" omem=")?.1.split_once(' '));
+            let output: usize =
+                each.filter_map(|(bytes, _)| bytes.parse::<usize>().ok()).max().unwrap_or(0);
+            let value = LARGE_FIELDS * LARGE_BYTES;
+            assert!((value..4 * value).contains(&output), "{output} bytes of output");
+            for _ in 0..5_000 {
+                client.bulk();
+                assert_eq!(client.bulk(), [b'v'; LARGE_BYTES]);
+            }
+            drop(client);
+            wait_for_others_to_go(&mut control);
+        }
+    });
+}
+
+#[test]
+fn a_value_that_is_named_often_is_kept_once() {
+    const TIMES: usize = 100_000;
+    on_both_backends(&["--io-threads", "1"], |server| {
+        let mut control = connect(server);
+        for bytes in [50_000, 3_000_000] {
+            let value = "v".repeat(bytes);
+            call(&mut control, &["SET", "s", &value]);
+            call(&mut control, &["HSET", "h", "s", &value]);
+            for head in ["MGET", "HMGET h"] {
+                let words = format!("{head}{}", " s".repeat(TIMES));
+                let words: Vec<&str> = words.split(' ').collect();
+                let mut asks = connect(server);
+                asks.request(&words).expect("sent");
+                let stream = asks.stream().try_clone().expect("a stream");
+                let mut client = Slow(BufReader::new(stream));
+                assert_eq!(client.line(), format!("*{TIMES}"));
+                thread::sleep(Duration::from_millis(1_500));
+                let list = call(&mut control, &["CLIENT", "LIST"]);
+                let list = String::from_utf8_lossy(list.as_bytes().expect("text")).into_owned();
+                let each =
+                    list.lines().filter_map(|line| line.split_once(" omem=")?.1.split_once(' '));
+                let output = each.filter_map(|(bytes, _)| bytes.parse::<usize>().ok()).max();
+                assert!(output.is_some_and(|output| output < 40 << 20), "{head}: {output:?}");
+                for _ in 0..20_000_000 / bytes {
+                    assert!(client.bulk() == value.as_bytes(), "{head}");
+                }
+                drop((client, asks));
+                wait_for_others_to_go(&mut control);
+            }
+        }
+    });
+}

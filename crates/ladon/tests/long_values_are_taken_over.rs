@@ -69,7 +69,13 @@ fn every_way_to_write_one_string() {
         assert!(matches!(call(&mut client, &["GETSET", "set", &a]), Value::Error(_)));
         assert_eq!(call(&mut client, &["SET", "set", &a]), ok());
         is(&mut client, "set", &a);
+        let before = info_number(&mut client, "ladon", "aside_jobs");
+        run(&mut client, "EXPIRE k 1000");
+        assert_eq!(call(&mut client, &["SET", "k", &a, "KEEPTTL"]), ok());
+        assert!(matches!(call(&mut client, &["TTL", "k"]), Value::Integer(900..=1000)));
+        is(&mut client, "k", &a);
         let jobs = info_number(&mut client, "ladon", "aside_jobs");
+        assert_eq!(jobs, before + 1, "the expiry that is kept is looked up first");
         assert!(jobs >= 10, "{jobs} were done aside");
         run(&mut client, "MULTI");
         call(&mut client, &["SET", "k", &b]);

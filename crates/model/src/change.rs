@@ -272,6 +272,11 @@ impl ChangeBuffer {
         &self.bytes
     }
 
+    /// Takes the encoded changes out; how many there are stays known.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// How many changes were added since the last `clear` (Redis calls this "dirty").
     #[inline]
     pub fn count(&self) -> u32 {

@@ -64,6 +64,11 @@ impl<'a> Reply<'a> {
         self.out.truncate(position);
     }
 
+    /// Takes everything after `position` out of the buffer.
+    pub fn take_from(&mut self, position: usize) -> Vec<u8> {
+        self.out.split_off(position)
+    }
+
     /// Appends bytes that already are a reply, or part of one.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);

@@ -371,8 +371,14 @@ impl Connection {
         input::append(&mut self.input, bytes, &mut self.expected);
     }
 
-    /// Bytes of replies that have not left yet.
+    /// Bytes that its replies take: those that have not left yet, and what the rest of a long one
+    /// needs.
     pub(crate) fn output_bytes(&self) -> usize {
+        self.unsent_bytes() + self.long_reply.as_ref().map_or(0, |long| long.memory())
+    }
+
+    /// Bytes of replies that have not left yet.
+    pub(crate) fn unsent_bytes(&self) -> usize {
         (self.output_end() - self.taken) as usize + self.held.len() + self.in_flight
     }
 

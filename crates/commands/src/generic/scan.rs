@@ -7,7 +7,7 @@
 use crate::args::cursor;
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
-use crate::scan_options::{Also, ScanOptions};
+use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
 use ladon_model::KeyHash;
@@ -55,6 +55,7 @@ pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             bulks.bulk(entry.key());
             found += 1;
         }
+        bulks.position() < PAGE_BYTES
     });
     ctx.reply.array(2);
     ctx.reply.bulk_int(next as i64);
@@ -63,8 +64,14 @@ pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Visits about `count` keys from `cursor` on, locking one partition at a time; where to go on.
-fn walk(ctx: &mut Ctx<'_>, cursor: u64, count: usize, mut visit: impl FnMut(EntryRef<'_>)) -> u64 {
+/// Visits about `count` keys from `cursor` on, fewer if `visit` says that it is enough, locking one
+/// partition at a time; where to go on.
+fn walk(
+    ctx: &mut Ctx<'_>,
+    cursor: u64,
+    count: usize,
+    mut visit: impl FnMut(EntryRef<'_>) -> bool,
+) -> u64 {
     let number = ctx.session.db;
     // Where no cursor of ours points, the scan is over.
     if cursor > u64::MAX >> CURSOR_SHIFT {
@@ -78,8 +85,7 @@ fn walk(ctx: &mut Ctx<'_>, cursor: u64, count: usize, mut visit: impl FnMut(Entr
         let next = ctx.on_partition(partition, |tx| {
             let db = tx.keyspace().select(number);
             tx.scan(db, partition, at, buckets, |entry| {
-                seen += 1;
-                visit(entry);
+                seen = if visit(entry) { seen + 1 } else { count.max(seen + 1) };
             })
         });
         match next {

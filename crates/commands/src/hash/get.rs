@@ -3,6 +3,7 @@
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
 use crate::long_reply::{Room, Slices};
+use crate::long_string::Strings;
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};
@@ -21,16 +22,18 @@ pub(super) fn hget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn hmget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let hasher = ctx.keyspace().hasher();
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large());
     let (tx, reply) = ctx.tx_and_reply();
     let hash = tx.read_value::<HashValue>(db, key)?;
     reply.array(args.len() - 2);
+    let mut strings = Strings::default();
     for name in &args[2..] {
         match hash.and_then(|hash| hash.get(hasher, name)) {
-            Some(value) => reply.bulk(value),
-            None => reply.null(),
+            Some(value) => strings.copy(reply, value, large),
+            None => strings.null(reply),
         }
     }
+    ctx.reply_rest(strings.into_rest());
     Ok(())
 }
 

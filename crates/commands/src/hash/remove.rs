@@ -5,9 +5,7 @@ use crate::error::CommandResult;
 
 pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let removed = ctx.tx().edit_hash(db, key, |edit| {
-        args[2..].iter().map(|name| i64::from(edit.remove(name))).sum()
-    })?;
-    ctx.reply.integer(removed.unwrap_or(0));
+    let removed = ctx.tx().edit_hash(db, key, |edit| edit.remove_all(&args[2..]))?;
+    ctx.reply.integer(removed.unwrap_or(0) as i64);
     Ok(())
 }

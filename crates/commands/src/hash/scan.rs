@@ -4,7 +4,7 @@ use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
-use crate::scan_options::{Also, ScanOptions};
+use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -29,6 +29,7 @@ pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                     words += 1;
                 }
             }
+            page.position() < PAGE_BYTES
         });
         (next, words)
     });

@@ -23,10 +23,8 @@ fn set_all(ctx: &mut Ctx<'_>, args: &[&[u8]], command: &str) -> Result<i64, Comm
         return Err(CommandError::wrong_number(command));
     }
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let added = ctx.tx().edit_or_create_hash(db, key, &args[2..], |edit| {
-        pairs.iter().map(|[name, value]| i64::from(edit.set(name, value, 0))).sum()
-    })?;
-    Ok(added)
+    let added = ctx.tx().edit_or_create_hash(db, key, &args[2..], |edit| edit.set_all(pairs))?;
+    Ok(added as i64)
 }
 
 pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

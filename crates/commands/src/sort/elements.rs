@@ -38,6 +38,11 @@ impl Elements {
         self.ends.push(self.bytes.len());
     }
 
+    /// Bytes that they take.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }

@@ -60,11 +60,12 @@ fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult
         return Ok(());
     }
     let large = if store.is_some() { ctx.large_store() } else { ctx.large_aside() };
+    let number = ctx.session.db;
     let (tx, reply) = ctx.tx_and_reply();
     let elements = match tx.read(db, key).map(|entry| entry.value()) {
         None => Elements::default(),
         Some(ValueRef::Object(object)) => {
-            if is_much(large, object)
+            if is_much(large, object, options.get.len())
                 && let Some(alone) = options.without_keys()
             {
                 return run_aside(ctx, db, key, store, alone);
@@ -74,7 +75,7 @@ fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult
         Some(_) => return Err(CommandError::WrongType),
     };
     let limits = tx.env().limits.of_lists();
-    let source = &mut Source::Data(tx, db);
+    let source = &mut Source::Data { tx, db, number };
     let mut sorted = Sorted::new(source, elements, options)?;
     let Some(target) = store else {
         reply.array(sorted.count());
@@ -89,11 +90,14 @@ fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult
     Ok(())
 }
 
-/// Whether a value has many elements to sort.
-fn is_much(large: Large, object: &Object) -> bool {
+/// Whether a value has many elements to sort, or to answer with for as many GETs.
+fn is_much(large: Large, object: &Object, gets: usize) -> bool {
+    let times = gets.max(1);
     match object {
         Object::String(_) | Object::Hash(_) => false,
-        _ => large.is_total(object.len(), object.bytes()),
+        _ => {
+            large.is_total(object.len().saturating_mul(times), object.bytes().saturating_mul(times))
+        }
     }
 }
 

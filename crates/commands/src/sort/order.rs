@@ -37,8 +37,13 @@ pub(super) fn sorted(
         // What is equal stays as it came.
         ordering.then(a.cmp(&b))
     };
+    let end = limited(elements.len(), options.limit).end;
+    if let Weights::Numbers(numbers) = &weights
+        && end == elements.len()
+    {
+        return Ok(by_numbers(numbers, elements, options.descending));
+    }
     let mut order: Vec<usize> = (0..elements.len()).collect();
-    let end = limited(order.len(), options.limit).end;
     if end < order.len() {
         // Only the first ones are wanted.
         order.select_nth_unstable_by(end, compare);
@@ -49,6 +54,19 @@ pub(super) fn sorted(
     Ok(order)
 }
 
+/// All of them in the order of their numbers, which are next to what is moved: most comparisons need
+/// no more.
+fn by_numbers(numbers: &[f64], elements: &Elements, descending: bool) -> Vec<usize> {
+    let mut pairs: Vec<(f64, usize)> = numbers.iter().copied().zip(0..).collect();
+    pairs.sort_unstable_by(|&(x, a), &(y, b)| {
+        let by_number = x.partial_cmp(&y).unwrap_or(Ordering::Equal);
+        let ordering = by_number.then_with(|| elements.get(a).cmp(elements.get(b)));
+        let ordering = if descending { ordering.reverse() } else { ordering };
+        ordering.then(a.cmp(&b))
+    });
+    pairs.into_iter().map(|(_, at)| at).collect()
+}
+
 fn weigh(
     source: &mut Source<'_, '_>,
     elements: &Elements,
@@ -57,22 +75,22 @@ fn weigh(
     let by = options.by.as_ref();
     if options.alpha {
         let Some(pattern) = by else { return Ok(Weights::Elements) };
-        let text =
-            |at| pattern.look_up(source, elements.get(at), |found| found.map(<[u8]>::to_vec));
-        return Ok(Weights::Texts((0..elements.len()).map(text).collect()));
+        let mut texts = Vec::with_capacity(elements.len());
+        pattern.look_up_all(source, elements, |found| texts.push(found.map(<[u8]>::to_vec)));
+        return Ok(Weights::Texts(texts));
     }
     let pattern = by.unwrap_or(&Pattern::Element);
     let mut broken = false;
-    let number = |at| {
-        pattern.look_up(source, elements.get(at), |found| match found {
+    let mut numbers = Vec::with_capacity(elements.len());
+    pattern.look_up_all(source, elements, |found| {
+        numbers.push(match found {
             Some(text) => number(text).unwrap_or_else(|| {
                 broken = true;
                 0.0
             }),
             None => 0.0,
-        })
-    };
-    let numbers = (0..elements.len()).map(number).collect();
+        });
+    });
     if broken {
         return Err(CommandError::text("ERR One or more scores can't be converted into double"));
     }

@@ -1,14 +1,20 @@
 //! BY and GET: from an element to a key or to a field of a hash.
 
-use ladon_engine::Tx;
+use super::elements::Elements;
 use ladon_engine::types::hash::HashValue;
 use ladon_engine::types::string;
+use ladon_engine::{Ahead, Key, Tx};
 use ladon_model::DbId;
 
 /// Where patterns find what they name.
 pub(super) enum Source<'s, 't> {
     /// In a database, all of whose locks are held if there are patterns with a `*`.
-    Data(&'s mut Tx<'t>, DbId),
+    Data {
+        tx: &'s mut Tx<'t>,
+        db: DbId,
+        /// What clients call it.
+        number: u16,
+    },
     /// In the elements alone, see [`Pattern::without_keys`].
     Elements,
 }
@@ -61,20 +67,73 @@ impl<'a> Pattern<'a> {
             Pattern::Nothing => return then(None),
             Pattern::Keys { prefix, suffix, field } => (prefix, suffix, field),
         };
-        let Source::Data(tx, db) = source else { return then(None) };
-        let db = *db;
+        let Source::Data { tx, db, .. } = source else { return then(None) };
         let name = [prefix, element, suffix].concat();
-        let (key, hasher) = (tx.key(&name), tx.env().hasher);
-        match field {
-            // What is of another type counts as not there.
-            Some(field) => {
-                let hash = tx.read_value::<HashValue>(db, key).ok().flatten();
-                then(hash.and_then(|hash| hash.get(hasher, field)))
+        let key = tx.key(&name);
+        look_at(tx, *db, key, *field, then)
+    }
+
+    /// As `look_up`, of many elements in a row, with their numbers; what is in memory of those further
+    /// on is fetched meanwhile.
+    pub(super) fn look_up_all(
+        &self,
+        source: &mut Source<'_, '_>,
+        elements: &Elements,
+        mut then: impl FnMut(Option<&[u8]>),
+    ) {
+        /// So many names are made at once.
+        const NAMES: usize = 1024;
+        let (Pattern::Keys { prefix, suffix, field }, Source::Data { tx, db, number }) =
+            (self, &mut *source)
+        else {
+            for at in 0..elements.len() {
+                self.look_up(source, elements.get(at), &mut then);
             }
-            None => {
-                let value = tx.read(db, key).map(|entry| entry.value());
-                then(value.and_then(string::bytes).as_deref())
+            return;
+        };
+        let keyspace = tx.keyspace();
+        let (mut names, mut ends, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for first in (0..elements.len()).step_by(NAMES) {
+            names.clear();
+            ends.clear();
+            keys.clear();
+            for at in first..elements.len().min(first + NAMES) {
+                let start = names.len();
+                for part in [prefix, elements.get(at), suffix] {
+                    names.extend_from_slice(part);
+                }
+                ends.push(names.len());
+                keys.push(Ahead { db: *number, hash: keyspace.hash(&names[start..]) });
             }
+            let mut lookahead = keyspace.lookahead();
+            let mut start = 0;
+            for (at, &end) in ends.iter().enumerate() {
+                lookahead.advance(&keys, at);
+                let key = Key { bytes: &names[start..end], hash: keys[at].hash };
+                look_at(tx, *db, key, *field, &mut then);
+                start = end;
+            }
+        }
+    }
+}
+
+fn look_at<R>(
+    tx: &mut Tx<'_>,
+    db: DbId,
+    key: Key<'_>,
+    field: Option<&[u8]>,
+    then: impl FnOnce(Option<&[u8]>) -> R,
+) -> R {
+    let hasher = tx.env().hasher;
+    match field {
+        // What is of another type counts as not there.
+        Some(field) => {
+            let hash = tx.read_value::<HashValue>(db, key).ok().flatten();
+            then(hash.and_then(|hash| hash.get(hasher, field)))
+        }
+        None => {
+            let value = tx.read(db, key).map(|entry| entry.value());
+            then(value.and_then(string::bytes).as_deref())
         }
     }
 }

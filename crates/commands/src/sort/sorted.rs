@@ -5,9 +5,9 @@ use super::options::Options;
 use super::order;
 use super::pattern::{Pattern, Source};
 use crate::error::CommandError;
-use crate::long_reply::{Room, Slices};
+use crate::long_reply::{Keeping, Room, Slices};
 use ladon_engine::types::list::{ListLimits, ListValue};
-use ladon_resp::Reply;
+use ladon_resp::{Proto, Reply};
 use std::ops::Range;
 
 pub(super) struct Sorted<'a> {
@@ -17,6 +17,8 @@ pub(super) struct Sorted<'a> {
     left: Range<usize>,
     /// What is handed out for each element; at least one.
     get: Vec<Pattern<'a>>,
+    /// Of the first that is left, what was handed out.
+    got: usize,
 }
 
 impl<'a> Sorted<'a> {
@@ -39,7 +41,7 @@ impl<'a> Sorted<'a> {
         if get.is_empty() {
             get.push(Pattern::Element);
         }
-        Ok(Sorted { elements, order, left, get })
+        Ok(Sorted { elements, order, left, get, got: 0 })
     }
 
     /// Elements of the reply.
@@ -47,18 +49,25 @@ impl<'a> Sorted<'a> {
         self.left.len() * self.get.len()
     }
 
-    /// Replies with the next element, or with what GET names for it; whether there was one.
+    /// Replies with the next element, or with the next of what GET names for it; whether there was
+    /// one.
     pub(super) fn write_next(
         &mut self,
         source: &mut Source<'_, '_>,
         reply: &mut Reply<'_>,
     ) -> bool {
-        let Some(at) = self.left.next() else { return false };
-        for pattern in &self.get {
-            pattern.look_up(source, self.elements.get(self.order[at]), |found| match found {
-                Some(value) => reply.bulk(value),
-                None => reply.null(),
-            });
+        if self.left.is_empty() {
+            return false;
+        }
+        let element = self.elements.get(self.order[self.left.start]);
+        self.get[self.got].look_up(source, element, |found| match found {
+            Some(value) => reply.bulk(value),
+            None => reply.null(),
+        });
+        self.got += 1;
+        if self.got == self.get.len() {
+            self.got = 0;
+            self.left.start += 1;
         }
         true
     }
@@ -85,6 +94,15 @@ impl Slices for Sorted<'static> {
             }
         }
         true
+    }
+
+    /// Nothing of it is frozen, and with many GETs the reply may be many times the elements.
+    fn keep(&mut self, _: Proto, _: usize) -> Keeping {
+        Keeping::Own(None)
+    }
+
+    fn memory(&self) -> usize {
+        self.elements.memory() + self.order.capacity() * size_of::<usize>()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
 use crate::error::CommandResult;
-use crate::scan_options::{Also, ScanOptions};
+use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
 use ladon_resp::write_double;
 
@@ -23,7 +23,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         let (mut words, mut text) = (0, Vec::new());
         let next = set.scan(hasher, cursor, options.count, |member, score| {
             if !options.matches(member) {
-                return;
+                return true;
             }
             text.clear();
             // Redis shows small ones as they stand in memory, and large ones with all digits.
@@ -35,6 +35,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             page.bulk(member);
             page.bulk(&text);
             words += 2;
+            page.position() < PAGE_BYTES
         });
         (next, words)
     });

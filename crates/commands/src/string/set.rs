@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use crate::long_string::answer;
 use ladon_engine::types::string;
-use ladon_engine::{EntryRef, ValueRef};
+use ladon_engine::{EntryRef, Key, ValueRef};
 
 /// When `SET` may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if args.len() > 3 {
         return set_with_options(ctx, args);
     }
-    if goes_aside(ctx, args, 2, 0) {
+    if goes_aside(ctx, args, 2, 0, &[]) {
         return Ok(());
     }
     put(ctx, args, 2, 0)?;
@@ -53,17 +53,29 @@ pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 /// Whether the value, which is the argument at `at`, is so long that it is taken over and logged
-/// aside. The handler then ends, and runs again.
+/// aside. The handler then ends, and runs again. The expiry depends on what is `watched`.
 #[inline]
-fn goes_aside(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> bool {
-    args[at].len() > string::INLINE_BYTES_MAX && long_goes_aside(ctx, args, at, expire_at)
+fn goes_aside(
+    ctx: &mut Ctx<'_>,
+    args: &[&[u8]],
+    at: usize,
+    expire_at: u64,
+    watched: &[Key<'_>],
+) -> bool {
+    args[at].len() > string::INLINE_BYTES_MAX && long_goes_aside(ctx, args, at, expire_at, watched)
 }
 
 #[cold]
-fn long_goes_aside(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> bool {
+fn long_goes_aside(
+    ctx: &mut Ctx<'_>,
+    args: &[&[u8]],
+    at: usize,
+    expire_at: u64,
+    watched: &[Key<'_>],
+) -> bool {
     let goes = ctx.session.aside.is_none() && ctx.large_store().is_long(args[at].len());
     if goes {
-        ctx.put_argument_aside(args[1], at, expire_at);
+        ctx.put_argument_aside(args[1], at, expire_at, watched);
     }
     goes
 }
@@ -83,16 +95,20 @@ fn put(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> CommandR
 fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let Options { condition, get, keep_ttl, expiry } = parse(&args[3..])?;
     let mut expire_at = expiry.map_or(Ok(0), |expiry| expiry.at(ctx.now_ms, "set"))?;
-    if !keep_ttl && goes_aside(ctx, args, 2, expire_at) {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    if keep_ttl {
+        expire_at = ctx.tx().get(db, key).map_or(0, EntryRef::expire_at);
+    }
+    let watched = if keep_ttl { &[key][..] } else { &[] };
+    if goes_aside(ctx, args, 2, expire_at, watched) {
         return Ok(());
     }
-    let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply, later) = ctx.tx_reply_and_later();
     let mut rest = None;
     if get {
         rest = answer(reply, tx.read(db, key).map(EntryRef::value), &later)?;
     }
-    if keep_ttl || condition != Condition::Always {
+    if condition != Condition::Always {
         let old = tx.get(db, key);
         let value = old.map(EntryRef::value);
         if matches!(condition, Condition::Equal(_)) && value.is_some_and(|v| !is_string(v)) {
@@ -104,9 +120,6 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             }
             ctx.reply_rest(rest);
             return Ok(());
-        }
-        if keep_ttl {
-            expire_at = old.map_or(0, EntryRef::expire_at);
         }
     }
     put(ctx, args, 2, expire_at)?;
@@ -163,7 +176,7 @@ pub(super) fn psetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn set_with_expiry(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> CommandResult {
     let expire_at = Expiry::new(unit, args[2]).at(ctx.now_ms, command)?;
-    if goes_aside(ctx, args, 3, expire_at) {
+    if goes_aside(ctx, args, 3, expire_at, &[]) {
         return Ok(());
     }
     put(ctx, args, 3, expire_at)?;
@@ -172,7 +185,7 @@ fn set_with_expiry(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str)
 }
 
 pub(super) fn setnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    if goes_aside(ctx, args, 2, 0) {
+    if goes_aside(ctx, args, 2, 0, &[]) {
         return Ok(());
     }
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -185,7 +198,7 @@ pub(super) fn setnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(super) fn getset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    if goes_aside(ctx, args, 2, 0) {
+    if goes_aside(ctx, args, 2, 0, &[]) {
         return Ok(());
     }
     super::get::get(ctx, args)?;

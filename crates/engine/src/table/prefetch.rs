@@ -27,7 +27,7 @@ unsafe impl Sync for RootPtr {}
 
 /// A key's home bucket as of a moment ago; may be read while its reader stays pinned.
 #[derive(Clone, Copy)]
-pub(crate) struct BucketHint {
+pub struct BucketHint {
     bucket: *const [AtomicU64; SLOTS],
     tag: u64,
 }

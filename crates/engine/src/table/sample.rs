@@ -7,6 +7,7 @@
 use super::entry::EntryRef;
 use super::segment::{CAPACITY, Place, SLOTS, unpack};
 use super::{Found, SlotMut, Table, prefetch};
+use arrayvec::ArrayVec;
 use ladon_model::KeyHasher;
 
 impl Table {
@@ -84,6 +85,41 @@ impl Table {
         let Found { segment, place, .. } = found;
         let segment = self.own(segment);
         Some(SlotMut { table: self, local, segment, place })
+    }
+
+    /// Takes up to `count` entries chosen uniformly at random out; `visit` sees each. What some of
+    /// them have in memory is fetched together.
+    pub(crate) fn pop_random(
+        &mut self,
+        hasher: &KeyHasher,
+        count: usize,
+        mut random: impl FnMut() -> u64,
+        mut visit: impl FnMut(EntryRef<'_>),
+    ) {
+        const AT_ONCE: usize = 16;
+        let mut left = count.min(self.len);
+        while left > 0 {
+            // Of half of them at most, so that it does not take long to find different ones.
+            let wanted = left.min(AT_ONCE).min(self.len.div_ceil(2));
+            let mut drawn = ArrayVec::<Found, AT_ONCE>::new();
+            while drawn.len() < wanted {
+                let Some(found) = self.random_place(&mut random) else { return };
+                if drawn.iter().all(|other| other.entry != found.entry) {
+                    prefetch::prefetch(found.entry.0.as_ptr());
+                    drawn.push(found);
+                }
+            }
+            for found in &drawn {
+                // SAFETY: entries do not move, and each is removed but once, below.
+                let key = unsafe { found.entry() }.key();
+                // The place may be another one by now: removing merges segments.
+                if let Some(slot) = self.get_mut(hasher.hash(key).0, key) {
+                    visit(slot.get());
+                    slot.remove(hasher);
+                }
+            }
+            left -= wanted;
+        }
     }
 
     fn random_place(&self, mut random: impl FnMut() -> u64) -> Option<Found> {

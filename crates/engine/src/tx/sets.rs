@@ -1,7 +1,9 @@
 //! What a transaction does to sets.
 
+use super::values::Members;
 use super::{Key, Tx};
-use crate::types::collection::WrongType;
+use crate::types::ahead::ElementsAhead;
+use crate::types::collection::{Collection, WrongType};
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue};
 use ladon_model::{DbId, varint};
 
@@ -32,8 +34,15 @@ impl Tx<'_> {
             |_| SetValue::for_members(first, expected, limits),
             |set, op, env| {
                 set.expect(env.hasher, limits, expected);
+                let members: Members<'_> = members.collect();
+                let mut ahead = ElementsAhead::of(members.len());
                 let mut added = 0;
-                for member in members {
+                for (at, &member) in members.iter().enumerate() {
+                    if let Some(ahead) = &mut ahead {
+                        ahead.advance(members.len(), at, |at, guard| {
+                            set.prefetch_element(env.hasher.hash(members[at]), guard)
+                        });
+                    }
                     if set.add(env.hasher, limits, member) {
                         put_member(op, OP_ADD, member);
                         added += 1;
@@ -92,12 +101,10 @@ impl Tx<'_> {
                 kept = Some(rest);
                 return;
             }
-            for _ in 0..count {
-                set.pop(env.hasher, &mut random, |member| {
-                    member.with_bytes(|bytes| put_member(op, OP_REMOVE, bytes));
-                    visit(member);
-                });
-            }
+            set.pop_many(env.hasher, count, &mut random, |member| {
+                member.with_bytes(|bytes| put_member(op, OP_REMOVE, bytes));
+                visit(member);
+            });
         })?;
         if let Some(kept) = kept {
             let expire_at = self.peek(db, key).map_or(0, |entry| entry.expire_at());

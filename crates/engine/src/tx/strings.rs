@@ -15,6 +15,9 @@ use thiserror::Error;
 /// A new string that begins with more zeros than this is logged without them.
 const LEADING_ZEROS_MAX: usize = 64;
 
+/// A string that grows to more than this is not copied to be of the right size.
+const TAKEN_OVER_BYTES_MIN: usize = 1 << 20;
+
 /// Why a counter did not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CountError {
@@ -183,7 +186,11 @@ impl Tx<'_> {
             let written = edit(&mut string);
             string::encode_edit(old, &string, written, &mut op);
             length = string.len();
-            let init = string::init(&string, Form::Grown);
+            let init = if length > TAKEN_OVER_BYTES_MIN {
+                ValueInit::Object(Box::new(Object::String(string.into())))
+            } else {
+                string::init(&string, Form::Grown)
+            };
             object_delta = weight_of(&init).object_bytes as i64;
             slot.set(expire_at, init);
             entry_delta = slot.get().bytes() as i64 - entry_bytes;

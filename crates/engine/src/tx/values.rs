@@ -5,8 +5,12 @@ use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::partition::Weight;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
+use crate::types::ahead::ElementsAhead;
 use crate::types::collection::{Collection, Env, WrongType};
 use ladon_model::{Change, DbId, ValueKind};
+
+/// Members that a request names; most name few.
+pub(super) type Members<'a> = smallvec::SmallVec<[&'a [u8]; 8]>;
 
 /// A value as it was found.
 pub enum Look<'t, C> {
@@ -58,6 +62,15 @@ impl<'a> Tx<'a> {
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
         slot.object_mut().and_then(C::of_mut).and_then(C::freeze)
+    }
+
+    /// As `freeze`; copied where it cannot be frozen. `None` if it is of another type.
+    pub fn freeze_or_copy<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
+        let env = self.env();
+        let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
+        let value = slot.object_mut().and_then(C::of_mut)?;
+        Some(value.freeze().unwrap_or_else(|| value.duplicate(env)))
     }
 
     /// As `read_value`, of several keys at once; the first that is of another type fails it.
@@ -184,8 +197,15 @@ impl<'a> Tx<'a> {
         remove: impl Fn(&mut C, &mut Vec<u8>, Env<'_>, &[u8]) -> bool,
     ) -> Result<usize, WrongType> {
         let removed = self.change_value(db, key, |value: &mut C, op, env| {
+            let members: Members<'_> = members.collect();
+            let mut ahead = ElementsAhead::of(members.len());
             let mut removed = 0;
-            for member in members {
+            for (at, member) in members.iter().enumerate() {
+                if let Some(ahead) = &mut ahead {
+                    ahead.advance(members.len(), at, |at, guard| {
+                        value.prefetch_element(env.hasher.hash(members[at]), guard)
+                    });
+                }
                 if remove(value, op, env, member) {
                     removed += 1;
                     if value.is_empty() {

@@ -4,7 +4,9 @@
 use super::Limits;
 use super::shown::Shown;
 use crate::object::Variant;
-use ladon_model::KeyHasher;
+use crate::table::prefetch::BucketHint;
+use crossbeam_epoch::Guard;
+use ladon_model::{KeyHash, KeyHasher};
 use thiserror::Error;
 
 /// What a value needs to know beyond itself.
@@ -48,6 +50,12 @@ pub trait Collection: Variant {
     /// changed. Quickly done, or `None`: small values, and forms that would have to be copied.
     fn freeze(&mut self) -> Option<Self> {
         None
+    }
+
+    /// Fetches the bucket of the element with this hash, where it is in a table.
+    fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
+        let _ = (hash, guard);
+        BucketHint::NONE
     }
 
     /// When the first element expires, Unix milliseconds; 0 where none does.

@@ -5,6 +5,7 @@
 //!
 //! [`Collection`]: collection::Collection
 
+pub(crate) mod ahead;
 mod buffer;
 pub mod collection;
 pub mod hash;

@@ -147,6 +147,14 @@ pub(crate) fn extend_to(string: &mut Vec<u8>, length: usize) {
     // A vector doubles; of a large string that would be a lot of memory for what may be one bit.
     const DOUBLED_BYTES_MAX: usize = 1 << 20;
     if length > string.capacity() && length > DOUBLED_BYTES_MAX {
+        if length / 2 > string.len() {
+            // Zeroed memory of this size comes from the system untouched.
+            let mut longer = vec![0; length + length / 8];
+            longer[..string.len()].copy_from_slice(string);
+            longer.truncate(length);
+            *string = longer;
+            return;
+        }
         string.reserve_exact(length + length / 8 - string.len());
     }
     string.resize(length, 0);

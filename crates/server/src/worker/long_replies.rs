@@ -2,7 +2,8 @@
 //!
 //! A slice is made when the client has taken what came before, so that a long reply never stands in
 //! memory as a whole. But a frozen value makes others keep what they change, so a client that is slow
-//! has that long only; then the rest is made whether it takes it or not, and counts as its output.
+//! has a second only; then the rest is made whether it takes it or not, or what it needs is copied, and
+//! counts as its output.
 
 use super::Worker;
 use super::buffers::BUFFER_BYTES_MAX;
@@ -12,9 +13,6 @@ use ladon_engine::Garbage;
 
 /// Output of a connection up to which it gets another slice: enough to keep a socket busy.
 const WINDOW_BYTES: usize = 512 << 10;
-
-/// How long a client may take before its reply is made regardless.
-const PATIENCE_MS: u64 = 1000;
 
 /// A buffer is sent, or put by, as soon as it has this many bytes: about a slice, so that buffers stay
 /// of the size that is used again.
@@ -41,9 +39,17 @@ impl Worker {
                 self.long_replies.push_back(slot);
                 continue;
             }
-            let Some(long) = &mut connection.long_reply else { continue };
-            let slice = long.write(&self.node, &mut connection.output);
             connection.touch(&mut self.touched);
+            let Some(long) = &mut connection.long_reply else { continue };
+            if long.is_overdue(self.now_ms) {
+                let (is_to_be_written, unused) = long.keep(&self.node);
+                self.scratch.garbage.extend(unused);
+                if !is_to_be_written {
+                    self.long_replies.push_back(slot);
+                    return;
+                }
+            }
+            let slice = long.write(&self.node, &mut connection.output);
             if let Some(block) = slice.block {
                 connection.add_block(block, || self.buffers.take());
             }
@@ -85,7 +91,5 @@ impl Worker {
 
 fn may_go_on(connection: &Connection, now_ms: u64) -> bool {
     let Some(long) = &connection.long_reply else { return false };
-    long.is_computed()
-        && (connection.output_bytes() < WINDOW_BYTES
-            || now_ms.saturating_sub(long.began_ms) >= PATIENCE_MS)
+    long.is_computed() && (connection.unsent_bytes() < WINDOW_BYTES || long.is_overdue(now_ms))
 }

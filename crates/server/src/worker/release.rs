@@ -121,7 +121,7 @@ impl Worker {
             // So that memory does not move as more comes, whatever its client takes.
             connection.put_output_by(|| buffers.take());
         }
-        let unread_replies = connection.output_bytes();
+        let unread_replies = connection.unsent_bytes();
         self.replies.count(connection, unread_replies);
         if self.replies.lets_go(connection) {
             connection.make_ready(&mut self.ready);

@@ -5,8 +5,12 @@ use super::item::Item;
 use super::on_table::{OnTable, field_of};
 use super::packed::Packed;
 use super::{Field, HashValue, Repr};
+use crate::lookahead::Inside;
+use crate::table::prefetch::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::shown::Shown;
+use crossbeam_epoch::Guard;
+use ladon_model::KeyHash;
 
 impl Item<'_> {
     fn of(field: Field<'_>) -> Item<'_> {
@@ -64,6 +68,10 @@ impl Collection for HashValue {
                 HashValue(Repr::Table(Box::new(copy)))
             }
         }
+    }
+
+    fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
+        self.prefetch(Inside::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<HashValue> {

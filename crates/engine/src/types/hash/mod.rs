@@ -14,6 +14,7 @@ mod tests;
 use crate::lookahead::Inside;
 use crate::table::prefetch::{BucketHint, prefetch_bytes};
 use crate::table::{Entries, Position};
+use crate::types::ahead::ElementsAhead;
 use crossbeam_epoch::Guard;
 use item::Item;
 use ladon_model::KeyHasher;
@@ -221,18 +222,20 @@ impl HashValue {
     }
 
     /// Visits fields from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first. Returns the next cursor, 0 at the end. A field that stays in the hash
+    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A field that stays in the hash
     /// for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(Field<'_>),
+        mut visit: impl FnMut(Field<'_>) -> bool,
     ) -> u64 {
         match &self.0 {
             Repr::Packed(packed) => {
-                packed.fields().for_each(visit);
+                packed.fields().for_each(|field| {
+                    visit(field);
+                });
                 0
             }
             Repr::Table(fields) => {
@@ -337,6 +340,43 @@ impl HashEdit<'_> {
             Item::Expire { field: name, at }.put(self.op);
         }
         found
+    }
+
+    /// Sets fields, names and values in turn, to be kept for ever; how many are new.
+    pub fn set_all(&mut self, pairs: &[[&[u8]; 2]]) -> usize {
+        let mut ahead = ElementsAhead::of(pairs.len());
+        let mut added = 0;
+        for (at, [name, value]) in pairs.iter().enumerate() {
+            self.fetch_ahead(&mut ahead, pairs.len(), at, |at| pairs[at][0]);
+            added += usize::from(self.set(name, value, 0));
+        }
+        added
+    }
+
+    /// Removes fields; how many were there.
+    pub fn remove_all(&mut self, names: &[&[u8]]) -> usize {
+        let mut ahead = ElementsAhead::of(names.len());
+        let mut removed = 0;
+        for (at, name) in names.iter().enumerate() {
+            self.fetch_ahead(&mut ahead, names.len(), at, |at| names[at]);
+            removed += usize::from(self.remove(name));
+        }
+        removed
+    }
+
+    #[inline]
+    fn fetch_ahead<'n>(
+        &self,
+        ahead: &mut Option<ElementsAhead>,
+        count: usize,
+        next: usize,
+        name: impl Fn(usize) -> &'n [u8],
+    ) {
+        if let Some(ahead) = ahead {
+            ahead.advance(count, next, |at, guard| {
+                self.hash.prefetch(Inside::Element(self.hasher.hash(name(at))), guard)
+            });
+        }
     }
 
     /// See [`HashValue::remove`].

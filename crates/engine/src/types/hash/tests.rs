@@ -134,7 +134,10 @@ proptest! {
         let mut scanned = Vec::new();
         let mut cursor = 0;
         loop {
-            cursor = hash.scan(&hasher, cursor, 3, |field| scanned.push(field.name.to_vec()));
+            cursor = hash.scan(&hasher, cursor, 3, |field| {
+                scanned.push(field.name.to_vec());
+                true
+            });
             if cursor == 0 {
                 break;
             }

@@ -2,10 +2,13 @@
 //! what was added or removed.
 
 use super::{Repr, SetValue};
+use crate::lookahead::Inside;
 use crate::table::Table;
+use crate::table::prefetch::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::shown::Shown;
-use ladon_model::varint;
+use crossbeam_epoch::Guard;
+use ladon_model::{KeyHash, varint};
 
 /// The members that follow were added.
 pub(crate) const OP_ADD: u8 = 1;
@@ -55,6 +58,10 @@ impl Collection for SetValue {
             Repr::Packed(packed) => Repr::Packed(packed.clone()),
             Repr::Table(_) => self.on_table(env.hasher),
         })
+    }
+
+    fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
+        self.prefetch(Inside::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<SetValue> {

@@ -286,18 +286,38 @@ impl SetValue {
         }
     }
 
+    /// As `pop`, of up to `count` members.
+    pub fn pop_many(
+        &mut self,
+        hasher: &KeyHasher,
+        count: usize,
+        mut random: impl FnMut() -> u64,
+        mut visit: impl FnMut(Member<'_>),
+    ) {
+        match &mut self.0 {
+            Repr::Table(table) => {
+                table.pop_random(hasher, count, random, |entry| visit(Member::Bytes(entry.key())));
+            }
+            _ => (0..count).for_each(|_| {
+                self.pop(hasher, &mut random, &mut visit);
+            }),
+        }
+    }
+
     /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first. Returns the next cursor, 0 at the end. A member that stays in the set
+    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A member that stays in the set
     /// for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(Member<'_>),
+        mut visit: impl FnMut(Member<'_>) -> bool,
     ) -> u64 {
         let Repr::Table(table) = &self.0 else {
-            self.members().for_each(visit);
+            self.members().for_each(|member| {
+                visit(member);
+            });
             return 0;
         };
         table.scan_from(hasher, cursor, count, |entry| visit(Member::Bytes(entry.key())))

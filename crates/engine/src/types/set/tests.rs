@@ -124,7 +124,10 @@ proptest! {
         let mut scanned = Vec::new();
         let mut cursor = 0;
         loop {
-            let visit = |member: Member<'_>| scanned.push(member.with_bytes(<[u8]>::to_vec));
+            let visit = |member: Member<'_>| {
+                scanned.push(member.with_bytes(<[u8]>::to_vec));
+                true
+            };
             cursor = set.scan(&hasher, cursor, 3, visit);
             if cursor == 0 {
                 break;

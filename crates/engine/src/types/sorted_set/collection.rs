@@ -4,9 +4,12 @@
 use super::packed::{put, take};
 use super::score::write_score_17;
 use super::{Indexed, Repr, SortedSet};
+use crate::lookahead::Inside;
+use crate::table::prefetch::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::shown::Shown;
-use ladon_model::varint;
+use crossbeam_epoch::Guard;
+use ladon_model::{KeyHash, varint};
 
 /// The members that follow have the scores in front of them now.
 pub(crate) const OP_SET: u8 = 1;
@@ -70,6 +73,10 @@ impl Collection for SortedSet {
                 Repr::Indexed(Box::new(Indexed::of_ordered(env.hasher, walk)))
             }
         })
+    }
+
+    fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
+        self.prefetch(Inside::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<SortedSet> {

@@ -129,8 +129,14 @@ impl Indexed {
         mut visit: impl FnMut(&[u8], f64),
     ) {
         let (table, mut rest) = (&mut self.table, ranks.len());
+        let guard = crossbeam_epoch::pin();
         while rest > 0 {
-            self.tree.run_from(ranks.start).iter().take(rest).for_each(Item::prefetch);
+            let run = self.tree.run_from(ranks.start);
+            let run = &run[..run.len().min(rest)];
+            run.iter().for_each(Item::prefetch);
+            for item in run {
+                table.prefetch_bucket(hasher.hash(item.member()).0, &guard);
+            }
             let removed = self.tree.remove_run(ranks.start, rest, |item| {
                 visit(item.member(), item.score());
                 let hash = hasher.hash(item.member()).0;
@@ -211,18 +217,18 @@ impl Indexed {
         hasher: &KeyHasher,
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(&[u8], f64),
+        mut visit: impl FnMut(&[u8], f64) -> bool,
     ) -> u64 {
-        let mut seen = 0;
+        let (mut seen, mut goes_on) = (0, true);
         let mut at = cursor << SCAN_SHIFT;
         loop {
             let next = self.table.scan(hasher, at, 1, |entry| {
                 seen += 1;
-                visit(entry.key(), score_of(entry));
+                goes_on &= visit(entry.key(), score_of(entry));
             });
             match next {
                 None => return 0,
-                Some(next) if seen >= count => return next >> SCAN_SHIFT,
+                Some(next) if seen >= count || !goes_on => return next >> SCAN_SHIFT,
                 Some(next) => at = next,
             }
         }

@@ -252,18 +252,20 @@ impl SortedSet {
     }
 
     /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first. Returns the next cursor, 0 at the end. A member that stays for the whole
+    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A member that stays for the whole
     /// scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,
         cursor: u64,
         count: usize,
-        visit: impl FnMut(&[u8], f64),
+        mut visit: impl FnMut(&[u8], f64) -> bool,
     ) -> u64 {
         match &self.0 {
             Repr::Packed(_) => {
-                self.for_each(0..self.len(), visit);
+                self.for_each(0..self.len(), |member, score| {
+                    visit(member, score);
+                });
                 0
             }
             Repr::Indexed(indexed) => indexed.scan(hasher, cursor, count, visit),

@@ -104,6 +104,7 @@ fn check_against(set: &SortedSet, model: &Model, hasher: &KeyHasher) {
     loop {
         cursor = set.scan(hasher, cursor, 7, |member, score| {
             scanned.insert(member.to_vec(), score);
+            true
         });
         if cursor == 0 {
             break;

@@ -204,6 +204,23 @@ impl<T: Copy> Tree<T> {
             (&mut self.leaves, &mut self.inners),
         );
         self.len -= removed as u64;
+        self.lower_root();
+        removed
+    }
+
+    /// Takes the item that is equal out; whether it was there.
+    pub(super) fn remove(&mut self, against: impl Fn(&T) -> Ordering) -> bool {
+        let counts = (&mut self.leaves, &mut self.inners);
+        let removed = remove_equal(&mut self.root, &against, counts);
+        if removed {
+            self.len -= 1;
+            self.lower_root();
+        }
+        removed
+    }
+
+    /// After items were taken out: a root with one child is none.
+    fn lower_root(&mut self) {
         while let Node::Inner(inner) = &mut self.root
             && inner.children.len() <= 1
         {
@@ -216,14 +233,6 @@ impl<T: Copy> Tree<T> {
                 }
             }
         }
-        removed
-    }
-
-    /// Takes the item that is equal out; whether it was there.
-    pub(super) fn remove(&mut self, against: impl Fn(&T) -> Ordering) -> bool {
-        let rank = self.count_before(|item| against(item) == Ordering::Less);
-        let found = self.run_from(rank).first().is_some_and(|item| against(item).is_eq());
-        found && self.remove_run(rank, 1, |_| {}) == 1
     }
 }
 
@@ -256,6 +265,31 @@ fn remove_from<T: Copy>(
             let child = &mut inner.children[at];
             let removed = remove_from(child, rank, max, visit, (&mut *leaves, &mut *inners));
             if removed > 0 && inner.shrunk(at) {
+                *(if is_leaf { leaves } else { inners }) -= 1;
+            }
+            removed
+        }
+    }
+}
+
+fn remove_equal<T: Copy>(
+    node: &mut Node<T>,
+    against: &impl Fn(&T) -> Ordering,
+    (leaves, inners): (&mut usize, &mut usize),
+) -> bool {
+    match node {
+        Node::Leaf(leaf) => {
+            let Ok(at) = leaf.items.binary_search_by(against) else { return false };
+            Arc::make_mut(leaf).items.remove(at);
+            true
+        }
+        Node::Inner(inner) => {
+            let at = child_of(inner, against);
+            let inner = Arc::make_mut(inner);
+            let is_leaf = matches!(inner.children[at], Node::Leaf(_));
+            let child = &mut inner.children[at];
+            let removed = remove_equal(child, against, (&mut *leaves, &mut *inners));
+            if removed && inner.shrunk(at) {
                 *(if is_leaf { leaves } else { inners }) -= 1;
             }
             removed
