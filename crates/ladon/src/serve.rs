@@ -2,7 +2,7 @@
 
 use crate::cli;
 use crate::exit::Exit;
-use crate::{allocator, logging, signals};
+use crate::{allocator, logging, panics, signals};
 use clap::ArgMatches;
 use ladon_log::{OpenError, RecoverError};
 use ladon_net::ListenError;
@@ -33,6 +33,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
         eprintln!("ladon: cannot write the log file {file}: {error}; name another with --logfile");
         return Exit::Refused;
     }
+    panics::abort_from_now_on();
     for note in notes {
         tracing::warn!("{note}");
     }

@@ -7,7 +7,7 @@ use crate::durability::{LogDurability, sync_every};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::recovery::{Recovered, recover};
-use crate::shutdown::{PanicGuard, StopSignal};
+use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
 use ladon_commands::latency_events::LatencyEvents;
@@ -157,11 +157,7 @@ pub fn run(
     let node = Arc::new(node);
     let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
     let failure: Arc<Mutex<Option<String>>> = Arc::default();
-    let guard = {
-        let (stop, failure) = (Arc::clone(&stop), Arc::clone(&failure));
-        move || PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) }
-    };
-    let aside = Aside::start(&node, guard).map_err(starting("the threads for long jobs"))?;
+    let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
     let _ = node_cell.set(Arc::clone(&node));
 
     let handovers: Arc<[Handover]> =
@@ -207,12 +203,10 @@ pub fn run(
         };
         let (failure, stop) = (Arc::clone(&failure), Arc::clone(&stop));
         let spawned = thread::Builder::new().name(format!("ladon-io-{index}")).spawn(move || {
-            let guard = PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) };
             if let Err(error) = io_thread.run() {
                 *failure.lock() = Some(error.to_string());
                 stop.request(ladon_commands::node::Shutdown::default());
             }
-            guard.disarm();
         });
         io_threads.push(spawned.map_err(starting("an IO thread"))?);
     }
@@ -220,7 +214,7 @@ pub fn run(
     let how = stop.wait();
     tracing::info!("stopping: no new connections, finishing replies");
     for io_thread in io_threads {
-        // A panic was printed by the hook and is in `failure`.
+        // A panic does not get here: it ends the process.
         let _ = io_thread.join();
     }
     listening.close();

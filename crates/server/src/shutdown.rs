@@ -59,24 +59,3 @@ impl StopSignal {
         }
     }
 }
-
-/// A panic of one thread must not leave a server that serves some clients only: where this is dropped
-/// unless disarmed, the server stops.
-pub struct PanicGuard {
-    pub(crate) stop: Arc<StopSignal>,
-    pub(crate) failure: Arc<Mutex<Option<String>>>,
-}
-
-impl PanicGuard {
-    /// The thread has come to its end.
-    pub(crate) fn disarm(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for PanicGuard {
-    fn drop(&mut self) {
-        *self.failure.lock() = Some("an internal error, printed above".to_owned());
-        self.stop.request(Shutdown::default());
-    }
-}

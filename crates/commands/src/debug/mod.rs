@@ -168,6 +168,9 @@ fn debug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             return run(ctx, args);
         }
     }
+    // Not in a release, and so not for users: for the test of what a panic leaves behind.
+    #[cfg(debug_assertions)]
+    assert!(!is(args[1], "panic") || args.len() != 2, "DEBUG PANIC");
     if let Some(name) = ABSENT.iter().find(|name| is(args[1], name)) {
         let name = name.to_uppercase();
         return Err(CommandError::err(format_args!("DEBUG {name} is not supported by Ladon")));
