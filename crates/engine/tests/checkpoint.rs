@@ -364,7 +364,7 @@ fn run(seed: u64, seen: &mut Seen) {
         blocks.swap(at, random.below(at as u64 + 1) as usize);
     }
     let restored = keyspace();
-    let recovering = Recovering::new(&restored, 1000);
+    let recovering = Recovering::new(&restored, RESTORED_MS);
     for (block, changes) in &blocks {
         recovering.block(block, changes).unwrap();
     }
@@ -377,8 +377,24 @@ fn run(seed: u64, seen: &mut Seen) {
         }
     }
     assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
+    assert_eq!(longest_idle(&restored), 0, "seed {seed}: what was loaded counts as used then");
     let counted = restored.used_bytes();
     assert_eq!(counted, freed_by_flushing(&restored), "seed {seed}: memory is accounted for");
+}
+
+/// When the copies are loaded.
+const RESTORED_MS: u64 = 500_000_000;
+
+/// For how many seconds some key has not been used when all have just been loaded.
+fn longest_idle(keyspace: &Keyspace) -> u32 {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    let now = keyspace.access_rules().at(RESTORED_MS);
+    let mut longest = 0;
+    for db in 0..keyspace.databases() {
+        tx.for_each(db, |entry| longest = longest.max(now.idle_seconds(entry.access())));
+    }
+    longest
 }
 
 fn freed_by_flushing(keyspace: &Keyspace) -> u64 {
