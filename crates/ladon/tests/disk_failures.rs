@@ -126,3 +126,18 @@ fn a_failing_checkpoint_hurts_nobody() {
     let server = disk.start();
     assert_eq!(call(&mut server.connect().expect("connects"), &["GET", "k"]), bulk("w"));
 }
+
+/// The second one was once interrupted after 64 segments, as the server was stopping.
+#[test]
+fn shutdown_save_force_tries_again_and_finishes() {
+    let disk = SickDisk::new(&["--gate", "write", "--enable-debug-command", "yes"]);
+    let mut server = disk.start();
+    let mut client = server.connect().expect("connects");
+    assert_eq!(call(&mut client, &["DEBUG", "POPULATE", "60000"]), ok());
+    disk.set("full-checkpoint-once");
+    client.request(&["SHUTDOWN", "SAVE", "FORCE"]).expect("sent");
+    assert!(server.wait().expect("ends").success(), "{}", server.output());
+    let (code, report) = ladon_check(&disk.launch.program, &disk.launch.data).expect("runs");
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.contains(" 60000 keys in "), "{report}\n{}", server.output());
+}

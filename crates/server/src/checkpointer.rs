@@ -188,7 +188,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Makes a checkpoint in the calling thread.
+    /// Makes a checkpoint in the calling thread; `stop` does not interrupt it.
     ///
     /// # Errors
     /// `Busy` while one is being made; `Failed` with the reason.
@@ -200,7 +200,7 @@ impl Checkpointer {
             }
             shared.status.running_since_ms = Some(self.clock.unix_ms());
         }
-        self.run_now()
+        self.run_now(|| false)
     }
 
     /// The thread's loop; returns when told to stop.
@@ -225,7 +225,7 @@ impl Checkpointer {
                 }
                 shared.requested = false;
             }
-            if let Err(error) = self.run_now() {
+            if let Err(error) = self.run_now(|| self.stopping.load(Relaxed)) {
                 tracing::error!("checkpoint failed: {error}");
             }
         }
@@ -267,10 +267,10 @@ impl Checkpointer {
             .any(|point| dirty >= point.changes && since_s >= point.after.as_secs())
     }
 
-    fn run_now(&self) -> Result<(), CheckpointError> {
+    fn run_now(&self, is_unwanted: impl Fn() -> bool) -> Result<(), CheckpointError> {
         let begin_ns = self.clock.monotonic_ns();
         let (dirty, begin) = ((self.dirty)(), self.log.reserved());
-        let result = self.run_steps();
+        let result = self.run_steps(is_unwanted);
         let seconds = (self.clock.monotonic_ns() - begin_ns) / 1_000_000_000;
         let mut shared = self.shared.lock();
         shared.status.running_since_ms = None;
@@ -294,7 +294,7 @@ impl Checkpointer {
         }
     }
 
-    fn run_steps(&self) -> Result<CheckpointInfo, LogError> {
+    fn run_steps(&self, is_unwanted: impl Fn() -> bool) -> Result<CheckpointInfo, LogError> {
         /// Segments between two looks at what the world wants.
         const STEPS: usize = 64;
         let mut run = CheckpointRun::begin(&self.keyspace, &self.log)?;
@@ -307,7 +307,7 @@ impl Checkpointer {
                 self.delay(run.keys() - before);
             }
             self.shared.lock().status.progress = run.progress();
-            if self.stopping.load(Relaxed) {
+            if is_unwanted() {
                 return Err(LogError::Checkpoint {
                     path: self.log.dir().to_owned(),
                     error: Arc::new(std::io::ErrorKind::Interrupted.into()),
