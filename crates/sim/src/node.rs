@@ -132,7 +132,6 @@ impl SimNode {
         let Recovered { keyspace, log, .. } = recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
             .map_err(|error| format!("cannot recover: {error}"))?;
         plant(&keyspace, canary, clock.unix_ms());
-        log.set_sync_every(Some(Duration::from_secs(1)));
         let settings = Arc::new(Settings::new());
         settings
             .set_many(&[("gate", plan.gate.name())])
@@ -144,17 +143,19 @@ impl SimNode {
             Arc::clone(&shared_clock),
             Box::new(|| 0),
         ));
+        let durability = LogDurability {
+            log: Arc::clone(&log),
+            checkpointer,
+            stop: Arc::new(StopSignal::default()),
+            recovered_keys: 0,
+            recovery_time: Duration::ZERO,
+        };
+        durability.gate_changed(plan.gate);
         let mut node = Node::new(NodeParts {
             keyspace: Arc::clone(&keyspace),
             settings,
             clock: shared_clock,
-            durability: Arc::new(LogDurability {
-                log: Arc::clone(&log),
-                checkpointer,
-                stop: Arc::new(StopSignal::default()),
-                recovered_keys: 0,
-                recovery_time: Duration::ZERO,
-            }),
+            durability: Arc::new(durability),
             // One more than there are: its inbox is where the node tells what it runs.
             threads: (0..=plan.workers).map(|_| ThreadHandle::new(|| {})).collect(),
             run_id: "0".repeat(40),
@@ -211,6 +212,7 @@ impl SimNode {
                 });
                 worker.early_reply_canary = canary == Canary::EarlyReply;
                 worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
+                worker.unsynced_everysec_canary = canary == Canary::UnsyncedEverysec;
                 if canary == Canary::StaleStore {
                     worker.plant_stale_stores();
                 }
@@ -328,7 +330,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::EarlyReply
         | Canary::EvictionUnlogged
         | Canary::EarlyHandOver
-        | Canary::StaleStore => return,
+        | Canary::StaleStore
+        | Canary::UnsyncedEverysec => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],

@@ -23,6 +23,8 @@ pub enum Canary {
     EarlyHandOver,
     /// Stores that are computed aside do not look whether their sources have changed.
     StaleStore,
+    /// Nobody syncs what left at the gate `everysec` of a single connection.
+    UnsyncedEverysec,
 }
 
 #[derive(Clone, Debug)]
@@ -31,9 +33,13 @@ pub(crate) struct Plan {
     pub(crate) clients: usize,
     /// Steps of the whole run.
     pub(crate) steps: u64,
+    /// The default gate at a node's start.
     pub(crate) gate: Gate,
-    /// Crashes of the whole machine; otherwise of the process only. At a gate that promises the
-    /// disk, and for that gate only, the machine may fail.
+    /// Gates that clients ask for, of their own and, now and then, as another default; none where all
+    /// stay with the first.
+    pub(crate) own_gates: &'static [Gate],
+    pub(crate) default_gates: &'static [Gate],
+    /// The machine may fail; otherwise only the process.
     pub(crate) power_cuts: bool,
     pub(crate) write_errors: bool,
     pub(crate) sync_errors: bool,
@@ -72,8 +78,35 @@ impl MemoryLimit {
     }
 }
 
+/// All gates, the laxest first.
+pub(crate) static GATES: [Gate; 4] = [Gate::None, Gate::Write, Gate::EverySec, Gate::Fsync];
+
 impl Plan {
-    pub(crate) fn new(random: &mut Random) -> Plan {
+    pub(crate) fn new(random: &mut Random, canary: Canary) -> Plan {
+        let mut plan = Plan::with_one_gate(random);
+        // Its own numbers, so that the other seeds' stories stay what they were.
+        let mut more = Random::new(random.clone().next_u64() ^ 0x6a7e);
+        match canary {
+            Canary::None if more.chance(1, 2) => {
+                (plan.own_gates, plan.default_gates) = (&GATES, &GATES);
+                plan.gate = GATES[more.below(4) as usize];
+                plan.power_cuts = more.chance(3, 4);
+                plan.sync_errors = more.chance(1, 6);
+            }
+            // Where nobody else has anything synced.
+            Canary::UnsyncedEverysec => {
+                (plan.own_gates, plan.default_gates) = (&GATES[..3], &GATES[..2]);
+                plan.gate = GATES[more.below(2) as usize];
+                (plan.power_cuts, plan.sync_errors) = (true, false);
+            }
+            // Rare otherwise.
+            Canary::EarlyHandOver => plan.queues = true,
+            _ => {}
+        }
+        plan
+    }
+
+    fn with_one_gate(random: &mut Random) -> Plan {
         let gate = match random.below(4) {
             0 => Gate::Write,
             1 => Gate::EverySec,
@@ -84,6 +117,8 @@ impl Plan {
             clients: 1 + random.below(5) as usize,
             steps: 200 + random.below(800),
             gate,
+            own_gates: &[],
+            default_gates: &[],
             power_cuts: gate == Gate::Fsync && random.chance(3, 4),
             write_errors: random.chance(1, 4),
             sync_errors: gate == Gate::Fsync && random.chance(1, 6),

@@ -8,6 +8,7 @@
 
 mod blocked;
 mod buffers;
+mod everysec;
 mod inbox;
 mod jobs;
 mod long_replies;
@@ -29,7 +30,7 @@ use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
 use ladon_log::{Appender, Listener, Log};
-use ladon_model::Gate;
+use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
 use std::collections::{BTreeSet, VecDeque};
@@ -109,11 +110,16 @@ pub struct Worker {
     seen: Positions,
     /// The default gate when the turn began.
     turn_gate: Gate,
+    /// Up to here, what leaves this turn at the gate `everysec` depends on.
+    everysec_lsn: Lsn,
     stopping: bool,
     /// Testing only: replies leave without waiting, which the simulator must notice.
     pub early_reply_canary: bool,
     /// Testing only: the same of replies that go the short way.
     pub early_hand_over_canary: bool,
+    /// Testing only: nobody hears that something left at the gate `everysec`, which the simulator
+    /// must notice.
+    pub unsynced_everysec_canary: bool,
 }
 
 impl Worker {
@@ -155,9 +161,11 @@ impl Worker {
             client_memory: ClientMemory::default(),
             turn_output_bytes: 0,
             turn_gate: Gate::default(),
+            everysec_lsn: Lsn::ZERO,
             stopping: false,
             early_reply_canary: false,
             early_hand_over_canary: false,
+            unsynced_everysec_canary: false,
         }
     }
 

@@ -33,12 +33,14 @@ impl Worker {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
+            Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
             connection.mark(gate, positions);
             connection.in_touched = false;
             self.settle(slot, net);
         }
         touched.clear();
         self.touched = touched;
+        self.promise_everysec();
         if moved || !self.waiting.is_empty() {
             self.look_through_waiting(net);
         }
