@@ -239,6 +239,7 @@ impl<'a> Tx<'a> {
 
     /// (keys, keys with an expiry, mean remaining ms) of a database in the held partitions.
     pub fn summary(&mut self, db: DbId) -> (usize, usize, u64) {
+        self.depend_on_all();
         let now_ms = self.now_ms;
         let (mut keys, mut expires, mut sum, mut count) = (0, 0, 0, 0);
         for index in self.locked.indexes() {
