@@ -6,6 +6,7 @@ use crate::blocking::{Answer, Unserved};
 use crate::session::Session;
 use crate::table::CommandId;
 use ladon_engine::{Claim, WatchFlag};
+use ladon_model::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,8 +113,12 @@ pub enum Message {
     Deliver {
         /// The connection.
         client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
         /// What to send.
         bytes: Arc<[u8]>,
+        /// They may leave when the receiver's gate has passed this.
+        depends: Lsn,
     },
     /// A connection that waited was served.
     Answer(Answer),
@@ -175,13 +180,24 @@ impl ThreadHandle {
     }
 }
 
+/// A connection that sees every command.
+#[derive(Clone, Copy, Debug)]
+pub struct Monitor {
+    /// The connection.
+    pub client: u64,
+    /// Its thread.
+    pub thread: usize,
+    /// Its place in the thread.
+    pub slot: u32,
+}
+
 /// Every connection.
 #[derive(Default)]
 pub struct Clients {
     by_id: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
     next_id: AtomicU64,
     count: AtomicUsize,
-    monitors: Mutex<Vec<(u64, usize)>>,
+    monitors: Mutex<Vec<Monitor>>,
     monitor_count: AtomicUsize,
     /// What all connections take together, while `maxmemory-clients` is set.
     pub bytes: AtomicU64,
@@ -223,10 +239,10 @@ impl Clients {
     }
 
     /// The connection wants to see every command.
-    pub fn add_monitor(&self, id: u64, thread: usize) {
+    pub fn add_monitor(&self, monitor: Monitor) {
         let mut monitors = self.monitors.lock();
-        if !monitors.iter().any(|&(present, _)| present == id) {
-            monitors.push((id, thread));
+        if !monitors.iter().any(|present| present.client == monitor.client) {
+            monitors.push(monitor);
         }
         self.monitor_count.store(monitors.len(), Relaxed);
     }
@@ -235,7 +251,7 @@ impl Clients {
     pub fn remove_monitor(&self, id: u64) {
         if self.has_monitors() {
             let mut monitors = self.monitors.lock();
-            monitors.retain(|&(present, _)| present != id);
+            monitors.retain(|present| present.client != id);
             self.monitor_count.store(monitors.len(), Relaxed);
         }
     }
@@ -246,8 +262,8 @@ impl Clients {
         self.monitor_count.load(Relaxed) != 0
     }
 
-    /// (connection, thread) of everybody who monitors.
-    pub fn monitors(&self) -> Vec<(u64, usize)> {
+    /// Everybody who monitors.
+    pub fn monitors(&self) -> Vec<Monitor> {
         self.monitors.lock().clone()
     }
 }

@@ -328,7 +328,10 @@ fn run<'a>(
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.
     if node.clients.has_monitors() {
-        crate::monitor::feed(node, ctx.session, spec, request.args);
+        crate::monitor::note(node, ctx.local, ctx.session, spec, request.args);
+    }
+    if !ctx.local.monitored.is_empty() {
+        crate::monitor::show(node, ctx.local, depends);
     }
     let flow = match ctx.after {
         After::Continue => Flow::Continue,

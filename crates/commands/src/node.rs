@@ -1,7 +1,7 @@
 //! What all connections of a node share.
 
 use crate::aside::AsideCounts;
-use crate::clients::{ClientInfo, Clients, Message, ThreadHandle};
+use crate::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
 use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
@@ -351,10 +351,14 @@ impl Node {
         self.pause.until_ms.load(Relaxed)
     }
 
-    /// Sends bytes to everybody who monitors.
-    pub fn feed_monitors(&self, bytes: &Arc<[u8]>) {
-        for (client, thread) in self.clients.monitors() {
-            self.threads[thread].send(Message::Deliver { client, bytes: Arc::clone(bytes) });
+    /// Sends lines to everybody who monitors, to be shown at the gate of each once that has passed
+    /// `depends`.
+    pub fn feed_monitors(&self, lines: &[Arc<[u8]>], depends: Lsn) {
+        for Monitor { client, thread, slot } in self.clients.monitors() {
+            for bytes in lines.iter().map(Arc::clone) {
+                self.threads[thread].leave(Message::Deliver { client, slot, bytes, depends });
+            }
+            self.threads[thread].wake();
         }
     }
 }

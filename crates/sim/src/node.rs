@@ -4,11 +4,12 @@ use crate::clock::SimClock;
 use crate::model::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
 use ladon_commands::blocking::SendNow;
-use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
+use ladon_commands::clients::Monitor;
+use ladon_commands::{Durability as _, Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
 use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Change, Changes};
+use ladon_model::{Change, Changes, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
@@ -169,7 +170,9 @@ impl SimNode {
                 };
                 node.threads[tells].leave(Message::Deliver {
                     client: u64::MAX,
+                    slot: 0,
                     bytes: [EVICTED, key].concat().into(),
+                    depends: Lsn::ZERO,
                 });
             }
             canary != Canary::EvictionUnlogged
@@ -178,7 +181,9 @@ impl SimNode {
             let who = format!("{}.{}", client.thread, client.slot);
             node.threads[tells].leave(Message::Deliver {
                 client: u64::MAX,
+                slot: 0,
                 bytes: [SERVED, who.as_bytes()].concat().into(),
+                depends: Lsn::ZERO,
             });
         }));
         if let Some(limit) = plan.memory {
@@ -198,7 +203,7 @@ impl SimNode {
             node.slicing.slice_elements.store(1, Relaxed);
             node.slicing.aside_elements.store(1, Relaxed);
         }
-        node.clients.add_monitor(u64::MAX, plan.workers);
+        node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
             .map(|thread| {
                 let mut worker = Worker::new(WorkerParts {
@@ -355,5 +360,5 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         };
     }
     // Not in the log: the next recovery errs anew.
-    tx.commit(|_| ladon_model::Lsn::ZERO);
+    tx.commit(|_| Lsn::ZERO);
 }
