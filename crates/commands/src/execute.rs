@@ -243,6 +243,7 @@ fn run<'a>(
     let paused = node.paused(now_ms);
     if let Some(paused) = paused
         && is_held_back(flags, paused)
+        && session.pausing.is_none()
     {
         return Outcome { depends: Lsn::ZERO, flow: Flow::Paused };
     }

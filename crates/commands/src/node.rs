@@ -18,7 +18,10 @@ use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// What commands need of the log and the checkpoints.
 pub trait Durability: Send + Sync {
@@ -194,6 +197,11 @@ pub struct LazyFree {
 struct Pause {
     until_ms: AtomicU64,
     writes_only: std::sync::atomic::AtomicBool,
+    /// Counts pauses.
+    generation: AtomicU64,
+    /// How many of them each thread has seen between two turns: what it ran before is over. All of
+    /// them where nobody runs anything.
+    seen: Box<[AtomicU64]>,
 }
 
 /// What a pause holds back.
@@ -209,6 +217,8 @@ impl Node {
     /// A node.
     pub fn new(parts: NodeParts) -> Node {
         let fixed_bytes = parts.keyspace.fixed_bytes();
+        let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let pause = Pause { seen, ..Pause::default() };
         let node = Node {
             stats: parts.threads.iter().map(|_| Arc::default()).collect(),
             started_ms: parts.clock.unix_ms(),
@@ -237,7 +247,7 @@ impl Node {
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
-            pause: Pause::default(),
+            pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),
             used_bytes_peak: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
@@ -313,8 +323,9 @@ impl Node {
         *self.sampler.lock() = Sampler::default();
     }
 
-    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays.
-    pub fn pause(&self, until_ms: u64, what: Paused) {
+    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. What other threads
+    /// run already goes on until [`Node::is_pause_seen`] with the number that this returns.
+    pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
         let now_ms = self.clock.unix_ms();
         let was = self.paused(now_ms);
         self.pause.until_ms.fetch_max(until_ms, Relaxed);
@@ -329,6 +340,31 @@ impl Node {
         for thread in &self.threads {
             thread.send(Message::Pause);
         }
+        // Whoever sees the new count sees the pause.
+        let generation = self.pause.generation.fetch_add(1, Release) + 1;
+        self.threads.iter().for_each(ThreadHandle::wake);
+        generation
+    }
+
+    /// Whether no other thread than `thread` runs anything that began before this pause.
+    pub fn is_pause_seen(&self, generation: u64, thread: usize) -> bool {
+        let others = self.pause.seen.iter().enumerate().filter(|&(other, _)| other != thread);
+        others.into_iter().all(|(_, seen)| seen.load(Acquire) >= generation)
+    }
+
+    /// A thread is between two turns; from now on it knows of all pauses so far.
+    #[inline]
+    pub fn see_pauses(&self, thread: usize) {
+        let generation = self.pause.generation.load(Acquire);
+        if self.pause.seen[thread].load(Relaxed) != generation {
+            self.pause.seen[thread].store(generation, Release);
+            self.threads.iter().for_each(ThreadHandle::wake);
+        }
+    }
+
+    /// A thread runs nothing any more.
+    pub fn ends_running(&self, thread: usize) {
+        self.pause.seen[thread].store(u64::MAX, Release);
     }
 
     /// Whether connections have to log in.

@@ -126,6 +126,8 @@ pub struct Session {
     pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
+    /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
+    pub(crate) pausing: Option<u64>,
 }
 
 impl Session {
@@ -145,6 +147,7 @@ impl Session {
             last_write: Lsn::ZERO,
             aside: None,
             monitor: false,
+            pausing: None,
         }
     }
 }

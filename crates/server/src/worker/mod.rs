@@ -129,6 +129,7 @@ impl Worker {
         let stats = Arc::clone(&parts.node.stats[parts.thread]);
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
+        parts.node.see_pauses(parts.thread);
         Worker {
             appender: parts.log.appender(),
             local,
@@ -198,6 +199,7 @@ impl Worker {
 
     /// First half of a turn: runs what can run and publishes to the log.
     pub fn run_requests(&mut self) {
+        self.node.see_pauses(self.local.thread);
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
         self.refresh_limits();
@@ -244,6 +246,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.node.ends_running(self.local.thread);
         self.log.remove_listener(&self.listener);
     }
 }
