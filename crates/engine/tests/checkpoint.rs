@@ -74,8 +74,12 @@ impl Node {
     }
 
     fn run(&self, work: impl FnOnce(&mut Tx<'_>)) {
+        self.run_at(1000, work);
+    }
+
+    fn run_at(&self, now_ms: u64, work: impl FnOnce(&mut Tx<'_>)) {
         let mut scratch = self.scratch.borrow_mut();
-        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, 1000);
+        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, now_ms);
         work(&mut tx);
         tx.commit(|record| {
             let changes = record.changes();
@@ -436,4 +440,84 @@ fn a_large_set_is_saved_in_small_steps() {
     let member_bytes = 1 + members[299_999].len();
     assert!(longest < 2 * 2048 * member_bytes, "{longest} bytes in one step");
     assert!(steps > 100, "{steps} steps");
+}
+
+/// Applies all records of a node to an empty keyspace.
+fn replayed(node: &Node) -> Keyspace {
+    let replayed = keyspace();
+    let recovering = Recovering::new(&replayed, RESTORED_MS);
+    for (lsn, changes) in node.records.borrow().iter() {
+        recovering.record((0, 1), *lsn, changes).unwrap();
+    }
+    drop(recovering);
+    replayed
+}
+
+/// Fields that went while nothing could be logged went without a record once: whoever follows the log
+/// then had them still.
+#[test]
+fn what_expired_while_nothing_could_be_logged_is_logged_later() {
+    let after: [(&str, &dyn Fn(&Node)); 5] = [
+        ("a tick", &|node| {
+            node.run_at(3000, |tx| {
+                let hash = tx.key(b"part").hash;
+                tx.expire_due(ladon_engine::partition_of(hash), 64);
+                let hash = tx.key(b"all").hash;
+                tx.expire_due(ladon_engine::partition_of(hash), 64);
+            });
+        }),
+        ("a new value of the field", &|node| {
+            for key in [b"part" as &[u8], b"all"] {
+                node.run_at(3000, |tx| {
+                    let key = tx.key(key);
+                    tx.edit_or_create_hash(0, key, &[], |edit| edit.set(b"soon", b"new", 0))
+                        .unwrap();
+                });
+            }
+        }),
+        ("the end of the key", &|node| {
+            node.run_at(3000, |tx| {
+                tx.delete(0, tx.key(b"part"));
+                tx.set_add(0, tx.key(b"all"), [b"a set" as &[u8]].into_iter()).unwrap();
+            });
+        }),
+        ("no data at all", &|node| node.run_at(3000, |tx| tx.flush(0))),
+        ("another name", &|node| {
+            node.run_at(3000, |tx| {
+                tx.rename(0, tx.key(b"part"), 1, tx.key(b"all"));
+            });
+        }),
+    ];
+    for (what, after) in after {
+        let node = Node::new();
+        for (key, lasting) in [(b"part" as &[u8], true), (b"all", false)] {
+            node.run(|tx| {
+                tx.edit_or_create_hash(0, tx.key(key), &[], |edit| {
+                    edit.set(b"soon", b"v", 2000);
+                    if lasting {
+                        edit.set(b"lasting", b"v", 0);
+                    }
+                })
+                .unwrap();
+            });
+        }
+        let logged = node.records.borrow().len();
+        node.scratch.borrow_mut().read_only = true;
+        node.run_at(3000, |tx| {
+            assert_eq!(tx.peek(0, tx.key(b"part")).unwrap().object().unwrap().len(), 1);
+            assert!(tx.peek(0, tx.key(b"all")).is_none());
+        });
+        assert_eq!(node.records.borrow().len(), logged, "nothing may be logged");
+        node.scratch.borrow_mut().read_only = false;
+        let due = ladon_engine::partition_of(node.keyspace.hash(b"part"));
+        assert!(node.keyspace.next_due(due) <= 3000, "the next tick comes by");
+        after(&node);
+        // What another partition owes.
+        for partition in 0..ladon_engine::PARTITIONS {
+            node.run_at(3000, |tx| {
+                tx.expire_due(partition, 64);
+            });
+        }
+        assert_eq!(dump(&replayed(&node)), dump(&node.keyspace), "{what}");
+    }
 }
