@@ -430,6 +430,9 @@ fn admit(node: &Node, session: &Session, memory: Room, flags: Flags) -> Result<(
     if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
         return Err(CommandError::text("NOAUTH Authentication required."));
     }
+    if node.loading.is_some() && !flags.has(Flags::LOADING) {
+        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
+    }
     if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
         return Err(CommandError::text("ERR Command not allowed inside a transaction"));
     }

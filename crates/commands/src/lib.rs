@@ -39,6 +39,7 @@ pub mod latency_events;
 mod latency_graph;
 pub mod limits;
 mod list;
+pub mod loading;
 pub mod long_reply;
 mod long_string;
 mod memory;

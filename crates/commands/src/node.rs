@@ -6,6 +6,7 @@ use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
 use crate::limits;
+use crate::loading::Loading;
 use crate::long_reply::Slicing;
 use crate::rates::{Rates, Sampler};
 use crate::rng::Rng;
@@ -147,7 +148,7 @@ pub struct Node {
     /// Delays that were noticed; shared with whoever may notice one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
-    pub process: Box<dyn Process>,
+    pub process: Arc<dyn Process>,
     /// What else follows from a change of settings, where something has to.
     pub follow_settings: Option<FollowSettings>,
     /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
@@ -167,6 +168,8 @@ pub struct Node {
     pub slicing: Slicing,
     /// What became of results that are computed aside.
     pub aside: AsideCounts,
+    /// The data is being loaded, and this node serves clients until then, without data.
+    pub loading: Option<Arc<Loading>>,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -234,7 +237,7 @@ impl Node {
             replication_id: Mutex::new(hex_id(&mut Rng::new(
                 KeyHasher::new(0).hash(parts.run_id.as_bytes()).0,
             ))),
-            process: Box::new(SystemProcess::default()),
+            process: Arc::new(SystemProcess::default()),
             follow_settings: None,
             watch_evictions: None,
             watch_served: None,
@@ -243,6 +246,7 @@ impl Node {
             exceeded: Exceeded::default(),
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
+            loading: None,
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),
@@ -332,14 +336,6 @@ impl Node {
         if was != Some(Paused::All) || what == Paused::All {
             self.pause.writes_only.store(what == Paused::Writes, Relaxed);
         }
-    }
-
-    /// Ends a pause.
-    pub fn unpause(&self) {
-        self.pause.until_ms.store(0, Relaxed);
-        for thread in &self.threads {
-            thread.send(Message::Pause);
-        }
         // Whoever sees the new count sees the pause.
         let generation = self.pause.generation.fetch_add(1, Release) + 1;
         self.threads.iter().for_each(ThreadHandle::wake);
@@ -365,6 +361,14 @@ impl Node {
     /// A thread runs nothing any more.
     pub fn ends_running(&self, thread: usize) {
         self.pause.seen[thread].store(u64::MAX, Release);
+    }
+
+    /// Ends a pause.
+    pub fn unpause(&self) {
+        self.pause.until_ms.store(0, Relaxed);
+        for thread in &self.threads {
+            thread.send(Message::Pause);
+        }
     }
 
     /// Whether connections have to log in.

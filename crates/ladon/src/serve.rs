@@ -40,7 +40,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     make_room_for_clients(&settings);
     let stop = Arc::new(StopSignal::default());
     let ended = match signals::watch(Arc::clone(&stop)) {
-        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Box::new(allocator::process())),
+        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Arc::new(allocator::process())),
         Err(error) => Err(RunError::Start { what: "the signal handler".to_owned(), error }),
     };
     let Err(error) = ended else { return Exit::Ok };

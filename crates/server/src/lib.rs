@@ -18,6 +18,7 @@ pub mod dropper;
 mod durability;
 mod io_thread;
 mod listening;
+mod loading;
 mod recent;
 mod recovery;
 mod run;

@@ -2,7 +2,6 @@
 
 use ladon_commands::node::Shutdown;
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set once; the IO threads look at it every turn, the main thread sleeps on it.

@@ -163,6 +163,10 @@ fn debug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
              option in the configuration file, and then restart the server.",
         ));
     }
+    // Most of it is about data, or makes some.
+    if ctx.node.loading.is_some() && !is(args[1], "sleep") {
+        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
+    }
     for &(name, fewest, most, run, ..) in SUBCOMMANDS {
         if is(args[1], name) && (fewest..=most).contains(&args.len()) {
             return run(ctx, args);

@@ -51,6 +51,13 @@ int fdatasync(int file) {
     return next(file);
 }
 
+ssize_t pread64(int file, void *bytes, size_t count, off64_t offset) {
+    static ssize_t (*next)(int, void *, size_t, off64_t);
+    if (!next) next = (ssize_t (*)(int, void *, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
+    while (told("hold-read")) usleep(1000);
+    return next(file, bytes, count, offset);
+}
+
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
     static ssize_t (*next)(int, const void *, size_t, off64_t);
     if (!next) next = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");

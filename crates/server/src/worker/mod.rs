@@ -8,6 +8,7 @@
 
 mod blocked;
 mod buffers;
+mod carried;
 mod everysec;
 mod inbox;
 mod jobs;
@@ -24,6 +25,7 @@ use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, Positions};
 use crate::dropper::Dropper;
 use buffers::Buffers;
+pub(crate) use carried::Carried;
 use ladon_commands::blocking::SendNow;
 use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
