@@ -109,6 +109,10 @@ impl Tx<'_> {
         }
         if self.scratch.read_only {
             let op = (!is_empty).then_some(op);
+            if op.is_none() {
+                // A checkpoint may have the key no more, and then nothing to apply these to.
+                self.forget_unlogged_of(db, key);
+            }
             let partition = self.locked.partition(key.hash);
             let unlogged = partition.unlogged.get_or_insert_default();
             unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
