@@ -101,7 +101,7 @@ impl LoadingThread {
             keyspace: Arc::new(Keyspace::new(KeyspaceOptions { hash_seed: 0, databases })),
             settings: parts.settings,
             clock: parts.clock,
-            durability: Arc::new(NothingYet { stop: parts.stop }),
+            durability: Arc::new(NothingYet { stop: Arc::clone(&parts.stop) }),
             threads: vec![ThreadHandle::new({
                 let waker = waker.clone();
                 move || waker.wake()
@@ -127,9 +127,14 @@ impl LoadingThread {
             args: Vec::new(),
             node: Arc::clone(&node),
         };
-        let (listening, successor_of) = (parts.listening, Arc::clone(&successor));
+        let (listening, stop) = (parts.listening, parts.stop);
+        stop.add_waker({
+            let waker = waker.clone();
+            move || waker.wake()
+        });
+        let successor_of = Arc::clone(&successor);
         let thread = thread::Builder::new().name("ladon-loading".into()).spawn(move || {
-            if let Err(error) = serve(backend, room, &listening, &successor_of) {
+            if let Err(error) = serve(backend, room, &listening, &successor_of, &stop) {
                 tracing::error!("clients are not served while the data is loaded: {error}");
             }
         })?;
@@ -145,6 +150,12 @@ impl LoadingThread {
         }
     }
 
+    /// The server shall stop before the data is there: returns when nobody listens any more.
+    pub(crate) fn end(self) {
+        // A panic ends the process.
+        let _ = self.thread.join();
+    }
+
     /// The data is there: no further request runs here once this returns, and connections go over
     /// to the IO threads as soon as they have read their last reply from here.
     pub(crate) fn resign(self, node: &Arc<Node>, handovers: &Arc<[Handover]>) {
@@ -157,7 +168,7 @@ impl LoadingThread {
         let handovers = Arc::clone(handovers);
         *self.successor.lock() = Some(Successor { handovers, resigned });
         self.waker.wake();
-        // If its backend failed, it has ended already, and nothing runs there either.
+        // If its backend failed, or the server shall stop, it has ended, and nothing runs there either.
         while has_resigned.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout)
             && !self.thread.is_finished()
         {}
@@ -197,12 +208,14 @@ struct Room {
     node: Arc<Node>,
 }
 
-/// The thread: until there is a successor, and everybody has gone there or away.
+/// The thread: until there is a successor, and everybody has gone there or away, or until the server
+/// shall stop.
 fn serve(
     mut backend: MioBackend,
     mut room: Room,
     listening: &Listening,
     successor: &Mutex<Option<Successor>>,
+    stop: &StopSignal,
 ) -> io::Result<()> {
     let mut listeners: Vec<Listener> = Vec::new();
     loop {
@@ -215,6 +228,9 @@ fn serve(
             // An error: nobody waits for it.
             let _ = resigned.send(());
             return room.move_out(&mut backend, &handovers);
+        }
+        if stop.is_requested() {
+            return Ok(());
         }
         for (socket, info) in std::mem::take(&mut room.arrived) {
             room.let_in(&mut backend, socket, info);

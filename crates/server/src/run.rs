@@ -119,6 +119,8 @@ pub fn run(
 
     let loaded = load(&settings, &clock, &latency_events, &stop, loading.note())?;
     let Some(recovered) = loaded else {
+        loading.end();
+        listening.close();
         tracing::info!("stopped before the data was loaded; it is as it was");
         return Ok(());
     };
