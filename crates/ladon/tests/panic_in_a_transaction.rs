@@ -1,7 +1,7 @@
 //! A panic in the middle of a transaction, on the real binary: nobody sees or logs what was not
 //! committed, nothing acknowledged is lost, and the log does not claim a clean end.
 //!
-//! `DEBUG PANIC` exists in builds with debug assertions only.
+//! `DEBUG PANIC PLANTED` exists in builds with debug assertions only.
 #![cfg(debug_assertions)]
 
 use ladon_crash::{Client, Launch, ladon_check};
@@ -41,7 +41,8 @@ fn what_was_not_committed_is_neither_shown_nor_logged() {
             }
         });
         while call(&mut one, &["GET", "count"]) == Value::Null {}
-        for words in [&["MULTI"] as &[&str], &["SET", "half", "new"], &["DEBUG", "PANIC"]] {
+        let half = [&["MULTI"] as &[&str], &["SET", "half", "new"], &["DEBUG", "PANIC", "PLANTED"]];
+        for words in half {
             call(&mut one, words);
         }
         one.request(&["EXEC"]).expect("sent");
@@ -57,6 +58,9 @@ fn what_was_not_committed_is_neither_shown_nor_logged() {
         let mut client = server.connect().expect("connects");
         assert_eq!(call(&mut client, &["GET", "half"]), Value::Bulk(b"old".to_vec()), "{gate}");
         let count = call(&mut client, &["INCRBY", "count", "0"]);
-        assert!(matches!(count, Value::Integer(found) if found >= acknowledged), "{gate} {count:?}");
+        assert!(
+            matches!(count, Value::Integer(found) if found >= acknowledged),
+            "{gate} {count:?}"
+        );
     }
 }

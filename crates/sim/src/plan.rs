@@ -98,6 +98,8 @@ impl Plan {
                 (plan.own_gates, plan.default_gates) = (&GATES[..3], &GATES[..2]);
                 plan.gate = GATES[more.below(2) as usize];
                 (plan.power_cuts, plan.sync_errors) = (true, false);
+                // The end of a segment asks for a sync as well.
+                plan.segment_bytes = 1 << 20;
             }
             // Rare otherwise.
             Canary::EarlyHandOver => plan.queues = true,
