@@ -263,11 +263,11 @@ impl Sink for Room {
 
     fn received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(client) = &mut self.clients[conn.slot as usize] else { return };
-        self.input_bytes += bytes.len();
         if self.input_bytes > INPUT_BYTES_MAX_OF_ALL && client.input.len() > INPUT_BYTES_MAX {
             client.aborted = true;
         } else {
             client.input.extend_from_slice(bytes);
+            self.input_bytes += bytes.len();
         }
         client.is_awake = true;
     }
