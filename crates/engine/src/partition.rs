@@ -38,7 +38,7 @@ pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
     changed: Changed,
     /// Elements that went while no change could be logged; see `tx/expiry.rs`.
-    pub(crate) unlogged: Option<Box<Vec<Unlogged>>>,
+    pub(crate) unlogged: Vec<Unlogged>,
 }
 
 /// Elements of a value whose time was over, as the log will have it.
@@ -100,7 +100,7 @@ impl Partition {
             awaited: Awaited::default(),
             object_bytes: 0,
         });
-        Partition { dbs: dbs.collect(), changed: Changed::default(), unlogged: None }
+        Partition { dbs: dbs.collect(), changed: Changed::default(), unlogged: Vec::new() }
     }
 
     /// Where, from the partition's start, it keeps when this key last changed.

@@ -439,7 +439,7 @@ impl<'a> Tx<'a> {
     fn changed(&mut self, key: Key<'_>, change: Change<'_>) {
         debug_assert!(!self.scratch.read_only, "a change of data that must not change");
         debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
-        if self.locked.partition(key.hash).unlogged.is_some() {
+        if !self.locked.partition(key.hash).unlogged.is_empty() {
             self.log_unlogged(partition_of(key.hash));
         }
         self.scratch.changes.push(change);

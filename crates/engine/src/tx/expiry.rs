@@ -18,7 +18,7 @@ impl Tx<'_> {
         if self.scratch.read_only || self.keyspace.next_due(partition) > self.now_ms {
             return 0;
         }
-        if self.locked.at(partition).unlogged.is_some() {
+        if !self.locked.at(partition).unlogged.is_empty() {
             self.log_unlogged(partition);
         }
         let mut removed = 0;
@@ -114,8 +114,7 @@ impl Tx<'_> {
                 self.forget_unlogged_of(db, key);
             }
             let partition = self.locked.partition(key.hash);
-            let unlogged = partition.unlogged.get_or_insert_default();
-            unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
+            partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
             // So that whoever removes what is due comes by as soon as it can be logged.
             self.keyspace.note_expiry(key.hash, now_ms);
         } else if is_empty {
@@ -129,7 +128,7 @@ impl Tx<'_> {
     /// Logs what went of a held partition while nothing could be logged.
     #[cold]
     pub(super) fn log_unlogged(&mut self, partition: usize) {
-        for unlogged in self.locked.at(partition).unlogged.take().map_or_else(Vec::new, |it| *it) {
+        for unlogged in std::mem::take(&mut self.locked.at(partition).unlogged) {
             let Unlogged { db, key: bytes, kind, op } = unlogged;
             let key = Key { bytes: &bytes, hash: self.keyspace.hash(&bytes) };
             match &op {
@@ -141,7 +140,7 @@ impl Tx<'_> {
 
     /// What follows in the log makes up for what was not logged of a key.
     pub(super) fn forget_unlogged_of(&mut self, db: DbId, key: Key<'_>) {
-        if self.locked.partition(key.hash).unlogged.is_some() {
+        if !self.locked.partition(key.hash).unlogged.is_empty() {
             let is_of = |it: &Unlogged| it.db == db && *it.key == *key.bytes;
             self.forget_unlogged(partition_of(key.hash), is_of);
         }
@@ -153,12 +152,6 @@ impl Tx<'_> {
         partition: usize,
         is_meant: impl Fn(&Unlogged) -> bool,
     ) {
-        let held = self.locked.at(partition);
-        if let Some(unlogged) = &mut held.unlogged {
-            unlogged.retain(|it| !is_meant(it));
-            if unlogged.is_empty() {
-                held.unlogged = None;
-            }
-        }
+        self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
     }
 }
