@@ -6,6 +6,7 @@ use crate::blocking::{Answer, Unserved};
 use crate::session::Session;
 use crate::table::CommandId;
 use ladon_engine::{Claim, WatchFlag};
+use ladon_model::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,6 +85,32 @@ pub struct ClientInfo {
 const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
 
 impl ClientInfo {
+    /// The same connection at another place, where nothing of it is under way.
+    pub fn moved(&self, thread: usize, slot: u32) -> ClientInfo {
+        ClientInfo {
+            id: self.id,
+            thread,
+            slot,
+            fd: self.fd,
+            addr: self.addr.clone(),
+            laddr: self.laddr.clone(),
+            unix: self.unix,
+            created_ms: self.created_ms,
+            name: Mutex::new(self.name.lock().clone()),
+            lib_name: Mutex::new(self.lib_name.lock().clone()),
+            lib_ver: Mutex::new(self.lib_ver.lock().clone()),
+            last_active_ms: self.last_active_ms.load(Relaxed).into(),
+            db: self.db.load(Relaxed).into(),
+            resp: self.resp.load(Relaxed).into(),
+            command: self.command.load(Relaxed).into(),
+            multi: self.multi.load(Relaxed).into(),
+            monitor: self.monitor.load(Relaxed).into(),
+            no_evict: self.no_evict.load(Relaxed).into(),
+            no_touch: self.no_touch.load(Relaxed).into(),
+            ..ClientInfo::default()
+        }
+    }
+
     /// It is gone as far as others can see: being closed, if not closed yet.
     pub fn is_gone(&self) -> bool {
         self.killed.load(Relaxed) || self.leaving.load(Relaxed)
@@ -130,8 +157,12 @@ pub enum Message {
     Deliver {
         /// The connection.
         client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
         /// What to send.
         bytes: Arc<[u8]>,
+        /// They may leave when the receiver's gate has passed this.
+        depends: Lsn,
     },
     /// A connection that waited was served.
     Answer(Answer),
@@ -200,13 +231,24 @@ impl ThreadHandle {
     }
 }
 
+/// A connection that sees every command.
+#[derive(Clone, Copy, Debug)]
+pub struct Monitor {
+    /// The connection.
+    pub client: u64,
+    /// Its thread.
+    pub thread: usize,
+    /// Its place in the thread.
+    pub slot: u32,
+}
+
 /// Every connection.
 #[derive(Default)]
 pub struct Clients {
     by_id: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
     next_id: AtomicU64,
     count: AtomicUsize,
-    monitors: Mutex<Vec<(u64, usize)>>,
+    monitors: Mutex<Vec<Monitor>>,
     monitor_count: AtomicUsize,
     /// What all connections take together. Threads add what theirs have grown by at the end of a
     /// turn at the latest.
@@ -283,6 +325,11 @@ impl Clients {
         self.next_id.fetch_add(1, Relaxed) + 1
     }
 
+    /// Gives none of the identifiers that the other has given.
+    pub fn continue_after(&self, other: &Clients) {
+        self.next_id.fetch_max(other.next_id.load(Relaxed), Relaxed);
+    }
+
     /// A connection came.
     pub fn add(&self, info: Arc<ClientInfo>) {
         self.by_id.lock().insert(info.id, info);
@@ -315,10 +362,10 @@ impl Clients {
     }
 
     /// The connection wants to see every command.
-    pub fn add_monitor(&self, id: u64, thread: usize) {
+    pub fn add_monitor(&self, monitor: Monitor) {
         let mut monitors = self.monitors.lock();
-        if !monitors.iter().any(|&(present, _)| present == id) {
-            monitors.push((id, thread));
+        if !monitors.iter().any(|present| present.client == monitor.client) {
+            monitors.push(monitor);
         }
         self.monitor_count.store(monitors.len(), Relaxed);
     }
@@ -327,7 +374,7 @@ impl Clients {
     pub fn remove_monitor(&self, id: u64) {
         if self.has_monitors() {
             let mut monitors = self.monitors.lock();
-            monitors.retain(|&(present, _)| present != id);
+            monitors.retain(|present| present.client != id);
             self.monitor_count.store(monitors.len(), Relaxed);
         }
     }
@@ -338,8 +385,8 @@ impl Clients {
         self.monitor_count.load(Relaxed) != 0
     }
 
-    /// (connection, thread) of everybody who monitors.
-    pub fn monitors(&self) -> Vec<(u64, usize)> {
+    /// Everybody who monitors.
+    pub fn monitors(&self) -> Vec<Monitor> {
         self.monitors.lock().clone()
     }
 }

@@ -38,6 +38,8 @@ pub struct Local {
     /// Testing only: stores do not look whether their sources have changed, which the simulator must
     /// notice.
     pub stale_store_canary: bool,
+    /// Lines for whoever monitors, of what is not committed yet.
+    pub(crate) monitored: Vec<Arc<[u8]>>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
 }
@@ -58,6 +60,7 @@ impl Local {
             job: None,
             lend: None,
             stale_store_canary: false,
+            monitored: Vec::new(),
             timing: Timing::default(),
             eviction,
         }

@@ -243,6 +243,7 @@ fn run<'a>(
     let paused = node.paused(now_ms);
     if let Some(paused) = paused
         && is_held_back(flags, paused)
+        && session.pausing.is_none()
     {
         return Outcome { depends: Lsn::ZERO, flow: Flow::Paused };
     }
@@ -332,7 +333,10 @@ fn run<'a>(
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.
     if node.clients.has_monitors() {
-        crate::monitor::feed(node, ctx.session, spec, request.args);
+        crate::monitor::note(node, ctx.local, ctx.session, spec, request.args);
+    }
+    if !ctx.local.monitored.is_empty() {
+        crate::monitor::show(node, ctx.local, depends);
     }
     let flow = match ctx.after {
         After::Continue => Flow::Continue,
@@ -427,6 +431,9 @@ fn takes_memory(session: &Session, flags: Flags) -> bool {
 fn admit(node: &Node, session: &Session, memory: Room, flags: Flags) -> Result<(), CommandError> {
     if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
         return Err(CommandError::text("NOAUTH Authentication required."));
+    }
+    if node.loading.is_some() && !flags.has(Flags::LOADING) {
+        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
     }
     if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
         return Err(CommandError::text("ERR Command not allowed inside a transaction"));

@@ -40,6 +40,7 @@ mod latency_graph;
 pub mod lazy_free;
 pub mod limits;
 mod list;
+pub mod loading;
 mod long_replies;
 pub mod long_reply;
 mod long_string;

@@ -1,12 +1,13 @@
 //! `MONITOR`: showing a connection what all others have executed.
 
-use crate::ctx::Ctx;
+use crate::clients::Monitor;
+use crate::ctx::{Ctx, Local};
 use crate::error::{CommandError, CommandResult};
 use crate::node::Node;
 use crate::secrets;
 use crate::session::Session;
 use crate::spec::{CommandSpec, Flags, LockNeed};
-use std::sync::Arc;
+use ladon_model::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
@@ -21,15 +22,22 @@ fn monitor(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     }
     ctx.session.monitor = true;
     ctx.session.info.monitor.store(true, Relaxed);
-    ctx.node.clients.add_monitor(ctx.session.info.id, ctx.local.thread);
+    let (client, thread) = (ctx.session.info.id, ctx.local.thread);
+    ctx.node.clients.add_monitor(Monitor { client, thread, slot: ctx.session.info.slot });
     ctx.reply.ok();
     Ok(())
 }
 
-/// Tells everybody who monitors what a client had executed. What administers the server is not
-/// shown, and no password.
+/// Notes what a client had executed, for everybody who monitors. What administers the server is not
+/// shown, and no password. [`show`] follows once it is committed.
 #[cold]
-pub(crate) fn feed(node: &Node, session: &Session, spec: &CommandSpec, args: &[&[u8]]) {
+pub(crate) fn note(
+    node: &Node,
+    local: &mut Local,
+    session: &Session,
+    spec: &CommandSpec,
+    args: &[&[u8]],
+) {
     if spec.flags.has(Flags::SKIP_MONITOR) || spec.flags.has(Flags::ADMIN) {
         return;
     }
@@ -47,8 +55,14 @@ pub(crate) fn feed(node: &Node, session: &Session, spec: &CommandSpec, args: &[&
         quote(arg, &mut line);
     }
     line.push_str("\r\n");
-    let bytes: Arc<[u8]> = line.into_bytes().into();
-    node.feed_monitors(&bytes);
+    local.monitored.push(line.into_bytes().into());
+}
+
+/// Shows what was noted, which depends on `depends`.
+#[cold]
+pub(crate) fn show(node: &Node, local: &mut Local, depends: Lsn) {
+    node.feed_monitors(&local.monitored, depends);
+    local.monitored.clear();
 }
 
 /// Writes bytes as a quoted string, whatever they are.

@@ -1,12 +1,13 @@
 //! What all connections of a node share.
 
 use crate::aside::AsideCounts;
-use crate::clients::{ClientInfo, Clients, Message, ThreadHandle};
+use crate::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
 use crate::eviction::Exceeded;
 use crate::histogram::HistogramSum;
 use crate::latency_events::LatencyEvents;
 use crate::lazy_free::LazyFree;
 use crate::limits;
+use crate::loading::Loading;
 use crate::long_reply::Slicing;
 use crate::rates::{Rates, Sampler};
 use crate::rng::Rng;
@@ -19,7 +20,10 @@ use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// What commands need of the log and the checkpoints.
 pub trait Durability: Send + Sync {
@@ -145,7 +149,7 @@ pub struct Node {
     /// Delays that were noticed; shared with whoever may notice one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
-    pub process: Box<dyn Process>,
+    pub process: Arc<dyn Process>,
     /// What else follows from a change of settings, where something has to.
     pub follow_settings: Option<FollowSettings>,
     /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
@@ -165,6 +169,8 @@ pub struct Node {
     pub slicing: Slicing,
     /// What became of results that are computed aside.
     pub aside: AsideCounts,
+    /// The data is being loaded, and this node serves clients until then, without data.
+    pub loading: Option<Arc<Loading>>,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -186,6 +192,11 @@ pub type WatchServed = Box<dyn Fn(&Node, &ClientInfo) + Send + Sync>;
 struct Pause {
     until_ms: AtomicU64,
     writes_only: std::sync::atomic::AtomicBool,
+    /// Counts pauses.
+    generation: AtomicU64,
+    /// How many of them each thread has seen between two turns: what it ran before is over. All of
+    /// them where nobody runs anything.
+    seen: Box<[AtomicU64]>,
 }
 
 /// What a pause holds back.
@@ -201,6 +212,8 @@ impl Node {
     /// A node.
     pub fn new(parts: NodeParts) -> Node {
         let fixed_bytes = parts.keyspace.fixed_bytes();
+        let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let pause = Pause { seen, ..Pause::default() };
         let node = Node {
             stats: parts.threads.iter().map(|_| Arc::default()).collect(),
             started_ms: parts.clock.unix_ms(),
@@ -216,7 +229,7 @@ impl Node {
             replication_id: Mutex::new(hex_id(&mut Rng::new(
                 KeyHasher::new(0).hash(parts.run_id.as_bytes()).0,
             ))),
-            process: Box::new(SystemProcess::default()),
+            process: Arc::new(SystemProcess::default()),
             follow_settings: None,
             watch_evictions: None,
             watch_served: None,
@@ -225,11 +238,12 @@ impl Node {
             exceeded: Exceeded::default(),
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
+            loading: None,
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
-            pause: Pause::default(),
+            pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),
             used_bytes_peak: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
@@ -324,14 +338,40 @@ impl Node {
         *self.sampler.lock() = Sampler::default();
     }
 
-    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays.
-    pub fn pause(&self, until_ms: u64, what: Paused) {
+    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. What other threads
+    /// run already goes on until [`Node::is_pause_seen`] with the number that this returns.
+    pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
         let now_ms = self.clock.unix_ms();
         let was = self.paused(now_ms);
         self.pause.until_ms.fetch_max(until_ms, Relaxed);
         if was != Some(Paused::All) || what == Paused::All {
             self.pause.writes_only.store(what == Paused::Writes, Relaxed);
         }
+        // Whoever sees the new count sees the pause.
+        let generation = self.pause.generation.fetch_add(1, Release) + 1;
+        self.threads.iter().for_each(ThreadHandle::wake);
+        generation
+    }
+
+    /// Whether no other thread than `thread` runs anything that began before this pause.
+    pub fn is_pause_seen(&self, generation: u64, thread: usize) -> bool {
+        let others = self.pause.seen.iter().enumerate().filter(|&(other, _)| other != thread);
+        others.into_iter().all(|(_, seen)| seen.load(Acquire) >= generation)
+    }
+
+    /// A thread is between two turns; from now on it knows of all pauses so far.
+    #[inline]
+    pub fn see_pauses(&self, thread: usize) {
+        let generation = self.pause.generation.load(Acquire);
+        if self.pause.seen[thread].load(Relaxed) != generation {
+            self.pause.seen[thread].store(generation, Release);
+            self.threads.iter().for_each(ThreadHandle::wake);
+        }
+    }
+
+    /// A thread runs nothing any more.
+    pub fn ends_running(&self, thread: usize) {
+        self.pause.seen[thread].store(u64::MAX, Release);
     }
 
     /// Ends a pause.
@@ -362,10 +402,14 @@ impl Node {
         self.pause.until_ms.load(Relaxed)
     }
 
-    /// Sends bytes to everybody who monitors.
-    pub fn feed_monitors(&self, bytes: &Arc<[u8]>) {
-        for (client, thread) in self.clients.monitors() {
-            self.threads[thread].send(Message::Deliver { client, bytes: Arc::clone(bytes) });
+    /// Sends lines to everybody who monitors, to be shown at the gate of each once that has passed
+    /// `depends`.
+    pub fn feed_monitors(&self, lines: &[Arc<[u8]>], depends: Lsn) {
+        for Monitor { client, thread, slot } in self.clients.monitors() {
+            for bytes in lines.iter().map(Arc::clone) {
+                self.threads[thread].leave(Message::Deliver { client, slot, bytes, depends });
+            }
+            self.threads[thread].wake();
         }
     }
 }

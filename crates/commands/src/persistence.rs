@@ -103,6 +103,10 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         // Whoever could send this would be closed by a shutdown in progress.
         return Err(CommandError::err("No shutdown in progress."));
     }
+    // What is loaded so far is less than what the files have.
+    if ctx.node.loading.is_some() {
+        save = Some(false);
+    }
     if save == Some(true) {
         match save_for_good(ctx) {
             Ok(()) => save = Some(false),

@@ -1,7 +1,7 @@
 //! One connection's state, as far as commands know it.
 
 use crate::aside::Aside;
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, Clients, Monitor};
 use crate::spec::Flags;
 use crate::table::CommandId;
 use ladon_engine::{Claim, Waiter, WatchFlag};
@@ -157,9 +157,26 @@ pub struct Session {
     pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
+    /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
+    pub(crate) pausing: Option<u64>,
 }
 
 impl Session {
+    /// Goes on at another node, which has the data that the one so far did without.
+    pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
+        if self.monitor {
+            let (client, thread, slot) = (info.id, info.thread, info.slot);
+            clients.add_monitor(Monitor { client, thread, slot });
+        }
+        if !self.watched.is_empty() {
+            // Whatever was loaded is a change to who saw nothing.
+            self.watch_flag = Arc::default();
+            self.watch_flag.touch();
+        }
+        self.pausing = None;
+        self.info = info;
+    }
+
     /// A new connection.
     pub fn new(info: Arc<ClientInfo>, authenticated: bool) -> Session {
         Session {
@@ -177,6 +194,7 @@ impl Session {
             last_write: Lsn::ZERO,
             aside: None,
             monitor: false,
+            pausing: None,
         }
     }
 }

@@ -126,6 +126,8 @@ fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         },
         _ => return Err(CommandError::subcommand(args)),
     };
+    // They show arguments, of changes too.
+    ctx.depend_on(ctx.node.durability.reserved());
     let entries = ctx.node.slow_log.newest(count);
     ctx.reply.array(entries.len());
     for entry in entries {

@@ -187,7 +187,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let reply_bytes = ctx.reply.position().saturating_sub(position);
         ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
         if ctx.node.clients.has_monitors() {
-            crate::monitor::feed(ctx.node, ctx.session, spec, &args);
+            crate::monitor::note(ctx.node, ctx.local, ctx.session, spec, &args);
         }
     }
     ctx.in_exec = false;

@@ -461,7 +461,7 @@ fn watchers_see_what_was_executed() {
         .take()
         .into_iter()
         .map(|message| match message {
-            ladon_commands::Message::Deliver { client, bytes } => {
+            ladon_commands::Message::Deliver { client, bytes, .. } => {
                 assert_eq!(client, watcher.session.info.id);
                 String::from_utf8(bytes.to_vec()).unwrap()
             }

@@ -243,6 +243,8 @@ impl<'a> Recovering<'a> {
             }
             // An expiry that is past by now is still only a time: only its owner removes a key.
             Change::Expire { db, expire_at, .. } => {
+                // At time zero nothing is due; so it must not count as the time of a use.
+                scratch.no_touch = true;
                 let mut tx = keyspace.begin(Locks::One(key.hash), scratch, 0);
                 let exists = tx.set_expire(db, key, expire_at);
                 drop(tx);

@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::table::prefetch::RootPtr;
 use crate::wait::Awaited;
 use crate::watch::Watched;
-use ladon_model::{KeyHash, Lsn};
+use ladon_model::{DbId, KeyHash, Lsn, ValueKind};
 use std::mem::offset_of;
 
 /// One database's part of a partition. The first cache line holds all that most commands need on
@@ -37,6 +37,17 @@ const _: () = assert!(
 pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
     changed: Changed,
+    /// Elements that went while no change could be logged; see `tx/expiry.rs`.
+    pub(crate) unlogged: Vec<Unlogged>,
+}
+
+/// Elements of a value whose time was over, as the log will have it.
+pub(crate) struct Unlogged {
+    pub(crate) db: DbId,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) kind: ValueKind,
+    /// `None` if the key went with the last of them.
+    pub(crate) op: Option<Vec<u8>>,
 }
 
 /// What a database's accounts have of a value.
@@ -89,7 +100,7 @@ impl Partition {
             awaited: Awaited::default(),
             object_bytes: 0,
         });
-        Partition { dbs: dbs.collect(), changed: Changed::default() }
+        Partition { dbs: dbs.collect(), changed: Changed::default(), unlogged: Vec::new() }
     }
 
     /// Where, from the partition's start, it keeps when this key last changed.

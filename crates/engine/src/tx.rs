@@ -19,7 +19,7 @@ mod values;
 mod waits;
 
 use crate::access::Use;
-use crate::keyspace::{Keyspace, Locked, PARTITIONS};
+use crate::keyspace::{Keyspace, Locked, PARTITIONS, partition_of};
 use crate::object::Object;
 use crate::partition::{Database, Partition, Weight};
 use crate::table::entry::{EntryRef, ValueInit};
@@ -271,6 +271,7 @@ impl<'a> Tx<'a> {
 
     /// (keys, keys with an expiry, mean remaining ms) of a database in the held partitions.
     pub fn summary(&mut self, db: DbId) -> (usize, usize, u64) {
+        self.depend_on_all();
         let now_ms = self.now_ms;
         let (mut keys, mut expires, mut sum, mut count) = (0, 0, 0, 0);
         for index in self.locked.indexes() {
@@ -356,6 +357,7 @@ impl<'a> Tx<'a> {
     /// Removes every key of a database; needs all locks. The memory goes to the garbage.
     pub fn flush(&mut self, db: DbId) {
         for index in 0..PARTITIONS {
+            self.forget_unlogged(index, |unlogged| unlogged.db == db);
             let database = &mut self.locked.at(index).dbs[usize::from(db)];
             let Database { table, watched, .. } = database;
             if !watched.is_empty() {
@@ -470,6 +472,9 @@ impl<'a> Tx<'a> {
     fn changed(&mut self, key: Key<'_>, change: Change<'_>) {
         debug_assert!(!self.scratch.read_only, "a change of data that must not change");
         debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
+        if !self.locked.partition(key.hash).unlogged.is_empty() {
+            self.log_unlogged(partition_of(key.hash));
+        }
         self.scratch.changes.push(change);
         match change {
             Change::Put { db, kind, .. } | Change::Update { db, kind, .. } => {

@@ -74,8 +74,12 @@ impl Node {
     }
 
     fn run(&self, work: impl FnOnce(&mut Tx<'_>)) {
+        self.run_at(1000, work);
+    }
+
+    fn run_at(&self, now_ms: u64, work: impl FnOnce(&mut Tx<'_>)) {
         let mut scratch = self.scratch.borrow_mut();
-        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, 1000);
+        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, now_ms);
         work(&mut tx);
         tx.commit(|record| {
             let changes = record.changes();
@@ -364,7 +368,7 @@ fn run(seed: u64, seen: &mut Seen) {
         blocks.swap(at, random.below(at as u64 + 1) as usize);
     }
     let restored = keyspace();
-    let recovering = Recovering::new(&restored, 1000);
+    let recovering = Recovering::new(&restored, RESTORED_MS);
     for (block, changes) in &blocks {
         recovering.block(block, changes).unwrap();
     }
@@ -377,8 +381,24 @@ fn run(seed: u64, seen: &mut Seen) {
         }
     }
     assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
+    assert_eq!(longest_idle(&restored), 0, "seed {seed}: what was loaded counts as used then");
     let counted = restored.used_bytes();
     assert_eq!(counted, freed_by_flushing(&restored), "seed {seed}: memory is accounted for");
+}
+
+/// When the copies are loaded.
+const RESTORED_MS: u64 = 500_000_000;
+
+/// For how many seconds some key has not been used when all have just been loaded.
+fn longest_idle(keyspace: &Keyspace) -> u32 {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    let now = keyspace.access_rules().at(RESTORED_MS);
+    let mut longest = 0;
+    for db in 0..keyspace.databases() {
+        tx.for_each(db, |entry| longest = longest.max(now.idle_seconds(entry.access())));
+    }
+    longest
 }
 
 fn freed_by_flushing(keyspace: &Keyspace) -> u64 {
@@ -420,4 +440,109 @@ fn a_large_set_is_saved_in_small_steps() {
     let member_bytes = 1 + members[299_999].len();
     assert!(longest < 2 * 2048 * member_bytes, "{longest} bytes in one step");
     assert!(steps > 100, "{steps} steps");
+}
+
+/// All blocks of a checkpoint that is made now.
+fn saved(node: &Node) -> Vec<(SavedBlock, Vec<u8>)> {
+    let mut cursor = SaveCursor::default();
+    let begin = node.reserved();
+    let mut blocks = Vec::new();
+    loop {
+        let mut out = Vec::new();
+        let saved = node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out);
+        let Some(block) = saved else { return blocks };
+        blocks.push((block, out));
+    }
+}
+
+/// What the blocks and the records after `begin` give.
+fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspace {
+    let restored = keyspace();
+    let recovering = Recovering::new(&restored, RESTORED_MS);
+    for (block, changes) in blocks {
+        recovering.block(block, changes).unwrap();
+    }
+    for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
+        recovering.record((0, 1), *lsn, changes).unwrap();
+    }
+    drop(recovering);
+    restored
+}
+
+/// Fields that went while nothing could be logged went without a record once: whoever follows the log
+/// then had them still.
+#[test]
+fn what_expired_while_nothing_could_be_logged_is_logged_later() {
+    let after: [(&str, &dyn Fn(&Node)); 5] = [
+        ("a tick", &|node| {
+            node.run_at(3000, |tx| {
+                let hash = tx.key(b"part").hash;
+                tx.expire_due(ladon_engine::partition_of(hash), 64);
+                let hash = tx.key(b"all").hash;
+                tx.expire_due(ladon_engine::partition_of(hash), 64);
+            });
+        }),
+        ("a new value of the field", &|node| {
+            for key in [b"part" as &[u8], b"all"] {
+                node.run_at(3000, |tx| {
+                    let key = tx.key(key);
+                    tx.edit_or_create_hash(0, key, &[], |edit| edit.set(b"soon", b"new", 0))
+                        .unwrap();
+                });
+            }
+        }),
+        ("the end of the key", &|node| {
+            node.run_at(3000, |tx| {
+                tx.delete(0, tx.key(b"part"));
+                tx.set_add(0, tx.key(b"all"), [b"a set" as &[u8]].into_iter()).unwrap();
+            });
+        }),
+        ("no data at all", &|node| node.run_at(3000, |tx| tx.flush(0))),
+        ("another name", &|node| {
+            node.run_at(3000, |tx| {
+                tx.rename(0, tx.key(b"part"), 1, tx.key(b"all"));
+            });
+        }),
+    ];
+    for (what, after) in after {
+        let node = Node::new();
+        for (key, lasting) in [(b"part" as &[u8], true), (b"all", false)] {
+            node.run(|tx| {
+                tx.edit_or_create_hash(0, tx.key(key), &[], |edit| {
+                    edit.set(b"soon", b"v", 2000);
+                    edit.set(b"later", b"v", 2500);
+                    if lasting {
+                        edit.set(b"lasting", b"v", 0);
+                    }
+                })
+                .unwrap();
+            });
+        }
+        let logged = node.records.borrow().len();
+        node.scratch.borrow_mut().read_only = true;
+        node.run_at(2200, |tx| {
+            assert!(tx.peek(0, tx.key(b"part")).is_some() && tx.peek(0, tx.key(b"all")).is_some());
+        });
+        node.run_at(3000, |tx| {
+            let ValueRef::Object(part) = tx.peek(0, tx.key(b"part")).unwrap().value() else {
+                panic!("it is a hash")
+            };
+            assert_eq!(part.len(), 1);
+            assert!(tx.peek(0, tx.key(b"all")).is_none());
+        });
+        assert_eq!(node.records.borrow().len(), logged, "nothing may be logged");
+        node.scratch.borrow_mut().read_only = false;
+        let due = ladon_engine::partition_of(node.keyspace.hash(b"part"));
+        assert!(node.keyspace.next_due(due) <= 3000, "the next tick comes by");
+        let (blocks, begin) = (saved(&node), node.reserved());
+        after(&node);
+        // What another partition owes.
+        for partition in 0..ladon_engine::PARTITIONS {
+            node.run_at(3000, |tx| {
+                tx.expire_due(partition, 64);
+            });
+        }
+        assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), dump(&node.keyspace), "{what}");
+        assert_eq!(dump(&restored(&node, &blocks, begin)), dump(&node.keyspace), "{what}");
+    }
 }

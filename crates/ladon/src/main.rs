@@ -11,6 +11,7 @@ mod dump;
 mod exit;
 mod logging;
 mod output;
+mod panics;
 mod readable;
 mod serve;
 mod signals;

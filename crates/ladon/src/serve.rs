@@ -2,7 +2,7 @@
 
 use crate::cli;
 use crate::exit::Exit;
-use crate::{allocator, logging, signals};
+use crate::{allocator, logging, panics, signals};
 use clap::ArgMatches;
 use ladon_log::{OpenError, RecoverError};
 use ladon_net::ListenError;
@@ -33,13 +33,14 @@ pub fn run(matches: &ArgMatches) -> Exit {
         eprintln!("ladon: cannot write the log file {file}: {error}; name another with --logfile");
         return Exit::Refused;
     }
+    panics::abort_from_now_on();
     for note in notes {
         tracing::warn!("{note}");
     }
     make_room_for_clients(&settings);
     let stop = Arc::new(StopSignal::default());
     let ended = match signals::watch(Arc::clone(&stop)) {
-        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Box::new(allocator::process())),
+        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Arc::new(allocator::process())),
         Err(error) => Err(RunError::Start { what: "the signal handler".to_owned(), error }),
     };
     let Err(error) = ended else { return Exit::Ok };

@@ -93,6 +93,9 @@ fn a_failing_sync_refuses_writes_until_a_restart_and_loses_nothing() {
     let refused = call(&mut client, &["SET", "k", "refused"]);
     assert!(is_error(&refused, "MISCONF ", "restart"), "{refused:?}");
     assert_eq!(call(&mut client, &["GET", "k"]), bulk("v"), "reads of what is safe go on");
+    let info = call(&mut client, &["INFO"]);
+    assert!(says(&info, "aof_last_write_status:err"), "and whoever looks into it gets an answer");
+    assert!(!says(&info, "db0:"), "without a count that is not safe: {info:?}");
     // A later success of the same file must not be believed.
     disk.unset("fail-sync");
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -125,4 +128,19 @@ fn a_failing_checkpoint_hurts_nobody() {
     assert_eq!(code, Some(0), "{report}");
     let server = disk.start();
     assert_eq!(call(&mut server.connect().expect("connects"), &["GET", "k"]), bulk("w"));
+}
+
+/// The second one was once interrupted after 64 segments, as the server was stopping.
+#[test]
+fn shutdown_save_force_tries_again_and_finishes() {
+    let disk = SickDisk::new(&["--gate", "write", "--enable-debug-command", "yes"]);
+    let mut server = disk.start();
+    let mut client = server.connect().expect("connects");
+    assert_eq!(call(&mut client, &["DEBUG", "POPULATE", "60000"]), ok());
+    disk.set("full-checkpoint-once");
+    client.request(&["SHUTDOWN", "SAVE", "FORCE"]).expect("sent");
+    assert!(server.wait().expect("ends").success(), "{}", server.output());
+    let (code, report) = ladon_check(&disk.launch.program, &disk.launch.data).expect("runs");
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.contains(" 60000 keys in "), "{report}\n{}", server.output());
 }

@@ -201,3 +201,133 @@ fn a_wait_for_replicas_that_do_not_exist_holds_up_nobody() {
         }
     });
 }
+
+/// Up to where the log is on the disk.
+fn durable(client: &mut Client) -> u64 {
+    let info = call(client, &["INFO", "ladon"]);
+    let info = String::from_utf8_lossy(info.as_bytes().unwrap_or_default()).into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix("log_durable_lsn:"));
+    line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{info}"))
+}
+
+/// It once was not, where the server's default had no clock.
+#[test]
+fn what_left_at_everysec_is_synced_whatever_the_default_gate() {
+    for default in ["none", "write"] {
+        let disk = SickDisk::new(&["--gate", default, "--io-threads", "2"]);
+        let server = disk.start();
+        let (mut lax, mut client) = on_two_threads(&server);
+        assert_eq!(call(&mut client, &["CLIENT", "GATE", "everysec"]), ok());
+        for round in 0..3 {
+            // A read of what somebody else has written without a promise, and a change.
+            assert_eq!(call(&mut lax, &["INCRBY", "k", "1"]), Value::Integer(2 * round + 1));
+            let before = durable(&mut lax);
+            if round == 1 {
+                sends(&mut client, &["GET", "k"]);
+                client.reply().expect("a reply");
+                call(&mut lax, &["INCR", "k"]);
+            } else {
+                assert_eq!(call(&mut client, &["INCR", "k"]), Value::Integer(2 * round + 2));
+            }
+            until_durable(&mut lax, before);
+        }
+    }
+}
+
+/// It once was not: the clock stopped with the default that it belonged to.
+#[test]
+fn what_was_acknowledged_before_the_default_became_laxer_is_synced() {
+    let disk = SickDisk::new(&["--gate", "everysec", "--io-threads", "2"]);
+    let server = disk.start();
+    let (mut admin, mut client) = on_two_threads(&server);
+    for gate in ["none", "write"] {
+        assert_eq!(call(&mut admin, &["CONFIG", "SET", "gate", "everysec"]), ok());
+        let before = durable(&mut admin);
+        // The first sync comes at once, if the last was long ago; it is the second that waits.
+        assert_eq!(call(&mut client, &["SET", "k", gate]), ok());
+        until_durable(&mut admin, before);
+        let before = durable(&mut admin);
+        assert_eq!(call(&mut client, &["SET", "l", gate]), ok());
+        assert_eq!(call(&mut admin, &["CONFIG", "SET", "gate", gate]), ok());
+        until_durable(&mut admin, before);
+    }
+}
+
+fn until_durable(client: &mut Client, beyond: u64) {
+    let began = std::time::Instant::now();
+    while durable(client) <= beyond {
+        assert!(began.elapsed() < SOON, "nothing was synced beyond {beyond}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// What shows data without reading a key waits as a read does.
+#[test]
+fn counts_and_what_was_executed_are_shown_no_sooner_than_the_data() {
+    both_backends(|disk, server| {
+        let (mut writer, mut reader) = on_two_threads(server);
+        for words in [
+            &["INFO", "keyspace"] as &[&str],
+            &["INFO"],
+            &["MEMORY", "STATS"],
+            &["DBSIZE"],
+            &["RANDOMKEY"],
+            &["SCAN", "0"],
+            &["SLOWLOG", "GET"],
+        ] {
+            call(&mut writer, &["FLUSHALL"]);
+            disk.set("hold-sync");
+            sends(&mut writer, &["SET", "k", "v"]);
+            assert!(waits(&mut writer), "the write waits for the disk");
+            sends(&mut reader, words);
+            assert!(waits(&mut reader), "{words:?} shows what a crash could take back");
+            disk.unset("hold-sync");
+            assert_eq!(writer.reply().expect("a reply"), ok());
+            reader.reply().expect("a reply");
+        }
+    });
+}
+
+#[test]
+fn a_monitor_shows_what_is_as_safe_as_its_gate_asks() {
+    both_backends(|disk, server| {
+        let (mut writer, mut monitor) = on_two_threads(server);
+        let mut lax = server.connect().expect("connects");
+        assert_eq!(call(&mut lax, &["CLIENT", "GATE", "none"]), ok());
+        for watcher in [&mut monitor, &mut lax] {
+            assert_eq!(call(watcher, &["MONITOR"]), ok());
+        }
+        let shows = |watcher: &mut Client, part: &str| {
+            let line = watcher.reply().expect("a line");
+            let Value::Simple(line) = line else { panic!("{line:?}") };
+            let line = String::from_utf8_lossy(&line).into_owned();
+            assert!(line.contains(part), "{line}");
+        };
+        for transaction in [false, true] {
+            if transaction {
+                assert_eq!(call(&mut writer, &["MULTI"]), ok());
+                for watcher in [&mut monitor, &mut lax] {
+                    shows(watcher, "\"MULTI\"");
+                }
+            }
+            disk.set("hold-sync");
+            if transaction {
+                writer.send(b"SET k v\r\nEXEC\r\n").expect("sent");
+            } else {
+                sends(&mut writer, &["SET", "k", "v"]);
+            }
+            shows(&mut lax, "\"SET\" \"k\" \"v\"");
+            assert!(waits(&mut monitor), "a crash could take it back");
+            disk.unset("hold-sync");
+            shows(&mut monitor, "\"SET\" \"k\" \"v\"");
+            for _ in 0..if transaction { 2 } else { 1 } {
+                writer.reply().expect("a reply");
+            }
+            if transaction {
+                for watcher in [&mut monitor, &mut lax] {
+                    shows(watcher, "\"EXEC\"");
+                }
+            }
+        }
+    });
+}

@@ -59,6 +59,31 @@ impl Log {
         self.worker.wake_if_resting();
     }
 
+    /// Promises that everything up to `lsn` is synced within about a second, whatever
+    /// [`Log::set_sync_every`] says now or later: for a reply that leaves at the gate `everysec`.
+    /// Cheap when that is promised already.
+    #[inline]
+    pub fn sync_soon(&self, lsn: Lsn) {
+        if self.wanted_soon.load(Ordering::Relaxed) < lsn.0 && self.durable() < lsn {
+            self.start_second(lsn);
+        }
+    }
+
+    fn start_second(&self, lsn: Lsn) {
+        let before = self.wanted_soon.fetch_max(lsn.0, Ordering::SeqCst);
+        // Pairs with the fence behind each sync: if the second of an earlier promise is over by now,
+        // this sees it; if not, the background writer sees this promise when it is.
+        fence(Ordering::SeqCst);
+        if before <= self.durable().0 {
+            self.worker.wake_if_resting();
+        }
+    }
+
+    /// Whether something is promised to be synced within a second.
+    pub(crate) fn is_second_running(&self) -> bool {
+        self.wanted_soon.load(Ordering::Relaxed) > self.durable().0
+    }
+
     /// Brings everything up to `lsn` to the disk in the caller's thread.
     ///
     /// # Errors

@@ -39,6 +39,8 @@ pub struct Log {
     pub(crate) positions: Arc<Positions>,
     pub(crate) wanted_durable: AtomicU64,
     pub(crate) sync_every_ns: AtomicU64,
+    /// Up to here everything is promised to be synced within a second: the gate `everysec`.
+    pub(crate) wanted_soon: AtomicU64,
     pub(crate) state: StateCell,
     pub(crate) listeners: Listeners,
     pub(crate) io: Mutex<Io>,
@@ -94,6 +96,7 @@ impl Log {
             positions: Arc::new(Positions::new(end)),
             wanted_durable: AtomicU64::new(0),
             sync_every_ns: AtomicU64::new(0),
+            wanted_soon: AtomicU64::new(0),
             state: StateCell::new(),
             listeners: Listeners::new(),
             io: Mutex::new(Io::new(segment)),
@@ -205,7 +208,8 @@ impl Log {
         self.state.get()
     }
 
-    /// Syncs that often while there is something to sync (`everysec`), or only on demand.
+    /// Syncs that often while there is something to sync, or only on demand: see
+    /// [`Log::want_durable`] and [`Log::sync_soon`].
     pub fn set_sync_every(&self, interval: Option<Duration>) {
         let nanos = interval.map_or(0, |interval| (interval.as_nanos() as u64).max(1));
         self.sync_every_ns.store(nanos, Ordering::Relaxed);

@@ -15,6 +15,9 @@ const NAP: Duration = Duration::from_millis(2);
 /// The longest sleep: a net under every wake-up that could be missing.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
+/// What the gate `everysec` promises.
+const EVERY_SECOND_NS: u64 = 1_000_000_000;
+
 /// The thread is in a step.
 const BUSY: usize = 0;
 /// The thread rests, and looks for published records by itself soon.
@@ -123,7 +126,7 @@ impl Log {
             return;
         }
         let wanted = self.wanted_durable.load(Ordering::Relaxed) > durable;
-        let every_ns = self.sync_every_ns.load(Ordering::Relaxed);
+        let every_ns = self.sync_every_ns();
         let segment_complete = !self.io.lock().complete.is_empty();
         let due_in_ns = {
             let sync = self.sync.lock();
@@ -157,6 +160,21 @@ impl Log {
                 step.due_in_ns = Some(step.due_in_ns.map_or(due_in_ns, |d| d.min(due_in_ns)));
             }
         }
+    }
+
+    /// How often to sync now; 0: only on demand.
+    fn sync_every_ns(&self) -> u64 {
+        let every_ns = self.sync_every_ns.load(Ordering::Relaxed);
+        if every_ns != 0 {
+            return every_ns;
+        }
+        if !self.is_second_running() {
+            // Nobody's second: the next write that begins one has to wake this thread, so it must not
+            // find `dirty` set by an earlier one.
+            self.worker.dirt_is_taken();
+            fence(Ordering::SeqCst);
+        }
+        if self.is_second_running() { EVERY_SECOND_NS } else { 0 }
     }
 
     /// Starts the background thread.

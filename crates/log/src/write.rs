@@ -182,7 +182,7 @@ impl Log {
                 self.worker.wake();
             }
         }
-        if self.sync_every_ns.load(Ordering::Relaxed) != 0 {
+        if self.sync_every_ns.load(Ordering::Relaxed) != 0 || self.is_second_running() {
             self.worker.wake_for_dirt();
         }
         // Whoever wanted a sync of this before it could be written has found nothing to sync.

@@ -114,6 +114,32 @@ fn everysec_syncs_once_a_second_while_there_is_something() {
     assert!(!step.worked && step.due_in_ns.is_none(), "idle: {step:?}");
 }
 
+/// A connection may ask for `everysec` where the log has no clock of its own.
+#[test]
+fn what_is_promised_soon_is_synced_within_a_second_and_the_rest_is_not() {
+    let disk = SimDisk::new(3);
+    let mut node = open(&disk);
+    let first = node.put(b"a");
+    node.clock.advance_ns(5 * SECOND_NS);
+    assert_eq!(node.log.step().due_in_ns, None, "nobody wants it");
+    node.log.sync_soon(first);
+    node.log.step();
+    assert_eq!(node.log.durable(), first, "the last sync is long ago");
+    let second = node.put(b"b");
+    node.log.sync_soon(second);
+    let third = node.put(b"c");
+    assert_eq!(node.log.step().due_in_ns, Some(SECOND_NS));
+    node.log.set_sync_every(None);
+    node.clock.advance_ns(SECOND_NS);
+    node.log.step();
+    assert_eq!(node.log.durable(), third, "what else is there goes with it");
+    node.put(b"d");
+    node.clock.advance_ns(5 * SECOND_NS);
+    node.log.step();
+    assert_eq!(node.log.step().due_in_ns, None);
+    assert_eq!(node.log.durable(), third);
+}
+
 #[test]
 fn a_record_far_larger_than_chunk_and_segment() {
     let disk = SimDisk::new(4);

@@ -99,6 +99,20 @@ impl MioBackend {
         })
     }
 
+    /// Gives a connection's socket back, for another backend to adopt; what was not reported of its
+    /// input is still in there. `None`, and nothing happens, while a buffer is in flight, and when the
+    /// connection is over.
+    pub fn release(&mut self, conn: ConnId) -> Option<OwnedFd> {
+        let connection = self.connections.get_mut(conn)?;
+        if connection.over.is_some() || connection.output.is_some() {
+            return None;
+        }
+        let socket = Arc::clone(&self.connections.remove(conn)?.socket);
+        // It was registered, or it would be over.
+        let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
+        Some(Arc::try_unwrap(socket).ok()?.into())
+    }
+
     fn start_send(&mut self, conn: ConnId, buffer: Outgoing, report_now: bool) {
         assert!(!buffer.is_empty(), "an empty buffer is never sent");
         let Some(connection) = self.connections.get_mut(conn) else { return };

@@ -1,6 +1,5 @@
 //! Does the jobs of requests that take long, on threads that give way to those that serve clients.
 
-use crate::shutdown::PanicGuard;
 use ladon_commands::aside::{Job, Lent};
 use ladon_commands::{Message, Node};
 use parking_lot::Mutex;
@@ -30,21 +29,17 @@ pub(crate) struct Task {
 pub struct Aside(Sender<Task>);
 
 impl Aside {
-    /// Starts the threads; `guard` makes what is told should one of them panic.
+    /// Starts the threads.
     ///
     /// # Errors
     /// When the system has no thread to give.
-    pub fn start(
-        node: &Arc<Node>,
-        guard: impl Fn() -> PanicGuard + Clone + Send + 'static,
-    ) -> io::Result<Aside> {
+    pub fn start(node: &Arc<Node>) -> io::Result<Aside> {
         let (sender, receiver) = channel::<Task>();
         let receiver = Arc::new(Mutex::new(receiver));
         for number in 0..THREADS {
-            let (node, receiver, guard) = (Arc::clone(node), Arc::clone(&receiver), guard.clone());
+            let (node, receiver) = (Arc::clone(node), Arc::clone(&receiver));
             let name = format!("ladon-aside-{number}");
             thread::Builder::new().name(name).spawn(move || {
-                let guard = guard();
                 ladon_platform::priority::give_way_somewhat();
                 loop {
                     let task = receiver.lock().recv();
@@ -54,7 +49,6 @@ impl Aside {
                         node.threads[thread].send(Message::Computed { client, slot, computed });
                     }
                 }
-                guard.disarm();
             })?;
         }
         Ok(Aside(sender))
@@ -62,7 +56,7 @@ impl Aside {
 
     /// Hands a task over.
     pub(crate) fn hand_over(&self, task: Task) {
-        // Only a panic ends the threads early, and with them the server.
+        // The threads end only when this is gone.
         let _ = self.0.send(task);
     }
 }

@@ -205,7 +205,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Makes a checkpoint in the calling thread.
+    /// Makes a checkpoint in the calling thread; `stop` does not interrupt it.
     ///
     /// # Errors
     /// `Busy` while one is being made; `Failed` with the reason.
@@ -217,7 +217,7 @@ impl Checkpointer {
             }
             shared.status.running_since_ms = Some(self.clock.unix_ms());
         }
-        self.run_now(Pace::AtOnce)
+        self.run_now(Pace::AtOnce, || false)
     }
 
     /// The thread's loop; returns when told to stop.
@@ -242,7 +242,7 @@ impl Checkpointer {
                 }
                 shared.requested = false;
             }
-            if let Err(error) = self.run_now(Pace::HalfTheTime) {
+            if let Err(error) = self.run_now(Pace::HalfTheTime, || self.stopping.load(Relaxed)) {
                 tracing::error!("checkpoint failed: {error}");
             }
         }
@@ -307,10 +307,10 @@ impl Checkpointer {
         worth_it && free.is_some_and(|free| log_bytes >= free / 2)
     }
 
-    fn run_now(&self, pace: Pace) -> Result<(), CheckpointError> {
+    fn run_now(&self, pace: Pace, is_unwanted: impl Fn() -> bool) -> Result<(), CheckpointError> {
         let begin_ns = self.clock.monotonic_ns();
         let (dirty, begin) = ((self.dirty)(), self.log.reserved());
-        let result = self.run_steps(pace);
+        let result = self.run_steps(pace, is_unwanted);
         let seconds = (self.clock.monotonic_ns() - begin_ns) / 1_000_000_000;
         let mut shared = self.shared.lock();
         shared.status.running_since_ms = None;
@@ -335,7 +335,11 @@ impl Checkpointer {
         }
     }
 
-    fn run_steps(&self, pace: Pace) -> Result<CheckpointInfo, LogError> {
+    fn run_steps(
+        &self,
+        pace: Pace,
+        is_unwanted: impl Fn() -> bool,
+    ) -> Result<CheckpointInfo, LogError> {
         /// Segments between two looks at what the world wants.
         const STEPS: usize = 64;
         let is_short = self.is_short_of_room(&self.status());
@@ -358,7 +362,7 @@ impl Checkpointer {
                 self.delay(run.keys() - before);
             }
             self.shared.lock().status.progress = run.progress();
-            if self.stopping.load(Relaxed) {
+            if is_unwanted() {
                 return Err(LogError::Checkpoint {
                     path: self.log.dir().to_owned(),
                     error: Arc::new(std::io::ErrorKind::Interrupted.into()),

@@ -5,7 +5,7 @@
 use crate::connection::ConnectionStart;
 use crate::listening::Listening;
 use crate::shutdown::StopSignal;
-use crate::worker::{Net, Worker};
+use crate::worker::{Carried, Net, Worker};
 use ladon_commands::Node;
 use ladon_commands::blocking::SendNow;
 use ladon_net::{
@@ -21,9 +21,17 @@ use std::time::{Duration, Instant};
 /// Replies that a stopping server still waits to send, at most this long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
+/// A connection on its way to a thread.
+pub(crate) struct Arriving {
+    pub(crate) socket: OwnedFd,
+    pub(crate) info: ConnInfo,
+    /// What it has already done.
+    pub(crate) carried: Option<Box<Carried>>,
+}
+
 /// The connections on their way to a thread, and how many it has.
 pub(crate) struct Handover {
-    sockets: Mutex<Vec<(OwnedFd, ConnInfo)>>,
+    sockets: Mutex<Vec<Arriving>>,
     connections: AtomicUsize,
     waker: Waker,
 }
@@ -31,6 +39,20 @@ pub(crate) struct Handover {
 impl Handover {
     pub(crate) fn new(waker: Waker) -> Handover {
         Handover { sockets: Mutex::default(), connections: AtomicUsize::new(0), waker }
+    }
+
+    /// The one with the fewest connections, and its number; it counts another from now on.
+    pub(crate) fn choose(all: &[Handover]) -> Option<(usize, &Handover)> {
+        let least = all.iter().enumerate();
+        let least = least.min_by_key(|(_, handover)| handover.connections.load(Relaxed))?;
+        least.1.connections.fetch_add(1, Relaxed);
+        Some(least)
+    }
+
+    /// Leaves a connection for the thread.
+    pub(crate) fn give(&self, arriving: Arriving) {
+        self.sockets.lock().push(arriving);
+        self.waker.wake();
     }
 }
 
@@ -51,20 +73,17 @@ struct ThreadSink<'a> {
     index: usize,
     worker: &'a mut Worker,
     handovers: &'a [Handover],
-    mine: &'a mut Vec<(OwnedFd, ConnInfo)>,
+    mine: &'a mut Vec<Arriving>,
 }
 
 impl Sink for ThreadSink<'_> {
     fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
-        let least = self.handovers.iter().enumerate();
-        let least = least.min_by_key(|(_, handover)| handover.connections.load(Relaxed));
-        let Some((index, handover)) = least else { return };
-        handover.connections.fetch_add(1, Relaxed);
+        let Some((index, handover)) = Handover::choose(self.handovers) else { return };
+        let arriving = Arriving { socket, info, carried: None };
         if index == self.index {
-            self.mine.push((socket, info));
+            self.mine.push(arriving);
         } else {
-            handover.sockets.lock().push((socket, info));
-            handover.waker.wake();
+            handover.give(arriving);
         }
     }
 
@@ -132,12 +151,9 @@ impl IoThread {
                 mine: &mut mine,
             };
             self.backend.poll(&mut sink, Some(timeout))?;
-            for (socket, info) in mine.drain(..) {
-                self.adopt(socket, &info);
-            }
             let handed = std::mem::take(&mut *self.handovers[self.index].sockets.lock());
-            for (socket, info) in handed {
-                self.adopt(socket, &info);
+            for arriving in mine.drain(..).chain(handed) {
+                self.adopt(arriving);
             }
             if stopping_since.is_none() {
                 self.follow_listening()?;
@@ -167,41 +183,48 @@ impl IoThread {
         Ok(())
     }
 
-    fn adopt(&mut self, socket: OwnedFd, info: &ConnInfo) {
-        let refusal = self.refusal(info);
-        if refusal.is_some() {
-            self.node.rejected_connections.fetch_add(1, Relaxed);
+    fn adopt(&mut self, arriving: Arriving) {
+        let Arriving { socket, info, carried } = arriving;
+        if let Some(carried) = carried {
+            let conn = self.backend.adopt(socket);
+            self.worker.opened_before(conn, *carried);
+            return;
         }
+        let refusal = refusal(&self.node, &info);
         let conn = self.backend.adopt(socket);
-        let start = ConnectionStart {
-            conn,
-            addr: shown(&info.peer),
-            laddr: shown(&info.local),
-            fd: info.fd,
-            unix: matches!(info.peer, PeerAddr::Unix(_)),
-        };
-        self.worker.opened(start, refusal);
+        self.worker.opened(start_of(conn, &info), refusal);
     }
+}
 
-    /// Why a client may not come in.
-    fn refusal(&self, info: &ConnInfo) -> Option<&'static str> {
-        let settings = &self.node.settings;
-        if self.node.clients.count() >= settings.maxclients() {
-            return Some("ERR max number of clients reached");
-        }
-        if let PeerAddr::Tcp(peer) = &info.peer
-            && settings.protected_mode()
-            && settings.requirepass().is_empty()
-            && !peer.ip().to_canonical().is_loopback()
-        {
-            return Some(
-                "DENIED Ladon runs in protected mode: no password is set, so it serves clients \
-                 of this machine only. Set 'requirepass', or 'protected-mode no' if every \
-                 network that reaches it is trusted.",
-            );
-        }
-        None
+/// What is known of a connection when it begins.
+pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
+    ConnectionStart {
+        conn,
+        addr: shown(&info.peer),
+        laddr: shown(&info.local),
+        fd: info.fd,
+        unix: matches!(info.peer, PeerAddr::Unix(_)),
     }
+}
+
+/// Why a client may not come in; counts it then.
+pub(crate) fn refusal(node: &Node, info: &ConnInfo) -> Option<&'static str> {
+    let settings = &node.settings;
+    let refusal = if node.clients.count() >= settings.maxclients() {
+        "ERR max number of clients reached"
+    } else if let PeerAddr::Tcp(peer) = &info.peer
+        && settings.protected_mode()
+        && settings.requirepass().is_empty()
+        && !peer.ip().to_canonical().is_loopback()
+    {
+        "DENIED Ladon runs in protected mode: no password is set, so it serves clients of this \
+         machine only. Set 'requirepass', or 'protected-mode no' if every network that reaches it \
+         is trusted."
+    } else {
+        return None;
+    };
+    node.rejected_connections.fetch_add(1, Relaxed);
+    Some(refusal)
 }
 
 fn shown(address: &PeerAddr) -> String {

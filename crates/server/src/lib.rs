@@ -19,6 +19,7 @@ mod durability;
 mod input;
 mod io_thread;
 mod listening;
+mod loading;
 mod recent;
 mod recovery;
 mod run;

@@ -20,13 +20,25 @@ use std::time::Duration;
 pub(crate) struct Listening {
     wanted: Mutex<Vec<Listener>>,
     changed: AtomicBool,
-    waker: Waker,
+    /// Of every thread that accepts at one time or another.
+    wakers: Vec<Waker>,
 }
 
 impl Listening {
-    /// `waker` wakes the thread that accepts, which finds `wanted` when it looks first.
-    pub(crate) fn new(wanted: Vec<Listener>, waker: Waker) -> Listening {
-        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(true), waker }
+    /// `wakers` wake the threads that accept, one after the other; each finds `wanted` when it looks
+    /// first.
+    pub(crate) fn new(wanted: Vec<Listener>, wakers: Vec<Waker>) -> Listening {
+        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(true), wakers }
+    }
+
+    /// Another thread accepts from now on.
+    pub(crate) fn change_hands(&self) {
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// The addresses, as they are bound.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.wanted.lock().iter().map(|listener| listener.local().to_string()).collect()
     }
 
     /// Listens as changed settings say, or refuses the change; in Redis' words.
@@ -59,7 +71,7 @@ impl Listening {
         }
         *wanted = next;
         self.changed.store(true, Ordering::Release);
-        self.waker.wake();
+        self.wakers.iter().for_each(Waker::wake);
         Ok(())
     }
 

@@ -6,8 +6,9 @@ use crate::dropper::Dropper;
 use crate::durability::{LogDurability, sync_every};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
+use crate::loading::{LoadingParts, LoadingThread};
 use crate::recovery::{Recovered, recover};
-use crate::shutdown::{PanicGuard, StopSignal};
+use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
 use ladon_commands::latency_events::LatencyEvents;
@@ -16,13 +17,14 @@ use ladon_commands::{Node, NodeParts, ThreadHandle};
 use ladon_engine::{Keyspace, Locks, Scratch};
 use ladon_log::{DataDir, LogError, LogOptions, OpenError, Progress, RecoverError};
 use ladon_model::Lsn;
-use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
+use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError, MioBackend};
 use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
 use ladon_settings::{IoBackend, Settings};
 use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -72,16 +74,57 @@ pub enum RunError {
 pub fn run(
     settings: Arc<Settings>,
     stop: Arc<StopSignal>,
-    process: Box<dyn Process>,
+    process: Arc<dyn Process>,
 ) -> Result<(), RunError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let latency_events = Arc::new(LatencyEvents::new(Arc::clone(&settings)));
     let listeners = bind(&settings)?;
-    let addresses: Vec<String> =
-        listeners.iter().map(|listener| listener.local().to_string()).collect();
 
-    let data = PathBuf::from(settings.data());
-    let recovered = open(&settings, &clock, &latency_events, &data)?;
+    let threads = settings.io_threads();
+    let choice = match settings.io_backend() {
+        IoBackend::Auto => BackendChoice::Auto,
+        IoBackend::IoUring => BackendChoice::IoUring,
+        IoBackend::Mio => BackendChoice::Mio,
+    };
+    let mut backends = Vec::new();
+    let mut fallback = None;
+    for _ in 0..threads {
+        let (backend, reason) = AnyBackend::new(choice).map_err(starting("an IO backend"))?;
+        fallback = fallback.or(reason);
+        backends.push(backend);
+    }
+    if let Some(reason) = &fallback {
+        tracing::warn!("io_uring is not available ({reason}); using mio");
+    }
+    let backend_name = backends.first().map_or("", |backend| backend.name());
+
+    let loading_backend = MioBackend::new().map_err(starting("an IO backend"))?;
+    let wakers = vec![loading_backend.waker(), backends[0].waker()];
+    let listening = Arc::new(Listening::new(listeners, wakers));
+    let run_id = random_hex();
+    let loading = LoadingThread::start(
+        loading_backend,
+        LoadingParts {
+            settings: Arc::clone(&settings),
+            clock: Arc::clone(&clock),
+            process: Arc::clone(&process),
+            latency_events: Arc::clone(&latency_events),
+            listening: Arc::clone(&listening),
+            stop: Arc::clone(&stop),
+            run_id: run_id.clone(),
+            io_backend: backend_name.to_owned(),
+            seed: random_u64(),
+        },
+    )
+    .map_err(starting("the thread that serves clients while the data is loaded"))?;
+
+    let loaded = load(&settings, &clock, &latency_events, &stop, loading.note())?;
+    let Some(recovered) = loaded else {
+        loading.end();
+        listening.close();
+        tracing::info!("stopped before the data was loaded; it is as it was");
+        return Ok(());
+    };
     let keys = count_keys(&recovered);
     let Recovered { keyspace, log, report } = recovered;
     if let Some(torn) = &report.torn {
@@ -113,24 +156,6 @@ pub fn run(
     log.set_sync_every(sync_every(settings.gate()));
     let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
 
-    let threads = settings.io_threads();
-    let choice = match settings.io_backend() {
-        IoBackend::Auto => BackendChoice::Auto,
-        IoBackend::IoUring => BackendChoice::IoUring,
-        IoBackend::Mio => BackendChoice::Mio,
-    };
-    let mut backends = Vec::new();
-    let mut fallback = None;
-    for _ in 0..threads {
-        let (backend, reason) = AnyBackend::new(choice).map_err(starting("an IO backend"))?;
-        fallback = fallback.or(reason);
-        backends.push(backend);
-    }
-    if let Some(reason) = &fallback {
-        tracing::warn!("io_uring is not available ({reason}); using mio");
-    }
-    let backend_name = backends.first().map_or("", |backend| backend.name());
-
     let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
     let checkpointer = Arc::new(Checkpointer::new(
         Arc::clone(&keyspace),
@@ -149,8 +174,6 @@ pub fn run(
         recovered_keys: keys,
         recovery_time: report.duration,
     });
-    let listening = Listening::new(listeners, backends[0].waker());
-    let listening = Arc::new(listening);
     let mut node = Node::new(NodeParts {
         keyspace,
         settings: Arc::clone(&settings),
@@ -163,11 +186,12 @@ pub fn run(
                 ThreadHandle::new(move || waker.wake())
             })
             .collect(),
-        run_id: random_hex(),
+        run_id,
         io_backend: backend_name.to_owned(),
     });
     node.process = process;
     node.latency_events = latency_events;
+    node.started_ms = loading.node.started_ms;
     node.follow_settings = Some(Box::new({
         let listening = Arc::clone(&listening);
         move |settings, changed| listening.follow(settings, changed)
@@ -175,11 +199,7 @@ pub fn run(
     let node = Arc::new(node);
     let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
     let failure: Arc<Mutex<Option<String>>> = Arc::default();
-    let guard = {
-        let (stop, failure) = (Arc::clone(&stop), Arc::clone(&failure));
-        move || PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) }
-    };
-    let aside = Aside::start(&node, guard).map_err(starting("the threads for long jobs"))?;
+    let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
     let _ = node_cell.set(Arc::clone(&node));
 
     let handovers: Arc<[Handover]> =
@@ -188,6 +208,9 @@ pub fn run(
         let waker = backend.waker();
         stop.add_waker(move || waker.wake());
     }
+    // Whoever reads the banner finds the data.
+    loading.resign(&node, &handovers);
+    let addresses = listening.addresses();
     print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
 
     let checkpoint_thread = thread::Builder::new()
@@ -222,12 +245,10 @@ pub fn run(
         };
         let (failure, stop) = (Arc::clone(&failure), Arc::clone(&stop));
         let spawned = thread::Builder::new().name(format!("ladon-io-{index}")).spawn(move || {
-            let guard = PanicGuard { stop: Arc::clone(&stop), failure: Arc::clone(&failure) };
             if let Err(error) = io_thread.run() {
                 *failure.lock() = Some(error.to_string());
                 stop.request(ladon_commands::node::Shutdown::default());
             }
-            guard.disarm();
         });
         io_threads.push(spawned.map_err(starting("an IO thread"))?);
     }
@@ -235,7 +256,7 @@ pub fn run(
     let how = stop.wait();
     tracing::info!("stopping: no new connections, finishing replies");
     for io_thread in io_threads {
-        // A panic was printed by the hook and is in `failure`.
+        // A panic does not get here: it ends the process.
         let _ = io_thread.join();
     }
     listening.close();
@@ -262,11 +283,39 @@ fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
     move |error| RunError::Start { what: what.to_owned(), error }
 }
 
+/// Recovers the data, unless the server shall stop before that is done: then the process is about to
+/// end, as safe for the files as a crash.
+fn load(
+    settings: &Arc<Settings>,
+    clock: &Arc<dyn Clock>,
+    latency_events: &Arc<LatencyEvents>,
+    stop: &StopSignal,
+    note: impl Fn(Progress) + Send + Sync + 'static,
+) -> Result<Option<Recovered>, RunError> {
+    let (sender, outcome) = channel();
+    stop.add_waker({
+        let sender = sender.clone();
+        // An error: it is loaded by now.
+        move || drop(sender.send(None))
+    });
+    let (settings, clock) = (Arc::clone(settings), Arc::clone(clock));
+    let latency_events = Arc::clone(latency_events);
+    let recover = move || {
+        let data = PathBuf::from(settings.data());
+        // An error: nobody waits any more.
+        drop(sender.send(Some(open(&settings, &clock, &latency_events, &data, note))));
+    };
+    let named = thread::Builder::new().name("ladon-recovery".into());
+    named.spawn(recover).map_err(starting("the recovery"))?;
+    outcome.recv().ok().flatten().transpose()
+}
+
 fn open(
     settings: &Settings,
     clock: &Arc<dyn Clock>,
     latency_events: &Arc<LatencyEvents>,
     path: &Path,
+    note: impl Fn(Progress) + Sync,
 ) -> Result<Recovered, RunError> {
     let options = LogOptions {
         segment_bytes: settings.log_segment_bytes(),
@@ -279,6 +328,7 @@ fn open(
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let shown = Mutex::new(Instant::now());
     let progress = |progress: Progress| {
+        note(progress);
         let mut shown = shown.lock();
         if shown.elapsed() >= Duration::from_secs(1) {
             *shown = Instant::now();

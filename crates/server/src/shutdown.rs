@@ -2,7 +2,6 @@
 
 use ladon_commands::node::Shutdown;
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set once; the IO threads look at it every turn, the main thread sleeps on it.
@@ -57,26 +56,5 @@ impl StopSignal {
             }
             self.changed.wait(&mut state);
         }
-    }
-}
-
-/// A panic of one thread must not leave a server that serves some clients only: where this is dropped
-/// unless disarmed, the server stops.
-pub struct PanicGuard {
-    pub(crate) stop: Arc<StopSignal>,
-    pub(crate) failure: Arc<Mutex<Option<String>>>,
-}
-
-impl PanicGuard {
-    /// The thread has come to its end.
-    pub(crate) fn disarm(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for PanicGuard {
-    fn drop(&mut self) {
-        *self.failure.lock() = Some("an internal error, printed above".to_owned());
-        self.stop.request(Shutdown::default());
     }
 }

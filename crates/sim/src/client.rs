@@ -1,7 +1,9 @@
 //! A client: sends requests on its connection, some pipelined, and notes what comes back.
 
-use crate::history::Operation;
+use crate::history::{AskedGate, Operation};
 use crate::model::Call;
+use crate::plan::Plan;
+use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
 use ladon_sim_disk::Random;
@@ -15,11 +17,14 @@ const KEYS: u64 = 4;
 /// Requests of a client that may be on their way at once.
 const PIPELINE_MAX: usize = 4;
 
-/// A request whose reply has not come: which operation it belongs to, and whether its reply is
-/// the operation's.
-struct Awaited {
-    operation: usize,
-    is_last: bool,
+/// A request whose reply has not come.
+enum Awaited {
+    /// It belongs to an operation, and its reply may be the operation's.
+    Operation { operation: usize, is_last: bool },
+    /// `CLIENT GATE`.
+    OwnGate,
+    /// `CONFIG SET gate`.
+    DefaultGate(Gate),
 }
 
 pub(crate) struct Client {
@@ -39,6 +44,12 @@ pub(crate) struct Client {
     /// It asks for nothing more before its last request is answered: others may then answer that
     /// past its worker.
     rests: bool,
+    /// What it asks for as a gate of its own.
+    own_gates: &'static [Gate],
+    /// The gate that it has asked for; `None`: the default.
+    gate: Option<Gate>,
+    /// The default that it has set and heard so.
+    default_set: Option<Gate>,
     /// The end of a request of which a part is on its way.
     unsent: Vec<u8>,
     /// Makes values unlike any other's.
@@ -47,7 +58,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(name: u64, conn: ConnId, worker: usize, queues: bool) -> Client {
+    pub(crate) fn new(name: u64, conn: ConnId, worker: usize, plan: &Plan) -> Client {
         Client {
             conn,
             worker,
@@ -57,8 +68,11 @@ impl Client {
             in_multi: None,
             input: Vec::new(),
             decoder: Decoder::default(),
-            queues,
+            queues: plan.queues,
             rests: false,
+            own_gates: plan.own_gates,
+            gate: None,
+            default_set: None,
             unsent: Vec::new(),
             serial: 0,
             name,
@@ -81,18 +95,47 @@ impl Client {
 
     /// The operation that its next reply belongs to, unless one that was sent may wait for a key.
     pub(crate) fn owed(&self, history: &[Operation]) -> Option<usize> {
-        let waits = self.awaited.iter().any(|awaited| history[awaited.operation].may_wait());
-        self.awaited.front().map(|awaited| awaited.operation).filter(|_| !waits)
+        let operations = || {
+            self.awaited.iter().filter_map(|awaited| match awaited {
+                Awaited::Operation { operation, .. } => Some(*operation),
+                _ => None,
+            })
+        };
+        let waits = operations().any(|operation| history[operation].may_wait());
+        operations().next().filter(|_| !waits)
     }
 
-    /// The bytes of a new operation, which is noted in the history.
+    /// The default gate that it has set, once it has heard so.
+    pub(crate) fn take_default_set(&mut self) -> Option<Gate> {
+        self.default_set.take()
+    }
+
+    /// Asks for another default gate.
+    pub(crate) fn set_default(&mut self, gate: Gate) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_request(&mut bytes, &["CONFIG", "SET", "gate", gate.name()]);
+        self.awaited.push_back(Awaited::DefaultGate(gate));
+        bytes
+    }
+
+    /// The bytes of a new operation, which is noted in the history; `default`: the laxest default
+    /// gate that may be in force.
     pub(crate) fn send(
         &mut self,
         random: &mut Random,
         step: u64,
+        default: Gate,
         history: &mut Vec<Operation>,
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
+        if !self.own_gates.is_empty() && random.chance(1, 8) {
+            // One more: the default.
+            let choice = random.below(self.own_gates.len() as u64 + 1);
+            self.gate = self.own_gates.get(choice as usize).copied();
+            let name = self.gate.map_or("default", Gate::name);
+            write_request(&mut bytes, &["CLIENT", "GATE", name]);
+            self.awaited.push_back(Awaited::OwnGate);
+        }
         let operation = history.len();
         let atomic = random.chance(1, 8);
         let calls: Vec<Call> = (0..if atomic { 2 + random.below(2) } else { 1 })
@@ -100,17 +143,18 @@ impl Client {
             .collect();
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
-            self.awaited.push_back(Awaited { operation, is_last: false });
+            self.awaited.push_back(Awaited::Operation { operation, is_last: false });
         }
         for call in &calls {
             write_request(&mut bytes, call);
-            self.awaited.push_back(Awaited { operation, is_last: !atomic });
+            self.awaited.push_back(Awaited::Operation { operation, is_last: !atomic });
         }
         if atomic {
             write_request(&mut bytes, &["EXEC"]);
-            self.awaited.push_back(Awaited { operation, is_last: true });
+            self.awaited.push_back(Awaited::Operation { operation, is_last: true });
         }
-        let sent = Operation { calls, atomic, begin: step, end: None, by_itself: None };
+        let gate = self.gate.map_or(AskedGate::Default(default), AskedGate::Own);
+        let sent = Operation { atomic, gate, ..Operation::new(calls, step) };
         self.rests = sent.may_wait() && random.chance(2, 3);
         history.push(sent);
         self.to_run.push_back(operation);
@@ -120,6 +164,9 @@ impl Client {
     /// The node has run this call; the operation that it completes. Operations before that one
     /// were refused.
     pub(crate) fn ran(&mut self, call: &Call, history: &[Operation]) -> Option<usize> {
+        if call[0] == b"CLIENT" {
+            return None;
+        }
         if call[0] == b"MULTI" {
             self.in_multi = Some(0);
             return None;
@@ -173,9 +220,20 @@ impl Client {
                 self.awaited.clear();
                 return Ok(());
             }
+            let (operation, is_last) = match awaited {
+                Awaited::Operation { operation, is_last } => (operation, is_last),
+                _ if value != Value::Simple(b"OK".to_vec()) => {
+                    return Err(format!("a gate was refused: {value:?}"));
+                }
+                Awaited::OwnGate => continue,
+                Awaited::DefaultGate(gate) => {
+                    self.default_set = Some(gate);
+                    continue;
+                }
+            };
             let is_refusal = |text: &[u8]| text.starts_with(b"MISCONF") || text.starts_with(b"OOM");
-            if awaited.is_last {
-                history[awaited.operation].end = Some((step, value));
+            if is_last {
+                history[operation].end = Some((step, value));
             } else if let Value::Error(text) = value
                 && !is_refusal(&text)
             {

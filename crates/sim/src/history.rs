@@ -1,6 +1,7 @@
 //! What the clients saw.
 
 use crate::model::{Call, State, apply};
+use ladon_model::Gate;
 use ladon_resp::client::Value;
 
 /// One step for the oracle: a request, a whole MULTI ... EXEC, or what the node did by itself.
@@ -16,6 +17,27 @@ pub(crate) struct Operation {
     /// The node did it by itself and said so in this step: nobody waits for a reply, a crash may
     /// take it back, and it never happened later.
     pub(crate) by_itself: Option<u64>,
+    /// Who said at which gate its reply may leave.
+    pub(crate) gate: AskedGate,
+    /// The crash may have taken back what its reply shows.
+    pub(crate) may_be_lost: bool,
+}
+
+/// At which gate a reply may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedGate {
+    /// The connection has asked for it.
+    Own(Gate),
+    /// The laxest of the defaults between request and reply.
+    Default(Gate),
+}
+
+impl AskedGate {
+    pub(crate) fn gate(self) -> Gate {
+        match self {
+            AskedGate::Own(gate) | AskedGate::Default(gate) => gate,
+        }
+    }
 }
 
 fn in_order(call: &Call, reply: Value) -> Value {
@@ -34,7 +56,25 @@ impl Operation {
     /// The node has evicted a key.
     pub(crate) fn eviction(key: &[u8], step: u64) -> Operation {
         let calls = vec![vec![b"EVICT".to_vec(), key.to_vec()]];
-        Operation { calls, atomic: false, begin: step, end: None, by_itself: Some(step) }
+        Operation { by_itself: Some(step), ..Operation::new(calls, step) }
+    }
+
+    /// One that was sent at a gate that loses nothing.
+    pub(crate) fn new(calls: Vec<Call>, begin: u64) -> Operation {
+        Operation {
+            calls,
+            atomic: false,
+            begin,
+            end: None,
+            by_itself: None,
+            gate: AskedGate::Own(Gate::Fsync),
+            may_be_lost: false,
+        }
+    }
+
+    /// Its reply came, and what it shows is there to stay.
+    pub(crate) fn is_firm(&self) -> bool {
+        self.end.is_some() && !self.may_be_lost
     }
 
     /// Does it to the data; whether its reply, if it has one, is explained.
@@ -90,6 +130,7 @@ impl Operation {
             Some((at, value)) => format!("{at}: {value:?}"),
             None => "never".to_owned(),
         };
-        format!("[{} .. {end}] {}", self.begin, calls.join("; "))
+        let gate = self.gate;
+        format!("[{} .. {end}] {gate:?} {}", self.begin, calls.join("; "))
     }
 }

@@ -5,11 +5,12 @@ use crate::model::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
-use ladon_commands::{Message, Node, NodeParts, ThreadHandle};
+use ladon_commands::clients::Monitor;
+use ladon_commands::{Durability as _, Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
 use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Change, Changes};
+use ladon_model::{Change, Changes, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
@@ -148,7 +149,6 @@ impl SimNode {
         let Recovered { keyspace, log, .. } = recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
             .map_err(|error| format!("cannot recover: {error}"))?;
         plant(&keyspace, canary, clock.unix_ms());
-        log.set_sync_every(Some(Duration::from_secs(1)));
         let settings = Arc::new(Settings::new());
         settings
             .set_many(&[("gate", plan.gate.name())])
@@ -165,17 +165,19 @@ impl SimNode {
             let woken = Arc::clone(woken);
             move || woken.store(true, Relaxed)
         };
+        let durability = LogDurability {
+            log: Arc::clone(&log),
+            checkpointer,
+            stop: Arc::new(StopSignal::default()),
+            recovered_keys: 0,
+            recovery_time: Duration::ZERO,
+        };
+        durability.gate_changed(plan.gate);
         let mut node = Node::new(NodeParts {
             keyspace: Arc::clone(&keyspace),
             settings,
             clock: shared_clock,
-            durability: Arc::new(LogDurability {
-                log: Arc::clone(&log),
-                checkpointer,
-                stop: Arc::new(StopSignal::default()),
-                recovered_keys: 0,
-                recovery_time: Duration::ZERO,
-            }),
+            durability: Arc::new(durability),
             // One more than there are: its inbox is where the node tells what it runs.
             threads: (0..plan.workers)
                 .map(|at| ThreadHandle::new(wake(&woken[at])))
@@ -192,7 +194,9 @@ impl SimNode {
                 };
                 node.threads[tells].leave(Message::Deliver {
                     client: u64::MAX,
+                    slot: 0,
                     bytes: [EVICTED, key].concat().into(),
+                    depends: Lsn::ZERO,
                 });
             }
             canary != Canary::EvictionUnlogged
@@ -201,7 +205,9 @@ impl SimNode {
             let who = format!("{}.{}", client.thread, client.slot);
             node.threads[tells].leave(Message::Deliver {
                 client: u64::MAX,
+                slot: 0,
                 bytes: [SERVED, who.as_bytes()].concat().into(),
+                depends: Lsn::ZERO,
             });
         }));
         if let Some(limit) = plan.memory {
@@ -221,7 +227,7 @@ impl SimNode {
             node.slicing.slice_elements.store(1, Relaxed);
             node.slicing.aside_elements.store(1, Relaxed);
         }
-        node.clients.add_monitor(u64::MAX, plan.workers);
+        node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
             .map(|thread| {
                 let mut worker = Worker::new(WorkerParts {
@@ -235,6 +241,7 @@ impl SimNode {
                 });
                 worker.early_reply_canary = canary == Canary::EarlyReply;
                 worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
+                worker.unsynced_everysec_canary = canary == Canary::UnsyncedEverysec;
                 if canary == Canary::StaleStore {
                     worker.plant_stale_stores();
                 }
@@ -364,7 +371,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::StarvedConnections
         | Canary::LatePublication
         | Canary::SkippedWakeUp
-        | Canary::ReadsOn => return,
+        | Canary::ReadsOn
+        | Canary::UnsyncedEverysec => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
@@ -388,5 +396,5 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         };
     }
     // Not in the log: the next recovery errs anew.
-    tx.commit(|_| ladon_model::Lsn::ZERO);
+    tx.commit(|_| Lsn::ZERO);
 }

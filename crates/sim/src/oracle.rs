@@ -51,7 +51,7 @@ pub(crate) fn judge(
     for unseen_allowed in UNSEEN_ALLOWED {
         let mut search = Search {
             done: vec![false; operations.len()],
-            open: operations.iter().filter(|op| op.end.is_some()).count(),
+            open: operations.iter().filter(|op| op.is_firm()).count(),
             operations: operations.clone(),
             after,
             seen: HashSet::new(),
@@ -69,11 +69,11 @@ pub(crate) fn judge(
 struct Search<'a> {
     operations: Vec<&'a Operation>,
     done: Vec<bool>,
-    /// Operations with a reply that are still to be placed.
+    /// Operations with a reply that holds, which are still to be placed.
     open: usize,
     after: &'a State,
     seen: HashSet<u64>,
-    /// How many operations without a reply may still be placed.
+    /// How many operations without such a reply may still be placed.
     unseen_allowed: usize,
     gave_up: bool,
 }
@@ -99,7 +99,7 @@ impl Search<'_> {
         }
         // What was sent after the first reply that is still to be placed cannot come before it.
         let horizon = (first..self.operations.len())
-            .filter(|&at| !self.done[at])
+            .filter(|&at| !self.done[at] && self.operations[at].is_firm())
             .filter_map(|at| self.operations[at].end.as_ref().map(|(end, _)| *end))
             .min()
             .unwrap_or(u64::MAX);
@@ -113,7 +113,7 @@ impl Search<'_> {
             let latest_begin = self.latest_begin();
             for at in first..self.operations.len() {
                 let operation = self.operations[at];
-                if self.done[at] || operation.end.is_some() != answered {
+                if self.done[at] || operation.is_firm() != answered {
                     continue;
                 }
                 if operation.begin > horizon {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn operation(text: &str, begin: u64, end: Option<(u64, Value)>) -> Operation {
-        Operation { calls: vec![call(text)], atomic: false, begin, end, by_itself: None }
+        Operation { end, ..Operation::new(vec![call(text)], begin) }
     }
 
     fn ok(at: u64) -> Option<(u64, Value)> {
@@ -207,6 +207,17 @@ mod tests {
         let history = [operation("SET a 1", 0, ok(1))];
         assert!(explains(&history, &State::new(), &state("a", "1")));
         assert!(!explains(&history, &State::new(), &State::new()));
+    }
+
+    #[test]
+    fn an_acknowledged_write_that_promised_nothing_may_be_lost() {
+        let shown = Some((3, Value::Bulk(b"1".to_vec())));
+        let mut history = [operation("SET a 1", 0, ok(1)), operation("GET a", 2, shown)];
+        history[0].may_be_lost = true;
+        assert!(explains(&history, &State::new(), &state("a", "1")));
+        assert!(!explains(&history, &State::new(), &State::new()), "who read it was promised it");
+        history[1].may_be_lost = true;
+        assert!(explains(&history, &State::new(), &State::new()));
     }
 
     #[test]
@@ -227,7 +238,7 @@ mod tests {
     #[test]
     fn half_a_transaction_is_noticed() {
         let calls = vec![call("SET a 1"), call("SET b 1")];
-        let history = [Operation { calls, atomic: true, begin: 0, end: None, by_itself: None }];
+        let history = [Operation { atomic: true, ..Operation::new(calls, 0) }];
         assert!(!explains(&history, &State::new(), &state("a", "1")));
     }
 

@@ -33,6 +33,8 @@ pub enum Canary {
     SkippedWakeUp,
     /// A connection is read however many of its requests wait.
     ReadsOn,
+    /// Nobody syncs what left at the gate `everysec` of a single connection.
+    UnsyncedEverysec,
 }
 
 #[derive(Clone, Debug)]
@@ -41,9 +43,13 @@ pub(crate) struct Plan {
     pub(crate) clients: usize,
     /// Steps of the whole run.
     pub(crate) steps: u64,
+    /// The default gate at a node's start.
     pub(crate) gate: Gate,
-    /// Crashes of the whole machine; otherwise of the process only. At a gate that promises the
-    /// disk, and for that gate only, the machine may fail.
+    /// Gates that clients ask for, of their own and, now and then, as another default; none where all
+    /// stay with the first.
+    pub(crate) own_gates: &'static [Gate],
+    pub(crate) default_gates: &'static [Gate],
+    /// The machine may fail; otherwise only the process.
     pub(crate) power_cuts: bool,
     pub(crate) write_errors: bool,
     pub(crate) sync_errors: bool,
@@ -88,8 +94,43 @@ impl MemoryLimit {
     }
 }
 
+/// All gates, the laxest first.
+pub(crate) static GATES: [Gate; 4] = [Gate::None, Gate::Write, Gate::EverySec, Gate::Fsync];
+
 impl Plan {
-    pub(crate) fn new(random: &mut Random) -> Plan {
+    pub(crate) fn new(random: &mut Random, canary: Canary) -> Plan {
+        let mut plan = Plan::with_one_gate(random);
+        // Its own numbers, so that the other seeds' stories stay what they were.
+        let mut more = Random::new(random.clone().next_u64() ^ 0x6a7e);
+        match canary {
+            Canary::None if more.chance(1, 2) => {
+                (plan.own_gates, plan.default_gates) = (&GATES, &GATES);
+                plan.gate = GATES[more.below(4) as usize];
+                plan.power_cuts = more.chance(3, 4);
+                plan.sync_errors = more.chance(1, 6);
+            }
+            // Where nobody else has anything synced.
+            Canary::UnsyncedEverysec => {
+                (plan.own_gates, plan.default_gates) = (&GATES[..3], &GATES[..2]);
+                plan.gate = GATES[more.below(2) as usize];
+                (plan.power_cuts, plan.sync_errors) = (true, false);
+                // The end of a segment asks for a sync as well.
+                plan.segment_bytes = 1 << 20;
+            }
+            // Rare otherwise.
+            Canary::EarlyHandOver => plan.queues = true,
+            Canary::SkippedWakeUp => {
+                (plan.workers, plan.clients, plan.gate) = (2, 5, Gate::Write);
+                plan.pace = Pace::default();
+                plan.power_cuts = false;
+            }
+            Canary::StarvedConnections | Canary::ReadsOn => plan.floods = true,
+            _ => {}
+        }
+        plan
+    }
+
+    fn with_one_gate(random: &mut Random) -> Plan {
         let gate = match random.below(4) {
             0 => Gate::Write,
             1 => Gate::EverySec,
@@ -100,6 +141,8 @@ impl Plan {
             clients: 1 + random.below(5) as usize,
             steps: 200 + random.below(800),
             gate,
+            own_gates: &[],
+            default_gates: &[],
             power_cuts: gate == Gate::Fsync && random.chance(3, 4),
             write_errors: random.chance(1, 4),
             sync_errors: gate == Gate::Fsync && random.chance(1, 6),

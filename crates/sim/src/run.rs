@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::clock::SimClock;
-use crate::history::Operation;
+use crate::history::{AskedGate, Operation};
 use crate::model::State;
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
@@ -10,8 +10,9 @@ use crate::plan::{Canary, MemoryLimit, Plan};
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
-use ladon_server::Pace;
+use ladon_platform::Clock as _;
 use ladon_sim_disk::{Fault, Random, SimDisk};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What a run did.
@@ -71,22 +72,25 @@ struct Run {
     before: State,
     step: u64,
     names: u64,
+    /// The default gate, and the one that was asked for and may be in force.
+    default_gate: Gate,
+    next_default_gate: Option<Gate>,
+    /// Steps with the time at their end, since the last that `everysec` answers for.
+    times: VecDeque<(u64, u64)>,
+    /// What was answered up to this step at `everysec` has been synced.
+    synced_step: u64,
     report: Report,
 }
 
 impl Run {
     fn new(seed: u64, canary: Canary) -> Result<Run, String> {
         let mut random = Random::new(seed);
-        let mut plan = Plan::new(&mut random);
-        // Rare otherwise.
-        plan.queues |= canary == Canary::EarlyHandOver;
-        if canary == Canary::SkippedWakeUp {
-            (plan.workers, plan.clients, plan.gate) = (2, 5, Gate::Write);
-            plan.pace = Pace::default();
-            plan.power_cuts = false;
-        }
-        plan.floods |= matches!(canary, Canary::StarvedConnections | Canary::ReadsOn);
+        let plan = Plan::new(&mut random, canary);
         let mut run = Run {
+            default_gate: plan.gate,
+            next_default_gate: None,
+            times: VecDeque::new(),
+            synced_step: 0,
             disk: SimDisk::new(random.next_u64()),
             random,
             plan,
@@ -107,15 +111,13 @@ impl Run {
 
     fn run(&mut self) -> Result<Report, String> {
         while self.step < self.plan.steps {
-            self.step += 1;
+            self.begin_step();
             self.clock.advance_us(self.random.below(2_000));
             let node = self.node.as_mut().expect("a node lives between crashes");
             match self.random.below(100) {
                 0..40 => self.client_sends(),
                 40..65 => self.worker_turns()?,
-                65..80 => {
-                    node.threads.write();
-                }
+                65..80 => self.log_steps(),
                 80..92 => {
                     self.report.checkpoints += u64::from(node.checkpoint.is_none());
                     node.step_checkpoint();
@@ -131,18 +133,66 @@ impl Run {
         Ok(self.report)
     }
 
+    fn begin_step(&mut self) {
+        self.times.push_back((self.step, self.clock.unix_us()));
+        self.step += 1;
+    }
+
+    /// The background writer's step. It syncs what was answered at `everysec` a second ago, unless the
+    /// disk fails.
+    fn log_steps(&mut self) {
+        const SECOND_US: u64 = 1_000_000;
+        let node = self.node();
+        node.threads.write();
+        if self.disk.power_is_off() || matches!(node.log.state(), LogState::SyncFailed { .. }) {
+            return;
+        }
+        let now_us = self.clock.unix_us();
+        while let Some((step, _)) = self.times.pop_front_if(|(_, at)| *at + SECOND_US <= now_us) {
+            self.synced_step = step;
+        }
+    }
+
+    /// The laxest default gate that may be in force.
+    fn laxest_default(&self) -> Gate {
+        self.next_default_gate.unwrap_or(self.default_gate).min(self.default_gate)
+    }
+
+    /// Another default gate is asked for: what is on its way may leave at that.
+    fn ask_for_default(&mut self, gate: Gate) {
+        self.next_default_gate = Some(gate);
+        for operation in self.history.iter_mut().filter(|operation| operation.end.is_none()) {
+            if let AskedGate::Default(asked) = &mut operation.gate {
+                *asked = gate.min(*asked);
+            }
+        }
+    }
+
     fn client_sends(&mut self) {
         let at = self.random.below(self.clients.len() as u64) as usize;
         let threads = Arc::clone(&self.node().threads);
+        let default_gate = self.laxest_default();
         let Some(client) = self.clients.get_mut(at) else { return };
         let bytes = match client.take_unsent() {
             Some(bytes) => bytes,
             None if client.may_send() => {
-                self.report.operations += 1;
-                client.send(&mut self.random, self.step, &mut self.history)
+                let gates = self.plan.default_gates;
+                if !gates.is_empty()
+                    && self.next_default_gate.is_none()
+                    && self.random.chance(1, 32)
+                {
+                    let gate = gates[self.random.below(gates.len() as u64) as usize];
+                    let bytes = client.set_default(gate);
+                    self.ask_for_default(gate);
+                    bytes
+                } else {
+                    self.report.operations += 1;
+                    client.send(&mut self.random, self.step, default_gate, &mut self.history)
+                }
             }
             None => return,
         };
+        let Some(client) = self.clients.get_mut(at) else { return };
         if threads.is_paused(client.worker, client.conn) {
             client.keep_unsent(&bytes);
             return;
@@ -252,6 +302,9 @@ impl Run {
             }
             threads.worker(worker).sent(conn, bytes);
         }
+        if let Some(gate) = self.clients.iter_mut().find_map(Client::take_default_set) {
+            (self.default_gate, self.next_default_gate) = (gate, None);
+        }
         for conn in closed {
             // Only a failed sync is a reason to hang up on these clients.
             if !matches!(self.node().log.state(), LogState::SyncFailed { .. }) {
@@ -280,10 +333,10 @@ impl Run {
         self.come_to_rest()?;
         let threads = Arc::clone(&self.node().threads);
         for _ in 0..20 {
-            self.step += 1;
+            self.begin_step();
             self.clock.advance_us(1_200_000);
             self.send_the_rest();
-            threads.write();
+            self.log_steps();
             // A long reply gets an element a turn.
             for turn in 0..10 * self.plan.workers {
                 let worker = turn % self.plan.workers;
@@ -354,11 +407,27 @@ impl Run {
         self.report.crashes += 1;
         self.node = None;
         self.clients.clear();
-        if self.plan.power_cuts || self.disk.power_is_off() {
+        // Where there is one gate, it is one that does not mind.
+        let is_cut =
+            self.plan.power_cuts && (self.plan.own_gates.is_empty() || self.random.chance(2, 3));
+        let is_cut = is_cut || self.disk.power_is_off();
+        if is_cut {
             self.disk.power_cut();
         } else {
             self.disk.kill();
         }
+        for operation in &mut self.history {
+            let end = operation.end.as_ref().map_or(0, |(end, _)| *end);
+            operation.may_be_lost = match operation.gate.gate() {
+                Gate::None => true,
+                Gate::Write => is_cut,
+                Gate::EverySec => is_cut && end > self.synced_step,
+                Gate::Fsync => false,
+            };
+        }
+        (self.default_gate, self.next_default_gate) = (self.plan.gate, None);
+        self.times.clear();
+        self.synced_step = self.step;
         self.disk.heal();
         let before = std::mem::take(&mut self.before);
         let history = std::mem::take(&mut self.history);
@@ -390,7 +459,7 @@ impl Run {
             let worker = slot % self.plan.workers;
             let conn = node.connect(worker, slot as u32);
             self.names += 1;
-            self.clients.push(Client::new(self.names, conn, worker, self.plan.queues));
+            self.clients.push(Client::new(self.names, conn, worker, &self.plan));
         }
         for worker in 0..self.plan.workers {
             node.connect(worker, self.plan.clients as u32);

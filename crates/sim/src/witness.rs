@@ -6,8 +6,8 @@
 //! kept      <------- up to here -----> | lost
 //! ```
 //! The log keeps a prefix of the changes. So there must be a cut such that the operations before
-//! it lead to the data that was found, and nothing behind it that changed data was answered. A call
-//! that had to wait stands where it was served.
+//! it lead to the data that was found, and nothing behind it that changed data was answered at a gate
+//! that promises to keep it. A call that had to wait stands where it was served.
 
 use crate::history::Operation;
 use crate::model::State;
@@ -50,9 +50,10 @@ fn respects_time(ran: &[&Operation]) -> bool {
     })
 }
 
-/// Whether all answers among the operations behind a cut hold without what was lost.
+/// Whether all answers among the operations behind a cut hold without what was lost, but for those that
+/// promised nothing.
 fn nothing_seen_is_lost(behind: &[&Operation], kept: &State) -> bool {
-    behind.iter().filter(|operation| operation.end.is_some()).all(|operation| {
+    behind.iter().filter(|operation| operation.is_firm()).all(|operation| {
         let mut state = kept.clone();
         operation.apply(&mut state) && state == *kept
     })

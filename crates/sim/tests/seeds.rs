@@ -97,3 +97,10 @@ fn a_recovery_that_errs_is_caught() {
         assert!(caught >= 3, "only {caught} of 30 seeds noticed {canary:?}");
     }
 }
+
+/// What left at `everysec` is synced within a second, whoever else asks for a sync.
+#[test]
+fn an_unsynced_everysec_is_caught() {
+    let caught = (0..200).filter(|&seed| run_seed(seed, Canary::UnsyncedEverysec).is_err()).count();
+    assert!(caught > 5, "only {caught} of 200 seeds noticed");
+}

@@ -1,7 +1,7 @@
 //! `CLIENT PAUSE` and `UNPAUSE`.
 
 use crate::args::{self, is};
-use crate::ctx::Ctx;
+use crate::ctx::{After, Ctx};
 use crate::error::{CommandError, CommandResult};
 use crate::node::Paused;
 
@@ -18,9 +18,22 @@ pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             )));
         }
     };
-    if let Some(until_ms) = args::timeout(args[2], ctx.now_ms)? {
-        ctx.node.pause(until_ms, what);
+    let pausing = match ctx.session.pausing.take() {
+        Some(pausing) => Some(pausing),
+        None => args::timeout(args[2], ctx.now_ms)?.map(|until_ms| ctx.node.pause(until_ms, what)),
+    };
+    // OK means that nothing is under way any more: another thread may have let a write in before it
+    // saw the pause. A transaction cannot wait; it says only that the pause has begun.
+    if let Some(generation) = pausing
+        && !ctx.in_exec
+        && !ctx.node.is_pause_seen(generation, ctx.local.thread)
+    {
+        ctx.session.pausing = pausing;
+        ctx.after = After::Again;
+        return Ok(());
     }
+    // What others were told before is as safe as this connection asks.
+    ctx.depend_on(ctx.node.durability.reserved());
     ctx.reply.ok();
     Ok(())
 }

@@ -163,11 +163,18 @@ fn debug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
              option in the configuration file, and then restart the server.",
         ));
     }
+    // Most of it is about data, or makes some.
+    if ctx.node.loading.is_some() && !is(args[1], "sleep") {
+        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
+    }
     for &(name, fewest, most, run, ..) in SUBCOMMANDS {
         if is(args[1], name) && (fewest..=most).contains(&args.len()) {
             return run(ctx, args);
         }
     }
+    // Not in a release, and so not for users: for the test of what a panic leaves behind.
+    #[cfg(debug_assertions)]
+    assert!(!matches!(args, [_, what, how] if is(what, "panic") && is(how, "planted")), "planted");
     if let Some(name) = ABSENT.iter().find(|name| is(args[1], name)) {
         let name = name.to_uppercase();
         return Err(CommandError::err(format_args!("DEBUG {name} is not supported by Ladon")));

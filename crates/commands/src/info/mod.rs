@@ -15,6 +15,7 @@ mod server;
 mod stats;
 mod text;
 
+use crate::args::is;
 use crate::ctx::Ctx;
 use crate::error::CommandResult;
 use crate::spec::{CommandSpec, Flags, LockNeed};
@@ -64,8 +65,13 @@ const SECTIONS: &[Section] = &[
 
 fn info(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let mut text = Text::default();
+    let names = &args[1..];
+    // It tells of data, so it waits at the gate as a read does. Whoever looks into a log that is not
+    // well gets the rest at once.
+    let shows_keys =
+        ctx.node.durability.accepts_writes() || names.iter().any(|it| is(it, "keyspace"));
     for section in SECTIONS {
-        if is_wanted(section, &args[1..]) {
+        if is_wanted(section, names) && (shows_keys || section.name != "keyspace") {
             (section.write)(ctx, &mut text);
         }
     }

@@ -15,8 +15,9 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let word = |ok: bool| if ok { "ok" } else { "err" };
     let last = word(status.last_checkpoint_ok);
     text.section("Persistence");
-    // Nobody is served before everything is loaded, and nothing is ever forked.
-    text.none_of(&["loading", "async_loading", "current_cow_peak", "current_cow_size"]);
+    text.flag("loading", node.loading.is_some());
+    // Nothing is ever forked.
+    text.none_of(&["async_loading", "current_cow_peak", "current_cow_size"]);
     text.field("current_cow_size_age", 0);
     text.field("current_fork_perc", format_args!("{:.2}", status.checkpoint_progress * 100.0));
     text.field("rdb_changes_since_last_save", status.changes_since_checkpoint);
@@ -45,5 +46,16 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         text.flag("aof_pending_rewrite", false);
         text.field("aof_buffer_length", status.log_backlog_bytes);
         text.field("aof_pending_bio_fsync", status.log_pending_syncs);
+    }
+    if let Some(loading) = &node.loading {
+        let (done, total) = loading.bytes();
+        let spent_ms = ctx.now_ms.saturating_sub(loading.began_ms);
+        let eta_ms = (u128::from(spent_ms) * u128::from(total - done)).checked_div(done.into());
+        let share = 100.0 * done as f64 / total.max(1) as f64;
+        text.field("loading_start_time", loading.began_ms / 1000);
+        text.field("loading_total_bytes", total);
+        text.field("loading_loaded_bytes", done);
+        text.field("loading_loaded_perc", format_args!("{share:.2}"));
+        text.field("loading_eta_seconds", eta_ms.map_or(1, |ms| ms / 1000));
     }
 }

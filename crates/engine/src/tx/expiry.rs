@@ -2,9 +2,14 @@
 //!
 //! Every lookup removes what is due first, so that nobody ever sees it; a thread that has nothing
 //! better to do removes the rest. Both log the removal, as whoever replays it asks no clock.
+//!
+//! While no change can be logged (the log takes none, or clients are paused), a key only looks gone.
+//! Elements go, as the value is read as a whole in many ways; what the log is owed for them waits in
+//! the partition, and comes before the next change there.
 
 use super::{Key, Tx};
-use crate::partition::Weight;
+use crate::keyspace::partition_of;
+use crate::partition::{Unlogged, Weight};
 use ladon_model::{Change, DbId, KeyHash};
 
 impl Tx<'_> {
@@ -12,6 +17,9 @@ impl Tx<'_> {
     pub fn expire_due(&mut self, partition: usize, max: usize) -> usize {
         if self.scratch.read_only || self.keyspace.next_due(partition) > self.now_ms {
             return 0;
+        }
+        if !self.locked.at(partition).unlogged.is_empty() {
+            self.log_unlogged(partition);
         }
         let mut removed = 0;
         for db in 0..self.keyspace.databases() {
@@ -78,9 +86,6 @@ impl Tx<'_> {
 
     /// Removes up to `max` elements of the key's value whose time is over, and the key with the
     /// last one; how many.
-    ///
-    /// While the log takes no records they go all the same: nobody can ask for them any more, and
-    /// where the log brings them back, they are due again.
     #[cold]
     pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
         let (env, now_ms) = (self.env(), self.now_ms);
@@ -99,13 +104,54 @@ impl Tx<'_> {
         if is_empty && let Some(removed) = self.remove(db, key) {
             self.scratch.discard(removed.object);
         }
-        if count > 0 && !self.scratch.read_only {
-            if is_empty {
-                self.changed(key, Change::Delete { db, key: key.bytes });
-            } else {
-                self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+        if count == 0 {
+            return 0;
+        }
+        if self.scratch.read_only {
+            let op = (!is_empty).then_some(op);
+            if op.is_none() {
+                // A checkpoint may have the key no more, and then nothing to apply these to.
+                self.forget_unlogged_of(db, key);
             }
+            let partition = self.locked.partition(key.hash);
+            partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
+            // So that whoever removes what is due comes by as soon as it can be logged.
+            self.keyspace.note_expiry(key.hash, now_ms);
+        } else if is_empty {
+            self.changed(key, Change::Delete { db, key: key.bytes });
+        } else {
+            self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
         }
         count
+    }
+
+    /// Logs what went of a held partition while nothing could be logged.
+    #[cold]
+    pub(super) fn log_unlogged(&mut self, partition: usize) {
+        for unlogged in std::mem::take(&mut self.locked.at(partition).unlogged) {
+            let Unlogged { db, key: bytes, kind, op } = unlogged;
+            let key = Key { bytes: &bytes, hash: self.keyspace.hash(&bytes) };
+            match &op {
+                None => self.changed(key, Change::Delete { db, key: &bytes }),
+                Some(op) => self.changed(key, Change::Update { db, key: &bytes, kind, op }),
+            }
+        }
+    }
+
+    /// What follows in the log makes up for what was not logged of a key.
+    pub(super) fn forget_unlogged_of(&mut self, db: DbId, key: Key<'_>) {
+        if !self.locked.partition(key.hash).unlogged.is_empty() {
+            let is_of = |it: &Unlogged| it.db == db && *it.key == *key.bytes;
+            self.forget_unlogged(partition_of(key.hash), is_of);
+        }
+    }
+
+    /// As `forget_unlogged_of`, of whatever in a held partition is meant.
+    pub(super) fn forget_unlogged(
+        &mut self,
+        partition: usize,
+        is_meant: impl Fn(&Unlogged) -> bool,
+    ) {
+        self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
     }
 }

@@ -2,8 +2,10 @@
  *
  *   hold-sync        fdatasync waits until the file is gone
  *   fail-sync        fdatasync fails with EIO
+ *   hold-read        pread waits until the file is gone
  *   full             pwrite fails with ENOSPC
  *   full-checkpoint  pwrite to a file of a checkpoint fails with ENOSPC
+ *   full-checkpoint-once  the same, and removes the file that says so
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +22,13 @@ static int told(const char *what) {
     if (!dir) return 0;
     snprintf(path, sizeof path, "%s/%s", dir, what);
     return access(path, F_OK) == 0;
+}
+
+static int told_once(const char *what) {
+    char path[4096];
+    if (!told(what)) return 0;
+    snprintf(path, sizeof path, "%s/%s", getenv("SICK_DISK_DIR"), what);
+    return unlink(path) == 0;
 }
 
 static int is_checkpoint(int file) {
@@ -42,10 +51,17 @@ int fdatasync(int file) {
     return next(file);
 }
 
+ssize_t pread64(int file, void *bytes, size_t count, off64_t offset) {
+    static ssize_t (*next)(int, void *, size_t, off64_t);
+    if (!next) next = (ssize_t (*)(int, void *, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
+    while (told("hold-read")) usleep(1000);
+    return next(file, bytes, count, offset);
+}
+
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
     static ssize_t (*next)(int, const void *, size_t, off64_t);
     if (!next) next = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
-    if (told("full") || (told("full-checkpoint") && is_checkpoint(file))) {
+    if (told("full") || (is_checkpoint(file) && (told("full-checkpoint") || told_once("full-checkpoint-once")))) {
         errno = ENOSPC;
         return -1;
     }

@@ -95,12 +95,14 @@ impl Worker {
             }
             let waiter = Arc::clone(&answer.waiter);
             let wait = KeyWait::of(&waiter);
-            let passed = self.has_passed(wait.gate, answer.depends);
+            let gate = wait.gate.unwrap_or(self.node.settings.gate().max(self.turn_gate));
+            let passed = self.has_passed(gate, answer.depends);
             let owner = &self.node.threads[answer.thread];
             let Some(send) = (if passed { wait.short_way.take() } else { None }) else {
                 owner.send(Message::Answer(answer));
                 continue;
             };
+            Self::note_everysec(&mut self.everysec_lsn, gate, answer.depends);
             let sent = send(&answer.reply).min(answer.reply.len());
             self.local.stats.net_output_bytes.add(sent as u64);
             self.local.stats.writes_processed.add(1);
@@ -118,11 +120,10 @@ impl Worker {
 
     /// Whether the gate has passed what a reply depends on, after a write of this thread's own if
     /// that helps.
-    fn has_passed(&self, gate: Option<Gate>, depends: Lsn) -> bool {
+    fn has_passed(&self, gate: Gate, depends: Lsn) -> bool {
         if self.early_hand_over_canary {
             return true;
         }
-        let gate = gate.unwrap_or(self.node.settings.gate().max(self.turn_gate));
         if matches!(gate, Gate::Write | Gate::EverySec) && self.log.written() < depends {
             // A failure is in the log's state.
             let _ = self.log.write_published();

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use ladon_commands::Message;
+use ladon_model::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Worker {
@@ -19,7 +20,9 @@ impl Worker {
     pub(super) fn read_inbox(&mut self) {
         for message in self.node.threads[self.local.thread].take() {
             match message {
-                Message::Deliver { client, bytes } => self.deliver(client, &bytes),
+                Message::Deliver { client, slot, bytes, depends } => {
+                    self.deliver(client, slot, &bytes, depends);
+                }
                 Message::Answer(answer) => self.answer(answer),
                 Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
                 Message::Computed { client, slot, computed } => {
@@ -32,15 +35,15 @@ impl Worker {
         }
     }
 
-    fn deliver(&mut self, client: u64, bytes: &[u8]) {
-        let found = self.connections.iter_mut().flatten();
-        let Some(connection) = found.into_iter().find(|c| c.session.info.id == client) else {
-            return;
-        };
+    fn deliver(&mut self, client: u64, slot: u32, bytes: &[u8], depends: Lsn) {
+        let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
+        // The slot may be another's by now.
+        let Some(connection) = connection.filter(|c| c.session.info.id == client) else { return };
         if connection.closing {
             return;
         }
         connection.deliver(bytes);
+        connection.depends = connection.depends.max(depends);
         connection.touch(&mut self.touched);
     }
 

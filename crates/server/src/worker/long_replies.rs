@@ -82,6 +82,7 @@ impl Worker {
         self.scratch.garbage.push(Garbage::of(long));
         // What follows may wait for more, or for ever, and part of this has left.
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
+        Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
         connection.mark_up_to(connection.output.len(), gate);
         let held = std::mem::take(&mut connection.held);
         connection.output.extend_from_slice(&held);

@@ -9,7 +9,9 @@
 
 mod blocked;
 mod buffers;
+mod carried;
 mod compaction;
+mod everysec;
 mod inbox;
 mod jobs;
 mod long_replies;
@@ -29,13 +31,14 @@ use crate::connection::{Connection, Positions};
 use crate::dropper::Dropper;
 use crate::waiting::Awaited;
 use buffers::Buffers;
+pub(crate) use carried::Carried;
 use ladon_commands::blocking::SendNow;
 use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
 use ladon_log::{Appender, Listener, Log};
-use ladon_model::Gate;
+use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
 use reply_backlog::ReplyBacklog;
@@ -136,6 +139,8 @@ pub struct Worker {
     registered: Awaited,
     /// The default gate when the turn began.
     turn_gate: Gate,
+    /// Up to here, what leaves this turn at the gate `everysec` depends on.
+    everysec_lsn: Lsn,
     stopping: bool,
     /// What a turn may take.
     pub pace: Pace,
@@ -147,6 +152,9 @@ pub struct Worker {
     pub early_reply_canary: bool,
     /// Testing only: the same of replies that go the short way.
     pub early_hand_over_canary: bool,
+    /// Testing only: nobody hears that something left at the gate `everysec`, which the simulator
+    /// must notice.
+    pub unsynced_everysec_canary: bool,
 }
 
 impl Worker {
@@ -156,6 +164,7 @@ impl Worker {
         let stats = Arc::clone(&parts.node.stats[parts.thread]);
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
+        parts.node.see_pauses(parts.thread);
         Worker {
             appender: parts.log.appender(),
             local,
@@ -197,12 +206,14 @@ impl Worker {
             awaited: Awaited::default(),
             registered: Awaited::default(),
             turn_gate: Gate::default(),
+            everysec_lsn: Lsn::ZERO,
             stopping: false,
             pace: Pace::default(),
             interrupt: None,
             planted: Planted::Nothing,
             early_reply_canary: false,
             early_hand_over_canary: false,
+            unsynced_everysec_canary: false,
         }
     }
 
@@ -237,6 +248,7 @@ impl Worker {
 
     /// First half of a turn: runs what can run and publishes to the log.
     pub fn run_requests(&mut self) {
+        self.node.see_pauses(self.local.thread);
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), output_bytes: 0 };
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
@@ -321,6 +333,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.node.ends_running(self.local.thread);
         self.log.remove_listener(&self.listener);
     }
 }

@@ -37,12 +37,14 @@ impl Worker {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
+            Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
             connection.mark(gate, positions);
             connection.in_touched = false;
             self.settle(slot, net);
         }
         touched.clear();
         self.touched = touched;
+        self.promise_everysec();
         // A failed sync moves nothing, and is not to be waited for.
         if moved || !self.waiting.is_empty() && !self.log.accepts_writes() {
             self.look_through_waiting(net);

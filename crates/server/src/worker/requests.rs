@@ -221,7 +221,9 @@ impl Worker {
         });
         if connection.session.gate != gate {
             // What was asked for before `CLIENT GATE` is answered as it was asked for.
-            connection.mark_up_to(before, gate.unwrap_or(self.turn_gate));
+            let gate = gate.unwrap_or(self.turn_gate);
+            Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
+            connection.mark_up_to(before, gate);
         }
         let (long_reply, job) = (self.local.long_reply.take(), self.local.job.take());
         connection.depends = connection.depends.max(outcome.depends);

@@ -1,0 +1,28 @@
+//! What is known while the data is being loaded, and clients are served without it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How far loading has got; bytes of files.
+#[derive(Debug)]
+pub struct Loading {
+    /// When it began, Unix milliseconds.
+    pub began_ms: u64,
+    /// Bytes read, of `bytes_total`, of the files that are being read now: first the checkpoint's,
+    /// then the log's.
+    pub bytes_done: AtomicU64,
+    /// Bytes to read.
+    pub bytes_total: AtomicU64,
+}
+
+impl Loading {
+    /// It begins.
+    pub fn new(began_ms: u64) -> Loading {
+        Loading { began_ms, bytes_done: AtomicU64::new(0), bytes_total: AtomicU64::new(0) }
+    }
+
+    /// (bytes read, bytes to read), the first never more than the second.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let total = self.bytes_total.load(Relaxed);
+        (self.bytes_done.load(Relaxed).min(total), total)
+    }
+}

@@ -1,0 +1,35 @@
+//! Connections that were served elsewhere before: while the data was being loaded.
+
+use super::Worker;
+use crate::connection::Connection;
+use ladon_commands::Session;
+use ladon_net::ConnId;
+use std::sync::Arc;
+
+/// What a connection brings along. Every reply that it was owed has left.
+pub(crate) struct Carried {
+    pub(crate) session: Session,
+    /// Requests that have not run, from the beginning of the first.
+    pub(crate) input: Vec<u8>,
+}
+
+impl Worker {
+    /// A connection goes on here.
+    pub(crate) fn opened_before(&mut self, conn: ConnId, carried: Carried) {
+        let Carried { mut session, input } = carried;
+        let slot = conn.slot as usize;
+        if self.connections.len() <= slot {
+            self.connections.resize_with(slot + 1, || None);
+        }
+        let info = Arc::new(session.info.moved(self.local.thread, conn.slot));
+        session.move_to(Arc::clone(&info), &self.node.clients);
+        let mut connection = Box::new(Connection::new(conn, session));
+        connection.input = input;
+        connection.make_ready(&mut self.ready);
+        self.node.clients.add(info);
+        self.local.stats.connections_received.add(1);
+        debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");
+        self.connections[slot] = Some(connection);
+        self.open += 1;
+    }
+}
