@@ -111,6 +111,8 @@ impl Worker {
         if connection.closed {
             return;
         }
+        // A mark that was set in the middle of the turn may have been passed since.
+        connection.advance(self.seen);
         let buffers = &mut self.buffers;
         if connection.has_sendable() && !Self::close_short_way(connection) {
             // After the reply that another thread is sending; the message about it may lie in the
