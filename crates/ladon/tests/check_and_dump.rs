@@ -84,7 +84,11 @@ fn what_is_not_read_is_named() {
 #[test]
 fn damage_is_named_with_file_offset_and_way_out() {
     // In the log, behind the first record: that one stands in the checkpoint, too.
-    for (extension, at) in [("log", 64 + 43 + 30), ("checkpoint", 64 + 50)] {
+    let ways = [
+        ("log", 64 + 43 + 30, "restore the directory from a backup; or start the server with"),
+        ("checkpoint", 64 + 50, "remove this file: the log still begins at LSN 0"),
+    ];
+    for (extension, at, way_out) in ways {
         let dir = data();
         let path = file(&dir, extension);
         flip(&path, at);
@@ -93,8 +97,12 @@ fn damage_is_named_with_file_offset_and_way_out() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let line = run.stdout.lines().find(|line| line.contains("is damaged at byte"));
         let line = line.unwrap_or_else(|| panic!("{extension}: {}", run.stdout));
-        assert!(line.contains(name) && line.contains("restore"), "{line}");
+        assert!(line.contains(name) && line.contains(way_out), "{line}");
         assert_eq!(ladon(&["dump", text(dir.path())]).code, 1, "{extension}");
+        if extension == "checkpoint" {
+            fs::remove_file(&path).expect("removes");
+            assert_eq!(ladon(&["check", text(dir.path())]).code, 0, "the advice helps");
+        }
     }
 }
 
