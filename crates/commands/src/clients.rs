@@ -101,7 +101,7 @@ impl ClientInfo {
         let load = |field: &AtomicUsize| field.load(Relaxed);
         let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
         // Room for what is about to arrive was not touched yet.
-        let is_filling = capacity <= query + query / 2;
+        let is_filling = capacity / 2 <= query;
         CONNECTION_BYTES
             + if is_filling { query } else { capacity.max(query) }
             + load(&self.output_capacity).max(load(&self.output_bytes))
