@@ -34,10 +34,13 @@ impl Worker {
         connection.blocked = Some(blocked);
     }
 
-    /// Ends the waits for keys whose time is over.
+    /// Ends the waits for keys whose time was over in the turn before already: the sockets were read
+    /// since then, so that a push which came in time serves them, even if this thread could not run
+    /// when it did.
     pub(super) fn end_overdue(&mut self) {
+        let overdue_ms = std::mem::replace(&mut self.turn_before_ms, self.now_ms);
         while let Some(&(deadline_ms, slot)) = self.deadlines.first()
-            && deadline_ms <= self.now_ms
+            && deadline_ms <= overdue_ms
         {
             self.deadlines.pop_first();
             let waiter = self.connections[slot as usize].as_ref().and_then(|c| c.waiter());

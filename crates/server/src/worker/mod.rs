@@ -102,6 +102,8 @@ pub struct Worker {
     now_ms: u64,
     next_tick_ms: u64,
     turns_since_tick: u32,
+    /// When the turn before began, Unix milliseconds.
+    turn_before_ms: u64,
     /// When all connections were last looked at, Unix seconds.
     looked_at_second: u64,
     /// Of data since the last look for unused memory.
@@ -153,6 +155,7 @@ impl Worker {
             now_ms: 0,
             next_tick_ms: 0,
             turns_since_tick: 0,
+            turn_before_ms: 0,
             looked_at_second: 0,
             most_bytes: 0,
             client_memory: ClientMemory::default(),
@@ -207,8 +210,7 @@ impl Worker {
         if !self.stopping {
             self.run_batches();
         }
-        // After what has arrived: a push that came before a wait's end serves it, even if this
-        // thread could not run in between.
+        // After what has arrived, which may serve a wait.
         self.end_overdue();
         self.do_job();
         self.go_on_with_long_replies();
