@@ -83,6 +83,9 @@ pub struct ClientInfo {
 /// server has beside it.
 const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
 
+/// Buffers count as multiples of this.
+const BUFFER_STEP_BYTES: usize = 4096;
+
 impl ClientInfo {
     /// It is gone as far as others can see: being closed, if not closed yet.
     pub fn is_gone(&self) -> bool {
@@ -102,9 +105,11 @@ impl ClientInfo {
         let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
         // Room for what is about to arrive was not touched yet.
         let is_filling = capacity / 2 <= query;
+        let query = if is_filling { query } else { capacity.max(query) };
+        let output = load(&self.output_capacity).max(load(&self.output_bytes));
+        // In steps, so that replies of usual length do not move the used memory to and fro.
         CONNECTION_BYTES
-            + if is_filling { query } else { capacity.max(query) }
-            + load(&self.output_capacity).max(load(&self.output_bytes))
+            + (query + output).next_multiple_of(BUFFER_STEP_BYTES)
             + load(&self.multi_bytes)
             + load(&self.held_bytes)
     }
