@@ -84,6 +84,9 @@ pub struct ClientInfo {
 /// server has beside it.
 const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
 
+/// Buffers count as multiples of this.
+const BUFFER_STEP_BYTES: usize = 4096;
+
 impl ClientInfo {
     /// The same connection at another place, where nothing of it is under way.
     pub fn moved(&self, thread: usize, slot: u32) -> ClientInfo {
@@ -128,10 +131,12 @@ impl ClientInfo {
         let load = |field: &AtomicUsize| field.load(Relaxed);
         let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
         // Room for what is about to arrive was not touched yet.
-        let is_filling = capacity <= query + query / 2;
+        let is_filling = capacity / 2 <= query;
+        let query = if is_filling { query } else { capacity.max(query) };
+        let output = load(&self.output_capacity).max(load(&self.output_bytes));
+        // In steps, so that replies of usual length do not move the used memory to and fro.
         CONNECTION_BYTES
-            + if is_filling { query } else { capacity.max(query) }
-            + load(&self.output_capacity).max(load(&self.output_bytes))
+            + (query + output).next_multiple_of(BUFFER_STEP_BYTES)
             + load(&self.multi_bytes)
             + load(&self.held_bytes)
     }

@@ -71,6 +71,38 @@ fn half_a_large_request_takes_what_was_sent_of_it() {
 }
 
 #[test]
+fn what_strangers_send_is_not_kept() {
+    const CLIENTS: usize = 40;
+    const SENT: usize = 8 << 20;
+    on_both_backends(&["--io-threads", "2"], |server| {
+        let mut admin = connect(server);
+        assert_eq!(call(&mut admin, &["CONFIG", "SET", "requirepass", "secret"]), ok());
+        let endless = vec![b'x'; SENT];
+        let empty = b"*0\r\n\r\n".repeat(SENT / 6);
+        let too_many = [&b"*11\r\n"[..], &vec![b'1'; SENT]].concat();
+        let too_long = [&b"*1\r\n$16385\r\n"[..], &vec![b'1'; SENT]].concat();
+        let spaces = [b" ".repeat(60_000), b"\r\n".to_vec()].concat().repeat(SENT / 60_002);
+        let quotes = [b"AUTH '".to_vec(), vec![b'x'; SENT]].concat();
+        let shapes = [&endless, &empty, &too_many, &too_long, &spaces, &quotes];
+        for (number, shape) in shapes.into_iter().enumerate() {
+            let before = rss_bytes(server);
+            std::thread::scope(|scope| {
+                for _ in 0..CLIENTS {
+                    scope.spawn(|| {
+                        // It hangs up sooner or later on most of them.
+                        let mut stranger = connect(server);
+                        let _ = stranger.send(shape);
+                    });
+                }
+            });
+            let grown = rss_bytes(server).saturating_sub(before);
+            let sent = (CLIENTS * SENT) as u64;
+            assert!(grown < sent * 2 / 5, "{grown} bytes for {sent} of shape {number}");
+        }
+    });
+}
+
+#[test]
 fn whatever_a_client_takes_can_evict_it() {
     on_both_backends(&["--io-threads", "2"], |server| {
         let mut admin = connect(server);
@@ -103,6 +135,18 @@ fn whatever_a_client_takes_can_evict_it() {
             info_number(&mut admin, "clients", "total_watched_keys") == 0
         });
         assert_eq!(info_number(&mut admin, "stats", "evicted_clients"), 4);
+    });
+}
+
+#[test]
+fn who_is_exempt_stays_until_it_is_not() {
+    on_both_backends(&["--io-threads", "2", "--maxmemory-clients", "3mb"], |server| {
+        let mut exempt = connect(server);
+        assert_eq!(call(&mut exempt, &["CLIENT", "NO-EVICT", "on"]), ok());
+        assert_eq!(call(&mut exempt, &["CLIENT", "SETNAME", &"n".repeat(4 << 20)]), ok());
+        assert_eq!(call(&mut exempt, &["PING"]), pong());
+        let _ = exempt.call(&["CLIENT", "NO-EVICT", "off"]);
+        assert!(closed_within(&mut exempt, 10));
     });
 }
 
@@ -226,11 +270,11 @@ fn a_push_that_came_while_the_server_was_stopped_serves_who_waited_then() {
         let mut pusher = connect(server);
         assert_eq!(call(&mut pusher, &["PING"]), pong());
         let mut waiter = connect(server);
-        waiter.request(&["BLPOP", "list", "0.5"]).expect("sent");
+        waiter.request(&["BLPOP", "list", "3"]).expect("sent");
         until("it waits", || info_number(&mut pusher, "clients", "blocked_clients") == 1);
         while_stopped(server, || {
             pusher.request(&["RPUSH", "list", "element"]).expect("sent");
-            sleep(Duration::from_millis(1_000));
+            sleep(Duration::from_millis(3_500));
         });
         let served = Value::Array(vec![live::bulk("list"), live::bulk("element")]);
         assert_eq!(waiter.reply().expect("a reply"), served);

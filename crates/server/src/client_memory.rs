@@ -36,16 +36,19 @@ impl ClientMemory {
     /// Counts what the connection takes now, as far as its `info` tells.
     #[inline]
     pub(crate) fn count(&mut self, node: &Node, info: &Arc<ClientInfo>) {
-        let bytes = info.bytes();
-        let before = info.counted_bytes.load(Relaxed);
-        if bytes == before || info.killed.load(Relaxed) {
+        if info.killed.load(Relaxed) {
             return;
         }
-        info.counted_bytes.store(bytes, Relaxed);
-        self.unseen += bytes as i64 - before as i64;
-        if self.unseen.abs() > UNSEEN_BYTES_MAX {
-            self.show(node);
+        let bytes = info.bytes();
+        let before = info.counted_bytes.load(Relaxed);
+        if bytes != before {
+            info.counted_bytes.store(bytes, Relaxed);
+            self.unseen += bytes as i64 - before as i64;
+            if self.unseen.abs() > UNSEEN_BYTES_MAX {
+                self.show(node);
+            }
         }
+        // It may have become exempt, or have ceased to be.
         node.clients.rank(info, bytes);
     }
 

@@ -31,13 +31,16 @@ impl Worker {
         connection.blocked = Some(blocked);
     }
 
-    /// Ends waits whose time is over, so many a turn.
+    /// Ends waits whose time was over in the turn before already, so many a turn: the sockets were
+    /// read since then, so that a push which came in time serves them, even if this thread could not
+    /// run when it did.
     pub(super) fn end_overdue(&mut self) {
         /// The next turn follows at once.
         const OVERDUE_MAX: usize = 256;
+        let overdue_ms = std::mem::replace(&mut self.turn_before_ms, self.now_ms);
         for _ in 0..OVERDUE_MAX {
             let Some(&(deadline_ms, slot)) = self.deadlines.first() else { return };
-            if deadline_ms > self.now_ms {
+            if deadline_ms > overdue_ms {
                 return;
             }
             self.deadlines.pop_first();

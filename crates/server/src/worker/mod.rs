@@ -122,6 +122,8 @@ pub struct Worker {
     next_tick_ms: u64,
     turns_since_tick: u32,
     housekeeping: Housekeeping,
+    /// When the turn before began, Unix milliseconds.
+    turn_before_ms: u64,
     /// When all connections were last looked at, Unix seconds.
     looked_at_second: u64,
     /// Of data since the last look for unused memory.
@@ -196,6 +198,7 @@ impl Worker {
             next_tick_ms: 0,
             turns_since_tick: 0,
             housekeeping: Housekeeping::default(),
+            turn_before_ms: 0,
             looked_at_second: 0,
             most_bytes: 0,
             client_memory: ClientMemory::default(),
@@ -267,8 +270,7 @@ impl Worker {
         if !self.stopping {
             self.run_batches();
         }
-        // After what has arrived: a push that came before a wait's end serves it, even if this
-        // thread could not run in between.
+        // After what has arrived, which may serve a wait.
         self.end_overdue();
         self.do_job();
         self.compact_memory();
