@@ -473,7 +473,8 @@ fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspa
 /// then had them still.
 #[test]
 fn what_expired_while_nothing_could_be_logged_is_logged_later() {
-    let after: [(&str, &dyn Fn(&Node)); 5] = [
+    type After<'a> = (&'a str, &'a dyn Fn(&Node));
+    let after: [After<'_>; 5] = [
         ("a tick", &|node| {
             node.run_at(3000, |tx| {
                 let hash = tx.key(b"part").hash;
