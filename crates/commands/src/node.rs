@@ -250,17 +250,26 @@ impl Node {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take, and what has left them and is not freed yet: what
-    /// `maxmemory` limits.
+    /// Bytes that the data and its tables take, with what is free within slabs and what has left the
+    /// data and is not freed yet.
     #[inline]
     pub fn used_memory(&self) -> u64 {
-        self.data_memory() + self.lazy_free.pending_bytes()
+        self.data_memory() + self.keyspace.slack_bytes() + self.lazy_free.pending_bytes()
     }
 
     /// Bytes that the data and its tables take.
     #[inline]
     pub fn data_memory(&self) -> u64 {
         self.keyspace.used_bytes() + self.fixed_bytes
+    }
+
+    /// As `data_memory`, with what is free within slabs: what `maxmemory` limits by evictions. Of what
+    /// is free no more than an eighth of the limit counts, so that the data is not evicted for it.
+    #[inline]
+    pub fn evictable_memory(&self) -> u64 {
+        const SLACK_SHARE: u64 = 8;
+        let slack_max = self.settings.maxmemory() / SLACK_SHARE;
+        self.data_memory() + self.keyspace.slack_bytes().min(slack_max)
     }
 
     /// The most that [`Node::used_memory`] has been seen to be.

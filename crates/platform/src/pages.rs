@@ -36,8 +36,7 @@ pub unsafe fn remap(begin: NonNull<u8>, old: usize, new: usize) -> Option<NonNul
     #[cfg(target_os = "linux")]
     {
         // SAFETY: by contract.
-        let moved =
-            unsafe { libc::mremap(begin.as_ptr().cast(), old, new, libc::MREMAP_MAYMOVE) };
+        let moved = unsafe { libc::mremap(begin.as_ptr().cast(), old, new, libc::MREMAP_MAYMOVE) };
         if moved == libc::MAP_FAILED { None } else { NonNull::new(moved.cast()) }
     }
     #[cfg(not(target_os = "linux"))]

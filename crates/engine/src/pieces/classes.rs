@@ -12,8 +12,7 @@ const FINE_CLASSES: usize = (FINE_MAX - GLOBAL_MAX) / STEP_BYTES;
 /// Sizes for each doubling above.
 const STEPS: usize = 16;
 /// How many sizes there are.
-pub(super) const CLASSES: usize =
-    FINE_CLASSES + STEPS * (PIECE_MAX / FINE_MAX).ilog2() as usize;
+pub(super) const CLASSES: usize = FINE_CLASSES + STEPS * (PIECE_MAX / FINE_MAX).ilog2() as usize;
 
 /// The smallest class for so many bytes, which are above `GLOBAL_MAX` and at most `PIECE_MAX`.
 #[inline]

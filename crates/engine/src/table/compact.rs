@@ -4,8 +4,8 @@
 //! store. Nobody else keeps an entry's address: prefetchers only fetch from where it was.
 
 use super::Table;
-use super::segment::{BUCKETS, LocalHash, SLOTS, Place, bucket_start, home_of, moved, unpack};
 use super::prefetch;
+use super::segment::{BUCKETS, LocalHash, Place, SLOTS, bucket_start, home_of, moved, unpack};
 
 /// What looking at an entry costs of a budget.
 const LOOK_COST: usize = 1;
@@ -222,7 +222,14 @@ mod tests {
         for number in 0..keys {
             let (key, bytes) = (name(number), [1; 80]);
             let local = table.local(hasher.hash(&key).0);
-            table.insert(&hasher, local, &key, 0, ValueInit::Bytes { bytes: &bytes, grown: false }, 0);
+            table.insert(
+                &hasher,
+                local,
+                &key,
+                0,
+                ValueInit::Bytes { bytes: &bytes, grown: false },
+                0,
+            );
         }
         let mut random = Random(6);
         for number in 0..keys {

@@ -6,8 +6,8 @@
 use crate::pieces::Pieces;
 use allocator_api2::vec::Vec as PieceVec;
 use ladon_model::varint::Sink;
-use std::ptr::NonNull;
 use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
 
 /// A part of its length that a buffer gets as room to grow.
 const SLACK_DIVISOR: usize = 8;

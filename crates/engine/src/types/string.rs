@@ -27,8 +27,7 @@ pub(crate) enum Form {
 /// The representation for a string's bytes.
 #[inline]
 pub(crate) fn init(bytes: &[u8], form: Form) -> ValueInit<'_> {
-    let inline_max =
-        if form == Form::Grown { GROWN_INLINE_BYTES_MAX } else { INLINE_BYTES_MAX };
+    let inline_max = if form == Form::Grown { GROWN_INLINE_BYTES_MAX } else { INLINE_BYTES_MAX };
     if bytes.len() > inline_max {
         return ValueInit::Object(Box::new(Object::String(bytes.to_vec().into())));
     }

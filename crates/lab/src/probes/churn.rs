@@ -311,8 +311,19 @@ fn render(arguments: &ChurnArguments, outcomes: &[Outcome]) -> String {
         arguments.maxmemory
     );
     let mut table = Table::new(&[
-        "part", "system", "empty", "peak", "1.5 s later", "settled", "used", "of the peak",
-        "of maxmemory", "of used", "reported", "keys", "s",
+        "part",
+        "system",
+        "empty",
+        "peak",
+        "1.5 s later",
+        "settled",
+        "used",
+        "of the peak",
+        "of maxmemory",
+        "of used",
+        "reported",
+        "keys",
+        "s",
     ]);
     for outcome in outcomes {
         let mb = |bytes: u64| number(Some(bytes as f64 / 1e6), 0);
