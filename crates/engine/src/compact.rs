@@ -171,11 +171,12 @@ impl State {
         };
         while let Some(database) = partition.dbs.get_mut(self.db) {
             let table = &mut database.table;
-            if table.len() != 0 && (self.everything || table.is_sparse()) {
-                if let Some(next) = table.compact(self.at, work) {
-                    self.at = next;
-                    return;
-                }
+            if table.len() != 0
+                && (self.everything || table.is_sparse())
+                && let Some(next) = table.compact(self.at, work)
+            {
+                self.at = next;
+                return;
             }
             self.small_free_so_far += table.free_bytes();
             (self.db, self.at) = (self.db + 1, 0);

@@ -302,7 +302,7 @@ impl Random {
 }
 
 fn render(arguments: &ChurnArguments, outcomes: &[Outcome]) -> String {
-    let mut text = format!(
+    let text = format!(
         "\nresident memory in MB while data changes; {} keys and {} SETs of {} to {} bytes, maxmemory {}\n\n",
         arguments.keys,
         arguments.sets,
