@@ -178,14 +178,14 @@ pub fn make_room_in_between(
 }
 
 fn is_over(node: &Node, scratch: &Scratch) -> bool {
-    let used = node.used_memory().saturating_add_signed(scratch.counters.bytes_delta);
-    used > node.settings.maxmemory()
+    let used = node.evictable_memory() + node.lazy_free.pending_bytes();
+    used.saturating_add_signed(scratch.counters.bytes_delta) > node.settings.maxmemory()
 }
 
 /// Whether the data alone is larger than allowed: what has left it is being freed, and no reason
 /// to evict more.
 fn is_data_over(node: &Node, scratch: &Scratch) -> bool {
-    let data = node.data_memory().saturating_add_signed(scratch.counters.bytes_delta);
+    let data = node.evictable_memory().saturating_add_signed(scratch.counters.bytes_delta);
     data > node.settings.maxmemory()
 }
 

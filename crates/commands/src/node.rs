@@ -264,11 +264,14 @@ impl Node {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take, what has left them and is not freed yet, and the
-    /// clients' buffers: what `maxmemory` limits, as in Redis.
+    /// Bytes that the data and its tables take, with what is free within slabs, what has left the data
+    /// and is not freed yet, and the clients' buffers: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
-        self.data_memory() + self.lazy_free.pending_bytes() + self.clients_memory()
+        self.data_memory()
+            + self.keyspace.slack_bytes()
+            + self.lazy_free.pending_bytes()
+            + self.clients_memory()
     }
 
     /// Bytes that all clients take, their buffers and what is kept for them.
@@ -287,6 +290,15 @@ impl Node {
     #[inline]
     pub fn data_memory(&self) -> u64 {
         self.keyspace.used_bytes() + self.fixed_bytes
+    }
+
+    /// As `data_memory`, with what is free within slabs: what `maxmemory` limits by evictions. Of what
+    /// is free no more than an eighth of the limit counts, so that the data is not evicted for it.
+    #[inline]
+    pub fn evictable_memory(&self) -> u64 {
+        const SLACK_SHARE: u64 = 8;
+        let slack_max = self.settings.maxmemory() / SLACK_SHARE;
+        self.data_memory() + self.keyspace.slack_bytes().min(slack_max)
     }
 
     /// The most that [`Node::used_memory`] has been seen to be.

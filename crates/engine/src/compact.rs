@@ -5,7 +5,8 @@
 //! next slice. It takes one partition's lock at a time, never waits for one, and moves nothing
 //! while slabs are full enough: then it only looks at each table's own count of sparse slabs.
 //!
-//! **Not moved:** the elements of collections on tables or trees, and strings above 32 KiB.
+//! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and what is
+//! longer than 32 KiB.
 
 use crate::keyspace::{Keyspace, PARTITIONS};
 use crate::pieces::Pieces;
@@ -15,6 +16,8 @@ use crate::table::compact::Work;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// Up to this, what is free within slabs is not counted.
+const SLACK_BYTES_MIN: usize = 1 << 20;
 /// Slabs that could be saved are left alone up to this, ...
 const EXCESS_BYTES_MIN: usize = 1 << 20;
 /// ... and up to this part of what is in use.
@@ -27,17 +30,10 @@ const WORK_A_LOCK: usize = 500;
 const WORK_A_SLICE: usize = 2000;
 /// From one slice to the next: a tenth of one thread's time is spent.
 const SLICE_EVERY_NS: u64 = 1_000_000;
+/// From one look at all tables to the next, where not all are walked through.
+const LOOK_EVERY_MS: u64 = 1000;
 /// What taking a lock and looking at a table costs.
 const TABLE_COST: usize = 2;
-
-/// What slabs take that no data does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slack {
-    /// Bytes that are free within slabs.
-    pub free_bytes: u64,
-    /// Bytes of free slabs that have not gone back to the system.
-    pub idle_bytes: u64,
-}
 
 /// Gives the memory of free slabs back to the system: of all, or of those that nobody has wanted
 /// since the last call.
@@ -54,11 +50,15 @@ pub(crate) struct Compaction {
     is_running: AtomicBool,
     /// Monotonic time of the next slice.
     next_ns: AtomicU64,
-    moved_bytes: AtomicU64,
+    slack_bytes: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
+    /// Bytes that were free within tables' slabs of small entries in the last pass, and in this one
+    /// so far.
+    small_free: usize,
+    small_free_so_far: usize,
     partition: usize,
     db: usize,
     at: LocalHash,
@@ -68,20 +68,22 @@ struct State {
     /// What was free when a pass had moved hardly anything: until that has changed by much, another
     /// would move as little.
     futile_at: usize,
-    /// What memory looked like when the last pass began.
+    /// What memory looked like when the last pass began, and when that was.
     seen: (u64, usize),
+    looked_ms: u64,
 }
 
 impl Keyspace {
-    /// What slabs take that no data does; of partitions that are locked, only what the slabs of all
-    /// have in common.
-    pub fn slack(&self) -> Slack {
-        let partitions = (0..PARTITIONS).filter_map(|partition| self.try_lock(partition));
-        let small: usize = partitions
-            .map(|partition| partition.dbs.iter().map(|db| db.table.free_bytes()).sum::<usize>())
-            .sum();
-        let idle = Pieces::blocks().dirty_bytes() + PAGES.dirty_bytes();
-        Slack { free_bytes: (Pieces::free_bytes() + small) as u64, idle_bytes: idle as u64 }
+    /// Bytes within slabs that no data takes, as of a moment ago and above a MiB: slabs that each
+    /// size has begun are not worth counting. None where data may not be moved.
+    #[inline]
+    pub fn slack_bytes(&self) -> u64 {
+        self.compaction.slack_bytes.load(Relaxed)
+    }
+
+    /// Bytes of free slabs that have not gone back to the system.
+    pub fn idle_slab_bytes(&self) -> u64 {
+        (Pieces::blocks().dirty_bytes() + PAGES.dirty_bytes()) as u64
     }
 
     /// Data may be moved from now on. Otherwise nothing is, so that the same requests do the same
@@ -90,16 +92,23 @@ impl Keyspace {
         self.compaction.is_allowed.store(true, Relaxed);
     }
 
-    /// Begins to move data together if that is allowed and something has changed since the last time.
-    pub fn begin_compaction(&self) {
+    /// Begins to move data together if that is allowed, and there is something to gain or it is time
+    /// to look for that.
+    pub fn begin_compaction(&self, now_ms: u64) {
         if !self.compaction.is_allowed.load(Relaxed) {
             return;
         }
         let Some(mut state) = self.compaction.state.try_lock() else { return };
-        let seen = (self.used_bytes(), Pieces::free_bytes());
-        if !self.compaction.is_running.load(Relaxed) && state.seen != seen {
-            state.seen = seen;
-            state.begin();
+        let totals = Pieces::totals();
+        let seen = (self.used_bytes(), totals.free);
+        let slack = (seen.1 + state.small_free).saturating_sub(SLACK_BYTES_MIN) as u64;
+        self.compaction.slack_bytes.store(slack, Relaxed);
+        if self.is_compacting() || state.seen == seen {
+            return;
+        }
+        state.begin();
+        if state.everything || now_ms.abs_diff(state.looked_ms) >= LOOK_EVERY_MS {
+            (state.seen, state.looked_ms) = (seen, now_ms);
             self.compaction.is_running.store(true, Relaxed);
         }
     }
@@ -110,16 +119,11 @@ impl Keyspace {
         self.compaction.is_running.load(Relaxed)
     }
 
-    /// Bytes that were moved since the start.
-    pub fn compacted_bytes(&self) -> u64 {
-        self.compaction.moved_bytes.load(Relaxed)
-    }
-
     /// Goes on moving data together for about a tenth of a millisecond if the last slice is long
-    /// enough ago, or else if `hurry`, unless another thread is at it. No locks may be held.
-    pub fn compact(&self, now_ns: u64, hurry: bool) {
+    /// enough ago, unless another thread is at it. No locks may be held.
+    pub fn compact(&self, now_ns: u64) {
         let next_ns = &self.compaction.next_ns;
-        if !hurry && now_ns < next_ns.load(Relaxed) {
+        if now_ns < next_ns.load(Relaxed) {
             return;
         }
         let Some(mut state) = self.compaction.state.try_lock() else { return };
@@ -131,7 +135,6 @@ impl Keyspace {
             state.go_on(self, &mut work);
             left -= before - work.budget;
             state.moved_in_pass += work.moved_bytes;
-            self.compaction.moved_bytes.fetch_add(work.moved_bytes as u64, Relaxed);
             if state.partition == PARTITIONS && !state.is_another_worthwhile() {
                 self.compaction.is_running.store(false, Relaxed);
             }
@@ -150,6 +153,7 @@ impl State {
 
     /// At the end of a pass: whether the next one has begun.
     fn is_another_worthwhile(&mut self) -> bool {
+        self.small_free = std::mem::take(&mut self.small_free_so_far);
         let (was_everything, moved) = (self.everything, self.moved_in_pass);
         let totals = Pieces::totals();
         let is_little = moved <= totals.live / MOVED_SHARE;
@@ -167,12 +171,14 @@ impl State {
         };
         while let Some(database) = partition.dbs.get_mut(self.db) {
             let table = &mut database.table;
-            if table.len() != 0 && (self.everything || table.is_sparse()) {
-                if let Some(next) = table.compact(self.at, work) {
-                    self.at = next;
-                    return;
-                }
+            if table.len() != 0
+                && (self.everything || table.is_sparse())
+                && let Some(next) = table.compact(self.at, work)
+            {
+                self.at = next;
+                return;
             }
+            self.small_free_so_far += table.free_bytes();
             (self.db, self.at) = (self.db + 1, 0);
             work.spend(TABLE_COST);
             if work.budget == 0 && self.db < partition.dbs.len() {

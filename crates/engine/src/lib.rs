@@ -28,7 +28,7 @@ mod watch;
 
 pub use access::{AccessNow, AccessRules, Tracking};
 pub use apply::{ApplyError, Recovering};
-pub use compact::{Slack, purge_memory};
+pub use compact::purge_memory;
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use known_strings::KnownStrings;

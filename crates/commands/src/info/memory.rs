@@ -1,9 +1,9 @@
 //! The section `Memory`.
 //!
-//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, values
-//! that have left it and are not freed yet, and the clients' buffers. What slabs take beyond that is in
-//! `allocator_active`, and in `allocator_resident` those that are free and have not gone back to the
-//! system yet.
+//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, what is free
+//! within slabs, values that have left the data and are not freed yet, and the clients' buffers.
+//! `allocator_allocated` is without what is free within slabs, `allocator_resident` with free slabs
+//! that have not gone back to the system.
 
 use super::text::Text;
 use crate::ctx::Ctx;
@@ -75,9 +75,9 @@ pub(crate) struct Allocated {
 
 impl Allocated {
     pub(crate) fn of(node: &Node) -> Allocated {
-        let (in_use, slack) = (node.used_memory(), node.keyspace.slack());
-        let active = in_use + slack.free_bytes;
-        Allocated { in_use, active, resident: active + slack.idle_bytes }
+        let active = node.used_memory();
+        let in_use = active - node.keyspace.slack_bytes().min(active);
+        Allocated { in_use, active, resident: active + node.keyspace.idle_slab_bytes() }
     }
 }
 

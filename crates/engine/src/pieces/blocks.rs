@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
+#[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Free blocks keep their memory up to this: blocks that come and go cost no page faults.
@@ -36,6 +37,7 @@ const REGION_BYTES: usize = 64 << 20;
 pub(crate) struct Blocks {
     block_bytes: usize,
     state: Mutex<State>,
+    #[cfg(test)]
     taken: AtomicUsize,
 }
 
@@ -70,7 +72,12 @@ impl Blocks {
             unused: None,
             huge: BTreeSet::new(),
         };
-        Blocks { block_bytes, state: Mutex::new(state), taken: AtomicUsize::new(0) }
+        Blocks {
+            block_bytes,
+            state: Mutex::new(state),
+            #[cfg(test)]
+            taken: AtomicUsize::new(0),
+        }
     }
 
     /// A block with anything in it; `None` when there is no memory.
@@ -93,6 +100,7 @@ impl Blocks {
     /// # Safety
     /// It came from these blocks and is not used any more.
     pub(crate) unsafe fn free(&self, block: NonNull<u8>) {
+        #[cfg(test)]
         self.taken.fetch_sub(1, Relaxed);
         if cfg!(miri) {
             // SAFETY: by contract, and under Miri that is where it came from.
@@ -140,16 +148,15 @@ impl Blocks {
 
     /// A block, and whether it is all zeros.
     fn take(&self) -> Option<(NonNull<u8>, bool)> {
-        let taken = if cfg!(miri) {
+        let block = if cfg!(miri) {
             // SAFETY: the layout has a size.
             NonNull::new(unsafe { std::alloc::alloc(self.layout()) }).map(|block| (block, false))
         } else {
             self.state.lock().take(self.block_bytes)
         };
-        if taken.is_some() {
-            self.taken.fetch_add(1, Relaxed);
-        }
-        taken
+        #[cfg(test)]
+        self.taken.fetch_add(usize::from(block.is_some()), Relaxed);
+        block
     }
 
     /// Discards blocks that are on no list, neighbours together, and lists them.

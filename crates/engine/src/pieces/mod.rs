@@ -39,9 +39,7 @@ pub(crate) use shard::Totals;
 /// More would only spread slabs that are not full over more threads.
 const SHARDS: usize = 16;
 
-/// Each with the bytes that are free in its slabs, for those that do not want its lock.
-static ALL: [(Mutex<Shard>, AtomicUsize); SHARDS] =
-    [const { (Mutex::new(Shard::new()), AtomicUsize::new(0)) }; SHARDS];
+static ALL: [Mutex<Shard>; SHARDS] = [const { Mutex::new(Shard::new()) }; SHARDS];
 
 /// Hands out the memory of packed values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,17 +64,12 @@ impl Pieces {
     /// The piece came from `allocate` with a size that rounds to the same, and is not freed.
     pub(crate) unsafe fn is_sparse(piece: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: by contract, a live piece of the shard that its slab names.
-        is_piece(bytes) && unsafe { ALL[shard::of_piece(piece)].0.lock().is_sparse(piece) }
-    }
-
-    /// Bytes of pieces that were in use once and are free.
-    pub(crate) fn free_bytes() -> usize {
-        ALL.iter().map(|(_, free)| free.load(Relaxed)).sum()
+        is_piece(bytes) && unsafe { ALL[shard::of_piece(piece)].lock().is_sparse(piece) }
     }
 
     /// What all slabs take; some microseconds.
     pub(crate) fn totals() -> Totals {
-        ALL.iter().fold(Totals::default(), |sum, (shard, _)| {
+        ALL.iter().fold(Totals::default(), |sum, shard| {
             let shard = shard.lock().totals();
             Totals {
                 live: sum.live + shard.live,
@@ -123,11 +116,8 @@ unsafe impl Allocator for Pieces {
             return Global.allocate(layout);
         }
         let own = own_shard();
-        let (lock, free) = &ALL[own];
-        let mut shard = lock.lock();
         let class = classes::of_bytes(layout.size());
-        let piece = shard.allocate(own as u8, class).ok_or(AllocError)?;
-        free.store(shard.free_bytes(), Relaxed);
+        let piece = ALL[own].lock().allocate(own as u8, class).ok_or(AllocError)?;
         Ok(NonNull::slice_from_raw_parts(piece, layout.size()))
     }
 
@@ -137,10 +127,7 @@ unsafe impl Allocator for Pieces {
             if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
                 return Global.deallocate(piece, layout);
             }
-            let (lock, free) = &ALL[shard::of_piece(piece)];
-            let mut shard = lock.lock();
-            shard.free(piece);
-            free.store(shard.free_bytes(), Relaxed);
+            ALL[shard::of_piece(piece)].lock().free(piece);
         }
     }
 }

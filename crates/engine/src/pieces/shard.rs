@@ -29,8 +29,7 @@ pub(super) struct Shard {
     classes: [Class; CLASSES],
     /// Bytes of pieces in use.
     live: usize,
-    /// Bytes of pieces that were in use once and are free.
-    free: usize,
+    slabs: usize,
 }
 
 /// What a shard's slabs take.
@@ -38,7 +37,7 @@ pub(super) struct Shard {
 pub(crate) struct Totals {
     /// Bytes of pieces in use.
     pub(crate) live: usize,
-    /// Bytes of pieces that were in use once and are free.
+    /// Bytes of slabs that no piece takes.
     pub(crate) free: usize,
     /// Bytes of slabs that would be left over if each size's pieces lay close together.
     pub(crate) excess: usize,
@@ -88,20 +87,14 @@ impl Class {
 impl Shard {
     pub(super) const fn new() -> Shard {
         let class = Class { partial: ptr::null_mut(), slabs: 0, live: 0 };
-        Shard { classes: [class; CLASSES], live: 0, free: 0 }
-    }
-
-    /// Bytes of pieces that were in use once and are free.
-    #[inline]
-    pub(super) fn free_bytes(&self) -> usize {
-        self.free
+        Shard { classes: [class; CLASSES], live: 0, slabs: 0 }
     }
 
     /// What the slabs take; looks at each size.
     pub(super) fn totals(&self) -> Totals {
         let slabs = self.classes.iter().enumerate().filter(|(_, class)| class.slabs != 0);
         let excess = slabs.map(|(number, class)| class.excess(number)).sum::<usize>() * SLAB_BYTES;
-        Totals { live: self.live, free: self.free, excess }
+        Totals { live: self.live, free: self.slabs * SLAB_BYTES - self.live, excess }
     }
 
     /// A piece of a class, whose slab says that it is of shard `own`; `None` when there is no
@@ -121,7 +114,6 @@ impl Shard {
             } else {
                 let piece = (*slab).free;
                 (*slab).free = piece.cast::<*mut u8>().read();
-                self.free -= piece_bytes;
                 piece
             };
             (*slab).live += 1;
@@ -149,14 +141,13 @@ impl Shard {
             (*slab).live -= 1;
             self.classes[class].live -= 1;
             self.live -= piece_bytes;
-            self.free += piece_bytes;
             if !(*slab).listed {
                 self.list(slab);
             }
             if (*slab).live == 0 {
                 self.unlist(slab);
                 self.classes[class].slabs -= 1;
-                self.free -= (*slab).bump as usize - HEADER_BYTES;
+                self.slabs -= 1;
                 SLABS.free(NonNull::new_unchecked(slab.cast()));
             }
         }
@@ -196,6 +187,7 @@ impl Shard {
                 listed: false,
             });
             self.classes[class].slabs += 1;
+            self.slabs += 1;
             self.list(slab);
             Some(slab)
         }

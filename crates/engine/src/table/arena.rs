@@ -32,8 +32,10 @@ const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
 /// Where slabs and the tables' segments come from: memory in pages.
 pub(crate) static PAGES: Blocks = Blocks::new(SLAB_BYTES);
 
-/// Moving pieces is worth a walk when more than one slab in this many has room for them.
-const SPARSE_SHARE: u32 = 8;
+/// Moving pieces is worth a walk when more than this part of the slabs is free, ...
+const SPARSE_SHARE: usize = 3;
+/// ... and more than so many have room, beyond one of each size.
+const SPARSE_SLABS: u32 = 2;
 
 #[repr(C)]
 struct SlabHeader {
@@ -52,6 +54,8 @@ const _: () = assert!(size_of::<SlabHeader>() <= HEADER_BYTES);
 #[repr(C)]
 pub(crate) struct Arena {
     bytes: usize,
+    /// Bytes of those that are no slab's.
+    large_bytes: usize,
     /// Slabs that have room, beyond one of each size.
     sparse: u32,
     slabs: u32,
@@ -72,6 +76,7 @@ impl Arena {
         Arena {
             partial: [ptr::null_mut(); CLASSES],
             bytes: 0,
+            large_bytes: 0,
             sparse: 0,
             slabs: 0,
             spare: ptr::null_mut(),
@@ -98,6 +103,7 @@ impl Arena {
         debug_assert!(size > 0);
         self.bytes += Self::rounded(size);
         if size > SMALL_BYTES_MAX {
+            self.large_bytes += Self::rounded(size);
             return large_alloc(size);
         }
         let class = (size - 1) / STEP_BYTES;
@@ -134,6 +140,7 @@ impl Arena {
     pub(crate) unsafe fn free(&mut self, piece: NonNull<u8>, size: usize) {
         self.bytes -= Self::rounded(size);
         if size > SMALL_BYTES_MAX {
+            self.large_bytes -= Self::rounded(size);
             // SAFETY: by contract, allocated by `large_alloc` with the same rounded size.
             return unsafe { Pieces.deallocate(piece, large_layout(size)) };
         }
@@ -154,24 +161,15 @@ impl Arena {
         }
     }
 
-    /// Whether so many slabs have room that moving pieces together is worth a walk.
+    /// Whether so much of the slabs is free that moving pieces together is worth a walk.
     pub(crate) fn is_sparse(&self) -> bool {
-        self.sparse > self.slabs / SPARSE_SHARE
+        self.sparse > SPARSE_SLABS
+            && self.free_bytes() > self.slabs as usize * SLAB_BYTES / SPARSE_SHARE
     }
 
-    /// Bytes of small slabs that no piece takes; looks at each slab that has room.
+    /// Bytes of small slabs that no piece takes.
     pub(crate) fn free_bytes(&self) -> usize {
-        let mut bytes = if self.spare.is_null() { 0 } else { SLAB_BYTES };
-        for (class, &first) in self.partial.iter().enumerate() {
-            let mut slab = first;
-            // SAFETY: listed slabs are live.
-            while let Some(header) = unsafe { slab.as_ref() } {
-                bytes +=
-                    SLAB_BYTES - HEADER_BYTES - header.live as usize * (class + 1) * STEP_BYTES;
-                slab = header.next;
-            }
-        }
-        bytes
+        self.slabs as usize * SLAB_BYTES - (self.bytes - self.large_bytes)
     }
 
     /// Moves a piece into a slab with less room, if there is one for it; where it is then.

@@ -162,9 +162,9 @@ mod tests {
                 let local = table.local(hasher.hash(&key).0);
                 let length_max = if random.below(3) == 0 { 9000 } else { 250 };
                 let length = random.below(length_max) as usize;
-                let (is_hash, expire_at) = (number % 4 == 0, random.below(2) * step);
+                let (is_hash, expire_at) = (number.is_multiple_of(4), random.below(2) * step);
                 let bytes = value_of(step, length, is_hash);
-                let grows = step / (steps / 4) % 2 == 0;
+                let grows = (step / (steps / 4)).is_multiple_of(2);
                 match random.below(if grows { 3 } else { 9 }) {
                     0 | 1 => {
                         let value = if is_hash {

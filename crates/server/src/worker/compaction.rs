@@ -11,7 +11,7 @@ impl Worker {
     #[inline]
     pub(super) fn compact_memory(&self) {
         if self.node.keyspace.is_compacting() {
-            self.node.keyspace.compact(self.node.clock.monotonic_ns(), false);
+            self.node.keyspace.compact(self.node.clock.monotonic_ns());
         }
     }
 

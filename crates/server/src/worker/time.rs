@@ -106,7 +106,7 @@ impl Worker {
             && self.touched.is_empty();
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
-        self.node.keyspace.begin_compaction();
+        self.node.keyspace.begin_compaction(self.now_ms);
         self.look_for_unused_memory(is_quiet);
     }
 
