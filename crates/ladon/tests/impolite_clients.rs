@@ -110,6 +110,29 @@ fn replies_that_nobody_reads_are_bounded_and_all_there_later() {
 }
 
 #[test]
+fn a_client_that_leaves_a_wait_behind_unread_requests_is_noticed() {
+    on_both_backends(&["--io-threads", "1"], |server| {
+        let mut polite = connect(server);
+        let mut gone = connect(server);
+        gone.send(&request(&["BLPOP", "list", "0"])).expect("sent");
+        // More than is read behind a wait.
+        gone.send(&request(&["PING"]).repeat(100_000)).expect("sent");
+        while largest(&mut polite, "qbuf") < 100_000 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(gone);
+        for _ in 0..2_000 {
+            if info_number(&mut polite, "clients", "connected_clients") == 1 {
+                break;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(info_number(&mut polite, "clients", "connected_clients"), 1);
+        assert_eq!(call(&mut polite, &["RPUSH", "list", "value"]), Value::Integer(1));
+    });
+}
+
+#[test]
 fn strangers_who_read_nothing_are_closed() {
     on_both_backends(&["--io-threads", "1"], |server| {
         let mut friend = connect(server);

@@ -97,6 +97,10 @@ impl Backend for AnyBackend {
         either!(self, backend => backend.pause_receive(conn, paused));
     }
 
+    fn has_ended(&mut self, conn: ConnId) -> bool {
+        either!(self, backend => backend.has_ended(conn))
+    }
+
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
         either!(self, backend => backend.adopt(socket))
     }

@@ -103,6 +103,10 @@ pub trait Backend {
     /// reading was resumed.
     fn pause_receive(&mut self, conn: ConnId, paused: bool);
 
+    /// Whether the peer has sent its end of stream or a reset, though bytes before that may not have
+    /// been read. A system call: for connections that are not read.
+    fn has_ended(&mut self, conn: ConnId) -> bool;
+
     /// Takes a connected stream socket, from [`Sink::incoming`] of this or another thread. Should
     /// the socket be unusable, [`Sink::closed`] says so.
     fn adopt(&mut self, socket: OwnedFd) -> ConnId;

@@ -4,8 +4,10 @@
 //! server's business. What is settled here is that a sender never reaches another connection: it
 //! keeps the socket, so that the descriptor's number stays taken.
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::Socket;
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Sends on a connection from any thread, without a wait.
@@ -27,6 +29,19 @@ impl DirectSender {
         let flags = 0;
         self.0.send_with_flags(bytes, flags).unwrap_or(0)
     }
+}
+
+/// Whether the peer has sent its end of stream or a reset, whatever of its bytes has not been read.
+pub(crate) fn has_ended(socket: &Socket) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let ends = PollFlags::from_bits_retain(libc::POLLRDHUP);
+    // Elsewhere only a reset can be seen.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let ends = PollFlags::empty();
+    let mut polled = [PollFd::new(socket.as_fd(), ends)];
+    // A flag that nix has no name for is that of the end.
+    let is_set = |polled: &PollFd<'_>| polled.revents().is_none_or(|flags| !flags.is_empty());
+    poll(&mut polled, PollTimeout::ZERO).is_ok_and(|count| count > 0 && is_set(&polled[0]))
 }
 
 /// Lets go of a connection's socket. Whoever still has a sender keeps the descriptor for a moment;

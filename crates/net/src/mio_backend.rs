@@ -4,7 +4,7 @@
 //! short of `WouldBlock` must remember that the socket may still be ready: `Connection::readable`
 //! while paused, and the `unread` queue when a fair share is used up.
 
-use crate::direct::hang_up;
+use crate::direct::{hang_up, has_ended};
 use crate::slots::Slots;
 use crate::waker::Bell;
 use crate::{
@@ -336,6 +336,10 @@ impl Backend for MioBackend {
             connection.readable = false;
             self.unread.push(conn);
         }
+    }
+
+    fn has_ended(&mut self, conn: ConnId) -> bool {
+        self.connections.get_mut(conn).is_some_and(|connection| has_ended(&connection.socket))
     }
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {

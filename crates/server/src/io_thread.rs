@@ -126,6 +126,10 @@ impl Net for AnyBackend {
         Backend::pause_receive(self, conn, paused);
     }
 
+    fn has_ended(&mut self, conn: ConnId) -> bool {
+        Backend::has_ended(self, conn)
+    }
+
     fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
         let sender = Backend::direct_sender(self, conn)?;
         Some(Box::new(move |bytes| sender.send(bytes)))

@@ -17,7 +17,7 @@ mod ring;
 mod token;
 mod trial;
 
-use crate::direct::hang_up;
+use crate::direct::{hang_up, has_ended};
 use crate::eventfd::EventFd;
 use crate::mio_backend::ACCEPT_PAUSE;
 use crate::slots::Slots;
@@ -346,6 +346,10 @@ impl Backend for UringBackend {
         } else {
             self.receive_if_wanted(conn);
         }
+    }
+
+    fn has_ended(&mut self, conn: ConnId) -> bool {
+        self.connections.get_mut(conn).is_some_and(|connection| has_ended(&connection.socket))
     }
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {

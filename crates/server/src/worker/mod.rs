@@ -57,6 +57,10 @@ pub trait Net {
     fn close(&mut self, conn: ConnId);
     /// Stops or resumes reading from the connection. What was read before may still arrive.
     fn pause_receive(&mut self, conn: ConnId, paused: bool);
+    /// Whether the peer of a connection that is not read has gone.
+    fn has_ended(&mut self, _conn: ConnId) -> bool {
+        false
+    }
     /// A way to send on the connection from any thread, if there is one.
     fn send_now(&mut self, _conn: ConnId) -> Option<SendNow> {
         None

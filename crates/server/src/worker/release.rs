@@ -150,6 +150,13 @@ impl Worker {
             !connection.aborted && Self::is_over_limit(&self.node, connection, self.now_ms);
         let ended = connection.input_ended && connection.is_runnable() && !connection.in_ready;
         let done = (connection.closing || ended) && connection.is_drained();
+        // It is not read, so it is asked: once a second.
+        if connection.receive_paused
+            && connection.waiter().is_some()
+            && net.has_ended(connection.conn)
+        {
+            connection.input_ended = true;
+        }
         // Nobody is there any more to whom a value could be given.
         let gone = connection.input_ended && connection.waiter().is_some();
         // Its last word is said: nothing may come to it any more.

@@ -144,6 +144,9 @@ impl Worker {
             if !is_second_over {
                 continue;
             }
+            if connection.receive_paused && connection.waiter().is_some() {
+                connection.touch(&mut self.touched);
+            }
             if connection.over_soft_limit_ms != 0
                 && Self::is_over_limit(&self.node, connection, self.now_ms)
             {
@@ -251,6 +254,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.blocked.is_some()
         || connection.long_reply.is_some()
         || connection.computing.is_some()
+        || connection.awaits_log_room
         || connection.closing
         || connection.in_ready
         || connection.in_touched;
