@@ -16,8 +16,9 @@ use crate::table::compact::Work;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Up to this, what is free within slabs is not counted.
-const SLACK_BYTES_MIN: usize = 1 << 20;
+/// Up to this, what is free within slabs is not counted: slabs that each size has begun, and a page
+/// for each partition.
+const SLACK_BYTES_MIN: usize = 8 << 20;
 /// Slabs that could be saved are left alone up to this, ...
 const EXCESS_BYTES_MIN: usize = 1 << 20;
 /// ... and up to this part of what is in use.
@@ -74,8 +75,8 @@ struct State {
 }
 
 impl Keyspace {
-    /// Bytes within slabs that no data takes, as of a moment ago and above a MiB: slabs that each
-    /// size has begun are not worth counting. None where data may not be moved.
+    /// Bytes within slabs that no data takes, as of a moment ago and above 8 MiB: slabs that
+    /// each size has begun are not worth counting. None where data may not be moved.
     #[inline]
     pub fn slack_bytes(&self) -> u64 {
         self.compaction.slack_bytes.load(Relaxed)
