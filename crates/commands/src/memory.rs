@@ -57,7 +57,7 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
     let (peak, clients) = (node.used_memory_peak(), node.clients_memory());
     let overhead = node.overhead_memory();
-    let data = used.saturating_sub(overhead);
+    let data = node.data_memory().saturating_sub(fixed);
     let backlog = node.durability.status().log_backlog_bytes;
     let allocated = Allocated::of(node);
     let numbers = [

@@ -292,13 +292,14 @@ impl Node {
         self.keyspace.used_bytes() + self.fixed_bytes
     }
 
-    /// As `data_memory`, with what is free within slabs: what `maxmemory` limits by evictions. Of what
-    /// is free no more than an eighth of the limit counts, so that the data is not evicted for it.
+    /// As `data_memory`, with what is free within slabs and the clients' buffers: what `maxmemory`
+    /// limits by evictions. Of what is free no more than an eighth of the limit counts, so that the
+    /// data is not evicted for it.
     #[inline]
     pub fn evictable_memory(&self) -> u64 {
         const SLACK_SHARE: u64 = 8;
         let slack_max = self.settings.maxmemory() / SLACK_SHARE;
-        self.data_memory() + self.keyspace.slack_bytes().min(slack_max)
+        self.data_memory() + self.keyspace.slack_bytes().min(slack_max) + self.clients_memory()
     }
 
     /// The most that [`Node::used_memory`] has been seen to be.

@@ -213,7 +213,7 @@ fn damaged_data_is_never_served() {
     check_refused(
         &["--resp", &socket, "--data", text(dir.path())],
         1,
-        &[name, "is damaged at byte", "restore"],
+        &[name, "is damaged at byte", "remove this file"],
     );
 }
 

@@ -16,7 +16,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
     let peak = node.used_memory_peak();
     let overhead = node.overhead_memory();
-    let data = used.saturating_sub(overhead);
+    let data = node.data_memory().saturating_sub(fixed);
     let allocated = Allocated::of(node);
     text.section("Memory");
     text.bytes("used_memory", used);
