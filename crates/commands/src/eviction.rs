@@ -182,8 +182,8 @@ fn is_over(node: &Node, scratch: &Scratch) -> bool {
     used.saturating_add_signed(scratch.counters.bytes_delta) > node.settings.maxmemory()
 }
 
-/// Whether the data and the clients' buffers are larger than allowed: what has left it is being freed, and no reason
-/// to evict more.
+/// Whether the data and the clients' buffers are larger than allowed: what has left the data is being
+/// freed, and no reason to evict more.
 fn is_data_over(node: &Node, scratch: &Scratch) -> bool {
     let data = node.evictable_memory().saturating_add_signed(scratch.counters.bytes_delta);
     data > node.settings.maxmemory()

@@ -143,6 +143,8 @@ pub struct Worker {
     /// What the waiting connections need of the log, and what of that it was asked for.
     awaited: Awaited,
     registered: Awaited,
+    /// A connection waits for what the log had reached before it asked.
+    some_wait_is_over: bool,
     /// The default gate when the turn began.
     turn_gate: Gate,
     /// Up to here, what leaves this turn at the gate `everysec` depends on.
@@ -212,6 +214,7 @@ impl Worker {
             log_is_behind: false,
             awaited: Awaited::default(),
             registered: Awaited::default(),
+            some_wait_is_over: false,
             turn_gate: Gate::default(),
             everysec_lsn: Lsn::ZERO,
             stopping: false,

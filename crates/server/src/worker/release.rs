@@ -46,7 +46,8 @@ impl Worker {
         self.touched = touched;
         self.promise_everysec();
         // A failed sync moves nothing, and is not to be waited for.
-        if moved || !self.waiting.is_empty() && !self.log.accepts_writes() {
+        let is_failing = !self.waiting.is_empty() && !self.log.accepts_writes();
+        if moved || self.some_wait_is_over || is_failing {
             self.look_through_waiting(net);
         } else if self.awaited != self.registered {
             self.register_awaited(net);
@@ -77,6 +78,7 @@ impl Worker {
             let positions = self.positions();
             self.seen = positions;
             self.awaited = Awaited::default();
+            self.some_wait_is_over = false;
             for slot in std::mem::take(&mut self.waiting) {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
                 connection.waiting = false;
@@ -139,10 +141,11 @@ impl Worker {
             }
             // What has been reached, and waits for more than the log, must not be asked for again:
             // the answer would be "reached" for ever.
-            if let Some(blocked) = connection.log_wait()
-                && blocked.durable > self.seen.durable
-            {
-                self.awaited.add(Gate::Fsync, blocked.durable);
+            if let Some(blocked) = connection.log_wait() {
+                if blocked.durable > self.seen.durable {
+                    self.awaited.add(Gate::Fsync, blocked.durable);
+                }
+                self.some_wait_is_over |= waiting::is_reached(blocked, self.seen);
             }
         }
         Self::compact(connection, &mut self.buffers);
