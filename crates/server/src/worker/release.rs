@@ -132,21 +132,21 @@ impl Worker {
         if self.replies.lets_go(connection) {
             connection.make_ready(&mut self.ready);
         }
-        if (connection.awaits().is_some() || connection.log_wait().is_some()) && !connection.waiting
-        {
-            connection.waiting = true;
-            self.waiting.push(slot);
-            if let Some((gate, lsn)) = connection.awaits() {
-                self.awaited.add(gate, lsn);
-            }
+        let (reply, wait) = (connection.awaits(), connection.log_wait());
+        if let Some((gate, lsn)) = reply {
+            self.awaited.add(gate, lsn);
+        }
+        if let Some(wait) = wait {
             // What has been reached, and waits for more than the log, must not be asked for again:
             // the answer would be "reached" for ever.
-            if let Some(blocked) = connection.log_wait() {
-                if blocked.durable > self.seen.durable {
-                    self.awaited.add(Gate::Fsync, blocked.durable);
-                }
-                self.some_wait_is_over |= waiting::is_reached(blocked, self.seen);
+            if wait.durable > self.seen.durable {
+                self.awaited.add(Gate::Fsync, wait.durable);
             }
+            self.some_wait_is_over |= waiting::is_reached(wait, self.seen);
+        }
+        if (reply.is_some() || wait.is_some()) && !connection.waiting {
+            connection.waiting = true;
+            self.waiting.push(slot);
         }
         Self::compact(connection, &mut self.buffers);
         let is_over_limit =
