@@ -259,7 +259,7 @@ impl Worker {
     /// First half of a turn: runs what can run and publishes to the log.
     pub fn run_requests(&mut self) {
         self.node.see_pauses(self.local.thread);
-        self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), output_bytes: 0 };
+        self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
         self.refresh_limits();
@@ -294,11 +294,7 @@ impl Worker {
     /// thread.
     #[inline]
     fn publish(&mut self) {
-        self.published |= match self.planted {
-            Planted::LatePublication => false,
-            Planted::SkippedWakeUp => self.appender.publish(),
-            _ => self.appender.publish_in_between(),
-        };
+        self.published |= self.planted.publish(&mut self.appender);
     }
 
     #[inline]

@@ -190,11 +190,7 @@ impl Worker {
         if !item.id.is_some_and(|id| is_quick(self.node.table.spec(id), args)) {
             // It may take long, or wait for the log (SAVE), and nobody's log goes on behind what this
             // batch has appended and not published.
-            self.published |= match self.planted {
-                Planted::LatePublication => false,
-                Planted::SkippedWakeUp => self.appender.publish(),
-                _ => self.appender.publish_in_between(),
-            };
+            self.published |= self.planted.publish(&mut self.appender);
             if let Some(interrupt) = &mut self.interrupt {
                 interrupt(Point::BeforeSlow);
             }

@@ -168,6 +168,7 @@ impl Worker {
                 let began_ns = self.node.clock.monotonic_ns();
                 let is_done = self.expire_due(began_ns, left_ns.min(self.pace.housekeeping_ns));
                 let spent_ns = self.node.clock.monotonic_ns() - began_ns;
+                self.turn.housekeeping_ns += spent_ns;
                 self.node.latency_events.note(
                     "expire-cycle",
                     spent_ns / 1_000_000,
@@ -192,8 +193,9 @@ impl Worker {
                     left_ns.min(self.pace.housekeeping_ns),
                     &mut |record| appender.append_record(record, now_ms),
                 );
+                let spent_ns = self.node.clock.monotonic_ns() - began_ns;
+                self.turn.housekeeping_ns += spent_ns;
                 if goes_on {
-                    let spent_ns = self.node.clock.monotonic_ns() - began_ns;
                     self.housekeeping.eviction_ns = left_ns.saturating_sub(spent_ns.max(1));
                 }
             }

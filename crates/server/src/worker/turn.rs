@@ -7,6 +7,7 @@
 //! request that arrives waits for the rest of one turn before it is even read.
 
 use super::Worker;
+use ladon_log::Appender;
 
 /// Bounds of a turn; the simulator has smaller ones.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +68,24 @@ pub enum Planted {
     ReadsOn,
 }
 
+impl Planted {
+    /// Publishes what was appended, and serves whoever waits for it; whether there was anything.
+    #[inline]
+    pub(super) fn publish(self, appender: &mut Appender) -> bool {
+        match self {
+            Planted::LatePublication => false,
+            Planted::SkippedWakeUp => appender.publish(),
+            _ => appender.publish_in_between(),
+        }
+    }
+}
+
 /// One turn, so far.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) began_ns: u64,
+    /// What expiry and eviction took of it, which requests do not pay for.
+    pub(super) housekeeping_ns: u64,
     /// Replies written.
     pub(super) output_bytes: usize,
 }
@@ -79,7 +94,8 @@ impl Worker {
     /// Whether the turn ends here, given the time.
     #[inline]
     pub(super) fn turn_is_spent(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.turn.began_ns) >= self.pace.turn_ns
+        let begin_ns = self.turn.began_ns + self.turn.housekeeping_ns;
+        now_ns.saturating_sub(begin_ns) >= self.pace.turn_ns
             || self.turn.output_bytes >= self.pace.turn_output_bytes
     }
 }
