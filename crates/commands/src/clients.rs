@@ -68,10 +68,8 @@ pub struct ClientInfo {
     pub held_bytes: AtomicUsize,
     /// Bytes of its names.
     pub name_bytes: AtomicUsize,
-    /// Its part of [`Clients::bytes`], ...
+    /// Its part of [`Clients::bytes`]; none any more once it was asked to go.
     pub counted_bytes: AtomicUsize,
-    /// ... and what was taken off that already when it was asked to go.
-    pub forgiven_bytes: AtomicUsize,
     /// Where it stands in [`Clients::by_size`]: 0 if it does not.
     pub rank: AtomicU8,
     /// Somebody wants it gone; its thread closes it at its next turn.

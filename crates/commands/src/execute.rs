@@ -109,7 +109,7 @@ pub fn execute(
         ReplyMode::Off => out.truncate(start),
         // Its reply comes later.
         ReplyMode::Skip if matches!(outcome.flow, Flow::Block(_)) => {}
-        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute) => {
+        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute | Flow::Again) => {
             session.reply_mode = ReplyMode::SkipNext;
         }
         ReplyMode::Skip => {

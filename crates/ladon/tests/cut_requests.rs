@@ -105,3 +105,19 @@ fn behind_a_long_reply() {
         }
     });
 }
+
+#[test]
+fn a_request_in_part_behind_an_empty_line_is_taken_up_where_it_stands() {
+    on_both_backends(&[], |server| {
+        for (first, rest) in [
+            ("PING\r\n\r\n*2\r\n$3\r\nGE", "T\r\n$7\r\nmissing\r\n"),
+            ("PING\r\n*0\r\n\r\n*2", "\r\n$3\r\nGET\r\n$7\r\nmissing\r\n"),
+        ] {
+            let mut client = connect(server);
+            client.send(first.as_bytes()).expect("sent");
+            assert_eq!(client.reply().expect("the first"), Value::Simple(b"PONG".to_vec()));
+            client.send(rest.as_bytes()).expect("sent");
+            assert_eq!(client.reply().expect("the second"), Value::Null, "{first:?}");
+        }
+    });
+}

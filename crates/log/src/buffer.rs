@@ -242,9 +242,14 @@ impl LogBuffer {
             .fold(reserved, u64::min)
     }
 
-    /// The next record begins a new segment.
+    /// The next record begins a new segment, unless this one has just begun: a disk that stays full
+    /// would be filled with empty ones.
     pub(crate) fn turn_segment(&self) {
-        self.reserve.0.lock().turn_segment(u64::MAX / 2, 0);
+        const WORTH_A_FILE_BYTES: u64 = 4096;
+        let mut reserve = self.reserve.0.lock();
+        if reserve.end - reserve.segment_base >= WORTH_A_FILE_BYTES {
+            reserve.turn_segment(u64::MAX / 2, 0);
+        }
     }
 
     /// The writer has begun the segment at the first boundary.

@@ -112,6 +112,11 @@ impl Log {
     /// # Errors
     /// As [`Log::make_durable`].
     pub fn turn_segment(&self) -> Result<(), LogError> {
+        if let Some(error) = self.state().error()
+            && !self.is_out_of_space()
+        {
+            return Err(error.clone());
+        }
         if self.is_out_of_space() {
             self.reserve.let_go(&*self.place.disk);
         }

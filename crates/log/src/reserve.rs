@@ -72,6 +72,11 @@ impl Reserve {
         if size.held >= size.wanted {
             return true;
         }
+        // A growth that cannot end would take the last room for that moment.
+        let free = self.path.parent().and_then(|dir| disk.free_bytes(dir).ok().flatten());
+        if free.is_some_and(|free| free < size.wanted - size.held) {
+            return false;
+        }
         let grow = || -> io::Result<()> {
             let file = match disk.create_new(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -230,9 +230,10 @@ impl Log {
     /// Somebody wants more durability than there is, and a step can give him some.
     fn sync_is_possible(&self) -> bool {
         let durable = self.durable().0;
+        // What was written before a write failed can still be synced.
+        let may_sync = || !matches!(self.state(), LogState::SyncFailed { .. });
         self.wanted_durable.load(Ordering::Relaxed) > durable
-            && self.accepts_writes()
-            && (self.written().0 > durable || self.write_is_possible())
+            && (self.written().0 > durable && may_sync() || self.write_is_possible())
     }
 
     fn write_is_possible(&self) -> bool {

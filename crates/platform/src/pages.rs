@@ -68,6 +68,14 @@ pub fn reserve(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// The range is of whole pages from `reserve`, and nobody uses what is in it.
 pub unsafe fn discard(begin: NonNull<u8>, bytes: usize) -> bool {
+    // The system rounds a length up to its pages, which may be larger than the caller's; and only
+    // Linux promises zeros.
+    // SAFETY: asks for a number.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
+    let is_whole = |number: usize| number.checked_rem(page) == Some(0);
+    if !cfg!(target_os = "linux") || !is_whole(begin.addr().get()) || !is_whole(bytes) {
+        return false;
+    }
     // SAFETY: by contract.
     unsafe { libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }

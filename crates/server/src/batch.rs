@@ -118,8 +118,10 @@ impl Batch {
                     let count = (self.args.len() - first) as u32;
                     if count == 0 {
                         start += consumed;
-                        if connection.consumed + consumed == start {
-                            connection.consumed = start;
+                        // What is parsed next begins behind it, once what stands before it has run.
+                        match self.items.last_mut().filter(|item| item.slot == slot) {
+                            Some(last) => last.end = start,
+                            None => connection.consumed = start,
                         }
                         empty += 1;
                         if empty == EMPTY_MAX {

@@ -40,9 +40,8 @@ impl ClientMemory {
             return;
         }
         let bytes = info.bytes();
-        let before = info.counted_bytes.load(Relaxed);
-        if bytes != before {
-            info.counted_bytes.store(bytes, Relaxed);
+        if bytes != info.counted_bytes.load(Relaxed) {
+            let before = info.counted_bytes.swap(bytes, Relaxed);
             self.unseen += bytes as i64 - before as i64;
             if self.unseen.abs() > UNSEEN_BYTES_MAX {
                 self.show(node);
@@ -71,8 +70,7 @@ impl ClientMemory {
 
     /// The connection is gone.
     pub(crate) fn forget(&mut self, info: &ClientInfo) {
-        let forgiven = info.forgiven_bytes.swap(0, Relaxed);
-        self.unseen += forgiven as i64 - info.counted_bytes.swap(0, Relaxed) as i64;
+        self.unseen -= info.counted_bytes.swap(0, Relaxed) as i64;
     }
 
     fn show(&mut self, node: &Node) {
@@ -119,12 +117,12 @@ fn evict(node: &Node, limit: u64) {
         if info.no_evict.load(Relaxed) || info.killed.swap(true, Relaxed) {
             continue;
         }
-        let bytes = info.counted_bytes.load(Relaxed);
+        // Whoever swaps takes it off the sum, and nobody else does.
+        let bytes = info.counted_bytes.swap(0, Relaxed);
         tracing::warn!(
             "closing client id={}, which takes {bytes} bytes: maxmemory-clients is reached",
             info.id
         );
-        info.forgiven_bytes.store(bytes, Relaxed);
         node.clients.bytes.fetch_sub(bytes as u64, Relaxed);
         node.evicted_clients.fetch_add(1, Relaxed);
         if let Some(claim) = &*info.claim.lock() {

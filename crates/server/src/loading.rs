@@ -52,6 +52,9 @@ const INPUT_BYTES_MAX_OF_ALL: usize = 64 << 20;
 /// A connection's replies are sent before they get longer than this by another one.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes that a client which monitors may leave unread before it is closed.
+const MONITORED_BYTES_MAX: usize = 16 << 20;
+
 /// How long a client may take to read its last reply here once the data is there.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -349,6 +352,8 @@ impl Room {
                     let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
                     if let Some(client) = client.filter(|it| it.session.info.id == id) {
                         client.output.extend_from_slice(&bytes);
+                        // It does not read what it asked to see.
+                        client.aborted |= client.output.len() > MONITORED_BYTES_MAX;
                         client.is_awake = true;
                     }
                 }

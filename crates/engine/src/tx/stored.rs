@@ -128,19 +128,19 @@ impl Tx<'_> {
             return Ok(());
         };
         let kind = stored.object.kind();
-        self.forget_unlogged_of(db, key);
         let object = match stored.from {
             None => stored.object,
             Some((from_db, name)) => {
                 self.scratch.discard(Some(stored.object));
                 let from = self.key(&name);
-                self.forget_unlogged_of(from_db, from);
                 let moved = self.remove(from_db, from).and_then(|removed| removed.object);
                 let Some(object) = moved else { return Err(Misplaced) };
+                self.forget_unlogged_of(from_db, from);
                 self.noted(from_db, from, false, None);
                 object
             }
         };
+        self.forget_unlogged_of(db, key);
         self.put(db, key, ValueInit::Object(object), stored.expire_at);
         self.scratch.stored = Some(record);
         self.noted(db, key, true, Some(kind));

@@ -217,7 +217,7 @@ fn deadline_of(blocked: &Blocked) -> Option<u64> {
 }
 
 /// Takes back a reply from `before` on that the client does not want (`CLIENT REPLY`).
-fn silence(connection: &mut Connection, before: usize) {
+pub(super) fn silence(connection: &mut Connection, before: usize) {
     let Session { reply_mode, .. } = &mut connection.session;
     match reply_mode {
         ReplyMode::On => return,

@@ -32,7 +32,7 @@ impl Worker {
         for _ in 0..self.long_replies.len() {
             let Some(slot) = self.long_replies.pop_front() else { return };
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            if connection.closed || connection.aborted {
+            if connection.closed || connection.aborted || connection.long_reply.is_none() {
                 continue;
             }
             if !may_go_on(connection, self.now_ms) {

@@ -88,8 +88,12 @@ impl Worker {
         self.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
+            // What it has read is no reason any more to hold anybody back, and least of all itself.
+            let unread_replies = connection.unsent_bytes();
+            self.replies.count(connection, unread_replies);
             Self::publish_output(connection);
             if connection.output_bytes() != 0
+                || connection.held_back
                 || connection.closing
                 || connection.input_ended
                 || connection.blocked.is_some()

@@ -1,6 +1,7 @@
 //! Letting replies out when the gate has passed what they depend on, and what a connection may
 //! hold back.
 
+use super::blocked::silence;
 use super::buffers::Buffers;
 use super::{Net, Planted, Worker};
 use crate::connection::{Connection, Positions};
@@ -93,7 +94,9 @@ impl Worker {
                     let wait = wait.clone();
                     self.forget_deadline(slot);
                     let Some(connection) = &mut self.connections[slot as usize] else { continue };
+                    let before = connection.output.len();
                     waiting::answer(connection, &wait, positions);
+                    silence(connection, before);
                     connection.unblock();
                     connection.mark(Gate::None, positions);
                     connection.make_ready(&mut self.ready);

@@ -68,6 +68,10 @@ impl Worker {
                 continue;
             }
             if self.replies.holds_back(connection) {
+                // It is its own unread replies now that it waits for, not a pause that is over.
+                if std::mem::take(&mut connection.postponed) {
+                    connection.session.info.postponed.store(false, Release);
+                }
                 self.replies.hold_back(connection);
                 continue;
             }

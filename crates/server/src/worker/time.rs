@@ -42,8 +42,7 @@ impl Worker {
         if !self.jobs.is_empty()
             || self.has_slice_to_make()
             || !self.touched.is_empty()
-            || !self.ready.is_empty()
-            || !self.next_turn.is_empty()
+            || !(self.stopping || self.ready.is_empty() && self.next_turn.is_empty())
             || self.housekeeping.is_due()
         {
             return Duration::ZERO;
@@ -257,6 +256,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.long_reply.is_some()
         || connection.computing.is_some()
         || connection.awaits_log_room
+        || connection.paused
         || connection.closing
         || connection.in_ready
         || connection.in_touched;
