@@ -118,16 +118,17 @@ impl Log {
             // at each other's marks, one sees both; and who found the lock taken published before
             // its holder looks again.
             fence(Ordering::SeqCst);
-            let published = self.buffer.published();
-            if published <= self.written().0 {
-                return Ok(self.written());
+            let (published, written) = (self.buffer.published(), self.written());
+            if published <= written.0 {
+                return Ok(written);
             }
             if !self.accepts_writes()
                 && let LogState::WriteFailed { error, .. } = self.state()
             {
                 return Err(error);
             }
-            if published - self.written().0 > WRITTEN_HERE_BYTES_MAX {
+            // As of one look at it: another thread may have written more since.
+            if published - written.0 > WRITTEN_HERE_BYTES_MAX {
                 break;
             }
             let Some(mut io) = self.io.try_lock() else { return Ok(self.written()) };
