@@ -375,7 +375,8 @@ fn a_polite_client_beside_impolite_ones() {
             |key: &str| round.extra.get(key).copied().unwrap_or_else(|| panic!("{part}: {key}"));
         assert!(extra("peak_bytes") > 1e6, "{part}");
         assert!(extra("gave_up").abs() < 0.5 && extra("closed").abs() < 0.5, "{part}");
-        if part != "nothing" && part != "snapshot" {
+        // One slow command may take longer than a round this short.
+        if part != "nothing" && part != "snapshot" && !part.starts_with("slow") {
             assert!(extra("others_per_second") > 1.0, "{part}: {round:?}");
         }
         seen += 1;
