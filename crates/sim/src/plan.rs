@@ -88,9 +88,12 @@ const POLICIES: [&str; 8] = [
 ];
 
 impl MemoryLimit {
-    /// Whether any key may be evicted, so that no command has to be refused.
-    pub(crate) fn is_enough(self) -> bool {
-        self.policy.starts_with("allkeys")
+    /// Whether any key may be evicted, and that is enough beside the buffers of so many connections,
+    /// so that no command has to be refused.
+    pub(crate) fn is_enough(self, connections: u64) -> bool {
+        /// Four requests with a long value each, and their replies.
+        const BUFFER_BYTES_MAX: u64 = 32 << 10;
+        self.policy.starts_with("allkeys") && self.bytes >= connections * BUFFER_BYTES_MAX
     }
 }
 
@@ -151,7 +154,7 @@ impl Plan {
             queues: random.chance(1, 5),
             memory: random.chance(1, 3).then(|| MemoryLimit {
                 policy: POLICIES[random.below(POLICIES.len() as u64) as usize],
-                bytes: (16 + random.below(64)) << 10,
+                bytes: (16 + random.below(112)) << 10,
             }),
             pace: Pace {
                 batch_requests: [1, 2, 64][random.below(3) as usize],

@@ -435,7 +435,8 @@ impl Run {
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
-        if self.plan.memory.is_none_or(MemoryLimit::is_enough)
+        let connections = (self.plan.clients + self.plan.workers) as u64;
+        if self.plan.memory.is_none_or(|limit| limit.is_enough(connections))
             && let Some(refused) = refused().next()
         {
             return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
