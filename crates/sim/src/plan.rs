@@ -154,7 +154,7 @@ impl Plan {
             queues: random.chance(1, 5),
             memory: random.chance(1, 3).then(|| MemoryLimit {
                 policy: POLICIES[random.below(POLICIES.len() as u64) as usize],
-                bytes: (16 + random.below(112)) << 10,
+                bytes: (16 + random.below(64)) << 10,
             }),
             pace: Pace {
                 batch_requests: [1, 2, 64][random.below(3) as usize],
