@@ -6,7 +6,7 @@ use crate::history::{AskedGate, Operation};
 use crate::model::State;
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
-use crate::plan::{Canary, MemoryLimit, Plan};
+use crate::plan::{Canary, Plan};
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
