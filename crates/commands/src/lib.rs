@@ -9,66 +9,33 @@
 //! know no socket, no thread and no file: what they need of the node stands in [`Node`], what
 //! they need of the connection in [`Session`].
 
-pub mod args;
-pub mod aside;
-mod auth;
+mod admin;
 mod bitmap;
-pub mod blocking;
-mod client;
-pub mod clients;
-mod command;
 pub mod compat;
-mod config;
 pub mod connection;
-pub mod ctx;
-mod debug;
-mod element_random;
-mod element_scan;
-mod error;
-pub mod eviction;
-pub mod execute;
-mod float;
 mod generic;
 mod hash;
-mod hello;
-mod help;
-pub mod histogram;
-mod info;
-mod latency;
-pub mod latency_events;
-mod latency_graph;
-pub mod lazy_free;
-pub mod limits;
+mod kernel;
 mod list;
-pub mod loading;
-mod long_replies;
-pub mod long_reply;
-mod long_string;
-mod memory;
-mod monitor;
-pub mod node;
-mod persistence;
-mod rates;
-pub mod rng;
-mod scan_options;
 mod scripting;
-mod secrets;
-mod server;
-pub mod session;
 mod set;
-mod set_algebra;
-mod set_random;
-pub mod slow_log;
+mod shared;
 mod sort;
 mod sorted_set;
-pub mod spec;
-pub mod stats;
 mod string;
-pub mod table;
-mod timing;
-mod transaction;
-pub mod version;
-mod wait;
+mod transactions;
+
+pub use admin::slow_log;
+use admin::{client, command, config, debug, info, latency, memory, monitor, persistence, server};
+use connection::auth;
+use generic::wait;
+pub use kernel::{
+    args, aside, blocking, clients, ctx, error, eviction, execute, histogram, latency_events,
+    lazy_free, limits, loading, long_reply, node, rng, session, spec, stats, table, version,
+};
+use kernel::{long_replies, rates, secrets, timing};
+use shared::{element_random, element_scan, float, help, long_string, scan_options};
+use transactions as transaction;
 
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;

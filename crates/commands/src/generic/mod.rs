@@ -9,6 +9,7 @@ mod relocate;
 mod remove;
 mod scan;
 mod ttl;
+pub(crate) mod wait;
 
 use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
 

@@ -1,11 +1,12 @@
 //! The connection itself: PING, ECHO, SELECT and the like, and what ends with it.
 
+pub(crate) mod auth;
+mod hello;
+
 use crate::args;
 use crate::aside;
-use crate::auth;
 use crate::ctx::{After, Append, Ctx, Local};
 use crate::error::{CommandError, CommandResult};
-use crate::hello;
 use crate::node::Node;
 use crate::session::{ReplyMode, Session};
 use crate::spec::{CommandSpec, Flags, LockNeed};

@@ -1,12 +1,14 @@
 //! `LATENCY`: delays that were noticed, and how long commands took.
 
+mod graph;
+
 use crate::ctx::Ctx;
 use crate::error::{CommandError, CommandResult};
 use crate::help::HELP;
 use crate::latency_events::{Delay, History};
-use crate::latency_graph::graph;
 use crate::spec::{CommandSpec, Flags, LockNeed};
 use crate::table::CommandId;
+use graph::graph;
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
 

@@ -1,5 +1,8 @@
 //! Sets: members in and out, and the questions about one set.
 
+mod algebra;
+mod random;
+
 use crate::args;
 use crate::ctx::Ctx;
 use crate::element_scan::{reply_empty, reply_page};
@@ -7,7 +10,6 @@ use crate::error::CommandResult;
 use crate::long_reply::{Headed, Room, Slices};
 use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use crate::spec::{CommandSpec, Flags, KeySpec, Part};
-use crate::{set_algebra, set_random};
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
@@ -30,21 +32,21 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard).at(Part::Whole),
     CommandSpec::on_keys("smembers", 2, READ, KeySpec::FIRST, smembers),
     CommandSpec::on_keys("sscan", -3, READ, KeySpec::FIRST, sscan),
-    CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, set_random::spop),
-    CommandSpec::on_keys("srandmember", -2, READ, KeySpec::FIRST, set_random::srandmember),
-    CommandSpec::on_keys("sinter", -2, READ, KeySpec::ALL, set_algebra::sinter),
-    CommandSpec::on_keys("sinterstore", -3, STORE, KeySpec::ALL, set_algebra::sinterstore),
+    CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, random::spop),
+    CommandSpec::on_keys("srandmember", -2, READ, KeySpec::FIRST, random::srandmember),
+    CommandSpec::on_keys("sinter", -2, READ, KeySpec::ALL, algebra::sinter),
+    CommandSpec::on_keys("sinterstore", -3, STORE, KeySpec::ALL, algebra::sinterstore),
     CommandSpec::on_keys(
         "sintercard",
         -3,
         READ.or(Flags::MOVABLEKEYS),
         KeySpec::Counted { count_at: 1 },
-        set_algebra::sintercard,
+        algebra::sintercard,
     ),
-    CommandSpec::on_keys("sunion", -2, READ, KeySpec::ALL, set_algebra::sunion),
-    CommandSpec::on_keys("sunionstore", -3, STORE, KeySpec::ALL, set_algebra::sunionstore),
-    CommandSpec::on_keys("sdiff", -2, READ, KeySpec::ALL, set_algebra::sdiff),
-    CommandSpec::on_keys("sdiffstore", -3, STORE, KeySpec::ALL, set_algebra::sdiffstore),
+    CommandSpec::on_keys("sunion", -2, READ, KeySpec::ALL, algebra::sunion),
+    CommandSpec::on_keys("sunionstore", -3, STORE, KeySpec::ALL, algebra::sunionstore),
+    CommandSpec::on_keys("sdiff", -2, READ, KeySpec::ALL, algebra::sdiff),
+    CommandSpec::on_keys("sdiffstore", -3, STORE, KeySpec::ALL, algebra::sdiffstore),
 ];
 
 /// A member as a reply.
