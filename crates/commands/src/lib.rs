@@ -26,25 +26,19 @@ mod string;
 mod transactions;
 
 pub use admin::slow_log;
-use admin::{client, command, config, debug, info, latency, memory, monitor, persistence, server};
-use connection::auth;
-use generic::wait;
 pub use kernel::{
     args, aside, blocking, clients, ctx, error, eviction, execute, histogram, latency_events,
     lazy_free, limits, loading, long_reply, node, rng, session, spec, stats, table, version,
 };
-use kernel::{long_replies, rates, secrets, timing};
-use shared::{element_random, element_scan, float, help, long_string, scan_options};
-use transactions as transaction;
 
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
 pub use execute::{Flow, Outcome, Request, execute};
+pub use kernel::timing::is_quick;
 pub use long_reply::{Block, LongReply};
 pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
 pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 pub use stats::ThreadStats;
 pub use table::{CommandId, CommandTable};
-pub use timing::is_quick;

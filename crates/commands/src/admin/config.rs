@@ -1,10 +1,10 @@
 //! `CONFIG`: reading and changing settings on the running server.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::node::Node;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::Node;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::shared::help::HELP;
 use ladon_settings::Settings;
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);

@@ -1,11 +1,11 @@
 //! `MEMORY`: what takes how much of it.
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::info::{Allocated, human_bytes, ratio};
-use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::admin::info::{Allocated, human_bytes, ratio};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::shared::help::HELP;
 use ladon_engine::{PARTITIONS, ValueRef};
 use ladon_settings::EvictionPolicy;
 

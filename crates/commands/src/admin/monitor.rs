@@ -1,12 +1,12 @@
 //! `MONITOR`: showing a connection what all others have executed.
 
-use crate::clients::Monitor;
-use crate::ctx::{Ctx, Local};
-use crate::error::{CommandError, CommandResult};
-use crate::node::Node;
-use crate::secrets;
-use crate::session::Session;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::clients::Monitor;
+use crate::kernel::ctx::{Ctx, Local};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::Node;
+use crate::kernel::secrets;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use ladon_model::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -2,11 +2,11 @@
 //!
 //! Redis' RDB file and the rewritten AOF are one thing here, the checkpoint.
 
-use crate::args::is;
-use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
-use crate::node::{CheckpointError, Shutdown};
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::args::is;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::{CheckpointError, Shutdown};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING);
 const BUSY: CommandError = CommandError::text("ERR Background save already in progress");

@@ -1,10 +1,10 @@
 //! Small questions to the server: `TIME`, `ROLE` and `LOLWUT`.
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::spec::{CommandSpec, Flags, LockNeed};
-use crate::version::{LADON_VERSION, REDIS_VERSION};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::version::{LADON_VERSION, REDIS_VERSION};
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::without_keys(

@@ -1,11 +1,11 @@
 //! The log of slow commands: what `SLOWLOG` answers from.
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::session::Session;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::session::Session;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::shared::help::HELP;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 

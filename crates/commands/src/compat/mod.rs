@@ -3,7 +3,7 @@
 mod names;
 mod notes;
 
-use crate::table::CommandTable;
+use crate::kernel::table::CommandTable;
 use names::REDIS_7_2;
 use notes::NOTES;
 use std::fmt::Write;

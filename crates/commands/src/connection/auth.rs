@@ -1,7 +1,7 @@
 //! Logging in: AUTH, and what HELLO shares with it.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 /// The only user there is.
 pub(crate) const DEFAULT_USER: &str = "default";

@@ -1,11 +1,11 @@
 //! HELLO: choosing the protocol, and who talks to whom.
 
-use crate::args::{is, shown_up_to};
-use crate::auth;
-use crate::client::names;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::version::REDIS_VERSION;
+use crate::admin::client::names;
+use crate::connection::auth;
+use crate::kernel::args::{is, shown_up_to};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::version::REDIS_VERSION;
 use ladon_resp::{Proto, parse_i64};
 
 pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -3,14 +3,14 @@
 pub(crate) mod auth;
 mod hello;
 
-use crate::args;
-use crate::aside;
-use crate::ctx::{After, Append, Ctx, Local};
-use crate::error::{CommandError, CommandResult};
-use crate::node::Node;
-use crate::session::{ReplyMode, Session};
-use crate::spec::{CommandSpec, Flags, LockNeed};
-use crate::transaction;
+use crate::kernel::args;
+use crate::kernel::aside;
+use crate::kernel::ctx::{After, Append, Ctx, Local};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::Node;
+use crate::kernel::session::{ReplyMode, Session};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::transactions;
 use ladon_engine::Scratch;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;

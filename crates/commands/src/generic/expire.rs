@@ -1,8 +1,8 @@
 //! Setting when a key expires: EXPIRE and its like, PERSIST.
 
-use crate::args::{self, integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 pub(super) fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let base = ctx.now_ms as i64;

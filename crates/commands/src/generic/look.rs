@@ -1,7 +1,7 @@
 //! Whether a key is there, and what it is: EXISTS, TOUCH, TYPE.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::kind_of;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;

@@ -11,7 +11,7 @@ mod scan;
 mod ttl;
 pub(crate) mod wait;
 
-use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);

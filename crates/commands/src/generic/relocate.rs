@@ -1,9 +1,9 @@
 //! A value under another name or in another database: RENAME, RENAMENX, COPY, MOVE.
 
-use crate::args::{database, is};
-use crate::aside::is_much;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{database, is};
+use crate::kernel::aside::is_much;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 

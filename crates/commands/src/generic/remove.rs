@@ -1,7 +1,7 @@
 //! DEL and UNLINK.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 
 /// Both: what would take long to drop is dropped elsewhere either way.
 pub(super) fn del(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -3,11 +3,11 @@
 //! There are no replicas yet, so a wish for some ends at its timeout. What `WAITAOF` says of this
 //! node is the log's position on the disk, at whichever gate.
 
-use crate::args;
-use crate::ctx::{After, Ctx};
-use crate::error::CommandResult;
-use crate::session::{Blocked, BlockedKind, LogWait};
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::args;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::CommandResult;
+use crate::kernel::session::{Blocked, BlockedKind, LogWait};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use ladon_model::Lsn;
 use std::sync::Arc;
 

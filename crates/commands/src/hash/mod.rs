@@ -14,7 +14,7 @@ mod set;
 mod set_expiring;
 mod ttl;
 
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);

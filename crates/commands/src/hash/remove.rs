@@ -1,7 +1,7 @@
 //! HDEL.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 
 pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

@@ -1,7 +1,7 @@
 //! HSET, HMSET, HSETNX.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 pub(super) fn hset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let added = set_all(ctx, args, "hset")?;

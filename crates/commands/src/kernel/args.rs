@@ -1,7 +1,7 @@
 //! Reading arguments.
 
-use crate::ctx::Ctx;
-use crate::error::CommandError;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandError;
 use ladon_resp::{LongDouble, parse_i64};
 use std::ops::RangeBounds;
 

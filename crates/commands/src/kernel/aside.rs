@@ -18,11 +18,11 @@
 //! was touched in between it begins again, and after a few times it is done under the locks, like a
 //! small one, so that it ends. So is what runs inside `EXEC`.
 
-use crate::ctx::{After, Append, Ctx};
-use crate::error::CommandError;
-use crate::long_reply::{Large, Slices};
-use crate::node::Node;
-use crate::session::Session;
+use crate::kernel::ctx::{After, Append, Ctx};
+use crate::kernel::error::CommandError;
+use crate::kernel::long_reply::{Large, Slices};
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,

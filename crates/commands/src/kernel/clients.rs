@@ -1,10 +1,10 @@
 //! All connections of the node: what others may know of them (`CLIENT LIST`) and ask of them
 //! (`CLIENT KILL`), and the way to reach the IO thread that owns one.
 
-use crate::aside::Computed;
-use crate::blocking::{Answer, Unserved};
-use crate::session::Session;
-use crate::table::CommandId;
+use crate::kernel::aside::Computed;
+use crate::kernel::blocking::{Answer, Unserved};
+use crate::kernel::session::Session;
+use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, WatchFlag};
 use ladon_model::Lsn;
 use parking_lot::Mutex;

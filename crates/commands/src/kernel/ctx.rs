@@ -1,14 +1,14 @@
 //! What a command's handler works with.
 
-use crate::aside::Job;
-use crate::blocking::Answer;
-use crate::eviction::Eviction;
-use crate::long_reply::{LongReply, Slices};
-use crate::node::Node;
-use crate::rng::Rng;
-use crate::session::{Blocked, Session};
-use crate::stats::ThreadStats;
-use crate::timing::Timing;
+use crate::kernel::aside::Job;
+use crate::kernel::blocking::Answer;
+use crate::kernel::eviction::Eviction;
+use crate::kernel::long_reply::{LongReply, Slices};
+use crate::kernel::node::Node;
+use crate::kernel::rng::Rng;
+use crate::kernel::session::{Blocked, Session};
+use crate::kernel::stats::ThreadStats;
+use crate::kernel::timing::Timing;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
 use ladon_model::{DbId, KeyHash, Lsn, Record};
 use ladon_resp::Reply;

@@ -51,8 +51,8 @@ impl CommandError {
     pub fn subcommand(args: &[&[u8]]) -> CommandError {
         CommandError::err(format_args!(
             "unknown subcommand or wrong number of arguments for '{}'. Try {} HELP.",
-            crate::args::shown(args[1]),
-            crate::args::shown(args[0]).to_uppercase()
+            crate::kernel::args::shown(args[1]),
+            crate::kernel::args::shown(args[0]).to_uppercase()
         ))
     }
 

@@ -5,8 +5,8 @@
 //! `maxmemory-eviction-tenacity` allows. So the data is over the limit by one command's worth at
 //! most, unless values are so many or so large that time runs out.
 
-use crate::ctx::{Append, Local};
-use crate::node::Node;
+use crate::kernel::ctx::{Append, Local};
+use crate::kernel::node::Node;
 use ladon_engine::{Choice, Evicted, Evictor, Keyspace, Scratch, Tracking, Victims};
 use ladon_model::{Lsn, Record};
 use ladon_settings::{EvictionPolicy, Settings};

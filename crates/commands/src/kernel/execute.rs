@@ -1,17 +1,17 @@
 //! Running one request: the checks that every command passes, its locks, its handler, its commit.
 
-use crate::args::{shown, shown_up_to};
-use crate::aside;
-use crate::blocking;
-use crate::ctx::{After, Append, Ctx, Data, Local};
-use crate::error::CommandError;
-use crate::eviction::{self, Room};
-use crate::long_reply::LongReply;
-use crate::node::{Node, Paused};
-use crate::session::{Blocked, Multi, ReplyMode, Session};
-use crate::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
-use crate::table::CommandId;
-use crate::transaction;
+use crate::kernel::args::{shown, shown_up_to};
+use crate::kernel::aside;
+use crate::kernel::blocking;
+use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::error::CommandError;
+use crate::kernel::eviction::{self, Room};
+use crate::kernel::long_reply::LongReply;
+use crate::kernel::node::{Node, Paused};
+use crate::kernel::session::{Blocked, Multi, ReplyMode, Session};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
+use crate::kernel::table::CommandId;
+use crate::transactions;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::Reply;
@@ -333,10 +333,10 @@ fn run<'a>(
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.
     if node.clients.has_monitors() {
-        crate::monitor::note(node, ctx.local, ctx.session, spec, request.args);
+        crate::admin::monitor::note(node, ctx.local, ctx.session, spec, request.args);
     }
     if !ctx.local.monitored.is_empty() {
-        crate::monitor::show(node, ctx.local, depends);
+        crate::admin::monitor::show(node, ctx.local, depends);
     }
     let flow = match ctx.after {
         After::Continue => Flow::Continue,

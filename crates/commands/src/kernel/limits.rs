@@ -1,7 +1,7 @@
 //! What the keyspace has to know of the settings, before the first key gets into it and whenever
 //! they change.
 
-use crate::eviction;
+use crate::kernel::eviction;
 use ladon_engine::Keyspace;
 use ladon_settings::Settings;
 use std::sync::atomic::Ordering::Relaxed;

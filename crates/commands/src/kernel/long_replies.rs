@@ -1,6 +1,6 @@
 //! Several replies in a row of which some are long: what `EXEC` answers.
 
-use crate::long_reply::{Block, Keeping, Room, Slices};
+use crate::kernel::long_reply::{Block, Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::collections::VecDeque;
 use std::ops::Range;

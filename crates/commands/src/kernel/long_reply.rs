@@ -13,12 +13,12 @@
 //! on the LSN that the command has found. Inside `EXEC`, and where nobody wants the reply, replies
 //! are made at once.
 
-use crate::aside::Computed;
-use crate::ctx::{Ctx, Later, Local};
-use crate::execute::count_error;
-use crate::node::Node;
-use crate::session::Session;
-use crate::table::CommandId;
+use crate::kernel::aside::Computed;
+use crate::kernel::ctx::{Ctx, Later, Local};
+use crate::kernel::execute::count_error;
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
+use crate::kernel::table::CommandId;
 use ladon_engine::{Collection, Garbage};
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;

@@ -1,19 +1,19 @@
 //! What all connections of a node share.
 
-use crate::aside::AsideCounts;
-use crate::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
-use crate::eviction::Exceeded;
-use crate::histogram::HistogramSum;
-use crate::latency_events::LatencyEvents;
-use crate::lazy_free::LazyFree;
-use crate::limits;
-use crate::loading::Loading;
-use crate::long_reply::Slicing;
-use crate::rates::{Rates, Sampler};
-use crate::rng::Rng;
-use crate::slow_log::SlowLog;
-use crate::stats::ThreadStats;
-use crate::table::{CommandId, CommandTable};
+use crate::admin::slow_log::SlowLog;
+use crate::kernel::aside::AsideCounts;
+use crate::kernel::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
+use crate::kernel::eviction::Exceeded;
+use crate::kernel::histogram::HistogramSum;
+use crate::kernel::latency_events::LatencyEvents;
+use crate::kernel::lazy_free::LazyFree;
+use crate::kernel::limits;
+use crate::kernel::loading::Loading;
+use crate::kernel::long_reply::Slicing;
+use crate::kernel::rates::{Rates, Sampler};
+use crate::kernel::rng::Rng;
+use crate::kernel::stats::ThreadStats;
+use crate::kernel::table::{CommandId, CommandTable};
 use ladon_engine::Keyspace;
 use ladon_model::{Gate, KeyHasher, Lsn};
 use ladon_platform::{Clock, Process, SystemProcess};

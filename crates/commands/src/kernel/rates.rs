@@ -1,6 +1,6 @@
 //! What happens per second: differences of counters over the last samples.
 
-use crate::node::Node;
+use crate::kernel::node::Node;
 use std::collections::VecDeque;
 
 /// Samples that are kept, ...

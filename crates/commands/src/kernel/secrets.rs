@@ -1,6 +1,6 @@
 //! Which arguments are secrets, to be kept out of `MONITOR` and `SLOWLOG`.
 
-use crate::args::is;
+use crate::kernel::args::is;
 use ladon_settings::lookup;
 
 /// What stands in a secret's place.

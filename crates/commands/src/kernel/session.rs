@@ -1,9 +1,9 @@
 //! One connection's state, as far as commands know it.
 
-use crate::aside::Aside;
-use crate::clients::{ClientInfo, Clients, Monitor};
-use crate::spec::Flags;
-use crate::table::CommandId;
+use crate::kernel::aside::Aside;
+use crate::kernel::clients::{ClientInfo, Clients, Monitor};
+use crate::kernel::spec::Flags;
+use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;

@@ -1,7 +1,7 @@
 //! What a command is, as data.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 
 /// A command's code: writes the reply, or returns the error that is the reply.
 pub type HandlerFn = fn(&mut Ctx<'_>, &[&[u8]]) -> CommandResult;

@@ -1,7 +1,7 @@
 //! Counters of one IO thread, written by it alone and read by `INFO` from any.
 
-use crate::histogram::Histogram;
-use crate::table::{CommandId, CommandTable};
+use crate::kernel::histogram::Histogram;
+use crate::kernel::table::{CommandId, CommandTable};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! The one table of commands, and looking a name up in it.
 
-use crate::spec::CommandSpec;
+use crate::kernel::spec::CommandSpec;
 use std::sync::LazyLock;
 
 /// A command's (or subcommand's) number in the table.
@@ -10,28 +10,28 @@ pub struct CommandId(pub u16);
 /// Every family's commands.
 const FAMILIES: &[&[CommandSpec]] = &[
     crate::bitmap::COMMANDS,
-    crate::client::COMMANDS,
-    crate::command::COMMANDS,
-    crate::config::COMMANDS,
+    crate::admin::client::COMMANDS,
+    crate::admin::command::COMMANDS,
+    crate::admin::config::COMMANDS,
     crate::connection::COMMANDS,
-    crate::debug::COMMANDS,
+    crate::admin::debug::COMMANDS,
     crate::generic::COMMANDS,
     crate::hash::COMMANDS,
-    crate::info::COMMANDS,
-    crate::latency::COMMANDS,
+    crate::admin::info::COMMANDS,
+    crate::admin::latency::COMMANDS,
     crate::list::COMMANDS,
-    crate::memory::COMMANDS,
-    crate::monitor::COMMANDS,
-    crate::persistence::COMMANDS,
+    crate::admin::memory::COMMANDS,
+    crate::admin::monitor::COMMANDS,
+    crate::admin::persistence::COMMANDS,
     crate::scripting::COMMANDS,
-    crate::server::COMMANDS,
+    crate::admin::server::COMMANDS,
     crate::set::COMMANDS,
-    crate::slow_log::COMMANDS,
+    crate::admin::slow_log::COMMANDS,
     crate::sort::COMMANDS,
     crate::sorted_set::COMMANDS,
     crate::string::COMMANDS,
-    crate::transaction::COMMANDS,
-    crate::wait::COMMANDS,
+    crate::transactions::COMMANDS,
+    crate::generic::wait::COMMANDS,
 ];
 
 /// Entry of the table: a command, or a subcommand with its container.

@@ -6,12 +6,12 @@
 //! others, and quick ones with many or large arguments or a large reply, are measured exactly; so
 //! is every command while the settings ask about less than a millisecond, or outside a batch.
 
-use crate::ctx::Local;
-use crate::node::Node;
-use crate::secrets;
-use crate::session::Session;
-use crate::spec::{CommandSpec, Flags};
-use crate::table::CommandId;
+use crate::kernel::ctx::Local;
+use crate::kernel::node::Node;
+use crate::kernel::secrets;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{CommandSpec, Flags};
+use crate::kernel::table::CommandId;
 
 /// Not measured on its own.
 const SHARED: u64 = 0;
@@ -234,7 +234,7 @@ fn wants_exact(node: &Node) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::CommandTable;
+    use crate::kernel::table::CommandTable;
 
     #[test]
     fn commands_that_take_turns_are_counted_together() {

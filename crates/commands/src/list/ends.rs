@@ -1,9 +1,9 @@
 //! In and out at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
 use super::{end, reply_element};
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{End, ListValue};
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;

@@ -1,11 +1,11 @@
 //! `SCRIPT` and `FUNCTION`, as far as they can be answered truthfully where there are no scripts
 //! and no functions yet. Test suites clean up with the two `FLUSH`.
 
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::shared::help::HELP;
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::container(

@@ -1,9 +1,9 @@
 //! Intersections, unions and differences of sets.
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_reply::{Headed, Large};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Large};
 use crate::set::{reply_member, slices_of};
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
 use ladon_engine::{Key, Object, Tx, Variant};

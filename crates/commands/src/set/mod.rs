@@ -3,13 +3,13 @@
 mod algebra;
 mod random;
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::element_scan::{reply_empty, reply_page};
-use crate::error::CommandResult;
-use crate::long_reply::{Headed, Room, Slices};
-use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::long_reply::{Headed, Room, Slices};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::shared::element_scan::{reply_empty, reply_page};
+use crate::shared::scan_options::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};

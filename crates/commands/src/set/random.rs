@@ -1,10 +1,10 @@
 //! Members of a set by chance: SPOP and SRANDMEMBER.
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::element_random::{self, Wanted};
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use crate::set::reply_member;
+use crate::shared::element_random::{self, Wanted};
 use ladon_engine::types::set::SetValue;
 
 pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

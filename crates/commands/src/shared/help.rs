@@ -1,8 +1,8 @@
 //! `HELP` of every container of subcommands, from the facts about them.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use ladon_command_docs::{Argument, ArgumentKind, CommandDoc};
 
 /// The subcommand `HELP`, for any container.

@@ -1,8 +1,8 @@
 //! Strings in replies: a long one is sent from where it stands, in blocks (`long_reply.rs`).
 
-use crate::ctx::{Ctx, Later};
-use crate::error::CommandError;
-use crate::long_reply::{Keeping, Large, Room, Slices};
+use crate::kernel::ctx::{Ctx, Later};
+use crate::kernel::error::CommandError;
+use crate::kernel::long_reply::{Keeping, Large, Room, Slices};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{Object, ValueRef};
 use ladon_resp::{Proto, Reply};

@@ -1,7 +1,7 @@
 //! What SCAN, SSCAN, HSCAN and ZSCAN may be told.
 
-use crate::args::{self, is};
-use crate::error::CommandError;
+use crate::kernel::args::{self, is};
+use crate::kernel::error::CommandError;
 use ladon_settings::glob_match;
 
 /// What only some of them may be told.

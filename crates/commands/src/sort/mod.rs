@@ -12,10 +12,10 @@ mod sorted;
 
 pub(crate) use options::target_position;
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_reply::{Headed, Large};
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Large};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use elements::Elements;
 use ladon_engine::{Key, Object, ValueRef, Variant};
 use ladon_model::DbId;
@@ -37,7 +37,7 @@ const fn command(
     name: &'static str,
     flags: Flags,
     keys: KeySpec,
-    handler: crate::spec::HandlerFn,
+    handler: crate::kernel::spec::HandlerFn,
 ) -> CommandSpec {
     CommandSpec {
         name,

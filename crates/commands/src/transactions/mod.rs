@@ -3,12 +3,12 @@
 //! `EXEC` takes the union of the locks of what was queued and runs it as one transaction of the
 //! engine: one record in the log, serializable across threads.
 
-use crate::ctx::{After, Append, Ctx, Data, Local};
-use crate::error::{CommandError, CommandResult};
-use crate::long_replies::Several;
-use crate::node::Node;
-use crate::session::{Multi, Session, WatchedKey};
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_replies::Several;
+use crate::kernel::node::Node;
+use crate::kernel::session::{Multi, Session, WatchedKey};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use ladon_engine::{Ahead, Locks, Scratch};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::{Proto, Reply};
@@ -157,7 +157,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     }
     forget_watched(ctx);
     ctx.in_exec = true;
-    crate::client::publish_multi(&ctx.session.info, Some(&multi));
+    crate::admin::client::publish_multi(&ctx.session.info, Some(&multi));
     ctx.reply.array(multi.queued.len());
     let mut replies = Several::default();
     let mut lookahead = ctx.node.keyspace.lookahead();
@@ -187,7 +187,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let reply_bytes = ctx.reply.position().saturating_sub(position);
         ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
         if ctx.node.clients.has_monitors() {
-            crate::monitor::note(ctx.node, ctx.local, ctx.session, spec, &args);
+            crate::admin::monitor::note(ctx.node, ctx.local, ctx.session, spec, &args);
         }
     }
     ctx.in_exec = false;

@@ -1,11 +1,11 @@
 //! `CLIENT KILL`.
 
 use super::{Class, class};
-use crate::args::{self, is, shown};
-use crate::auth::DEFAULT_USER;
-use crate::clients::{ClientInfo, Message};
-use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
+use crate::connection::auth::DEFAULT_USER;
+use crate::kernel::args::{self, is, shown};
+use crate::kernel::clients::{ClientInfo, Message};
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Who is to go: all that is given must hold.

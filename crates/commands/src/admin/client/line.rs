@@ -1,10 +1,10 @@
 //! A connection in one line, as `CLIENT LIST` and `CLIENT INFO` show it.
 
-use crate::auth::DEFAULT_USER;
-use crate::clients::ClientInfo;
-use crate::ctx::Ctx;
-use crate::session::Multi;
-use crate::table::CommandTable;
+use crate::connection::auth::DEFAULT_USER;
+use crate::kernel::clients::ClientInfo;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::session::Multi;
+use crate::kernel::table::CommandTable;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Up to here Redis has replies in a buffer of their own (`obl`), beyond in a list (`oll`).

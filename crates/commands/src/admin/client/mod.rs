@@ -11,9 +11,9 @@ mod unblock;
 
 pub(crate) use line::publish_multi;
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 
 const OWN: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE);
 const OTHERS: Flags = OWN.or(Flags::ADMIN);
@@ -36,7 +36,7 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
         CommandSpec::without_keys("unblock", -3, OTHERS, LockNeed::None, unblock::unblock),
         CommandSpec::without_keys("getredir", 2, OWN, LockNeed::None, getredir),
         CommandSpec::without_keys("gate", -2, OWN, LockNeed::None, gate::gate),
-        crate::help::HELP,
+        crate::shared::help::HELP,
     ],
 )];
 
@@ -61,7 +61,7 @@ enum Class {
 }
 
 fn class(name: &[u8]) -> Result<Class, CommandError> {
-    use crate::args::{is, shown};
+    use crate::kernel::args::{is, shown};
     if is(name, "normal") {
         Ok(Class::Normal)
     } else if ["master", "slave", "replica", "pubsub"].into_iter().any(|word| is(name, word)) {

@@ -1,8 +1,8 @@
 //! What connections and their libraries are called.
 
-use crate::args::{is, shown};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{is, shown};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_name(args[2])?;

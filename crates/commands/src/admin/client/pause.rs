@@ -1,9 +1,9 @@
 //! `CLIENT PAUSE` and `UNPAUSE`.
 
-use crate::args::{self, is};
-use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
-use crate::node::Paused;
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::Paused;
 
 pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let what = match args[3..] {

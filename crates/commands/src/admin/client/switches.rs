@@ -1,9 +1,9 @@
 //! What a connection turns on and off for itself.
 
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::session::ReplyMode;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::session::ReplyMode;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,10 +1,10 @@
 //! `CLIENT UNBLOCK`: another client's wait is to end.
 
-use crate::args::{self, is};
-use crate::blocking::Unserved;
-use crate::clients::Message;
-use crate::ctx::{After, Ctx};
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, is};
+use crate::kernel::blocking::Unserved;
+use crate::kernel::clients::Message;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
 use std::sync::atomic::Ordering::Acquire;
 
 pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

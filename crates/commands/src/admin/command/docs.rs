@@ -1,10 +1,10 @@
 //! `COMMAND DOCS`.
 
 use super::{doc_of, top_level};
-use crate::command::info::statuses;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::table::CommandId;
+use crate::admin::command::info::statuses;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::table::CommandId;
 use ladon_command_docs::{Argument, CommandDoc};
 
 pub(super) fn docs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

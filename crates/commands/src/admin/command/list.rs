@@ -1,9 +1,9 @@
 //! `COMMAND LIST`.
 
 use super::doc_of;
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_settings::glob_match;
 
 pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -5,11 +5,11 @@ mod info;
 mod keys;
 mod list;
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::help::HELP;
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
-use crate::table::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::table::CommandId;
+use crate::shared::help::HELP;
 
 const FLAGS: Flags = Flags::LOADING.or(Flags::STALE);
 

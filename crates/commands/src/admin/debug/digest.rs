@@ -1,8 +1,8 @@
 //! `DEBUG DIGEST` and `DEBUG DIGEST-VALUE`: forty hexadecimal digits that depend on the data
 //! alone, not on its order in memory, its encoding or the server.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::{EntryRef, Locks, ValueRef, types};
 use ladon_model::{KeyHasher, ValueKind};
 use std::ops::AddAssign;

@@ -1,8 +1,8 @@
 //! `DEBUG OBJECT`, `DEBUG HTSTATS`, `DEBUG HTSTATS-KEY`: how data is kept.
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EntryRef, Locks, Object, PARTITIONS, ValueRef, types};
 
 pub(super) fn object(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -7,12 +7,12 @@ mod populate;
 mod protocol;
 mod reload;
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help;
-use crate::node::hex_id;
-use crate::spec::{CommandSpec, Flags, HandlerFn, LockNeed};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::hex_id;
+use crate::kernel::spec::{CommandSpec, Flags, HandlerFn, LockNeed};
+use crate::shared::help;
 use ladon_engine::Locks;
 use ladon_engine::types::list::LARGE_BYTES;
 use ladon_settings::{Access, memory_size};

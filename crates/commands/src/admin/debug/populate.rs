@@ -1,8 +1,8 @@
 //! `DEBUG POPULATE`: many keys at once.
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::Locks;
 
 /// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...;

@@ -3,10 +3,10 @@
 //! A running node does not read its files again; recovery's own tests do. Here every value is
 //! encoded as a checkpoint has it and decoded again, in place, while all locks are held.
 
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::persistence::save_for_good;
+use crate::admin::persistence::save_for_good;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::Locks;
 
 pub(super) fn reload(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,7 +1,7 @@
 //! The section `Clients`.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,7 +1,7 @@
 //! The section `CPU`.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let facts = ctx.node.process.facts();

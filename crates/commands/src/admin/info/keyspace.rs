@@ -1,7 +1,7 @@
 //! The section `Keyspace`.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -1,7 +1,7 @@
 //! The section `Ladon`: what has no name in Redis.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use ladon_settings::Id;
 use std::sync::atomic::Ordering::Relaxed;

@@ -6,8 +6,8 @@
 //! that have not gone back to the system.
 
 use super::text::Text;
-use crate::ctx::Ctx;
-use crate::node::Node;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::node::Node;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

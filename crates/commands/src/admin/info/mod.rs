@@ -15,10 +15,10 @@ mod server;
 mod stats;
 mod text;
 
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use text::Text;
 
 pub(crate) use memory::{Allocated, ratio};

@@ -2,7 +2,7 @@
 //! checkpoint that the log begins with.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 use ladon_model::Gate;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -1,7 +1,7 @@
 //! The sections `Replication`, `Modules` and `Cluster`: a node by itself.
 
 use super::text::Text;
-use crate::ctx::Ctx;
+use crate::kernel::ctx::Ctx;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let node = ctx.node;

@@ -1,8 +1,8 @@
 //! The section `Server`.
 
 use super::text::Text;
-use crate::ctx::Ctx;
-use crate::version::{LADON_VERSION, REDIS_VERSION};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::version::{LADON_VERSION, REDIS_VERSION};
 use ladon_settings::Endpoint;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -1,8 +1,8 @@
 //! The sections `Stats` and `Debug`.
 
 use super::text::Text;
-use crate::ctx::Ctx;
-use crate::stats::ThreadStats;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::stats::ThreadStats;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -2,12 +2,12 @@
 
 mod graph;
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::latency_events::{Delay, History};
-use crate::spec::{CommandSpec, Flags, LockNeed};
-use crate::table::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::latency_events::{Delay, History};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::table::CommandId;
+use crate::shared::help::HELP;
 use graph::graph;
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
@@ -69,7 +69,7 @@ fn reset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn draw(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let event = crate::args::shown(args[2]);
+    let event = crate::kernel::args::shown(args[2]);
     let history = find(ctx, args[2]).ok_or_else(|| {
         CommandError::err(format_args!("No samples available for event '{event}'"))
     })?;

@@ -17,11 +17,11 @@ mod short_way;
 pub(crate) use serve::serve;
 pub use short_way::{SendNow, ShortWay};
 
-use crate::clients::ClientInfo;
-use crate::ctx::{After, Append, Ctx, Local};
-use crate::node::Node;
-use crate::session::{Blocked, Session};
-use crate::table::CommandId;
+use crate::kernel::clients::ClientInfo;
+use crate::kernel::ctx::{After, Append, Ctx, Local};
+use crate::kernel::node::Node;
+use crate::kernel::session::{Blocked, Session};
+use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
 use ladon_resp::{Proto, Reply};

@@ -1,13 +1,13 @@
 //! Serving those who wait for keys that have come.
 
 use super::{Answer, KeyWait};
-use crate::ctx::{After, Append, Ctx, Data, Local};
-use crate::error::CommandError;
-use crate::eviction::{self, Room};
-use crate::execute::begin_on_keys;
-use crate::node::Node;
-use crate::session::Session;
-use crate::spec::{Flags, Handler};
+use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::error::CommandError;
+use crate::kernel::eviction::{self, Room};
+use crate::kernel::execute::begin_on_keys;
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{Flags, Handler};
 use ladon_engine::{Key, Locks, Place, Scratch, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;

@@ -1,8 +1,8 @@
 //! Long replies of elements by chance, made from a value that nobody changes.
 
 use super::{CHOICE_MIN, Draw, WalkedTo};
-use crate::long_reply::{Keeping, Room, Slices};
-use crate::rng::Rng;
+use crate::kernel::long_reply::{Keeping, Room, Slices};
+use crate::kernel::rng::Rng;
 use ladon_engine::Garbage;
 use ladon_resp::{Proto, Reply};
 use std::collections::HashSet;

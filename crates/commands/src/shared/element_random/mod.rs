@@ -5,10 +5,10 @@
 
 mod long;
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::rng::Rng;
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::rng::Rng;
 use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};
 use ladon_engine::types::set::{Member, SetValue};
