@@ -13,6 +13,7 @@ mod admin;
 mod bitmap;
 pub mod compat;
 pub mod connection;
+pub mod families;
 mod generic;
 mod hash;
 mod kernel;
@@ -27,8 +28,9 @@ mod transactions;
 
 pub use admin::slow_log;
 pub use kernel::{
-    args, aside, blocking, clients, ctx, error, eviction, execute, histogram, latency_events,
-    lazy_free, limits, loading, long_reply, node, rng, session, spec, stats, table, version,
+    args, aside, blocking, clients, counter, ctx, error, eviction, execute, histogram,
+    latency_events, lazy_free, limits, loading, long_reply, node, rng, session, spec, stats, table,
+    version,
 };
 
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};

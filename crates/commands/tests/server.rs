@@ -81,7 +81,7 @@ fn commands_are_listed_and_described() {
 
 #[test]
 fn every_command_of_the_table_is_documented_as_it_is() {
-    let table = ladon_commands::CommandTable::get();
+    let table = ladon_commands::families::table();
     for (_, entry) in table.iter() {
         let name = entry.full_name.as_str();
         let doc = ladon_command_docs::find(name).unwrap_or_else(|| panic!("{name}: no facts"));

@@ -1,7 +1,7 @@
 //! How long a command took, counted in buckets: eight to each power of two, so that a percentile
 //! is at most an eighth too high.
 
-use crate::kernel::stats::Counter;
+use crate::kernel::counter::Counter;
 
 const SUB_BITS: u32 = 3;
 const SUBS: usize = 1 << SUB_BITS;

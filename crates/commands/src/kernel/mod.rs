@@ -7,6 +7,7 @@ pub mod args;
 pub mod aside;
 pub mod blocking;
 pub mod clients;
+pub mod counter;
 pub mod ctx;
 pub mod error;
 pub mod eviction;

@@ -111,6 +111,8 @@ pub struct NodeParts {
     pub run_id: String,
     /// `io_uring` or `mio`, for `INFO`.
     pub io_backend: String,
+    /// The commands that it runs: [`crate::families::table`].
+    pub table: &'static CommandTable,
 }
 
 /// What all connections of a node share.
@@ -215,7 +217,7 @@ impl Node {
         let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         let pause = Pause { seen, ..Pause::default() };
         let node = Node {
-            stats: parts.threads.iter().map(|_| Arc::default()).collect(),
+            stats: parts.threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table))).collect(),
             started_ms: parts.clock.unix_ms(),
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
@@ -225,7 +227,7 @@ impl Node {
             durability: parts.durability,
             threads: parts.threads,
             clients: Clients::default(),
-            table: CommandTable::get(),
+            table: parts.table,
             replication_id: Mutex::new(hex_id(&mut Rng::new(
                 KeyHasher::new(0).hash(parts.run_id.as_bytes()).0,
             ))),

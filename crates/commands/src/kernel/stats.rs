@@ -1,42 +1,11 @@
 //! Counters of one IO thread, written by it alone and read by `INFO` from any.
 
+use crate::kernel::counter::Counter;
 use crate::kernel::histogram::Histogram;
 use crate::kernel::table::{CommandId, CommandTable};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// A counter with one writer: adding is a load and a store, not a locked instruction.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds; only the owning thread may.
-    #[inline]
-    pub fn add(&self, value: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(value), Relaxed);
-    }
-
-    /// Becomes `value` if that is more; only the owning thread may.
-    #[inline]
-    pub fn raise(&self, value: u64) {
-        if value > self.get() {
-            self.0.store(value, Relaxed);
-        }
-    }
-
-    /// The value.
-    #[inline]
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-
-    /// Back to zero (`CONFIG RESETSTAT`); an addition at the same time may be lost.
-    pub fn reset(&self) {
-        self.0.store(0, Relaxed);
-    }
-}
 
 /// What `INFO commandstats` says of one command.
 #[derive(Debug, Default)]
@@ -54,7 +23,7 @@ pub struct CommandStats {
 }
 
 /// Counters of one IO thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[allow(missing_docs, reason = "INFO's names")]
 pub struct ThreadStats {
     pub commands_processed: Counter,
@@ -85,35 +54,13 @@ pub struct ThreadStats {
     pub errors: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Default for ThreadStats {
-    fn default() -> Self {
-        ThreadStats {
-            commands_processed: Counter::default(),
-            connections_received: Counter::default(),
-            keyspace_hits: Counter::default(),
-            keyspace_misses: Counter::default(),
-            expired_keys: Counter::default(),
-            evicted_keys: Counter::default(),
-            expired_subkeys: Counter::default(),
-            net_input_bytes: Counter::default(),
-            net_output_bytes: Counter::default(),
-            reads_processed: Counter::default(),
-            writes_processed: Counter::default(),
-            error_replies: Counter::default(),
-            dirty: Counter::default(),
-            logins_failed: Counter::default(),
-            eventloop_cycles: Counter::default(),
-            eventloop_nanoseconds: Counter::default(),
-            eventloop_nanoseconds_max: Counter::default(),
-            eventloop_commands_max: Counter::default(),
-            commands_nanoseconds: Counter::default(),
-            per_command: (0..CommandTable::get().len()).map(|_| CommandStats::default()).collect(),
-            errors: Mutex::default(),
-        }
-    }
-}
-
 impl ThreadStats {
+    /// All zero, with counters for each of the table's commands.
+    pub(crate) fn new(table: &CommandTable) -> ThreadStats {
+        let per_command = (0..table.len()).map(|_| CommandStats::default()).collect();
+        ThreadStats { per_command, ..ThreadStats::default() }
+    }
+
     /// Counts a turn of the thread's loop that took this long, waiting not included.
     #[inline]
     pub fn count_cycle(&self, nanoseconds: u64) {

@@ -1,38 +1,10 @@
-//! The one table of commands, and looking a name up in it.
+//! A table of commands, and looking a name up in it. `families.rs` makes the one there is.
 
 use crate::kernel::spec::CommandSpec;
-use std::sync::LazyLock;
 
 /// A command's (or subcommand's) number in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommandId(pub u16);
-
-/// Every family's commands.
-const FAMILIES: &[&[CommandSpec]] = &[
-    crate::bitmap::COMMANDS,
-    crate::admin::client::COMMANDS,
-    crate::admin::command::COMMANDS,
-    crate::admin::config::COMMANDS,
-    crate::connection::COMMANDS,
-    crate::admin::debug::COMMANDS,
-    crate::generic::COMMANDS,
-    crate::hash::COMMANDS,
-    crate::admin::info::COMMANDS,
-    crate::admin::latency::COMMANDS,
-    crate::list::COMMANDS,
-    crate::admin::memory::COMMANDS,
-    crate::admin::monitor::COMMANDS,
-    crate::admin::persistence::COMMANDS,
-    crate::scripting::COMMANDS,
-    crate::admin::server::COMMANDS,
-    crate::set::COMMANDS,
-    crate::admin::slow_log::COMMANDS,
-    crate::sort::COMMANDS,
-    crate::sorted_set::COMMANDS,
-    crate::string::COMMANDS,
-    crate::transactions::COMMANDS,
-    crate::generic::wait::COMMANDS,
-];
 
 /// Entry of the table: a command, or a subcommand with its container.
 pub struct Entry {
@@ -58,15 +30,10 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 11;
 
 impl CommandTable {
-    /// The table.
-    pub fn get() -> &'static CommandTable {
-        static TABLE: LazyLock<CommandTable> = LazyLock::new(CommandTable::build);
-        &TABLE
-    }
-
-    fn build() -> CommandTable {
+    /// The table of these families' commands.
+    pub(crate) fn of(families: &[&'static [CommandSpec]]) -> CommandTable {
         let mut table = CommandTable { entries: Vec::new(), slots: Box::new([FREE; SLOTS]) };
-        for spec in FAMILIES.iter().copied().flatten() {
+        for spec in families.iter().copied().flatten() {
             let id = table.push(spec, None);
             let new = Slot::new(spec.name, id.0);
             let mut slot = slot_of(new.word, spec.name.len());
@@ -208,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_command_is_found_by_its_name() {
-        let table = CommandTable::get();
+        let table = crate::families::table();
         for (id, entry) in table.iter() {
             assert_eq!(table.find_full(entry.full_name.to_uppercase().as_bytes()), Some(id));
         }

@@ -234,7 +234,6 @@ fn wants_exact(node: &Node) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::table::CommandTable;
 
     #[test]
     fn commands_that_take_turns_are_counted_together() {
@@ -247,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_runs_most_is_timed_with_its_batch() {
-        let table = CommandTable::get();
+        let table = crate::families::table();
         for (name, args, quick) in [
             ("get", &[&b"get"[..], b"k"][..], true),
             ("set", &[b"set", b"k", b"v"], true),

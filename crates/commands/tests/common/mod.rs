@@ -59,6 +59,7 @@ impl TestNode {
             threads: vec![ThreadHandle::new(|| {})],
             run_id: "0".repeat(40),
             io_backend: "none".to_owned(),
+            table: ladon_commands::families::table(),
         };
         TestNode { node: Node::new(parts), clock, log }
     }

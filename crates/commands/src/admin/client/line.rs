@@ -4,7 +4,6 @@ use crate::connection::auth::DEFAULT_USER;
 use crate::kernel::clients::ClientInfo;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::session::Multi;
-use crate::kernel::table::CommandTable;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Up to here Redis has replies in a buffer of their own (`obl`), beyond in a list (`oll`).
@@ -43,8 +42,9 @@ fn request_bytes(args: &[&[u8]]) -> usize {
 }
 
 /// Appends the line, without its end.
-pub(super) fn write(info: &ClientInfo, now_ms: u64, out: &mut String) {
+pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
     use std::fmt::Write;
+    let now_ms = ctx.now_ms;
     let age = now_ms.saturating_sub(info.created_ms) / 1000;
     let idle = now_ms.saturating_sub(info.last_active_ms.load(Relaxed)) / 1000;
     let load = |field: &std::sync::atomic::AtomicUsize| field.load(Relaxed);
@@ -52,7 +52,7 @@ pub(super) fn write(info: &ClientInfo, now_ms: u64, out: &mut String) {
     let (argv, multi_bytes) = (load(&info.argv_bytes), load(&info.multi_bytes));
     let output = load(&info.output_bytes);
     let listed = output > REPLY_BUFFER_BYTES;
-    let command = info.last_command().map_or("NULL", |id| &CommandTable::get().entry(id).full_name);
+    let command = info.last_command().map_or("NULL", |id| &ctx.node.table.entry(id).full_name);
     let total = info.bytes();
     let text =
         |field: &parking_lot::Mutex<Vec<u8>>| String::from_utf8_lossy(&field.lock()).into_owned();

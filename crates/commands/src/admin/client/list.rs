@@ -42,7 +42,7 @@ fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]], shown: &[Arc<ClientInfo>]) {
     let mut text = String::new();
     // Those who are being closed are gone as far as clients can see.
     for info in shown.iter().filter(|info| !info.is_gone()) {
-        line::write(info, ctx.now_ms, &mut text);
+        line::write(ctx, info, &mut text);
         text.push('\n');
     }
     ctx.session.info.argv_bytes.store(0, Relaxed);
