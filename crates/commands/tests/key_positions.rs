@@ -22,7 +22,7 @@ fn one_key_is_the_one_at_position_1() {
         let keys = entry.spec.keys;
         for count in (2..9).filter(|&count| entry.spec.accepts(count)) {
             let mut args = vec![&b"1"[..]; count];
-            if matches!(keys, KeySpec::Sort) && count > 3 {
+            if matches!(keys, KeySpec::FirstAndOption(_)) && count > 3 {
                 // By their number alone, they may be these.
                 args[count - 2] = b"store";
             }

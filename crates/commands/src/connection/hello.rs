@@ -2,9 +2,9 @@
 
 use crate::admin::client::names;
 use crate::connection::auth;
-use crate::kernel::args::{is, shown_up_to};
+use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 use crate::kernel::version::REDIS_VERSION;
 use ladon_resp::{Proto, parse_i64};
 

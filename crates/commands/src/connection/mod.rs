@@ -3,7 +3,6 @@
 pub(crate) mod auth;
 mod hello;
 
-use crate::kernel::args;
 use crate::kernel::aside;
 use crate::kernel::ctx::{After, Append, Ctx, Local};
 use crate::kernel::error::{CommandError, CommandResult};
@@ -46,7 +45,7 @@ fn echo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn select(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    ctx.session.db = args::database(ctx, args[1])?;
+    ctx.session.db = ctx.database_number(args[1])?;
     ctx.reply.ok();
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Reading arguments.
 
-use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandError;
 use ladon_resp::{LongDouble, parse_i64};
 use std::ops::RangeBounds;
@@ -90,30 +89,8 @@ pub fn int32(bytes: &[u8]) -> Option<i32> {
     parse_i64(bytes).and_then(|value| value.try_into().ok())
 }
 
-/// The number of a database that there is.
-pub fn database(ctx: &Ctx<'_>, bytes: &[u8]) -> Result<u16, CommandError> {
-    let index = integer_between(bytes, i32::MIN.into(), i32::MAX.into())?;
-    u16::try_from(index)
-        .ok()
-        .filter(|&number| number < ctx.keyspace().databases())
-        .ok_or(CommandError::text("ERR DB index is out of range"))
-}
-
 /// Whether the argument is this word, whatever its case.
 #[inline]
 pub fn is(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
-}
-
-/// The argument as text for an error message: at most 128 bytes of it, and like all that C prints
-/// only what comes before a zero byte.
-pub fn shown(argument: &[u8]) -> String {
-    shown_up_to(argument, 128)
-}
-
-/// As `shown`, at most so many bytes.
-pub fn shown_up_to(argument: &[u8], most: usize) -> String {
-    let end = argument.iter().take(most).position(|&byte| byte == 0);
-    let end = end.unwrap_or(argument.len().min(most));
-    String::from_utf8_lossy(&argument[..end]).into_owned()
 }

@@ -1,7 +1,9 @@
 //! What a command's handler works with.
 
+use crate::kernel::args;
 use crate::kernel::aside::Job;
 use crate::kernel::blocking::Answer;
+use crate::kernel::error::CommandError;
 use crate::kernel::eviction::Eviction;
 use crate::kernel::long_reply::{LongReply, Slices};
 use crate::kernel::node::Node;
@@ -181,6 +183,15 @@ impl<'a> Ctx<'a> {
     #[inline]
     pub fn db(&self) -> DbId {
         self.keyspace().select(self.session.db)
+    }
+
+    /// The number of a database that there is, from an argument.
+    pub fn database_number(&self, argument: &[u8]) -> Result<u16, CommandError> {
+        let number = args::integer_between(argument, i32::MIN.into(), i32::MAX.into())?;
+        u16::try_from(number)
+            .ok()
+            .filter(|&number| number < self.keyspace().databases())
+            .ok_or(CommandError::text("ERR DB index is out of range"))
     }
 
     /// A key with its hash.

@@ -51,8 +51,8 @@ impl CommandError {
     pub fn subcommand(args: &[&[u8]]) -> CommandError {
         CommandError::err(format_args!(
             "unknown subcommand or wrong number of arguments for '{}'. Try {} HELP.",
-            crate::kernel::args::shown(args[1]),
-            crate::kernel::args::shown(args[0]).to_uppercase()
+            shown(args[1]),
+            shown(args[0]).to_uppercase()
         ))
     }
 
@@ -65,4 +65,17 @@ impl CommandError {
     pub const fn text(text: &'static str) -> CommandError {
         CommandError::Other(Cow::Borrowed(text))
     }
+}
+
+/// The argument as text for an error message: at most 128 bytes of it, and like all that C prints
+/// only what comes before a zero byte.
+pub fn shown(argument: &[u8]) -> String {
+    shown_up_to(argument, 128)
+}
+
+/// As `shown`, at most so many bytes.
+pub fn shown_up_to(argument: &[u8], most: usize) -> String {
+    let end = argument.iter().take(most).position(|&byte| byte == 0);
+    let end = end.unwrap_or(argument.len().min(most));
+    String::from_utf8_lossy(&argument[..end]).into_owned()
 }

@@ -1,10 +1,9 @@
 //! Running one request: the checks that every command passes, its locks, its handler, its commit.
 
-use crate::kernel::args::{shown, shown_up_to};
 use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
-use crate::kernel::error::CommandError;
+use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
 use crate::kernel::long_reply::LongReply;
 use crate::kernel::node::{Node, Paused};

@@ -31,8 +31,9 @@ pub enum KeySpec {
         /// Distance between keys.
         step: u8,
     },
-    /// At position 1, and behind the last `STORE` among SORT's options.
-    Sort,
+    /// At position 1, and where the function finds another among these arguments, which is behind
+    /// an option: not before position 3.
+    FirstAndOption(fn(&[&[u8]]) -> Option<usize>),
     /// `numkeys` stands at this position and the keys follow it.
     Counted {
         /// Position of the count.
@@ -59,8 +60,8 @@ impl KeySpec {
             KeySpec::Range { first: 1, last, step } if last < 0 => {
                 count <= usize::from(step) + usize::from(last.unsigned_abs())
             }
-            // STORE and its key take two more.
-            KeySpec::Sort => count <= 3,
+            // The option and its key take two more.
+            KeySpec::FirstAndOption(_) => count <= 3,
             _ => false,
         }
     }
@@ -75,8 +76,8 @@ impl KeySpec {
         let mut other = None;
         let (first, end, step) = match self {
             KeySpec::None => (0, 0, 1),
-            KeySpec::Sort => {
-                other = crate::sort::target_position(args);
+            KeySpec::FirstAndOption(find) => {
+                other = find(args);
                 (1, args.len().min(2), 1)
             }
             KeySpec::Range { first, last, step } => {

@@ -10,8 +10,6 @@ mod order;
 mod pattern;
 mod sorted;
 
-pub(crate) use options::target_position;
-
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::long_reply::{Headed, Large};
@@ -27,7 +25,9 @@ const READ: Flags = Flags::READONLY.or(Flags::MOVABLEKEYS);
 const WRITE: Flags = Flags::WRITE.or(Flags::DENYOOM).or(Flags::MOVABLEKEYS);
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    command("sort", WRITE, KeySpec::Sort, |ctx, args| run(ctx, Options::parse(args, true)?, args)),
+    command("sort", WRITE, KeySpec::FirstAndOption(options::target_position), |ctx, args| {
+        run(ctx, Options::parse(args, true)?, args)
+    }),
     command("sort_ro", READ, KeySpec::FIRST, |ctx, args| {
         run(ctx, Options::parse(args, false)?, args)
     }),

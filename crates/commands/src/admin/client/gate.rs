@@ -4,9 +4,9 @@
 //! for it. From the next command on, its replies wait for that gate, whoever made the change
 //! that they show.
 
-use crate::kernel::args::{is, shown};
+use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_model::Gate;
 
 pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

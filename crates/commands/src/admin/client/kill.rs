@@ -2,10 +2,10 @@
 
 use super::{Class, class};
 use crate::connection::auth::DEFAULT_USER;
-use crate::kernel::args::{self, is, shown};
+use crate::kernel::args::{self, is};
 use crate::kernel::clients::{ClientInfo, Message};
 use crate::kernel::ctx::{After, Ctx};
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Who is to go: all that is given must hold.

@@ -11,8 +11,9 @@ mod unblock;
 
 pub(crate) use line::publish_multi;
 
+use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 
 const OWN: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE);
@@ -61,7 +62,6 @@ enum Class {
 }
 
 fn class(name: &[u8]) -> Result<Class, CommandError> {
-    use crate::kernel::args::{is, shown};
     if is(name, "normal") {
         Ok(Class::Normal)
     } else if ["master", "slave", "replica", "pubsub"].into_iter().any(|word| is(name, word)) {

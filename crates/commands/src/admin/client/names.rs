@@ -1,8 +1,8 @@
 //! What connections and their libraries are called.
 
-use crate::kernel::args::{is, shown};
+use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 
 pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_name(args[2])?;

@@ -2,7 +2,7 @@
 
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::{After, Ctx};
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::node::Paused;
 
 pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -14,7 +14,7 @@ pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         _ => {
             return Err(CommandError::err(format_args!(
                 "unknown subcommand or wrong number of arguments for '{}'. Try CLIENT HELP.",
-                args::shown(args[1])
+                shown(args[1])
             )));
         }
     };

@@ -65,8 +65,7 @@ fn key_range(keys: spec::KeySpec) -> (i64, i64, i64) {
     match keys {
         spec::KeySpec::None | spec::KeySpec::Counted { .. } => (0, 0, 0),
         // The one at a fixed place is all that this form can say.
-        spec::KeySpec::FirstAndCounted { .. } => (1, 1, 1),
-        spec::KeySpec::Sort => (1, 1, 1),
+        spec::KeySpec::FirstAndCounted { .. } | spec::KeySpec::FirstAndOption(_) => (1, 1, 1),
         spec::KeySpec::Range { first, last, step } => (first.into(), last.into(), step.into()),
     }
 }

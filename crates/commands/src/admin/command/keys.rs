@@ -63,7 +63,7 @@ fn counts_right(keys: KeySpec, command: &[&[u8]], found: usize) -> bool {
     let (count_at, found) = match keys {
         KeySpec::Counted { count_at } => (count_at, found),
         KeySpec::FirstAndCounted { count_at } => (count_at, found - 1),
-        KeySpec::None | KeySpec::Range { .. } | KeySpec::Sort => return true,
+        KeySpec::None | KeySpec::Range { .. } | KeySpec::FirstAndOption(_) => return true,
     };
     let count = command.get(usize::from(count_at)).and_then(|text| ladon_resp::parse_i64(text));
     count.is_some_and(|count| usize::try_from(count) == Ok(found))

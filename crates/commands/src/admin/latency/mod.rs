@@ -3,7 +3,7 @@
 mod graph;
 
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::latency_events::{Delay, History};
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use crate::kernel::table::CommandId;
@@ -69,7 +69,7 @@ fn reset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn draw(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let event = crate::kernel::args::shown(args[2]);
+    let event = shown(args[2]);
     let history = find(ctx, args[2]).ok_or_else(|| {
         CommandError::err(format_args!("No samples available for event '{event}'"))
     })?;
