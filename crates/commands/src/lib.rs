@@ -12,7 +12,7 @@
 mod admin;
 mod bitmap;
 pub mod compat;
-pub mod connection;
+mod connection;
 pub mod families;
 mod generic;
 mod hash;
@@ -26,21 +26,22 @@ mod sorted_set;
 mod string;
 mod transactions;
 
-pub use admin::slow_log;
 pub use kernel::{
     args, aside, blocking, clients, counter, ctx, error, eviction, execute, histogram,
-    latency_events, lazy_free, limits, loading, long_reply, node, rng, session, spec, stats, table,
-    version,
+    latency_events, lazy_free, limits, loading, long_reply, node, rng, session, slow_log, spec,
+    stats, table,
 };
 
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
 pub use execute::{Flow, Outcome, Request, execute};
+pub use kernel::command_id::CommandId;
+pub use kernel::disconnect::disconnect;
 pub use kernel::timing::is_quick;
 pub use long_reply::{Block, LongReply};
 pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
 pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 pub use stats::ThreadStats;
-pub use table::{CommandId, CommandTable};
+pub use table::CommandTable;

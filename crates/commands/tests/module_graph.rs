@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The largest circle of files that import each other. Lower it when the circle shrinks.
-const CIRCLE_FILES_MAX: usize = 133;
+const CIRCLE_FILES_MAX: usize = 15;
 
 /// A module's path below the crate: `["kernel", "ctx"]`; empty for `lib.rs`.
 type Module = Vec<String>;
@@ -144,6 +144,29 @@ fn resolve(module: &Module, path: &[String], modules: &BTreeSet<Module>) -> Opti
         rest = after;
     }
     Some(found)
+}
+
+/// Whether a module of the first folder may import one of the second.
+fn may_import(from: &str, to: &str) -> bool {
+    match (from, to) {
+        (from, to) if from == to => true,
+        ("" | "families" | "compat", _) => true,
+        ("kernel", _) => false,
+        ("shared", to) => to == "kernel",
+        (_family, to) => matches!(to, "kernel" | "shared"),
+    }
+}
+
+#[test]
+fn no_import_leads_up() {
+    let graph = Graph::of_this_crate();
+    let folder = |module: &Module| module.first().cloned().unwrap_or_default();
+    let edges = graph.0.iter().flat_map(|(from, targets)| targets.iter().map(move |to| (from, to)));
+    let wrong: Vec<String> = edges
+        .filter(|(from, to)| !may_import(&folder(from), &folder(to)))
+        .map(|(from, to)| format!("{} -> {}", from.join("/"), to.join("/")))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
-use crate::kernel::version::{LADON_VERSION, REDIS_VERSION};
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::without_keys(

@@ -1,10 +1,8 @@
 //! Logging in: AUTH, and what HELLO shares with it.
 
+use crate::kernel::clients::DEFAULT_USER;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-
-/// The only user there is.
-pub(crate) const DEFAULT_USER: &str = "default";
 
 pub(crate) fn auth(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (user, password) = match args {

@@ -1,11 +1,11 @@
 //! HELLO: choosing the protocol, and who talks to whom.
 
-use crate::admin::client::names;
-use crate::connection::auth;
+use super::auth;
 use crate::kernel::args::is;
+use crate::kernel::clients::check_name;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
-use crate::kernel::version::REDIS_VERSION;
+use crate::kernel::node::REDIS_VERSION;
 use ladon_resp::{Proto, parse_i64};
 
 pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -19,7 +19,7 @@ pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 rest
             }
             [value, rest @ ..] if is(option, "SETNAME") => {
-                names::check_name(value)?;
+                check_name(value)?;
                 name = Some(*value);
                 rest
             }

@@ -1,16 +1,13 @@
-//! The connection itself: PING, ECHO, SELECT and the like, and what ends with it.
+//! The connection itself: PING, ECHO, SELECT and the like.
 
-pub(crate) mod auth;
+mod auth;
 mod hello;
 
-use crate::kernel::aside;
-use crate::kernel::ctx::{After, Append, Ctx, Local};
+use crate::kernel::ctx::{After, Ctx};
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::node::Node;
-use crate::kernel::session::{ReplyMode, Session};
+use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
-use crate::transactions;
-use ladon_engine::Scratch;
+use crate::kernel::watched;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,7 +55,7 @@ fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 
 /// Everything as on a new connection; who the client library is stays.
 fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    transaction::abandon(ctx);
+    watched::abandon(ctx);
     let session = &mut *ctx.session;
     if session.monitor {
         session.monitor = false;
@@ -80,17 +77,4 @@ fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     session.info.no_evict.store(false, Relaxed);
     ctx.reply.simple("RESET");
     Ok(())
-}
-
-/// A connection is over: takes back what it left in the partitions and the registry.
-pub fn end(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    append: Append<'_>,
-) {
-    transaction::abandon_outside(node, local, scratch, session, &mut *append);
-    aside::forget(node, scratch, session, append);
-    node.clients.remove(session.info.id);
 }

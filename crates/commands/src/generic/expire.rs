@@ -1,6 +1,6 @@
 //! Setting when a key expires: EXPIRE and its like, PERSIST.
 
-use crate::kernel::args::{self, integer, is};
+use crate::kernel::args::{integer, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 

@@ -7,7 +7,7 @@
 use crate::kernel::args::cursor;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::shared::scan_options::{Also, PAGE_BYTES, ScanOptions};
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
 use ladon_model::KeyHash;

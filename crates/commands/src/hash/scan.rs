@@ -3,8 +3,7 @@
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::shared::element_scan::{reply_empty, reply_page};
-use crate::shared::scan_options::{Also, PAGE_BYTES, ScanOptions};
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

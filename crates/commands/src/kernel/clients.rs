@@ -3,8 +3,9 @@
 
 use crate::kernel::aside::Computed;
 use crate::kernel::blocking::{Answer, Unserved};
+use crate::kernel::command_id::CommandId;
+use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::session::Session;
-use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, WatchFlag};
 use ladon_model::Lsn;
 use parking_lot::Mutex;
@@ -14,6 +15,24 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::Relaxed,
 };
+
+/// The only user there is.
+pub(crate) const DEFAULT_USER: &str = "default";
+
+/// Names stand in the lines of `CLIENT LIST`, so they must not break these.
+pub(crate) fn check_name(name: &[u8]) -> CommandResult {
+    if is_plain(name) {
+        return Ok(());
+    }
+    Err(CommandError::text(
+        "ERR Client names cannot contain spaces, newlines or special characters.",
+    ))
+}
+
+/// Whether a text does not break a line of `CLIENT LIST`.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
 
 /// What other threads may see of a connection; written by its own thread.
 #[derive(Debug, Default)]

@@ -7,9 +7,9 @@
 
 use crate::kernel::ctx::{Append, Local};
 use crate::kernel::node::Node;
-use ladon_engine::{Choice, Evicted, Evictor, Keyspace, Scratch, Tracking, Victims};
+use ladon_engine::{Choice, Evicted, Evictor, Scratch, Victims};
 use ladon_model::{Lsn, Record};
-use ladon_settings::{EvictionPolicy, Settings};
+use ladon_settings::EvictionPolicy;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What a thread's commands may add before the other threads see it: with so little, many threads
@@ -95,20 +95,6 @@ impl Exceeded {
 
     fn began(&self, now_ms: u64) {
         let _ = self.since_ms.compare_exchange(0, now_ms, Relaxed, Relaxed);
-    }
-}
-
-/// Tells the keyspace what the policy needs to know of each key's use.
-pub fn apply_rules(keyspace: &Keyspace, settings: &Settings) {
-    let tracking = tracking(settings.maxmemory_policy());
-    keyspace.access_rules().set(tracking, settings.lfu_log_factor(), settings.lfu_decay_time());
-}
-
-fn tracking(policy: EvictionPolicy) -> Tracking {
-    match policy {
-        EvictionPolicy::VolatileLfu | EvictionPolicy::AllKeysLfu => Tracking::Frequency,
-        EvictionPolicy::VolatileLrm | EvictionPolicy::AllKeysLrm => Tracking::Modification,
-        _ => Tracking::Recency,
     }
 }
 

@@ -2,15 +2,16 @@
 
 use crate::kernel::aside;
 use crate::kernel::blocking;
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
 use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
 use crate::kernel::long_reply::LongReply;
+use crate::kernel::monitored;
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::session::{Blocked, Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
-use crate::kernel::table::CommandId;
-use crate::transactions;
+use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::Reply;
@@ -332,10 +333,10 @@ fn run<'a>(
     }
     // After it ran, as in Redis: what a transaction does is shown before its EXEC.
     if node.clients.has_monitors() {
-        crate::admin::monitor::note(node, ctx.local, ctx.session, spec, request.args);
+        monitored::note(node, ctx.local, ctx.session, spec, request.args);
     }
     if !ctx.local.monitored.is_empty() {
-        crate::admin::monitor::show(node, ctx.local, depends);
+        monitored::show(node, ctx.local, depends);
     }
     let flow = match ctx.after {
         After::Continue => Flow::Continue,
@@ -410,7 +411,7 @@ fn reject(
         // An error without a code of its own goes without one here.
         let reason = text.strip_prefix("ERR ").unwrap_or(&text);
         text = format!("EXECABORT Transaction discarded because of: {reason}");
-        transaction::abandon_outside(node, local, scratch, session, append);
+        watched::abandon_outside(node, local, scratch, session, append);
     } else if let Some(multi) = &mut session.multi {
         multi.aborted = true;
     }

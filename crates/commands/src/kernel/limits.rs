@@ -1,9 +1,8 @@
 //! What the keyspace has to know of the settings, before the first key gets into it and whenever
 //! they change.
 
-use crate::kernel::eviction;
-use ladon_engine::Keyspace;
-use ladon_settings::Settings;
+use ladon_engine::{Keyspace, Tracking};
+use ladon_settings::{EvictionPolicy, Settings};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Tells the keyspace up to where collections stay packed, and what is to be known of the use of
@@ -20,5 +19,19 @@ pub fn apply(keyspace: &Keyspace, settings: &Settings) {
     limits.list_depth.store(settings.list_compress_depth(), Relaxed);
     limits.zset_listpack_entries.store(settings.zset_max_listpack_entries(), Relaxed);
     limits.zset_listpack_value.store(settings.zset_max_listpack_value(), Relaxed);
-    eviction::apply_rules(keyspace, settings);
+    apply_rules(keyspace, settings);
+}
+
+/// Tells the keyspace what the policy needs to know of each key's use.
+fn apply_rules(keyspace: &Keyspace, settings: &Settings) {
+    let tracking = tracking(settings.maxmemory_policy());
+    keyspace.access_rules().set(tracking, settings.lfu_log_factor(), settings.lfu_decay_time());
+}
+
+fn tracking(policy: EvictionPolicy) -> Tracking {
+    match policy {
+        EvictionPolicy::VolatileLfu | EvictionPolicy::AllKeysLfu => Tracking::Frequency,
+        EvictionPolicy::VolatileLrm | EvictionPolicy::AllKeysLrm => Tracking::Modification,
+        _ => Tracking::Recency,
+    }
 }

@@ -14,11 +14,11 @@
 //! are made at once.
 
 use crate::kernel::aside::Computed;
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Later, Local};
 use crate::kernel::execute::count_error;
 use crate::kernel::node::Node;
 use crate::kernel::session::Session;
-use crate::kernel::table::CommandId;
 use ladon_engine::{Collection, Garbage};
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;

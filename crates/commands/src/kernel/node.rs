@@ -1,8 +1,8 @@
 //! What all connections of a node share.
 
-use crate::admin::slow_log::SlowLog;
 use crate::kernel::aside::AsideCounts;
 use crate::kernel::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
+use crate::kernel::command_id::CommandId;
 use crate::kernel::eviction::Exceeded;
 use crate::kernel::histogram::HistogramSum;
 use crate::kernel::latency_events::LatencyEvents;
@@ -12,8 +12,9 @@ use crate::kernel::loading::Loading;
 use crate::kernel::long_reply::Slicing;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
+use crate::kernel::slow_log::SlowLog;
 use crate::kernel::stats::ThreadStats;
-use crate::kernel::table::{CommandId, CommandTable};
+use crate::kernel::table::CommandTable;
 use ladon_engine::Keyspace;
 use ladon_model::{Gate, KeyHasher, Lsn};
 use ladon_platform::{Clock, Process, SystemProcess};
@@ -24,6 +25,12 @@ use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+
+/// Ladon's own version.
+pub const LADON_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of Redis whose commands and replies these are; clients decide by it what they use.
+pub const REDIS_VERSION: &str = "7.2.4";
 
 /// What commands need of the log and the checkpoints.
 pub trait Durability: Send + Sync {
@@ -217,7 +224,11 @@ impl Node {
         let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         let pause = Pause { seen, ..Pause::default() };
         let node = Node {
-            stats: parts.threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table))).collect(),
+            stats: parts
+                .threads
+                .iter()
+                .map(|_| Arc::new(ThreadStats::new(parts.table.len())))
+                .collect(),
             started_ms: parts.clock.unix_ms(),
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
@@ -330,13 +341,13 @@ impl Node {
     /// ten times a second while there is something to do.
     pub fn sample(&self) {
         self.used_memory_peak();
-        self.sampler.lock().sample_if_due(self);
+        self.sampler.lock().sample_if_due(&self.stats, &*self.clock);
     }
 
     /// What happens per second now.
     pub fn rates(&self) -> Rates {
         let mut sampler = self.sampler.lock();
-        sampler.sample_if_old(self);
+        sampler.sample_if_old(&self.stats, &*self.clock);
         sampler.rates()
     }
 

@@ -1,7 +1,9 @@
 //! What happens per second: differences of counters over the last samples.
 
-use crate::kernel::node::Node;
+use crate::kernel::stats::ThreadStats;
+use ladon_platform::Clock;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Samples that are kept, ...
 const SAMPLES: usize = 16;
@@ -35,31 +37,32 @@ pub(crate) struct Sampler(VecDeque<(u64, Counters)>);
 type Counters = [u64; 5];
 
 impl Sampler {
-    fn sample(&mut self, node: &Node) {
+    fn sample(&mut self, threads: &[Arc<ThreadStats>], clock: &dyn Clock) {
+        let total = |counter: fn(&ThreadStats) -> u64| threads.iter().map(|it| counter(it)).sum();
         let counters = [
-            node.total(|stats| stats.commands_processed.get()),
-            node.total(|stats| stats.net_input_bytes.get()),
-            node.total(|stats| stats.net_output_bytes.get()),
-            node.total(|stats| stats.eventloop_cycles.get()),
-            node.total(|stats| stats.eventloop_nanoseconds.get()),
+            total(|stats| stats.commands_processed.get()),
+            total(|stats| stats.net_input_bytes.get()),
+            total(|stats| stats.net_output_bytes.get()),
+            total(|stats| stats.eventloop_cycles.get()),
+            total(|stats| stats.eventloop_nanoseconds.get()),
         ];
-        self.push(node.clock.monotonic_ns() / 1_000_000, counters);
+        self.push(clock.monotonic_ns() / 1_000_000, counters);
     }
 
     /// For whoever asks for rates.
-    pub(crate) fn sample_if_old(&mut self, node: &Node) {
-        self.sample_if_older(node, OLD_MS);
+    pub(crate) fn sample_if_old(&mut self, threads: &[Arc<ThreadStats>], clock: &dyn Clock) {
+        self.sample_if_older(threads, clock, OLD_MS);
     }
 
     /// For housekeeping.
-    pub(crate) fn sample_if_due(&mut self, node: &Node) {
-        self.sample_if_older(node, DUE_MS);
+    pub(crate) fn sample_if_due(&mut self, threads: &[Arc<ThreadStats>], clock: &dyn Clock) {
+        self.sample_if_older(threads, clock, DUE_MS);
     }
 
-    fn sample_if_older(&mut self, node: &Node, old_ms: u64) {
-        let now_ms = node.clock.monotonic_ns() / 1_000_000;
+    fn sample_if_older(&mut self, threads: &[Arc<ThreadStats>], clock: &dyn Clock, old_ms: u64) {
+        let now_ms = clock.monotonic_ns() / 1_000_000;
         if self.0.back().is_none_or(|&(at_ms, _)| now_ms.saturating_sub(at_ms) >= old_ms) {
-            self.sample(node);
+            self.sample(threads, clock);
         }
     }
 

@@ -2,14 +2,15 @@
 
 use crate::kernel::aside::Aside;
 use crate::kernel::clients::{ClientInfo, Clients, Monitor};
+use crate::kernel::command_id::CommandId;
 use crate::kernel::spec::Flags;
-use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Whether replies are sent (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,12 @@ impl Multi {
         }
         self.bytes += args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>()
             + size_of::<Queued>();
+    }
+
+    /// Lets others see the transaction that a client queues or runs; `None`: there is none any more.
+    pub(crate) fn publish(multi: Option<&Multi>, info: &ClientInfo) {
+        info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);
+        info.multi_bytes.store(multi.map_or(0, |multi| multi.bytes), Relaxed);
     }
 
     /// A command's arguments, the name included.

@@ -1,8 +1,8 @@
 //! Counters of one IO thread, written by it alone and read by `INFO` from any.
 
+use crate::kernel::command_id::CommandId;
 use crate::kernel::counter::Counter;
 use crate::kernel::histogram::Histogram;
-use crate::kernel::table::{CommandId, CommandTable};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -55,9 +55,9 @@ pub struct ThreadStats {
 }
 
 impl ThreadStats {
-    /// All zero, with counters for each of the table's commands.
-    pub(crate) fn new(table: &CommandTable) -> ThreadStats {
-        let per_command = (0..table.len()).map(|_| CommandStats::default()).collect();
+    /// All zero, with counters for so many commands.
+    pub(crate) fn new(commands: usize) -> ThreadStats {
+        let per_command = (0..commands).map(|_| CommandStats::default()).collect();
         ThreadStats { per_command, ..ThreadStats::default() }
     }
 

@@ -1,10 +1,7 @@
 //! A table of commands, and looking a name up in it. `families.rs` makes the one there is.
 
+use crate::kernel::command_id::CommandId;
 use crate::kernel::spec::CommandSpec;
-
-/// A command's (or subcommand's) number in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CommandId(pub u16);
 
 /// Entry of the table: a command, or a subcommand with its container.
 pub struct Entry {
@@ -171,8 +168,6 @@ fn slot_of(word: u64, length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn every_command_is_found_by_its_name() {
         let table = crate::families::table();

@@ -6,12 +6,12 @@
 //! others, and quick ones with many or large arguments or a large reply, are measured exactly; so
 //! is every command while the settings ask about less than a millisecond, or outside a batch.
 
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Local;
 use crate::kernel::node::Node;
 use crate::kernel::secrets;
 use crate::kernel::session::Session;
 use crate::kernel::spec::{CommandSpec, Flags};
-use crate::kernel::table::CommandId;
 
 /// Not measured on its own.
 const SHARED: u64 = 0;
@@ -170,7 +170,9 @@ impl Local {
         if slow >= 0 && microseconds >= slow as u64 && !spec.flags.has(Flags::SKIP_SLOWLOG) {
             let keep = node.settings.slowlog_max_len();
             let unix_seconds = node.clock.unix_ms() / 1000;
-            node.slow_log.push(session, secrets::shown(args), microseconds, unix_seconds, keep);
+            let args = secrets::shown(args);
+            let client = (&*session.info.addr, &**session.info.name.lock());
+            node.slow_log.push(client, args, microseconds, unix_seconds, keep);
         }
         if node.latency_events.is_on() {
             let event = if spec.flags.has(Flags::FAST) { "fast-command" } else { "command" };

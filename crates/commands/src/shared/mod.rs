@@ -1,8 +1,7 @@
 //! What several families' commands have in common.
 
 pub(crate) mod element_random;
-pub(crate) mod element_scan;
 pub(crate) mod float;
 pub(crate) mod help;
 pub(crate) mod long_string;
-pub(crate) mod scan_options;
+pub(crate) mod scan;

@@ -3,8 +3,7 @@
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::shared::element_scan::{reply_empty, reply_page};
-use crate::shared::scan_options::{Also, PAGE_BYTES, ScanOptions};
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
 use ladon_resp::write_double;
 

@@ -3,15 +3,15 @@
 //! `EXEC` takes the union of the locks of what was queued and runs it as one transaction of the
 //! engine: one record in the log, serializable across threads.
 
-use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::long_replies::Several;
-use crate::kernel::node::Node;
-use crate::kernel::session::{Multi, Session, WatchedKey};
+use crate::kernel::monitored;
+use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
-use ladon_engine::{Ahead, Locks, Scratch};
-use ladon_model::{KeyHash, Lsn};
-use ladon_resp::{Proto, Reply};
+use crate::kernel::watched;
+use ladon_engine::{Ahead, Locks};
+use ladon_model::KeyHash;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn discard(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if ctx.session.multi.take().is_none() {
         return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
-    forget_watched(ctx);
+    watched::forget(ctx);
     ctx.reply.ok();
     Ok(())
 }
@@ -109,28 +109,10 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn unwatch(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if !ctx.in_exec {
-        forget_watched(ctx);
+        watched::forget(ctx);
     }
     ctx.reply.ok();
     Ok(())
-}
-
-/// Stops watching; also when a connection ends.
-pub(crate) fn forget_watched(ctx: &mut Ctx<'_>) {
-    let watched = std::mem::take(&mut ctx.session.watched);
-    ctx.session.watched_bytes = 0;
-    if watched.is_empty() {
-        return;
-    }
-    let flag = std::mem::take(&mut ctx.session.watch_flag);
-    *ctx.session.info.watch_flag.lock() = None;
-    for WatchedKey { db: number, key } in &watched {
-        let key = ctx.key(key);
-        ctx.on(Locks::One(key.hash), |tx| {
-            let db = tx.keyspace().select(*number);
-            tx.unwatch(db, key, &flag);
-        });
-    }
 }
 
 fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -138,7 +120,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::text("ERR EXEC without MULTI"));
     };
     if multi.aborted {
-        forget_watched(ctx);
+        watched::forget(ctx);
         return Err(CommandError::text(
             "EXECABORT Transaction discarded because of previous errors.",
         ));
@@ -151,13 +133,13 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.data = Data::Held(ctx.node.keyspace.begin(locks, scratch, ctx.now_ms));
     if is_outdated(ctx) {
         // What was watched is forgotten within the same transaction: its locks are held.
-        forget_watched(ctx);
+        watched::forget(ctx);
         ctx.reply.null_array();
         return Ok(());
     }
-    forget_watched(ctx);
+    watched::forget(ctx);
     ctx.in_exec = true;
-    crate::admin::client::publish_multi(&ctx.session.info, Some(&multi));
+    Multi::publish(Some(&multi), &ctx.session.info);
     ctx.reply.array(multi.queued.len());
     let mut replies = Several::default();
     let mut lookahead = ctx.node.keyspace.lookahead();
@@ -187,7 +169,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let reply_bytes = ctx.reply.position().saturating_sub(position);
         ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
         if ctx.node.clients.has_monitors() {
-            crate::admin::monitor::note(ctx.node, ctx.local, ctx.session, spec, &args);
+            monitored::note(ctx.node, ctx.local, ctx.session, spec, &args);
         }
     }
     ctx.in_exec = false;
@@ -250,39 +232,4 @@ fn is_outdated(ctx: &mut Ctx<'_>) -> bool {
     }
     ctx.session.watched = watched;
     ctx.session.watch_flag.is_touched()
-}
-
-/// Forgets an open MULTI and what is watched.
-pub(crate) fn abandon(ctx: &mut Ctx<'_>) {
-    ctx.session.multi = None;
-    forget_watched(ctx);
-}
-
-/// As `abandon`, where no command runs.
-pub(crate) fn abandon_outside(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    append: Append<'_>,
-) {
-    session.multi = None;
-    if session.watched.is_empty() {
-        return;
-    }
-    let mut unused = Vec::new();
-    forget_watched(&mut Ctx {
-        node,
-        session,
-        local,
-        reply: Reply::new(&mut unused, Proto::Resp2),
-        now_ms: node.clock.unix_ms(),
-        after: After::Continue,
-        in_exec: false,
-        in_attempt: false,
-        first_key: None,
-        depends: Lsn::ZERO,
-        data: Data::Free(scratch),
-        append,
-    });
 }

@@ -1,9 +1,8 @@
 //! `CLIENT KILL`.
 
 use super::{Class, class};
-use crate::connection::auth::DEFAULT_USER;
 use crate::kernel::args::{self, is};
-use crate::kernel::clients::{ClientInfo, Message};
+use crate::kernel::clients::{ClientInfo, DEFAULT_USER, Message};
 use crate::kernel::ctx::{After, Ctx};
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,7 +1,6 @@
 //! A connection in one line, as `CLIENT LIST` and `CLIENT INFO` show it.
 
-use crate::connection::auth::DEFAULT_USER;
-use crate::kernel::clients::ClientInfo;
+use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::session::Multi;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +17,7 @@ pub(super) fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
     info.resp.store(session.proto.number(), Relaxed);
     if !ctx.in_exec {
         // EXEC has said it before it took the queue.
-        publish_multi(info, session.multi.as_deref());
+        Multi::publish(session.multi.as_deref(), info);
     }
     // Replies to earlier requests of the same batch are still here; who asks has read what was sent
     // before, or is about to.
@@ -27,12 +26,6 @@ pub(super) fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
     info.argv_bytes.store(args.iter().map(|arg| arg.len()).sum(), Relaxed);
     // The request stands in the buffer until it has run.
     info.query_bytes.fetch_max(request_bytes(args), Relaxed);
-}
-
-/// What others may see of a transaction that is being queued or run.
-pub(crate) fn publish_multi(info: &ClientInfo, multi: Option<&Multi>) {
-    info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);
-    info.multi_bytes.store(multi.map_or(0, |multi| multi.bytes), Relaxed);
 }
 
 /// Length of a request in RESP.

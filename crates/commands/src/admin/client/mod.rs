@@ -4,12 +4,10 @@ mod gate;
 mod kill;
 mod line;
 mod list;
-pub(crate) mod names;
+mod names;
 mod pause;
 mod switches;
 mod unblock;
-
-pub(crate) use line::publish_multi;
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;

@@ -1,11 +1,12 @@
 //! What connections and their libraries are called.
 
 use crate::kernel::args::is;
+use crate::kernel::clients;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 
 pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    check_name(args[2])?;
+    clients::check_name(args[2])?;
     let info = &ctx.session.info;
     info.set_name(&info.name, args[2]);
     ctx.reply.ok();
@@ -32,7 +33,7 @@ pub(super) fn setinfo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     } else {
         return Err(CommandError::err(format_args!("Unrecognized option '{}'", shown(attribute))));
     };
-    if !is_plain(value) {
+    if !clients::is_plain(value) {
         return Err(CommandError::err(format_args!(
             "{} cannot contain spaces, newlines or special characters.",
             shown(attribute)
@@ -41,18 +42,4 @@ pub(super) fn setinfo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     info.set_name(field, value);
     ctx.reply.ok();
     Ok(())
-}
-
-/// Names stand in the lines of `CLIENT LIST`, so they must not break these.
-pub(crate) fn check_name(name: &[u8]) -> CommandResult {
-    if is_plain(name) {
-        return Ok(());
-    }
-    Err(CommandError::text(
-        "ERR Client names cannot contain spaces, newlines or special characters.",
-    ))
-}
-
-fn is_plain(text: &[u8]) -> bool {
-    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
 }

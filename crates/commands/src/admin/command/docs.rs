@@ -2,9 +2,9 @@
 
 use super::{doc_of, top_level};
 use crate::admin::command::info::statuses;
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::table::CommandId;
 use ladon_command_docs::{Argument, CommandDoc};
 
 pub(super) fn docs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

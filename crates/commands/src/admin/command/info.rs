@@ -1,10 +1,10 @@
 //! `COMMAND` and `COMMAND INFO`.
 
 use super::{doc_of, top_level};
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::spec;
-use crate::kernel::table::CommandId;
 use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
 
 pub(super) fn all(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {

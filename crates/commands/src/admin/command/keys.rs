@@ -2,10 +2,10 @@
 
 use super::doc_of;
 use super::info::statuses;
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::spec::{Handler, KeySpec};
-use crate::kernel::table::CommandId;
 use ladon_command_docs::{BeginSearch, FindKeys};
 
 pub(super) fn getkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -5,10 +5,10 @@ mod info;
 mod keys;
 mod list;
 
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
-use crate::kernel::table::CommandId;
 use crate::shared::help::HELP;
 
 const FLAGS: Flags = Flags::LOADING.or(Flags::STALE);

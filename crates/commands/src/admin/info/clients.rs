@@ -1,6 +1,7 @@
 //! The section `Clients`.
 
 use super::text::Text;
+use crate::kernel::clients::ClientInfo;
 use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +16,7 @@ fn awaited_keys(ctx: &mut Ctx<'_>) -> usize {
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let node = ctx.node;
     let clients = node.clients.list();
-    let largest = |bytes: fn(&crate::ClientInfo) -> usize| {
+    let largest = |bytes: fn(&ClientInfo) -> usize| {
         clients.iter().map(|client| bytes(client)).max().unwrap_or(0)
     };
     let watching = clients.iter().map(|client| client.watched.load(Relaxed));

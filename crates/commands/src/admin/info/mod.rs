@@ -5,7 +5,6 @@
 
 mod clients;
 mod commands;
-mod cpu;
 mod keyspace;
 mod ladon;
 mod memory;
@@ -52,7 +51,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "persistence", when: When::Default, write: persistence::write },
     Section { name: "stats", when: When::Default, write: stats::write },
     Section { name: "replication", when: When::Default, write: replication::write },
-    Section { name: "cpu", when: When::Default, write: cpu::write },
+    Section { name: "cpu", when: When::Default, write: server::write_cpu },
     Section { name: "modules", when: When::Default, write: replication::write_modules },
     Section { name: "commandstats", when: When::All, write: commands::write_commandstats },
     Section { name: "errorstats", when: When::Default, write: commands::write_errorstats },

@@ -1,8 +1,8 @@
-//! The section `Server`.
+//! The sections `Server` and `CPU`.
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::version::{LADON_VERSION, REDIS_VERSION};
+use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
 use ladon_settings::Endpoint;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
@@ -42,4 +42,15 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         };
         text.field(&format!("listener{index}"), listener);
     }
+}
+
+pub(super) fn write_cpu(ctx: &mut Ctx<'_>, text: &mut Text) {
+    let facts = ctx.node.process.facts();
+    text.section("CPU");
+    for (name, time) in [("used_cpu_sys", facts.cpu_system), ("used_cpu_user", facts.cpu_user)] {
+        text.field(name, format_args!("{:.6}", time.as_secs_f64()));
+    }
+    // Nothing is ever forked.
+    text.field("used_cpu_sys_children", "0.000000");
+    text.field("used_cpu_user_children", "0.000000");
 }

@@ -2,11 +2,11 @@
 
 mod graph;
 
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::latency_events::{Delay, History};
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
-use crate::kernel::table::CommandId;
 use crate::shared::help::HELP;
 use graph::graph;
 

@@ -18,10 +18,10 @@ pub(crate) use serve::serve;
 pub use short_way::{SendNow, ShortWay};
 
 use crate::kernel::clients::ClientInfo;
+use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{After, Append, Ctx, Local};
 use crate::kernel::node::Node;
 use crate::kernel::session::{Blocked, Session};
-use crate::kernel::table::CommandId;
 use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
 use ladon_resp::{Proto, Reply};

@@ -1,7 +1,8 @@
-//! What SCAN, SSCAN, HSCAN and ZSCAN may be told.
+//! What SCAN, SSCAN, HSCAN and ZSCAN may be asked for, and the shape of their replies.
 
 use crate::kernel::args::{self, is};
 use crate::kernel::error::CommandError;
+use ladon_resp::Reply;
 use ladon_settings::glob_match;
 
 /// What only some of them may be told.
@@ -67,6 +68,25 @@ impl<'a> ScanOptions<'a> {
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
     }
+}
+
+/// The page of a key that does not exist.
+pub(crate) fn reply_empty(reply: &mut Reply<'_>) {
+    reply.array(2);
+    reply.bulk("0");
+    reply.array(0);
+}
+
+/// Answers a page. `walk` writes the elements' words into the reply it is given and returns the
+/// next cursor and the number of words.
+pub(crate) fn reply_page(reply: &mut Reply<'_>, walk: impl FnOnce(&mut Reply<'_>) -> (u64, usize)) {
+    // The cursor comes before the elements, but is known after them.
+    let mut words = Vec::new();
+    let (next, count) = walk(&mut Reply::new(&mut words, reply.proto()));
+    reply.array(2);
+    reply.bulk(next.to_string());
+    reply.array(count);
+    reply.raw(&words);
 }
 
 #[cfg(test)]
