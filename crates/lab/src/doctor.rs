@@ -84,6 +84,9 @@ fn systems(places: &Places, text: &mut String) -> bool {
         let _ = writeln!(text, "  - {:<15} {}", one.system, one.reason);
         let _ = writeln!(text, "    {:<15} install: {}", "", one.install);
     }
+    for (name, reason) in registry::NOT_DRIVEN {
+        let _ = writeln!(text, "  - {name:<15} {reason}");
+    }
     let has_ladon = found.iter().any(|one| one.program.system == "ladon");
     if !has_ladon || found.len() < 2 {
         *text += "  Not enough to compare: Ladon and one other system at least.\n";
@@ -323,8 +326,14 @@ mod tests {
         };
         let mut text = String::new();
         assert!(!systems(&places, &mut text));
-        for line in ["- ladon", "install: cargo build --release", "- redis8", "install-systems.sh"]
-        {
+        for line in [
+            "- ladon",
+            "install: cargo build --release",
+            "- redis8",
+            "install-systems.sh",
+            "(the lab was never run against a real one)",
+            "- aerospike       no driver",
+        ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
         assert!(text.contains("Not enough to compare"));

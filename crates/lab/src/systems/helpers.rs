@@ -63,9 +63,6 @@ pub const JAVA: &[Source] = java![
 /// What loads Hazelcast.
 pub const HAZELCAST: &[Source] = java!["hazelcast": "Add", "Hazelcast", "Main", "Row"];
 
-/// What loads Aerospike.
-pub const AEROSPIKE: &[Source] = java!["aerospike": "Aerospike", "Main"];
-
 /// What loads VoltDB.
 pub const VOLTDB: &[Source] = java!["voltdb": "Main", "VoltDb"];
 

@@ -3,27 +3,24 @@
 //! One file per system ([`ladon`], [`redis`], ...) says everything that is particular to it, as a
 //! [`system::System`]; [`registry`] lists them; [`instance`] starts, pins and stops any of them.
 
-pub mod aerospike;
 pub mod bare_loop;
 pub mod cleanup;
 pub mod control;
-pub mod dragonfly;
 pub mod hazelcast;
 pub mod helpers;
 pub mod instance;
 pub mod iproto_control;
 pub mod java;
-pub mod keydb;
 pub mod ladon;
 pub mod memcached;
 pub mod places;
-pub mod pogocache;
 pub mod redis;
 pub mod redis_like;
 pub mod redisearch;
 pub mod registry;
 pub mod system;
 pub mod tarantool;
+pub mod untried;
 pub mod voltdb;
 pub mod voltdb_control;
 pub mod web;

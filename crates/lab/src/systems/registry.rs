@@ -3,10 +3,7 @@
 use super::places::Places;
 use super::system::{Missing, Program, System};
 use super::web::Web;
-use super::{
-    aerospike, bare_loop, dragonfly, hazelcast, keydb, ladon, memcached, pogocache, redis,
-    tarantool, voltdb,
-};
+use super::{bare_loop, hazelcast, ladon, memcached, redis, tarantool, untried, voltdb};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
@@ -15,9 +12,9 @@ pub static ALL: &[&dyn System] = &[
     &redis::REDIS_8,
     &redis::VALKEY,
     &redis::REDISEARCH,
-    &keydb::KeyDb,
-    &dragonfly::Dragonfly,
-    &pogocache::Pogocache,
+    &untried::KEYDB,
+    &untried::DRAGONFLY,
+    &untried::POGOCACHE,
     &tarantool::Tarantool,
     &memcached::Memcached,
     &hazelcast::Hazelcast,
@@ -26,10 +23,16 @@ pub static ALL: &[&dyn System] = &[
     &Web::GoLadon,
     &Web::GoRedis,
     &Web::TarantoolHttp,
-    &aerospike::Aerospike,
     &voltdb::VoltDb,
     &bare_loop::BareLoop,
 ];
+
+/// Systems that the lab has no driver for, and why.
+pub const NOT_DRIVEN: [(&str, &str); 1] = [(
+    "aerospike",
+    "no driver: it speaks none of the lab's protocols, and what was written around its own client was never \
+     run against a server, as none is in a package registry",
+)];
 
 /// A system and its program here.
 #[derive(Clone)]
