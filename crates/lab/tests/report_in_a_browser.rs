@@ -1,5 +1,5 @@
 //! The report in a real browser, at a desktop's and a phone's width: nothing sticks out sideways, nothing is
-//! asked of the network, the browser has nothing to complain about, and the charts are there.
+//! asked of the network, the first screen has the answer, the browser has nothing to complain about, and the charts are there.
 //!
 //! The page forbids itself scripts, so a page around it looks at it: a frame of the wanted width, and a script
 //! that writes what it saw where `--dump-dom` shows it. Needs Chromium, which `./test` installs where it can;
@@ -23,6 +23,9 @@ const AROUND: &str = r#"<!doctype html><meta charset="utf-8"><title>around</titl
 frame.onload = () => {
   const page = frame.contentDocument, view = frame.contentWindow;
   const wide = page.documentElement.clientWidth;
+  const folded = page.querySelector('nav').getBoundingClientRect().top;
+  const answer = page.querySelectorAll('.answer p').length;
+  page.querySelectorAll('details').forEach(e => e.open = true);
   // What a scrolling box cuts off does not stick out of the page.
   const out = [...page.body.querySelectorAll('*')].filter(e => {
     const box = e.getBoundingClientRect();
@@ -38,7 +41,7 @@ frame.onload = () => {
   const unseen = shown.flatMap(e => [...e.querySelectorAll('rect[class*=edge]')])
     .filter(e => !/^(rgb|url)/.test(view.getComputedStyle(e).fill)).length;
   const seen = {
-    width: wide, scrolls: page.documentElement.scrollWidth, out: out.slice(0, 5),
+    width: wide, folded, answer, scrolls: page.documentElement.scrollWidth, out: out.slice(0, 5),
     requests: view.performance.getEntriesByType('resource').length,
     charts: shown.length, captions: page.querySelectorAll('figure').length,
     bars: page.querySelectorAll('rect.edge').length, letters: Math.min(...heights), cut, unseen,
@@ -103,6 +106,8 @@ fn the_report_is_whole_at_every_width_by_day_and_by_night() {
         assert_eq!(seen["out"], serde_json::json!([]), "{width}: {seen}");
         assert_eq!(number("requests"), 0.0, "{width}: {seen}");
         assert_eq!(console, "", "{width}");
+        // What is said at once fits the first screen.
+        assert!(number("folded") < 900.0 && number("answer") >= 3.0, "{width}: {seen}");
         // One of the two widths of each chart is shown.
         assert!(number("charts") >= 15.0, "{seen}");
         assert_eq!(number("charts"), number("captions"), "{width}: {seen}");

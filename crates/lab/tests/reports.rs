@@ -68,6 +68,9 @@ fn report_prints_tables_and_writes_a_page_that_refers_to_nothing() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let tables = text(&output.stdout);
     for said in [
+        "Ladon 0.1.0 is first in 10 of 13 comparisons: ",
+        "Ladon 0.1.0 is behind another in 1 of 13 comparisons: ",
+        "Ladon 0.1.0 is not told apart from the others in 2 of 13 comparisons: ",
         "Keys and values (kv): SET, 100 users",
         "wins: Ladon 0.1.0, gate none: 1.30× the throughput of Valkey 9.1.2, appendonly no",
         "not told apart, and not known to be level",
@@ -81,6 +84,7 @@ fn report_prints_tables_and_writes_a_page_that_refers_to_nothing() {
     }
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for said in [
+        "<strong>Ladon 0.1.0 is first in 10 of 13 comparisons</strong>",
         "13 comparisons: Ladon 0.1.0 wins 10, Valkey 9.1.2 wins 1, 2 undecided.",
         "memcached has no sets",
         "Cost of a billion requests",

@@ -1,6 +1,7 @@
 //! The same report for a terminal: a table a part, what may be said of it, and why cells are empty.
 
 use super::table::Table;
+use super::view::answer::Answer;
 use super::view::line::{Line, depends_on_load, load_limited, places};
 use super::view::money::per_billion;
 use super::view::number::{counted, moment, money, plain, with_unit};
@@ -27,17 +28,23 @@ pub fn text(runs: &[Results]) -> String {
                 run.load.iter().map(|(option, value)| format!("{option} {value}")).collect();
             text += &format!("load: {}\n", load.join(" "));
         }
+        let mut answer = Answer::default();
+        let mut tables = String::new();
         for work in &run.works {
             for part in &work.parts {
-                text += &of_part(run, work, part);
+                tables += &of_part(run, work, part, &mut answer);
             }
         }
+        for sentence in answer.sentences() {
+            text += &format!("{}\n", sentence.text());
+        }
+        text += &tables;
         text.push('\n');
     }
     text
 }
 
-fn of_part(run: &Results, work: &WorkResult, part: &PartResult) -> String {
+fn of_part(run: &Results, work: &WorkResult, part: &PartResult, answer: &mut Answer) -> String {
     let lines = Line::all(run, part);
     let mut text = format!("\n{} ({}): {}\n", work.title, work.work, part.title);
     if lines.iter().any(Line::measured) {
@@ -55,6 +62,7 @@ fn of_part(run: &Results, work: &WorkResult, part: &PartResult) -> String {
     let standings = standings(part, &lines, run.seed);
     let several = standings.len() > 1;
     for standing in &standings {
+        answer.add(work, part, &lines, standing, several);
         let words = words(part, &lines, standing);
         let which =
             if several { format!("{}: ", promise(&standing.promise)) } else { String::new() };

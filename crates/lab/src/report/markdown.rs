@@ -9,6 +9,7 @@
 //! **Invariant:** the same results make the same text, so a test can say whether a document is what its
 //! results give.
 
+use super::view::answer::OURS;
 use super::view::line::{Line, load_limited, samples};
 use super::view::number::{digits, moment, plain, with_unit};
 use super::view::standing::{Verdict, standings};
@@ -25,9 +26,6 @@ pub const END: &str = "<!-- measured:end -->";
 pub const WINNERS_BEGIN: &str = "<!-- winners:begin -->";
 /// See [`WINNERS_BEGIN`].
 pub const WINNERS_END: &str = "<!-- winners:end -->";
-
-/// The system whose figures stand first, with ratios to the others'.
-const OURS: &str = "ladon";
 
 /// `document` with its measured sections made anew; `None` where it has marks for none.
 #[must_use]

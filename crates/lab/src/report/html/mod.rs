@@ -99,6 +99,7 @@ fn section(run: &Results, index: usize, count: usize) -> Result<Markup, ChartErr
         .iter()
         .map(|work| work_section(run, work, &id(&work.work)))
         .collect::<Result<_, _>>()?;
+    let summary = summary::summary(run, &id);
     Ok(html! {
         header {
             p.kicker { "ladon-lab " (run.lab_version) @if count > 1 { ", run " (index + 1) " of " (count) } }
@@ -125,21 +126,32 @@ fn section(run: &Results, index: usize, count: usize) -> Result<Markup, ChartErr
                 }
             }
         }
+        (summary.answer)
         nav aria-label="Contents" {
             ul {
-                li { a href={ "#" (id("summary")) } { "Summary" } }
+                li { a href={ "#" (id("summary")) } { "Part by part" } }
                 @for work in &run.works { li { a href={ "#" (id(&work.work)) } { (work.title) } } }
                 li { a href={ "#" (id("method")) } { "Machine and method" } }
                 li { a href={ "#" (id("systems")) } { "Versions and settings" } }
             }
         }
         main {
-            (summary::summary(run, &id))
-            @for work in &works { (work) }
-            (method(run, &id("method")))
-            (systems::systems(run, &id("systems")))
+            (fold("Part by part", "", &summary.rest))
+            @for (work, its) in run.works.iter().zip(&works) { (fold(&work.title, &work.work, its)) }
+            (fold("Machine and method", "", &method(run, &id("method"))))
+            (fold("Versions and settings", "", &systems::systems(run, &id("systems"))))
         }
     })
+}
+
+/// A section behind its title. What links to something in it opens it, and a printer does.
+fn fold(title: &str, name: &str, section: &Markup) -> Markup {
+    html! {
+        details.fold {
+            summary { h2 { (title) @if !name.is_empty() { " " code.name { (name) } } } }
+            (section)
+        }
+    }
 }
 
 fn work_section(run: &Results, work: &WorkResult, id: &str) -> Result<Markup, ChartError> {
@@ -150,7 +162,6 @@ fn work_section(run: &Results, work: &WorkResult, id: &str) -> Result<Markup, Ch
         .collect::<Result<_, _>>()?;
     Ok(html! {
         section id=(id) {
-            h2 { (work.title) " " code.name { (work.work) } }
             p { (work.what) }
             @if !work.repeats.is_empty() { p.muted { "Repeats: " (work.repeats) "." } }
             @for part in &parts { (part) }
@@ -211,7 +222,6 @@ fn method(run: &Results, id: &str) -> Markup {
     ];
     html! {
         section id=(id) {
-            h2 { "Machine and method" }
             @if shared {
                 p.warning role="note" { strong { "Shared core: " } "servers and load ran on the same core, so they disturbed each other." }
             }

@@ -1,7 +1,9 @@
-//! The first thing to read: who wins what, by how much; then everybody beside the best; then money.
+//! The first thing to read: where Ladon is first and where not; folded below it who wins what, by how much,
+//! everybody beside the best, and money.
 
 use maud::{Markup, html};
 
+use crate::report::view::answer::Answer;
 use crate::report::view::line::{Line, load_limited};
 use crate::report::view::money::per_billion;
 use crate::report::view::number::{money, plain, times};
@@ -44,9 +46,44 @@ impl Comparison<'_> {
     }
 }
 
-/// The section.
-pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
+/// What is said at once, and what is folded below the contents.
+pub(super) struct Summary {
+    pub(super) answer: Markup,
+    pub(super) rest: Markup,
+}
+
+/// Both.
+pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Summary {
     let comparisons = comparisons(run);
+    Summary { answer: answer(&comparisons, id), rest: rest(run, &comparisons, id) }
+}
+
+/// A sentence each: where Ladon is first, where another is, where nothing is known yet.
+fn answer(comparisons: &[Comparison<'_>], id: &impl Fn(&str) -> String) -> Markup {
+    let mut answer = Answer::default();
+    for comparison in comparisons {
+        let Comparison { work, part, lines, standing, one_of_several } = comparison;
+        answer.add(work, part, lines, standing, *one_of_several);
+    }
+    html! {
+        div.answer {
+            @for sentence in answer.sentences() {
+                p.(sentence.tag) {
+                    strong { (sentence.claim) } ": "
+                    @for (index, (work, title, what)) in sentence.works.iter().enumerate() {
+                        @if index > 0 { "; " }
+                        a href={ "#" (id(work)) } { (title) }
+                        @if !what.is_empty() { " (" (what) ")" }
+                    }
+                    "."
+                }
+            }
+            p.tally { (tally(comparisons)) }
+        }
+    }
+}
+
+fn rest(run: &Results, comparisons: &[Comparison<'_>], id: &impl Fn(&str) -> String) -> Markup {
     let unmeasured: Vec<&WorkResult> = run
         .works
         .iter()
@@ -54,8 +91,6 @@ pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
         .collect();
     html! {
         section id=(id("summary")) {
-            h2 { "Summary" }
-            p.tally { (tally(&comparisons)) }
             div.verdicts {
                 @for work in &run.works {
                     @let its: Vec<&Comparison<'_>> = comparisons
@@ -87,8 +122,8 @@ pub(super) fn summary(run: &Results, id: &impl Fn(&str) -> String) -> Markup {
                     "."
                 }
             }
-            @if !comparisons.is_empty() { (beside_the_best(run, &comparisons, id)) }
-            @if let Some(price) = run.price_per_hour { (costs(run, &comparisons, price, id)) }
+            @if !comparisons.is_empty() { (beside_the_best(run, comparisons, id)) }
+            @if let Some(price) = run.price_per_hour { (costs(run, comparisons, price, id)) }
         }
     }
 }

@@ -11,7 +11,6 @@ pub(super) fn systems(run: &Results, id: &str) -> Markup {
         run.systems.iter().partition(|system| system.missing.is_some());
     html! {
         section id=(id) {
-            h2 { "Versions and settings" }
             @for system in found {
                 article.system {
                     h3 { (system.label) " " span.muted { (system.version.as_deref().unwrap_or("version not told")) } }

@@ -3,6 +3,7 @@
 //! The console's tables, `report.html` and `compare` all show what is computed here, so that they cannot
 //! contradict each other.
 
+pub mod answer;
 pub mod line;
 pub mod money;
 pub mod number;
