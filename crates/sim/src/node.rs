@@ -185,6 +185,7 @@ impl SimNode {
                 .collect(),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
+            table: ladon_commands::families::table(),
         });
         let tells = plan.workers;
         node.watch_evictions = Some(Box::new(move |node, changes| {
