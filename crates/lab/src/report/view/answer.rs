@@ -86,14 +86,14 @@ impl Answer {
     pub fn sentences(&self) -> Vec<Sentence> {
         let Some(label) = &self.label else { return Vec::new() };
         let contested = self.seen.iter().filter(|(.., place)| *place != Place::Absent).count();
-        let claims: [(&str, fn(&Place) -> bool, &str); 5] = [
+        let claims: [(&'static str, Of, &str); 5] = [
             ("first", |place| matches!(place, Place::First(..)), "is first"),
             ("behind", |place| matches!(place, Place::Behind(..)), "is behind another"),
             ("level", |place| *place == Place::Level, "is level with the first, within a tenth,"),
             ("undecided", |place| *place == Place::Undecided, "is not told apart from the others"),
             ("absent", |place| *place == Place::Absent, ""),
         ];
-        let sentence = |(tag, of, claim): (&'static str, fn(&Place) -> bool, &str)| {
+        let sentence = |(tag, of, claim): (&'static str, Of, &str)| {
             let count = self.seen.iter().filter(|(.., place)| of(place)).count();
             let claim = match tag {
                 "absent" => format!("{label} was not measured where others were"),
@@ -105,8 +105,8 @@ impl Answer {
     }
 
     /// The works with such places, and what of them.
-    fn works(&self, of: fn(&Place) -> bool) -> Vec<(String, String, String)> {
-        let mut works: Vec<(&str, &str, Vec<(&str, &Place)>)> = Vec::new();
+    fn works(&self, of: Of) -> Vec<(String, String, String)> {
+        let mut works: Vec<(&str, &str, Parts<'_>)> = Vec::new();
         for (work, title, part, place) in self.seen.iter().filter(|(.., place)| of(place)) {
             match works.iter_mut().find(|(known, ..)| known == work) {
                 Some((.., parts)) => parts.push((part, place)),
@@ -117,6 +117,12 @@ impl Answer {
         all.map(|(work, title, parts)| (work.to_owned(), title.to_owned(), said(&parts))).collect()
     }
 }
+
+/// Which places a sentence is about.
+type Of = fn(&Place) -> bool;
+
+/// Parts of a work, by name, with their places.
+type Parts<'a> = Vec<(&'a str, &'a Place)>;
 
 /// As many parts are named; of more, only how many there are and from which ratio to which.
 const NAMED: usize = 3;
