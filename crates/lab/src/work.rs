@@ -30,10 +30,20 @@ pub struct Work {
     pub settings: Settings,
     /// What is started.
     pub topology: Topology,
-    /// In how many rounds it is done at most: fewer where its figures hardly differ from one to the next.
-    pub rounds_max: u32,
+    /// What tells its systems apart on a machine that does nothing else: from six rounds on, an interval is
+    /// exact, and noisy figures need more of them.
+    pub decides: Times,
     /// What is measured and shown.
     pub plan: fn(&Scale) -> Plan,
+}
+
+/// Rounds and the length of each measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    /// Interleaved rounds.
+    pub rounds: u32,
+    /// Seconds of each measurement, without its warm-up.
+    pub seconds: f64,
 }
 
 /// Which log settings of a system a work is measured at.

@@ -123,7 +123,11 @@ fn several_runs_make_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let output = lab(&["report", FIXTURE, FIXTURE, "--out", out]);
-    assert!(text(&output.stdout).contains("; 10 rounds of 2 s"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("; 10 interleaved rounds, measurements of 2 s"),
+        "{}",
+        text(&output.stdout)
+    );
     let other = changed(folder.path(), "other", |results| {
         results.machine.cpu_model = "Another".to_owned();
         results.partial = true;

@@ -2,9 +2,10 @@
 
 use super::table::Table;
 use super::view::answer::Answer;
+use super::view::lasting::lasting;
 use super::view::line::{Line, depends_on_load, load_limited, places};
 use super::view::money::per_billion;
-use super::view::number::{counted, moment, money, plain, with_unit};
+use super::view::number::{moment, money, plain, with_unit};
 use super::view::standing::standings;
 use super::view::verdict::{promise, words};
 use crate::results::{Figure, PartResult, Results, WorkResult};
@@ -15,12 +16,11 @@ pub fn text(runs: &[Results]) -> String {
     let mut text = String::new();
     for run in runs {
         text += &format!(
-            "{}, {} cores; {}; {} of {} s{}\n",
+            "{}, {} cores; {}; {}{}\n",
             run.machine.cpu_model,
             run.machine.cores,
             moment(run.started_unix),
-            counted(f64::from(run.rounds), "round"),
-            plain(run.seconds),
+            lasting(run),
             if run.partial { "; PARTIAL: the run was ended early" } else { "" }
         );
         if !run.load.is_empty() {

@@ -10,8 +10,9 @@
 //! results give.
 
 use super::view::answer::OURS;
+use super::view::lasting::lasting;
 use super::view::line::{Line, load_limited, samples};
-use super::view::number::{digits, moment, plain, with_unit};
+use super::view::number::{moment, plain, with_unit};
 use super::view::standing::{Verdict, standings};
 use super::view::verdict::promise;
 use crate::results::statistics::{Level, paired_ratio};
@@ -207,29 +208,16 @@ fn heading(run: &Results) -> String {
             command.push(word);
         }
     }
-    let lasting = match &run.budget {
-        Some(budget) if budget.seconds_by_round.is_empty() => {
-            format!("{} to {} s", digits(run.seconds), digits(budget.seconds_max))
-        }
-        Some(budget) => {
-            let seconds = budget.seconds_by_round.iter().map(|&seconds| digits(seconds));
-            format!("{} s, by round", seconds.collect::<Vec<_>>().join(", "))
-        }
-        None => format!("{} s", digits(run.seconds)),
-    };
     // Runs that were added up say it in their commands.
-    let rounds = if run.command_line.iter().any(|word| word == "+") {
+    let lasting = if run.command_line.iter().any(|word| word == "+") {
         "rounds interleaved".to_owned()
     } else {
-        let least = run.budget.as_ref().map_or(0, |budget| budget.rounds_min);
-        let least =
-            if (1..run.rounds).contains(&least) { format!("{least} to ") } else { String::new() };
-        format!("{least}{} interleaved rounds, measurements of {lasting}", run.rounds)
+        lasting(run)
     };
     let partial = if run.partial { " The run was ended early." } else { "" };
     format!(
         "{}, {} cores ({} for the servers, {} for the load), {memory:.0} GiB, {}, on {}: \
-         `ladon-lab {}`; {rounds}.{partial} Medians; in brackets Ladon's \
+         `ladon-lab {}`; {lasting}.{partial} Medians; in brackets Ladon's \
          through it, the median of the rounds' ratios, with `?` where its 95 % interval does not exclude 1; `†` \
          marks a figure that the load generator limited. Every figure, its interval, every setting, and what was not measured and why: \
          `lab/results`.\n\n",

@@ -55,8 +55,9 @@ fn add(to: &mut Results, from: Results) {
     to.started_unix = to.started_unix.min(from.started_unix);
     to.finished_unix = to.finished_unix.max(from.finished_unix);
     to.partial |= from.partial;
-    to.rounds += from.rounds;
-    to.seconds = to.seconds.max(from.seconds);
+    let (least, most) = (to.seconds.min(from.seconds), longest(to).max(longest(&from)));
+    // Results of before both were kept had one length.
+    (to.seconds, to.seconds_max) = (least, if most > least { most } else { to.seconds_max });
     to.command_line.push("+".to_owned());
     to.command_line.extend(from.command_line);
     for system in from.systems {
@@ -78,6 +79,19 @@ fn add(to: &mut Results, from: Results) {
             None => to.works.push(work),
         }
     }
+    to.rounds = to.works.iter().map(most_rounds).max().unwrap_or(0);
+}
+
+fn longest(run: &Results) -> f64 {
+    run.seconds_max.max(run.seconds)
+}
+
+/// Of the part that had most.
+#[must_use]
+pub fn most_rounds(work: &WorkResult) -> u32 {
+    let cells = work.parts.iter().flat_map(|part| &part.cells);
+    let most = cells.map(|cell| cell.rounds().len()).max().unwrap_or(0);
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 fn add_parts(to: &mut WorkResult, from: WorkResult) {

@@ -40,6 +40,9 @@ pub struct Results {
     pub rounds: u32,
     /// Seconds of each measurement, after the warm-up; the shortest, where rounds differ.
     pub seconds: f64,
+    /// The longest measurement; 0 in results of before this was kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seconds_max: f64,
     /// Set where rounds and seconds followed from the time that the run was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -261,6 +264,11 @@ pub struct Percentiles {
     /// The whole distribution, thinned: percentile (0 to 100) and microseconds, both ascending.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds <= 0.0
 }
 
 impl Round {

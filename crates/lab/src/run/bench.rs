@@ -8,14 +8,14 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::RunError;
 use super::options::RunArguments;
-use super::plan::{Plan, Times, warm_up};
+use super::plan::{Plan, warm_up};
 use super::subject::Subject;
 use super::tool::Tool;
 use crate::load::driver::Waiting;
 use crate::measure::cores::{self, Cores, pin_this_thread};
 use crate::measure::machine::Machine;
 use crate::systems::system::Promise;
-use crate::work::{Scale, Work};
+use crate::work::{Scale, Times, Work};
 
 /// See the module.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Bench {
         arguments: &RunArguments,
         works: &[&Work],
         subjects: &[Subject],
-    ) -> Result<(Self, Plan, Times), RunError> {
+    ) -> Result<(Self, Plan, Vec<Times>), RunError> {
         let mut cores = if arguments.server_cores.is_empty() {
             Cores::one_each()?
         } else {
@@ -109,8 +109,7 @@ impl Bench {
             tool: arguments.tool,
         };
         let plan = Plan::guess(works, subjects, &bench);
-        let times = bench.times(arguments, &plan);
-        bench.set_seconds(times.seconds);
+        let times = bench.times(arguments, &plan, works);
         pin_this_thread(&bench.cores.load)?;
         Ok((bench, plan, times))
     }
@@ -139,16 +138,18 @@ impl Bench {
         self.budget.map(|budget| budget - END_SECONDS - self.began.elapsed().as_secs_f64())
     }
 
-    /// Rounds and seconds that were asked for, or that the budget allows.
+    /// Rounds and seconds of each work: what was asked for, what the budget allows, or what decides the work.
     #[must_use]
-    pub fn times(&self, arguments: &RunArguments, plan: &Plan) -> Times {
-        match self.budget {
-            Some(budget) => plan.fit(0, budget - END_SECONDS, arguments.rounds, arguments.seconds),
+    fn times(&self, arguments: &RunArguments, plan: &Plan, works: &[&Work]) -> Vec<Times> {
+        let (rounds, seconds) = (arguments.rounds, arguments.seconds);
+        let of = |work: &&Work| match self.budget {
+            Some(budget) => plan.fit(0, budget - END_SECONDS, rounds, seconds),
             None => Times {
-                rounds: arguments.rounds.unwrap_or(5),
-                seconds: arguments.seconds.unwrap_or(2.0),
+                rounds: rounds.unwrap_or(work.decides.rounds),
+                seconds: seconds.unwrap_or(work.decides.seconds),
             },
-        }
+        };
+        works.iter().map(of).collect()
     }
 }
 

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use crate::report::command::{self, CommandError};
 use crate::systems::cleanup;
-use crate::work::Work;
+use crate::work::{Times, Work};
 use bench::Bench;
 use options::RunArguments;
 use plan::Plan;
@@ -101,11 +101,12 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
     for note in unused::notes(arguments, &works, &bench.scale)? {
         eprintln!("note: {note}");
     }
-    eprint!("{}", plan.describe(times, bench.budget));
-    let mut record = Record::begin(arguments, &bench, times, &works, &subjects, &missing);
-    let progress = Progress::new(plan.rounds(0, times.rounds));
+    eprint!("{}", plan.describe(&times, bench.budget));
+    let mut record = Record::begin(arguments, &bench, &works, &subjects, &missing);
+    let progress = Progress::new(plan.rounds(0, &times, bench.budget));
     cleanup::end_gently();
-    let ended = all_works(arguments, &works, &subjects, &bench, &mut plan, &mut record, &progress);
+    let asked = Asked { arguments, works: &works, subjects: &subjects, times: &times };
+    let ended = all_works(asked, &bench, &mut plan, &mut record, &progress);
     record.finish(ended.is_ok());
     let written = record.write(&arguments.out)?;
     progress.finish();
@@ -127,15 +128,24 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
     }
 }
 
+/// What is to be done.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    arguments: &'a RunArguments,
+    works: &'a [&'static Work],
+    subjects: &'a [Subject],
+    /// Of each work, as long as no budget deals them out anew.
+    times: &'a [Times],
+}
+
 fn all_works(
-    arguments: &RunArguments,
-    works: &[&'static Work],
-    subjects: &[Subject],
+    asked: Asked<'_>,
     bench: &Bench,
     plan: &mut Plan,
     record: &mut Record,
     progress: &Progress,
 ) -> Result<(), Ending> {
+    let Asked { arguments, works, subjects, times: planned } = asked;
     let mut waiting = Waiting::new();
     for (number, work) in works.iter().enumerate() {
         let asked_seconds = arguments.seconds;
@@ -146,9 +156,14 @@ fn all_works(
                 let share = plan.share(number, times, left).max(0.0);
                 (times, Some(Instant::now() + Duration::from_secs_f64(share)))
             }
-            None => (bench.times(arguments, plan), None),
+            None => (planned[number], None),
         };
-        progress.work(work.name, times, plan.rounds(number, times.rounds));
+        // What a budget allows now, it allows the others as well.
+        let mut to_come = planned.to_vec();
+        if until.is_some() {
+            to_come.fill(times);
+        }
+        progress.work(work.name, times, plan.rounds(number, &to_come, bench.budget));
         let allowed = Allowed { times, until, asked_seconds };
         let mut scene = Scene {
             number,

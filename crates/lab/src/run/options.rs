@@ -51,10 +51,10 @@ pub struct RunArguments {
     /// stands in the plan that is printed first, and in the results. --quick: 4.2.
     #[arg(long, value_name = "MINUTES")]
     pub budget: Option<f64>,
-    /// Seconds of each measurement. Default: 2, or what --budget allows.
+    /// Seconds of each measurement. Default: what decides each work, or what --budget allows.
     #[arg(long)]
     pub seconds: Option<f64>,
-    /// Interleaved rounds. Default: 5, or what --budget allows.
+    /// Interleaved rounds. Default: what decides each work, or what --budget allows.
     #[arg(long)]
     pub rounds: Option<u32>,
     /// Requests that each user sends at once.

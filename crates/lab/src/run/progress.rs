@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::plan::Times;
+use crate::work::Times;
 
 /// See the module.
 pub struct Progress {

@@ -6,7 +6,6 @@ use super::attach::without_passwords;
 use super::bench::Bench;
 use super::cell::CellOutcome;
 use super::options::RunArguments;
-use super::plan::Times;
 use super::subject::{Subject, SubjectSetting};
 use crate::results;
 use crate::results::file::unix_seconds;
@@ -30,7 +29,6 @@ impl Record {
     pub fn begin(
         arguments: &RunArguments,
         bench: &Bench,
-        times: Times,
         works: &[&Work],
         subjects: &[Subject],
         missing: &[Missing],
@@ -46,7 +44,8 @@ impl Record {
             command_line: without_passwords(std::env::args()),
             seed: bench.seed,
             rounds: 0,
-            seconds: times.seconds,
+            seconds: 0.0,
+            seconds_max: 0.0,
             budget: bench
                 .budget
                 .map(|seconds| Budget { minutes: seconds / 60.0, ..Budget::default() }),
@@ -76,7 +75,9 @@ impl Record {
     /// A work had its round number `rounds`, with measurements of `seconds`.
     pub fn had_round(&mut self, rounds: u32, seconds: f64) {
         self.results.rounds = self.results.rounds.max(rounds);
-        self.results.seconds = self.results.seconds.min(seconds);
+        let least = if self.results.seconds > 0.0 { self.results.seconds } else { seconds };
+        self.results.seconds = least.min(seconds);
+        self.results.seconds_max = self.results.seconds_max.max(seconds);
         if let Some(budget) = &mut self.results.budget {
             budget.seconds_max = budget.seconds_max.max(seconds);
         }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::bench::Bench;
 use super::own;
-use super::plan::{Plan, Times};
+use super::plan::Plan;
 use super::progress::Progress;
 use super::record::Record;
 use super::stage::{About, Brought, Ended, Running, Stage};
@@ -25,7 +25,7 @@ use super::subject::{Subject, SubjectSetting};
 use crate::results;
 use crate::systems::cleanup;
 use crate::topology::Topology;
-use crate::work::{self, Settings, Step, Work};
+use crate::work::{self, Settings, Step, Times, Work};
 
 /// Systems that took so long to start go on from one work to the next; others start afresh, so that
 /// memory and disk are of one work.
@@ -111,7 +111,7 @@ impl<'a> Scene<'a> {
         }
         let wanted = match allowed.until {
             Some(_) => self.plan.rounds_of(&self.plan.works[self.number], allowed.times.rounds),
-            None => allowed.times.rounds.min(self.work.rounds_max),
+            None => allowed.times.rounds,
         };
         let mut pace = self.plan.pace(self.number);
         let mut round = 0;

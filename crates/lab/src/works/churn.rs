@@ -2,7 +2,7 @@
 
 use super::figures::{higher, lower};
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
            resident memory is looked at afterwards, while nothing happens.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 6, seconds: 2.0 },
     plan,
 };
 

@@ -2,7 +2,7 @@
 
 use super::figures::usual;
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// Parts that the keys are dealt to.
 pub(crate) const SHARDS: usize = 3;
@@ -19,7 +19,7 @@ pub const WORK: Work = Work {
            as a client that knows the slots does; nine nodes' CPU counts. On few cores this is small.",
     settings: Settings::Chosen,
     topology: Topology::Cluster { shards: SHARDS, replicas: REPLICAS },
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 

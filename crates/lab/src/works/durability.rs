@@ -4,7 +4,7 @@ use super::figures::{higher, lower, usual};
 use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -17,7 +17,7 @@ pub const WORK: Work = Work {
            would lose, this does not show.",
     settings: Settings::All,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

@@ -3,7 +3,7 @@
 use super::figures::{higher, lower};
 use crate::load::trace::Pattern;
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -16,7 +16,7 @@ pub const WORK: Work = Work {
            LRU with as many keys would have answered is beside it. The second half of the requests counts.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 6, seconds: 0.5 },
     plan,
 };
 

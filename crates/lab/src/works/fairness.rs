@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::figures::{higher, lower};
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -20,7 +20,7 @@ pub const WORK: Work = Work {
            Each server has one thread, but where Ladon's other one is named; each row has a server of its own.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 1.0 },
     plan,
 };
 

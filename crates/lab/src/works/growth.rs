@@ -2,7 +2,7 @@
 
 use super::figures::{higher, lower};
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -14,7 +14,7 @@ pub const WORK: Work = Work {
            the same users overwrite what is there: waits of that stretch are the load's, not the growth's.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 6, seconds: 1.0 },
     plan,
 };
 

@@ -2,7 +2,7 @@
 
 use super::figures::lower;
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -14,7 +14,7 @@ pub const WORK: Work = Work {
            tells them apart, the two connections are on different ones.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

@@ -3,7 +3,7 @@
 use super::figures::usual;
 use crate::topology::Topology;
 use crate::traffic::Asked;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
            look up whole groups by the secondary index.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 

@@ -6,7 +6,7 @@ use crate::traffic::Asked;
 use crate::traffic::iterations::Deed as Once;
 use crate::traffic::keyed::Deed;
 use crate::traffic::pick::Distribution;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -17,7 +17,7 @@ pub const WORK: Work = Work {
            delete them. Then one write to ten reads on keys by Zipf's law.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

@@ -3,7 +3,7 @@
 use super::figures::{higher, lower};
 use crate::load::words::NAMES_MAX;
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
            and writes while a snapshot is made of strings, and a restart from it.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 6, seconds: 0.5 },
     plan,
 };
 

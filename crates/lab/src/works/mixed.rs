@@ -5,7 +5,7 @@ use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
 use crate::traffic::pick::Distribution;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
     what: "Reads, updates, inserts, scans and read-modify-writes in YCSB's shares, keys by Zipf's law.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

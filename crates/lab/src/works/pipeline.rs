@@ -4,7 +4,7 @@ use super::figures::{axis, higher, lower, usual};
 use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
-use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -18,7 +18,7 @@ pub const WORK: Work = Work {
            shard's, which is the best that can happen to shards.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 

@@ -4,7 +4,7 @@ use super::figures::{lower, usual};
 use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::iterations::Deed;
-use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// One master and one replica.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
            keys are set one by one, and the replica is asked until it has each.",
     settings: Settings::All,
     topology: Topology::Replica,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 
@@ -27,7 +27,7 @@ pub const BOTH_WAYS: Work = Work {
     what: "As with one replica, but both nodes take writes and copy each other.",
     settings: Settings::All,
     topology: Topology::MasterMaster,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 

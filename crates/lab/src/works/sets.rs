@@ -3,7 +3,7 @@
 use super::figures::usual;
 use crate::topology::Topology;
 use crate::traffic::Asked;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -14,7 +14,7 @@ pub const WORK: Work = Work {
     what: "Users fill sets of ten members, one member at a time; then they read whole sets.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

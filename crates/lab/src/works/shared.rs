@@ -2,7 +2,7 @@
 
 use super::connections::{curve, users};
 use crate::topology::Topology;
-use crate::work::{Plan, Scale, Settings, Work};
+use crate::work::{Plan, Scale, Settings, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -14,7 +14,7 @@ pub const WORK: Work = Work {
            of a program share an asynchronous client.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 0.5 },
     plan,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::figures::lower;
 use crate::load::large::{Command, Sizes, Value};
 use crate::topology::Topology;
-use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 
 /// The commands that operators warn of.
 pub const WORK: Work = Work {
@@ -18,7 +18,7 @@ pub const WORK: Work = Work {
            a list and a sorted set of a million elements (or 300,000), and on two sets of a third of that.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 1.0 },
     plan: |scale| plan(scale, &STRETCHES),
 };
 
@@ -31,7 +31,7 @@ pub const MORE: Work = Work {
            for each of a list's elements, and with some of them while a snapshot is made.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 7, seconds: 1.0 },
     plan: |scale| plan(scale, &MORE_STRETCHES),
 };
 

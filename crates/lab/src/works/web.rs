@@ -4,7 +4,7 @@ use super::figures::usual;
 use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::iterations::Deed;
-use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Times, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -15,7 +15,7 @@ pub const WORK: Work = Work {
            JSON; then all keys are read, likewise. A program and the server behind it count together.",
     settings: Settings::Chosen,
     topology: Topology::Single,
-    rounds_max: u32::MAX,
+    decides: Times { rounds: 9, seconds: 0.5 },
     plan,
 };
 

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::report::chart::{ChartError, palette};
-use crate::report::view::number::{moment, money, plain, with_unit};
+use crate::report::view::lasting::lasting;
+use crate::report::view::number::{moment, money, with_unit};
 use crate::results::{Results, WorkResult, file};
 
 /// The file's name in a run's folder.
@@ -107,7 +108,7 @@ fn section(run: &Results, index: usize, count: usize) -> Result<Markup, ChartErr
             p.lead {
                 (run.machine.cpu_model) ", " (run.machine.cores) " cores, "
                 (with_unit(run.machine.memory_bytes as f64, "bytes")) ". " (moment(run.started_unix)) ". "
-                (run.rounds) @if run.rounds == 1 { " round" } @else { " interleaved rounds" } " of " (plain(run.seconds)) " s."
+                (lasting(run)) "."
             }
             @if let Some(tool) = run.load.get("--tool") {
                 p.warning role="note" { strong { "Another load generator: " } (tool) " measured this, not the lab's own driver; its figures are for comparison with what was published." }

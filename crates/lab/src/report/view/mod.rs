@@ -4,6 +4,7 @@
 //! contradict each other.
 
 pub mod answer;
+pub mod lasting;
 pub mod line;
 pub mod money;
 pub mod number;

@@ -23,8 +23,6 @@ const CRASH_SECONDS: f64 = 0.6;
 pub struct WorkCost {
     /// Its name.
     pub work: &'static str,
-    /// In how many rounds it is done at most.
-    pub rounds_max: u32,
     /// Whether each round starts all systems afresh.
     pub afresh: bool,
     /// Systems at settings that go through it.

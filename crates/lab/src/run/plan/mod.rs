@@ -23,7 +23,7 @@ use super::bench::Bench;
 use super::scene::{KEPT_FROM_SECONDS, pairs};
 use super::subject::Subject;
 use crate::topology::Topology;
-use crate::work::Work;
+use crate::work::{Times, Work};
 pub use cost::{Few, WorkCost};
 use cost::{START_SECONDS, guessed_start, takes_part};
 pub use pace::Pace;
@@ -35,15 +35,6 @@ pub struct Plan {
     pub works: Vec<WorkCost>,
     /// How long each system takes to start, by label: guessed, then seen.
     pub start_seconds: BTreeMap<String, f64>,
-}
-
-/// Rounds and the length of each measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Times {
-    /// Interleaved rounds.
-    pub rounds: u32,
-    /// Seconds of each measurement, without its warm-up.
-    pub seconds: f64,
 }
 
 /// Below this a measurement says little; rather fewer rounds then.
@@ -79,7 +70,6 @@ impl Plan {
             let plan = (work.plan)(&bench.scale);
             let mut cost = WorkCost {
                 work: work.name,
-                rounds_max: work.rounds_max,
                 afresh: work.topology != Topology::Single,
                 ..WorkCost::default()
             };
@@ -101,10 +91,19 @@ impl Plan {
         Self { works: works.iter().map(cost).collect(), start_seconds }
     }
 
-    /// Rounds of the works from `from` on, all together.
+    /// Rounds of the works from `from` on, all together, each at its times.
     #[must_use]
-    pub fn rounds(&self, from: usize, rounds: u32) -> u64 {
-        self.works[from..].iter().map(|cost| u64::from(self.rounds_of(cost, rounds))).sum()
+    pub fn rounds(&self, from: usize, times: &[Times], budget: Option<f64>) -> u64 {
+        let works = self.works.iter().zip(times).skip(from);
+        works.map(|(cost, &times)| u64::from(self.all_rounds(cost, times, budget))).sum()
+    }
+
+    /// Where time is not limited, everything is done in every round.
+    fn all_rounds(&self, cost: &WorkCost, times: Times, budget: Option<f64>) -> u32 {
+        match budget {
+            Some(_) => self.rounds_of(cost, times.rounds),
+            None => times.rounds,
+        }
     }
 
     /// A work that has nothing but what is done in a few rounds has as few.
@@ -112,7 +111,7 @@ impl Plan {
     pub fn rounds_of(&self, cost: &WorkCost, rounds: u32) -> u32 {
         let nothing_else = cost.measurements == 0 && cost.beside_seconds == 0.0;
         let most = if nothing_else { cost.few.rounds.max(1) } else { u32::MAX };
-        rounds.min(cost.rounds_max).min(most)
+        rounds.min(most)
     }
 
     /// Seconds of the works from `from` on.
@@ -219,27 +218,30 @@ impl Plan {
         }
     }
 
-    /// The plan as a table.
+    /// The plan as a table, each work at its times.
     #[must_use]
-    pub fn describe(&self, times: Times, budget: Option<f64>) -> String {
-        let mut text =
-            format!("{:14} systems  before the rounds  measurements  the first round\n", "");
-        for cost in &self.works {
-            let (once, each) = self.once_and_each(cost);
-            let all = cost.measurements + cost.few.measurements;
-            let round = each + self.few_beside(cost) + all as f64 * stretch(times.seconds);
-            let (name, passes, measurements) = (cost.work, cost.passes, all);
-            text +=
-                &format!("{name:14} {passes:7}  {once:15.0} s  {measurements:12}  {round:5.0} s\n");
-        }
-        let all = self.seconds(0, times);
-        text += &format!(
-            "{} round{}, measurements of {:.2} s: about {}",
-            times.rounds,
-            if times.rounds == 1 { "" } else { "s" },
-            times.seconds,
-            minutes(all)
+    pub fn describe(&self, times: &[Times], budget: Option<f64>) -> String {
+        let mut text = format!(
+            "{:14} systems  before the rounds  measurements  the first round  rounds  seconds\n",
+            ""
         );
+        let mut all = 0.0;
+        for (cost, &times) in self.works.iter().zip(times) {
+            let (once, each) = self.once_and_each(cost);
+            let measurements = cost.measurements + cost.few.measurements;
+            let round = each + self.few_beside(cost) + measurements as f64 * stretch(times.seconds);
+            let (name, passes) = (cost.work, cost.passes);
+            let rounds = self.all_rounds(cost, times, budget);
+            text += &format!(
+                "{name:14} {passes:7}  {once:15.0} s  {measurements:12}  {round:13.0} s  {rounds:6}  {:7.2}\n",
+                times.seconds
+            );
+            all += match budget {
+                Some(_) => self.of(cost, times),
+                None => once + f64::from(rounds) * round,
+            };
+        }
+        text += &format!("about {}", minutes(all));
         match budget {
             Some(budget) if all > budget => {
                 text += &format!(", MORE than the {} asked for\n", minutes(budget));
@@ -279,13 +281,10 @@ fn minutes(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    const AS_MANY_AS_WANTED: u32 = u32::MAX;
-
     fn plan() -> Plan {
         let fast = || vec![("fast".to_owned(), 5)];
         let one = WorkCost {
             work: "one",
-            rounds_max: AS_MANY_AS_WANTED,
             starts: fast(),
             prepare_seconds: 8.0,
             measurements: 50,
@@ -294,7 +293,6 @@ mod tests {
         };
         let afresh = WorkCost {
             work: "afresh",
-            rounds_max: 3,
             afresh: true,
             starts: fast(),
             measurements: 10,
@@ -310,9 +308,8 @@ mod tests {
         let plan = plan();
         let times = Times { rounds: 4, seconds: 1.0 };
         assert!((plan.seconds_of(0, times) - (1.0 + 8.0 + 4.0 * (5.0 + 50.0 * 1.2))).abs() < 1e-9);
-        // Three rounds at most.
-        assert!((plan.seconds_of(1, times) - 3.0 * (1.0 + 1.0 + 10.0 * 1.2)).abs() < 1e-9);
-        assert_eq!(plan.rounds(0, 4), 7);
+        assert!((plan.seconds_of(1, times) - 4.0 * (1.0 + 1.0 + 10.0 * 1.2)).abs() < 1e-9);
+        assert_eq!(plan.rounds(0, &[times, Times { rounds: 3, seconds: 1.0 }], None), 7);
     }
 
     #[test]
@@ -328,7 +325,7 @@ mod tests {
             assert!(more > budget || times.seconds == SECONDS_MAX, "{budget}: {times:?}");
         }
         // Rounds first, then their length.
-        assert_eq!(plan().fit(0, 100.0, None, None).rounds, 7);
+        assert_eq!(plan().fit(0, 110.0, None, None).rounds, 7);
         assert_eq!(plan().fit(0, 10_000.0, None, None), Times { rounds: 20, seconds: SECONDS_MAX });
     }
 
@@ -361,8 +358,8 @@ mod tests {
     fn a_budget_that_is_too_small_gets_the_least_and_is_told() {
         let times = plan().fit(0, 1.0, None, None);
         assert_eq!(times, Times { rounds: 1, seconds: SECONDS_MIN });
-        assert!(plan().describe(times, Some(1.0)).contains("MORE than"));
-        assert!(!plan().describe(times, None).contains("MORE"));
+        assert!(plan().describe(&[times; 2], Some(1.0)).contains("MORE than"));
+        assert!(!plan().describe(&[times; 2], None).contains("MORE"));
     }
 
     #[test]
