@@ -35,9 +35,10 @@ pub use kernel::{
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
-pub use execute::{Flow, Outcome, Request, execute};
+pub use execute::{Request, execute};
 pub use kernel::command_id::CommandId;
 pub use kernel::disconnect::disconnect;
+pub use kernel::outcome::{Deferred, Flow, Outcome};
 pub use kernel::timing::is_quick;
 pub use long_reply::{Block, LongReply};
 pub use node::{Durability, Node, NodeParts, Paused};

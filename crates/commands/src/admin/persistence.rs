@@ -3,9 +3,10 @@
 //! Redis' RDB file and the rewritten AOF are one thing here, the checkpoint.
 
 use crate::kernel::args::is;
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::node::{CheckpointError, Shutdown};
+use crate::kernel::outcome::Flow;
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING);
@@ -118,7 +119,7 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
     }
     ctx.node.durability.request_shutdown(Shutdown { save, force });
-    ctx.after = After::Drop;
+    ctx.flow = Flow::Drop;
     Ok(())
 }
 

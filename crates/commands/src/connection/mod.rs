@@ -3,8 +3,9 @@
 mod auth;
 mod hello;
 
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::outcome::Flow;
 use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
 use crate::kernel::watched;
@@ -49,7 +50,7 @@ fn select(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.reply.ok();
-    ctx.after = After::Close;
+    ctx.flow = Flow::Close;
     Ok(())
 }
 

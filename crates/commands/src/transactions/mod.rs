@@ -5,8 +5,8 @@
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::invoke::{self, Command};
 use crate::kernel::long_replies::Several;
-use crate::kernel::monitored;
 use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use crate::kernel::watched;
@@ -153,23 +153,10 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let is_hashed = matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_))
             && spec.keys.is_one(args.len());
         ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
-        let position = ctx.reply.position();
         let started = ctx.local.start(ctx.node, spec, &args);
-        if let Err(error) = handler(ctx, &args) {
-            ctx.local.stats.command(queued.id).failed.add(1);
-            let text = error.to_string();
-            ctx.local.stats.count_error(text.as_bytes());
-            ctx.local.slices = None;
-            ctx.reply.rewind(position);
-            ctx.reply.error(text);
-        }
-        if let Some(slices) = ctx.local.slices.take() {
+        invoke::call(ctx, Command { id: queued.id, spec, handler, args: &args }, started);
+        if let Some(slices) = ctx.deferred.take().and_then(|deferred| deferred.slices) {
             replies.add(&mut ctx.reply, slices);
-        }
-        let reply_bytes = ctx.reply.position().saturating_sub(position);
-        ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
-        if ctx.node.clients.has_monitors() {
-            monitored::note(ctx.node, ctx.local, ctx.session, spec, &args);
         }
     }
     ctx.in_exec = false;
