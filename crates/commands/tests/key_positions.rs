@@ -7,7 +7,7 @@ use ladon_commands::{KeySpec, families};
 fn counted_keys_begin_where_the_documentation_says() {
     for (_, entry) in families::table().iter() {
         let KeySpec::Counted { count_at } = entry.spec.keys else { continue };
-        let specs = docs::find(&entry.full_name).expect("a documented command").key_specs;
+        let specs = &docs::find(&entry.full_name).expect("a documented command").key_specs;
         let begins = specs.iter().any(|spec| {
             spec.begin_search == docs::BeginSearch::Index(i32::from(count_at))
                 && matches!(spec.find_keys, docs::FindKeys::KeyNumber { first_key: 1, .. })

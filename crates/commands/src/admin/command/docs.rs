@@ -34,7 +34,7 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
     };
     text(ctx, "summary", doc.summary);
     text(ctx, "since", doc.since);
-    text(ctx, "group", doc.group.name());
+    text(ctx, "group", doc.group);
     if !doc.complexity.is_empty() {
         text(ctx, "complexity", doc.complexity);
     }
@@ -53,7 +53,7 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
     if !doc.history.is_empty() {
         ctx.reply.bulk("history");
         ctx.reply.set(doc.history.len());
-        for (version, change) in doc.history {
+        for (version, change) in &doc.history {
             ctx.reply.array(2);
             ctx.reply.bulk(version);
             ctx.reply.bulk(change);

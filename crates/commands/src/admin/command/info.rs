@@ -42,14 +42,14 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId) {
     for position in [first, last, step] {
         ctx.reply.integer(position);
     }
-    let categories = doc.map_or(&[][..], |doc| doc.acl_categories);
+    let categories = doc.map_or(&[][..], |doc| &doc.acl_categories[..]);
     statuses(ctx, categories.iter().map(|category| format!("@{category}")));
-    let tips = doc.map_or(&[][..], |doc| doc.tips);
+    let tips = doc.map_or(&[][..], |doc| &doc.tips[..]);
     ctx.reply.set(tips.len());
     for tip in tips {
         ctx.reply.bulk(tip);
     }
-    let key_specs = doc.map_or(&[][..], |doc| doc.key_specs);
+    let key_specs = doc.map_or(&[][..], |doc| &doc.key_specs[..]);
     ctx.reply.set(key_specs.len());
     for key_spec in key_specs {
         describe_keys(ctx, key_spec);

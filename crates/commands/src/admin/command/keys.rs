@@ -80,7 +80,7 @@ fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
 
 /// What happens to the key at this position.
 fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'static [&'static str] {
-    let specs = doc_of(ctx, id).map_or(&[][..], |doc| doc.key_specs);
+    let specs = doc_of(ctx, id).map_or(&[][..], |doc| &doc.key_specs[..]);
     let covering = specs.iter().find(|spec| {
         // Of the keys that only the options tell, those behind STORE are found.
         let BeginSearch::Index(begin) = spec.begin_search else {
@@ -101,5 +101,5 @@ fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'sta
             }
         }
     });
-    covering.map_or(&[], |spec| spec.flags)
+    covering.map_or(&[], |spec| &spec.flags)
 }
