@@ -8,13 +8,13 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, BlockedKind, LogWait};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use ladon_model::Lsn;
 use std::sync::Arc;
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys("wait", 3, Flags::BLOCKING, LockNeed::None, wait),
-    CommandSpec::without_keys("waitaof", 4, Flags::BLOCKING, LockNeed::None, waitaof),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("wait", LockNeed::None, wait),
+    Code::with_locks("waitaof", LockNeed::None, waitaof),
 ];
 
 fn wait(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
