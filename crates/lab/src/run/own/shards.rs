@@ -1,61 +1,30 @@
-//! One server on all cores against as many servers on one core each: the last parts of `pipeline`.
+//! One server on all cores against as many servers on one core each.
 
 use std::time::Duration;
 
-use super::figures::{axis, usual};
-use super::{Custom, Part, Phase, Scale, Step};
 use crate::load::driver::Driver;
 use crate::load::stream::{Stream, Target};
-use crate::run::stage::{BULK_DEPTH, BULK_USERS, CellError, Stage};
+use crate::run::cell::CellError;
+use crate::run::stage::{BULK_DEPTH, BULK_USERS, Stage};
 use crate::run::subject::Subject;
 use crate::run::watch::watch;
 use crate::systems::cleanup;
 use crate::systems::instance::{Instance, Want};
-use crate::systems::system::DriverKind;
 use crate::traffic::keyed::Deed;
 use crate::traffic::several::Several;
 use crate::traffic::speaking::Speaking;
 use crate::traffic::{Asked, World};
+use crate::work::Phase;
+use crate::works::pipeline::{SHARD_DEPTHS, SHARDS};
 
-const NAMES: [&str; 2] = ["set-shards", "get-shards"];
 const VALUE_BYTES: usize = 64;
-const DEPTHS: [usize; 2] = [1, 30];
 const SPACE: &str = "shard";
 
 /// Servers that load nothing are up soon.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The parts.
-pub(super) fn parts(scale: &Scale) -> Vec<Part> {
-    let cores = scale.server_cores.max(1);
-    let against = match cores {
-        1 => "one server each, as there is one core for it".to_owned(),
-        _ => format!(
-            "servers of several threads on {cores} cores, {cores} shards of those that run commands on one"
-        ),
-    };
-    let part = |(name, title): (&str, &str)| Part {
-        name: name.to_owned(),
-        title: format!("{title}: {against}"),
-        axis: axis("requests at once", "requests"),
-        figures: usual(),
-    };
-    NAMES.into_iter().zip(["set", "get"]).map(part).collect()
-}
-
-/// The step that fills them.
-pub(super) fn step(scale: &Scale) -> Step {
-    Step::Custom(Custom {
-        run,
-        parts: &NAMES,
-        only: Some(DriverKind::Resp),
-        measurements: NAMES.len() * DEPTHS.len(),
-        beside_seconds: 0.5 + f64::from(scale.keys_or(1_000_000)) / 400_000.0,
-        starts: 1,
-    })
-}
-
-fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
+/// Starts the servers and measures each of [`SHARDS`] at each depth.
+pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     let Subject::Found(found) = stage.subject else {
         return Err(CellError::Cannot("attached: the lab cannot start shards of it".to_owned()));
     };
@@ -86,8 +55,8 @@ fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     drop(driver);
     let users = bench.scale.clients_or(&[50]).first().copied().unwrap_or(50).max(servers.len());
     let distribution = bench.scale.distribution.unwrap_or_default();
-    for (name, deed) in NAMES.into_iter().zip([Deed::Write, Deed::Read]) {
-        for depth in DEPTHS {
+    for (name, deed) in SHARDS.into_iter().zip([Deed::Write, Deed::Read]) {
+        for depth in SHARD_DEPTHS {
             let asked = Asked::Keyed { space: SPACE, mix: vec![(100, deed)], distribution };
             let phase = Phase::new(name, users, asked).depth(depth);
             let driver = stores.driver(&phase.asked, users, depth)?;

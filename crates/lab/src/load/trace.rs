@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::load::random::Random;
+use super::random::Random;
 
 /// Which keys are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    pub(super) const ALL: [Pattern; 2] = [Pattern::Zipf, Pattern::Scanned];
-
-    pub(super) fn name(self) -> &'static str {
+    /// For people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
         match self {
-            Pattern::Zipf => "zipf",
-            Pattern::Scanned => "zipf, scanned",
+            Self::Zipf => "popular keys again and again",
+            Self::Scanned => "popular keys beside a scan",
         }
     }
 }
