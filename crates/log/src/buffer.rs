@@ -10,7 +10,7 @@
 //! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
 //! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
 //! Everything below every mark is published. A large record brings its payload with it: its header is
-//! copied in as above, and its memory becomes a chunk.
+//! copied in as above, and its memory becomes a chunk or two.
 //!
 //! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
 //! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
@@ -174,19 +174,23 @@ impl LogBuffer {
         unix_ms: u64,
         record: LargeRecord,
     ) -> Lsn {
-        let (payload, payload_crc) = record.into_parts();
-        let length = payload.len();
+        let length = record.len();
+        let (payload, shared, payload_crc) = record.into_parts();
         let payload_bytes = length as u64;
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
         self.open_batch(slot);
         self.large_bytes.fetch_add(payload_bytes, Ordering::Relaxed);
-        let payload = Chunk::of(payload);
+        let (first_bytes, payload) = (payload.len() as u64, Chunk::of(payload));
+        let shared = shared.map(Chunk::shared);
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
             let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
             reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
             let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
-            reserve.take_over(payload, payload_bytes);
+            reserve.take_over(payload, first_bytes);
+            if let Some(shared) = shared {
+                reserve.take_over(shared, payload_bytes - first_bytes);
+            }
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
@@ -354,6 +358,7 @@ impl Reserve {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn bytes(buffer: &LogBuffer, from: u64, to: u64) -> Vec<u8> {
         let mut pieces = Vec::new();
@@ -418,7 +423,13 @@ mod tests {
             if payload.len() == 10 {
                 buffer.append(&mut slot, FrameKind::Changes, 7, payload);
             } else {
-                let record = LargeRecord::new(payload.clone());
+                let record = match payload.len() {
+                    4000 => LargeRecord::new(payload.clone()),
+                    length => {
+                        let (first, shared) = payload.split_at(length.min(77));
+                        LargeRecord::with_shared(first.to_vec(), Arc::new(shared.to_vec()))
+                    }
+                };
                 buffer.append_large(&mut slot, FrameKind::Changes, 7, record);
             }
         }

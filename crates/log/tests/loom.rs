@@ -110,7 +110,8 @@ fn a_large_record_is_written_whole() {
         let other = {
             let log = log.clone();
             thread::spawn(move || {
-                let large = Record::Large(LargeRecord::new(b"large".to_vec()));
+                let shared = std::sync::Arc::new(b"ge".to_vec());
+                let large = Record::Large(LargeRecord::with_shared(b"lar".to_vec(), shared));
                 batch_of(&log, [large, Record::Changes(b"a")]);
                 log.write_published().unwrap();
             })

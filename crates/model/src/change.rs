@@ -140,6 +140,22 @@ impl Change<'_> {
         }
     }
 
+    /// Appends the encoding of a [`Change::Put`] up to its body, which has so many bytes and is to
+    /// follow.
+    pub fn encode_put_head(
+        out: &mut Vec<u8>,
+        (db, key): (DbId, &[u8]),
+        expire_at: UnixMillis,
+        kind: ValueKind,
+        body_bytes: usize,
+    ) {
+        head(out, TAG_PUT, db);
+        varint::put_bytes(out, key);
+        varint::put(out, expire_at);
+        out.push(kind as u8);
+        varint::put(out, body_bytes as u64);
+    }
+
     /// The key that the change touches, with its database; `None` for whole databases.
     pub fn key(&self) -> Option<(DbId, &[u8])> {
         match *self {
