@@ -336,7 +336,7 @@ fn one_long_request_takes_little_beside_itself() {
         ("CONFIG SET", change, true, 225),
         ("a CONFIG SET that is refused", refused, true, 125),
         ("half a SADD", half, false, 250),
-        ("SADD", whole, true, 390),
+        ("SADD", whole, true, 450),
     ] {
         on_both_backends(&["--io-threads", "1"], |server| {
             let percent = peak_percent(server, &bytes, is_whole);

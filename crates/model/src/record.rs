@@ -26,44 +26,62 @@ impl Record<'_> {
 /// Encoded changes and their CRC-32C.
 #[derive(Debug)]
 pub struct LargeRecord {
-    changes: Box<[u8]>,
-    /// How the encoding goes on.
-    shared: Option<Arc<Vec<u8>>>,
+    parts: Vec<RecordPart>,
     crc: u32,
+}
+
+/// A part of the encoding.
+#[derive(Debug)]
+pub enum RecordPart {
+    /// Memory of the record's own.
+    Own(Box<[u8]>),
+    /// Bytes that the data holds as well.
+    Shared(Arc<Vec<u8>>),
+}
+
+impl RecordPart {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            RecordPart::Own(bytes) => bytes,
+            RecordPart::Shared(bytes) => bytes,
+        }
+    }
 }
 
 impl LargeRecord {
     /// Computes the checksum, which takes its time: call it where nobody waits.
     pub fn new(changes: Vec<u8>) -> LargeRecord {
-        let crc = crc_fast::crc32_iscsi(&changes);
-        LargeRecord { changes: changes.into_boxed_slice(), shared: None, crc }
+        LargeRecord::of(vec![RecordPart::Own(changes.into_boxed_slice())])
     }
 
-    /// As `new`, of changes whose encoding ends with bytes that the data has too.
-    pub fn with_shared(changes: Vec<u8>, shared: Arc<Vec<u8>>) -> LargeRecord {
+    /// As `new`, of parts that follow each other.
+    pub fn of(parts: Vec<RecordPart>) -> LargeRecord {
         let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
-        let [first, second] = [&changes, &*shared].map(|part| crc_fast::crc32_iscsi(part).into());
-        let crc = crc_fast::checksum_combine(algorithm, first, second, shared.len() as u64) as u32;
-        LargeRecord { changes: changes.into_boxed_slice(), shared: Some(shared), crc }
+        let crc = parts.iter().fold(0, |crc, part| {
+            let next = crc_fast::crc32_iscsi(part.bytes());
+            crc_fast::checksum_combine(algorithm, crc, next.into(), part.bytes().len() as u64)
+        });
+        LargeRecord { parts, crc: crc as u32 }
     }
 
-    /// The encoded changes; copied where they are in two places.
+    /// The encoded changes; copied where they have several parts.
     pub fn changes(&self) -> Cow<'_, [u8]> {
-        match &self.shared {
-            None => Cow::Borrowed(&self.changes),
-            Some(shared) => Cow::Owned([&self.changes[..], shared].concat()),
+        match &self.parts[..] {
+            [only] => Cow::Borrowed(only.bytes()),
+            parts => Cow::Owned(parts.iter().flat_map(RecordPart::bytes).copied().collect()),
         }
     }
 
     /// Length of the encoded changes in bytes.
     #[allow(clippy::len_without_is_empty, reason = "a transaction without changes has no record")]
     pub fn len(&self) -> usize {
-        self.changes.len() + self.shared.as_ref().map_or(0, |shared| shared.len())
+        self.parts.iter().map(|part| part.bytes().len()).sum()
     }
 
-    /// The encoded changes, in one or two parts, and their checksum.
-    pub fn into_parts(self) -> (Box<[u8]>, Option<Arc<Vec<u8>>>, u32) {
-        (self.changes, self.shared, self.crc)
+    /// The encoded changes and their checksum.
+    pub fn into_parts(self) -> (Vec<RecordPart>, u32) {
+        (self.parts, self.crc)
     }
 }
 
@@ -72,11 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_parts_are_as_one() {
+    fn parts_are_as_one() {
         let whole: Vec<u8> = (0..300u32).map(|n| (n * 37 % 251) as u8).collect();
         for cut in [0, 1, 17, 299, 300] {
             let (first, second) = whole.split_at(cut);
-            let record = LargeRecord::with_shared(first.to_vec(), Arc::new(second.to_vec()));
+            let parts = [first, second].map(|part| RecordPart::Shared(Arc::new(part.to_vec())));
+            let record = LargeRecord::of(parts.into());
             assert_eq!((&*record.changes(), record.len()), (&whole[..], whole.len()));
             assert_eq!(record.crc, LargeRecord::new(whole.clone()).crc, "cut at {cut}");
         }

@@ -4,7 +4,7 @@ use super::{Key, Tx};
 use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
-use ladon_model::{Change, DbId, LargeRecord};
+use ladon_model::{Change, DbId, LargeRecord, RecordPart};
 
 /// A value on its way to a key, with the record that says so.
 pub struct Stored {
@@ -74,7 +74,9 @@ fn encode(
     if let Object::String(string) = object {
         changes.reserve_exact(CHANGE_HEAD_BYTES + key.len());
         Change::encode_put_head(&mut changes, (db, key), expire_at, kind, string.len());
-        return Box::new(LargeRecord::with_shared(changes, string.freeze().into_shared()));
+        let shared = RecordPart::Shared(string.freeze().into_shared());
+        let parts = vec![RecordPart::Own(changes.into_boxed_slice()), shared];
+        return Box::new(LargeRecord::of(parts));
     }
     let mut body = Vec::new();
     object.encode(&mut body);
