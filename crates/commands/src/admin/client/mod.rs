@@ -1,0 +1,67 @@
+//! CLIENT: a connection asks about itself and about the others.
+
+mod gate;
+mod kill;
+mod line;
+mod list;
+mod names;
+mod pause;
+mod switches;
+mod unblock;
+
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::spec::{Code, LockNeed};
+
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
+    "client",
+    &[
+        Code::with_locks("id", LockNeed::None, id),
+        Code::with_locks("info", LockNeed::None, list::info),
+        Code::with_locks("list", LockNeed::None, list::list),
+        Code::with_locks("kill", LockNeed::None, kill::kill),
+        Code::with_locks("setname", LockNeed::None, names::setname),
+        Code::with_locks("getname", LockNeed::None, names::getname),
+        Code::with_locks("setinfo", LockNeed::None, names::setinfo),
+        Code::with_locks("reply", LockNeed::None, switches::reply),
+        Code::with_locks("no-evict", LockNeed::None, switches::no_evict),
+        Code::with_locks("no-touch", LockNeed::None, switches::no_touch),
+        Code::with_locks("pause", LockNeed::None, pause::pause),
+        Code::with_locks("unpause", LockNeed::None, pause::unpause),
+        Code::with_locks("unblock", LockNeed::None, unblock::unblock),
+        Code::with_locks("getredir", LockNeed::None, getredir),
+        Code::with_locks("gate", LockNeed::None, gate::gate),
+        crate::shared::help::HELP,
+    ],
+)];
+
+fn id(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let id = ctx.session.info.id;
+    ctx.reply.integer(id as i64);
+    Ok(())
+}
+
+/// Where notices about cached keys go: nowhere, as no connection has any sent.
+fn getredir(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.reply.integer(-1);
+    Ok(())
+}
+
+/// The classes of clients that filters name; all of ours are normal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Normal,
+    /// A kind that no connection is.
+    Other,
+}
+
+fn class(name: &[u8]) -> Result<Class, CommandError> {
+    if is(name, "normal") {
+        Ok(Class::Normal)
+    } else if ["master", "slave", "replica", "pubsub"].into_iter().any(|word| is(name, word)) {
+        Ok(Class::Other)
+    } else {
+        Err(CommandError::err(format_args!("Unknown client type '{}'", shown(name))))
+    }
+}

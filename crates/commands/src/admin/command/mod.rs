@@ -1,0 +1,38 @@
+//! `COMMAND`: the command table, for clients.
+
+mod docs;
+mod info;
+mod keys;
+mod list;
+
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{Code, LockNeed};
+use crate::shared::help::HELP;
+
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
+    "command",
+    &[
+        Code::with_locks("count", LockNeed::None, count),
+        Code::with_locks("list", LockNeed::None, list::list),
+        Code::with_locks("info", LockNeed::None, info::info),
+        Code::with_locks("docs", LockNeed::None, docs::docs),
+        Code::with_locks("getkeys", LockNeed::None, keys::getkeys),
+        Code::with_locks("getkeysandflags", LockNeed::None, keys::getkeysandflags),
+        HELP,
+    ],
+)
+.alone(info::all)];
+
+fn count(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let count = top_level(ctx).len();
+    ctx.reply.integer(count as i64);
+    Ok(())
+}
+
+/// The commands that are nobody's subcommand.
+fn top_level(ctx: &Ctx<'_>) -> Vec<CommandId> {
+    let table = ctx.node.table;
+    table.iter().filter(|(_, entry)| entry.parent.is_none()).map(|(id, _)| id).collect()
+}

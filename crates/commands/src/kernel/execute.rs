@@ -1,0 +1,335 @@
+//! Running one request: the checks that every command passes, then its locks and the call.
+
+use crate::kernel::aside;
+use crate::kernel::blocking;
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::{Append, Ctx, Data, Local};
+use crate::kernel::error::{CommandError, shown, shown_up_to};
+use crate::kernel::eviction::{self, Room};
+use crate::kernel::invoke::{self, Command, begin_on_keys};
+use crate::kernel::node::{Node, Paused};
+use crate::kernel::outcome::{Flow, Outcome};
+use crate::kernel::session::{Multi, ReplyMode, Session};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, LockNeed};
+use crate::kernel::watched;
+use ladon_engine::{Locks, Scratch, Tx};
+use ladon_model::{KeyHash, Lsn};
+use ladon_resp::Reply;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A request whose command has been looked up.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The command; `None` if the name is unknown.
+    pub id: Option<CommandId>,
+    /// All arguments, the name included; at least one.
+    pub args: &'a [&'a [u8]],
+    /// The hash of the first key, where the batch has computed it.
+    pub first_key: Option<KeyHash>,
+}
+
+/// Runs one request and appends its reply to `out`.
+#[allow(clippy::too_many_arguments, reason = "the parts of a worker are borrowed apart")]
+pub fn execute(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    session: &mut Session,
+    request: Request<'_>,
+    now_ms: u64,
+    out: &mut Vec<u8>,
+    append: Append<'_>,
+) -> Outcome {
+    let start = out.len();
+    if session.info.killed.load(Relaxed) || (request.id.is_none() && is_http(request.args[0])) {
+        return Outcome::new(Lsn::ZERO, Flow::Drop);
+    }
+    // SKIP silences the command after it.
+    if session.reply_mode == ReplyMode::SkipNext {
+        session.reply_mode = ReplyMode::Skip;
+    }
+    let mut running = Running { node, local, scratch, session, now_ms, out, append };
+    let outcome = match resolve(node, request) {
+        Ok(command) => running.run(command, request.first_key),
+        Err(Unresolved { id, error }) => {
+            running.reject(id.map(|id| (id, node.table.spec(id))), &error)
+        }
+    };
+    let Running { local, scratch, session, out, append, .. } = running;
+    if !scratch.ready.is_empty() {
+        blocking::serve(node, local, scratch, now_ms, &mut *append);
+    }
+    if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
+        aside::forget(node, scratch, session, append);
+    }
+    match session.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::SkipNext => out.truncate(start),
+        ReplyMode::Off => out.truncate(start),
+        // Its reply comes later.
+        ReplyMode::Skip if matches!(outcome.flow, Flow::Block(_)) => {}
+        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute | Flow::Again) => {
+            session.reply_mode = ReplyMode::SkipNext;
+        }
+        ReplyMode::Skip => {
+            out.truncate(start);
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+    outcome
+}
+
+/// A request that no code answers.
+struct Unresolved {
+    /// The command, if there is one.
+    id: Option<CommandId>,
+    error: CommandError,
+}
+
+/// Finds the code that answers a request, or the error that does.
+fn resolve<'a>(node: &Node, request: Request<'a>) -> Result<Command<'a>, Unresolved> {
+    let Some(id) = request.id else {
+        return Err(Unresolved { id: None, error: unknown_command(request.args) });
+    };
+    let spec = node.table.spec(id);
+    match (spec.handler, request.args) {
+        (Handler::Run(handler), args) | (Handler::RunOrContainer(handler), args @ [_]) => {
+            if !spec.accepts(args.len()) {
+                return Err(wrong_arity(node, id));
+            }
+            Ok(Command { id, spec, handler, args: request.args })
+        }
+        (Handler::Container | Handler::RunOrContainer(_), args) => {
+            let Some(name) = args.get(1) else { return Err(wrong_arity(node, id)) };
+            let Some(id) = node.table.find_subcommand(id, name) else {
+                let error = CommandError::err(format_args!(
+                    "unknown subcommand '{}'. Try {} HELP.",
+                    shown(name),
+                    spec.name.to_uppercase()
+                ));
+                return Err(Unresolved { id: None, error });
+            };
+            let spec = node.table.spec(id);
+            let Handler::Run(handler) = spec.handler else {
+                unreachable!("subcommands have no subcommands")
+            };
+            if !spec.accepts(args.len()) {
+                return Err(wrong_arity(node, id));
+            }
+            Ok(Command { id, spec, handler, args: request.args })
+        }
+    }
+}
+
+/// The first words of an HTTP request's lines. A browser can be made to send these to any port of
+/// its own machine, with commands in what follows; such a connection ends here, as Redis does it.
+#[cold]
+fn is_http(name: &[u8]) -> bool {
+    let http = name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:");
+    if http {
+        tracing::warn!("closed a connection that speaks HTTP: an attack from a web page, maybe");
+    }
+    http
+}
+
+#[cold]
+fn unknown_command(args: &[&[u8]]) -> CommandError {
+    let mut shown_args = String::new();
+    for arg in &args[1..] {
+        if shown_args.len() >= 128 {
+            break;
+        }
+        let room = 128 - shown_args.len();
+        shown_args += &format!("'{}' ", shown_up_to(arg, room));
+    }
+    CommandError::err(format_args!(
+        "unknown command '{}', with args beginning with: {shown_args}",
+        shown(args[0])
+    ))
+}
+
+#[cold]
+fn wrong_arity(node: &Node, id: CommandId) -> Unresolved {
+    let name = &node.table.entry(id).full_name;
+    let error = CommandError::err(format_args!("wrong number of arguments for '{name}' command"));
+    Unresolved { id: Some(id), error }
+}
+
+/// A request on its way, with what it needs of its thread.
+struct Running<'a> {
+    node: &'a Node,
+    local: &'a mut Local,
+    scratch: &'a mut Scratch,
+    session: &'a mut Session,
+    now_ms: u64,
+    out: &'a mut Vec<u8>,
+    append: Append<'a>,
+}
+
+impl Running<'_> {
+    /// Runs a command, or queues it, or refuses it, or holds it back.
+    #[inline(always)]
+    fn run(&mut self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
+        let Command { id, spec, args, .. } = command;
+        let (node, now_ms) = (self.node, self.now_ms);
+        let mut flags = spec.flags;
+        if let Some(multi) = &self.session.multi
+            && flags.has(Flags::RUNS_QUEUE)
+        {
+            // It does what was queued.
+            flags = flags.or(multi.flags);
+        }
+        let memory = if takes_memory(self.session, flags) {
+            eviction::make_room(node, self.local, self.scratch, now_ms, &mut *self.append)
+        } else {
+            Room::Enough
+        };
+        if let Err(error) = admit(node, self.session, memory, flags) {
+            return self.reject(Some((id, spec)), &error);
+        }
+        let paused = node.paused(now_ms);
+        if let Some(paused) = paused
+            && is_held_back(flags, paused)
+            && self.session.pausing.is_none()
+        {
+            return Outcome::new(Lsn::ZERO, Flow::Paused);
+        }
+        if let Some(multi) = &mut self.session.multi
+            && !flags.has(Flags::NOT_QUEUED)
+        {
+            let flow = queue(node, multi, id, flags, args);
+            Reply::new(self.out, self.session.proto).simple("QUEUED");
+            return Outcome::new(Lsn::ZERO, flow);
+        }
+        self.session.info.set_command(id);
+        let started = self.local.start(node, spec, args);
+        // While writes are paused nothing may change, so that expired keys only look gone. A change
+        // that was let in goes on, should the log fail at this very moment.
+        self.scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
+            || paused.is_some() && flags.has(Flags::READONLY);
+        self.scratch.no_touch = self.session.no_touch;
+        let reply = Reply::new(self.out, self.session.proto);
+        let mut ctx = Ctx::new(node, self.local, self.session, reply, now_ms, &mut *self.append);
+        ctx.first_key = first_key;
+        begin(&mut ctx, self.scratch, spec, args);
+        let outcome = invoke::call(&mut ctx, command, started);
+        if matches!(outcome.flow, Flow::Close) {
+            ctx.session.info.leaving.store(true, Relaxed);
+        }
+        outcome
+    }
+
+    /// Answers a request that must not run. An open transaction will not run either; `EXEC` itself
+    /// ends it there and then.
+    #[cold]
+    fn reject(
+        &mut self,
+        wanted: Option<(CommandId, &'static CommandSpec)>,
+        error: &CommandError,
+    ) -> Outcome {
+        if let Some((id, _)) = wanted {
+            self.local.stats.command(id).rejected.add(1);
+        }
+        let mut text = error.to_string();
+        if wanted.is_some_and(|(_, spec)| spec.flags.has(Flags::RUNS_QUEUE)) {
+            // An error without a code of its own goes without one here.
+            let reason = text.strip_prefix("ERR ").unwrap_or(&text);
+            text = format!("EXECABORT Transaction discarded because of: {reason}");
+            let append = &mut *self.append;
+            watched::abandon_outside(self.node, self.local, self.scratch, self.session, append);
+        } else if let Some(multi) = &mut self.session.multi {
+            multi.aborted = true;
+        }
+        self.local.stats.count_error(text.as_bytes());
+        Reply::new(self.out, self.session.proto).error(text);
+        Outcome::new(Lsn::ZERO, Flow::Continue)
+    }
+}
+
+/// Begins the transaction that the command needs: in its place at once, as moving one costs more
+/// than beginning it.
+#[inline(always)]
+fn begin<'a>(ctx: &mut Ctx<'a>, scratch: &'a mut Scratch, spec: &CommandSpec, args: &[&[u8]]) {
+    let (node, now_ms) = (ctx.node, ctx.now_ms);
+    match spec.locks {
+        LockNeed::None | LockNeed::Own => ctx.data = Data::Free(scratch),
+        LockNeed::Keys | LockNeed::KeysUnless(_) if !reaches_further(spec, args) => {
+            match ctx.first_key {
+                Some(hash) if spec.keys.is_one(args.len()) => {
+                    let locks = Locks::One(hash);
+                    ctx.data = Data::Held(node.keyspace.begin(locks, scratch, now_ms));
+                }
+                _ => {
+                    let tx = begin_on_keys(node, spec, args, scratch, now_ms);
+                    ctx.data = Data::Held(tx);
+                }
+            }
+        }
+        _ => ctx.data = Data::Held(begin_on_all(node, scratch, now_ms)),
+    }
+}
+
+/// Whether a command over its keys looks at keys that these arguments do not name.
+#[inline]
+fn reaches_further(spec: &CommandSpec, args: &[&[u8]]) -> bool {
+    matches!(spec.locks, LockNeed::KeysUnless(reaches_further) if reaches_further(args))
+}
+
+/// Begins a transaction on all data.
+#[inline(never)]
+fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
+    node.keyspace.begin(Locks::All, scratch, now_ms)
+}
+
+/// Keeps a command for `EXEC`. A client whose queue outgrows what it may send at once is closed,
+/// as the queue is no more than requests that have not run.
+#[cold]
+fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[u8]]) -> Flow {
+    multi.flags = multi.flags.or(flags);
+    multi.push(id, args);
+    let limit = node.settings.client_query_buffer_limit();
+    if limit != 0 && multi.bytes as u64 > limit { Flow::Drop } else { Flow::Continue }
+}
+
+/// Whether the command may make the data larger. What is queued takes memory, whatever it will do.
+#[inline]
+fn takes_memory(session: &Session, flags: Flags) -> bool {
+    flags.has(Flags::DENYOOM) || session.multi.is_some() && !flags.has(Flags::NOT_QUEUED)
+}
+
+/// The checks before anything runs or is queued; `flags` are the command's and, for `EXEC`, those
+/// of all that it will run.
+#[inline]
+fn admit(node: &Node, session: &Session, memory: Room, flags: Flags) -> Result<(), CommandError> {
+    if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
+        return Err(CommandError::text("NOAUTH Authentication required."));
+    }
+    if node.loading.is_some() && !flags.has(Flags::LOADING) {
+        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
+    }
+    if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
+        return Err(CommandError::text("ERR Command not allowed inside a transaction"));
+    }
+    if memory == Room::None {
+        return Err(CommandError::OutOfMemory);
+    }
+    if flags.has(Flags::WRITE) && !node.durability.accepts_writes() {
+        let reason = node.durability.failure().unwrap_or_default();
+        return Err(CommandError::Other(
+            format!("MISCONF Errors writing to the log: {reason}").into(),
+        ));
+    }
+    if flags.has(Flags::WRITE) && node.lacks_replicas() {
+        return Err(CommandError::text("NOREPLICAS Not enough good replicas to write."));
+    }
+    Ok(())
+}
+
+fn is_held_back(flags: Flags, paused: Paused) -> bool {
+    const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
+    match paused {
+        _ if flags.has(Flags::NOT_PAUSED) => false,
+        Paused::All => true,
+        Paused::Writes => flags.0 & CHANGES != 0,
+    }
+}
