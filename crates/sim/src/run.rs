@@ -358,16 +358,19 @@ impl Run {
         Ok(())
     }
 
-    /// What clients have kept of their requests.
-    fn send_the_rest(&mut self) {
+    /// Sends what clients have kept of their requests. Whether there was anything.
+    fn send_the_rest(&mut self) -> bool {
         let threads = Arc::clone(&self.node().threads);
+        let mut any = false;
         for client in &mut self.clients {
             if !threads.is_paused(client.worker, client.conn)
                 && let Some(bytes) = client.take_unsent()
             {
                 threads.receive(client.worker, client.conn, &bytes);
+                any = true;
             }
         }
+        any
     }
 
     /// Every thread runs as long as it is awake, and next to no time passes: whoever does not wait for
@@ -380,9 +383,10 @@ impl Run {
         for _ in 0..40 {
             self.step += 1;
             self.clock.advance_us(1_000);
-            self.send_the_rest();
             for _ in 0..TURNS_MAX {
-                let mut any = threads.write();
+                // What a wait that is over now has held back, too.
+                let mut any = self.send_the_rest();
+                any |= threads.write();
                 for worker in 0..threads.len() {
                     self.flood(worker)?;
                     any |= threads.turn(worker, false);
