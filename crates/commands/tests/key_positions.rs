@@ -1,11 +1,11 @@
 //! Where a command's keys are.
 
 use ladon_command_docs as docs;
-use ladon_commands::{CommandTable, KeySpec};
+use ladon_commands::{KeySpec, families};
 
 #[test]
 fn counted_keys_begin_where_the_documentation_says() {
-    for (_, entry) in CommandTable::get().iter() {
+    for (_, entry) in families::table().iter() {
         let KeySpec::Counted { count_at } = entry.spec.keys else { continue };
         let specs = docs::find(&entry.full_name).expect("a documented command").key_specs;
         let begins = specs.iter().any(|spec| {
@@ -18,11 +18,11 @@ fn counted_keys_begin_where_the_documentation_says() {
 
 #[test]
 fn one_key_is_the_one_at_position_1() {
-    for (_, entry) in CommandTable::get().iter() {
+    for (_, entry) in families::table().iter() {
         let keys = entry.spec.keys;
         for count in (2..9).filter(|&count| entry.spec.accepts(count)) {
             let mut args = vec![&b"1"[..]; count];
-            if matches!(keys, KeySpec::Sort) && count > 3 {
+            if matches!(keys, KeySpec::FirstAndOption(_)) && count > 3 {
                 // By their number alone, they may be these.
                 args[count - 2] = b"store";
             }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{TestNode, check};
-use ladon_commands::{CommandTable, LockNeed};
+use ladon_commands::{LockNeed, families};
 
 #[test]
 fn sorting() {
@@ -60,7 +60,7 @@ fn what_expires_while_sorting_counts_as_gone() {
 
 #[test]
 fn only_patterns_take_every_lock() {
-    let table = CommandTable::get();
+    let table = families::table();
     let LockNeed::KeysUnless(reaches_further) = table.spec(table.find(b"sort").unwrap()).locks
     else {
         panic!("SORT tells by its arguments")

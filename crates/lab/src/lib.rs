@@ -1,13 +1,14 @@
 //! The lab: Ladon beside the servers that it wants to stand in for, on one machine, in one run.
 //!
 //! ```text
-//!   works/    what the published comparisons measured, as data        (`ladon-lab run`)
-//!   probes/   our own engineering questions, each one subcommand       (`ladon-lab probe NAME`)
-//!     |  use
-//!   run/      rounds, pinning, progress, the record of a run
-//!   systems/  find, start, pin and stop real servers     load/    pipelining client that checks
-//!   dialects/ operations <-> bytes of each protocol      operation.rs  what is asked, protocol-free
-//!   measure/  CPU, memory, machine                       report/  medians, ratios, table, JSON
+//!   works/    what the published comparisons measured, as data       work.rs   what a work is
+//!     |  given to
+//!   run/      rounds, pinning, progress, the record of a run         run/own/  steps that are more than traffic
+//!     |  uses
+//!   systems/  find, start, pin and stop real servers                 load/     pipelining client that checks
+//!   dialects/ operations <-> bytes of each protocol                  operation.rs, traffic/  what is asked
+//!   measure/  CPU, memory, machine                                   results/  results.json, intervals
+//!   report/   tables, charts, pages, comparisons of results.json
 //! ```
 //!
 //! **Architecture invariant:** a figure is worth nothing if the answers were wrong, so every reply
@@ -22,10 +23,11 @@ pub mod doctor;
 pub mod load;
 pub mod measure;
 pub mod operation;
-pub mod probes;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod systems;
+pub mod topology;
 pub mod traffic;
+pub mod work;
 pub mod works;

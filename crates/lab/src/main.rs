@@ -3,7 +3,6 @@
 
 use clap::{Parser, Subcommand};
 use ladon_lab::doctor::{self, DoctorArguments};
-use ladon_lab::probes::{self, WorkError};
 use ladon_lab::report::command::{self, CompareArguments, ReportArguments};
 use ladon_lab::run::options::RunArguments;
 use ladon_lab::run::{self, RunError};
@@ -27,29 +26,6 @@ enum Command {
     Report(ReportArguments),
     /// What became slower between two runs; exit code 1 if anything did, 2 if they cannot be compared.
     Compare(CompareArguments),
-    /// One of our own engineering questions about Ladon beside the servers that speak its protocol.
-    #[command(subcommand)]
-    Probe(Box<Probe>),
-}
-
-#[derive(Subcommand)]
-enum Probe {
-    /// SET and GET of small values: CPU per operation, throughput, latency, memory.
-    Kv(probes::kv::KvArguments),
-    /// Resident memory of many small keys.
-    Memory(probes::memory::MemoryArguments),
-    /// Operations of hashes, lists, sets, sorted sets, bitmaps and counters: CPU, or memory.
-    Types(probes::types::TypesArguments),
-    /// The longest wait of a reader while the table grows.
-    Growth(probes::growth::GrowthArguments),
-    /// Resident memory while data changes: deletions, shifting sizes, huge values, floods.
-    Churn(probes::churn::ChurnArguments),
-    /// Share of requests that a full cache answers.
-    Eviction(probes::eviction::EvictionArguments),
-    /// Waits of small GETs while a command works on a large value.
-    Stall(probes::stall::StallArguments),
-    /// From a push to the client that waits for it, on another IO thread.
-    Handover(probes::handover::HandoverArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -86,27 +62,10 @@ fn main() -> std::process::ExitCode {
             // 1 says that something regressed, which nobody knows here.
             Err(error) => failed(&error, 2),
         },
-        Command::Probe(probe) => match run_probe(*probe) {
-            Ok(()) => std::process::ExitCode::SUCCESS,
-            Err(error) => failed(&error, 1),
-        },
     }
 }
 
 fn failed(error: &dyn std::error::Error, code: u8) -> std::process::ExitCode {
     eprintln!("ladon-lab: {error}");
     std::process::ExitCode::from(code)
-}
-
-fn run_probe(probe: Probe) -> Result<(), WorkError> {
-    match probe {
-        Probe::Kv(arguments) => probes::kv::run(&arguments),
-        Probe::Memory(arguments) => probes::memory::run(&arguments),
-        Probe::Types(arguments) => probes::types::run(&arguments),
-        Probe::Growth(arguments) => probes::growth::run(&arguments),
-        Probe::Churn(arguments) => probes::churn::run(&arguments),
-        Probe::Eviction(arguments) => probes::eviction::run(&arguments),
-        Probe::Stall(arguments) => probes::stall::run(&arguments),
-        Probe::Handover(arguments) => probes::handover::run(&arguments),
-    }
 }

@@ -1,41 +1,35 @@
 //! The load generator against a real redis-server: all keys arrive, all replies check, and a value
 //! that somebody else changed is noticed. Skips, and says so, where there is no redis-server.
 
-use std::path::Path;
+mod common;
+
 use std::time::Duration;
 
 use ladon_lab::load::data::Data;
 use ladon_lab::load::driver::{Driver, LoadError, Waiting};
 use ladon_lab::load::workload::{LANE_OF_READS, Mix, Strings};
-use ladon_lab::measure::cores;
-use ladon_lab::systems::Persistence;
-use ladon_lab::systems::arguments::Setup;
-use ladon_lab::systems::find::{Places, named};
-use ladon_lab::systems::server::Server;
+use ladon_lab::systems::control::Control;
+use ladon_lab::systems::instance::Instance;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn redis(persistence: Persistence) -> Option<Server> {
-    let Ok(programs) = named(&["redis".to_owned()], &Places::default()) else {
-        eprintln!("SKIPPED: no redis-server on PATH (apt-get install redis-server)");
-        return None;
-    };
-    let all = cores::allowed().unwrap();
-    let setup = Setup::new(persistence);
-    Some(Server::start(&programs[0], &setup, &std::env::temp_dir(), &all, PATIENCE).unwrap())
+fn redis() -> Option<Instance> {
+    common::start("redis").map(|(_, server)| server)
 }
 
-fn load(server: &Server, data: &mut Data) {
+fn control(server: &Instance) -> Control {
+    Control::connect(server.address()).unwrap()
+}
+
+fn load(server: &Instance, data: &mut Data) {
     let until = data.keys();
     let strings = Strings::new(data, Mix::Load { until }, 16, 0);
-    let mut driver = Driver::connect(server.address, 8, Waiting::Sleep, strings).unwrap();
+    let mut driver = Driver::connect(server.address(), 8, Waiting::Sleep, strings).unwrap();
     let sample = driver.run_to_end().unwrap();
     assert_eq!(sample.replies, u64::from(data.keys()));
 }
 
-fn run(server: &Server, data: &mut Data, mix: Mix, depth: usize) -> Result<u64, LoadError> {
+fn run(server: &Instance, data: &mut Data, mix: Mix, depth: usize) -> Result<u64, LoadError> {
     let strings = Strings::new(data, mix, depth, 3);
-    let mut driver = Driver::connect(server.address, 10, Waiting::Sleep, strings)?;
+    let mut driver = Driver::connect(server.address(), 10, Waiting::Sleep, strings)?;
     let first = driver.run(Duration::from_millis(100))?;
     let last = driver.drain()?;
     assert_eq!(first.replies, first.latency_ns.iter().map(|lane| lane.len()).sum::<u64>());
@@ -44,28 +38,28 @@ fn run(server: &Server, data: &mut Data, mix: Mix, depth: usize) -> Result<u64, 
 
 #[test]
 fn loads_reads_and_writes_check() {
-    let Some(server) = redis(Persistence::None) else { return };
+    let Some(server) = redis() else { return };
     let mut data = Data::new(10_000, 16, 64);
     load(&server, &mut data);
-    assert_eq!(server.control().unwrap().integer(&["DBSIZE"]).unwrap(), 10_000);
-    let cpu = server.cpu_clock().unwrap();
-    let before = cpu.now().unwrap();
+    assert_eq!(control(&server).integer(&["DBSIZE"]).unwrap(), 10_000);
+    let before = server.usage();
     for depth in [1, 16, 64] {
         for mix in [Mix::Set, Mix::Get, Mix::SetAndGet, Mix::Get] {
             assert!(run(&server, &mut data, mix, depth).unwrap() > 100);
         }
     }
-    assert!(cpu.now().unwrap() - before > Duration::from_millis(20));
-    assert!(server.resident().unwrap().now > 1 << 20);
+    let after = server.usage();
+    assert!(after.cpu() - before.cpu() > Duration::from_millis(20));
+    assert!(after.resident_bytes > 1 << 20);
 }
 
 #[test]
 fn a_paced_load_keeps_its_rate_and_counts_from_when_it_was_due() {
-    let Some(server) = redis(Persistence::None) else { return };
+    let Some(server) = redis() else { return };
     let mut data = Data::new(1_000, 16, 64);
     load(&server, &mut data);
     let strings = Strings::new(&mut data, Mix::SetAndGet, 1, 3);
-    let mut driver = Driver::connect(server.address, 10, Waiting::Sleep, strings).unwrap();
+    let mut driver = Driver::connect(server.address(), 10, Waiting::Sleep, strings).unwrap();
     for number in 0..10 {
         driver.pace(number, Duration::from_millis(10), Duration::from_millis(number as u64));
     }
@@ -74,7 +68,7 @@ fn a_paced_load_keeps_its_rate_and_counts_from_when_it_was_due() {
     let replies = sample.replies as f64;
     assert!(replies <= due + 10.0 && replies > due / 2.0, "{replies} replies of {due}");
     // A server that pauses for 300 ms keeps about 300 requests waiting, not 10.
-    assert_eq!(server.control().unwrap().text(&["CLIENT", "PAUSE", "300"]).unwrap(), "OK");
+    assert_eq!(control(&server).text(&["CLIENT", "PAUSE", "300"]).unwrap(), "OK");
     let sample = driver.run(Duration::from_millis(700)).unwrap();
     let late = |lane| sample.lane_longer_than(lane, Duration::from_millis(20));
     assert!(late(0) + late(1) > 100, "{} and {}", late(0), late(1));
@@ -83,13 +77,13 @@ fn a_paced_load_keeps_its_rate_and_counts_from_when_it_was_due() {
 
 #[test]
 fn a_probe_does_not_make_up_for_times_that_went_by() {
-    let Some(server) = redis(Persistence::None) else { return };
+    let Some(server) = redis() else { return };
     let mut data = Data::new(1_000, 16, 64);
     load(&server, &mut data);
     let strings = Strings::new(&mut data, Mix::Get, 1, 3);
-    let mut driver = Driver::connect(server.address, 1, Waiting::Sleep, strings).unwrap();
+    let mut driver = Driver::connect(server.address(), 1, Waiting::Sleep, strings).unwrap();
     driver.probe(0, Duration::from_millis(2));
-    assert_eq!(server.control().unwrap().text(&["CLIENT", "PAUSE", "500"]).unwrap(), "OK");
+    assert_eq!(control(&server).text(&["CLIENT", "PAUSE", "500"]).unwrap(), "OK");
     let sample = driver.run(Duration::from_millis(1000)).unwrap();
     assert!(sample.lane_max_us(LANE_OF_READS) > 200_000.0, "{}", sample.latency_us(1.0));
     // Making up for them, it would have 225 that waited so long; one at a time, a second has room
@@ -101,7 +95,7 @@ fn a_probe_does_not_make_up_for_times_that_went_by() {
 
 #[test]
 fn values_larger_than_socket_buffers_check() {
-    let Some(server) = redis(Persistence::None) else { return };
+    let Some(server) = redis() else { return };
     let mut data = Data::new(20, 16, 1 << 20);
     load(&server, &mut data);
     run(&server, &mut data, Mix::Set, 4).unwrap();
@@ -110,49 +104,14 @@ fn values_larger_than_socket_buffers_check() {
 
 #[test]
 fn a_value_changed_behind_our_back_is_noticed() {
-    let Some(server) = redis(Persistence::None) else { return };
+    let Some(server) = redis() else { return };
     let mut data = Data::new(50, 16, 64);
     load(&server, &mut data);
     let other = "x".repeat(64);
-    server.control().unwrap().text(&["SET", "key:000000000007", &other]).unwrap();
+    control(&server).text(&["SET", "key:000000000007", &other]).unwrap();
     let result = run(&server, &mut data, Mix::Get, 16);
     assert!(
         matches!(&result, Err(LoadError::Wrong { about, .. }) if about == "key 7"),
         "{result:?}"
     );
-}
-
-#[test]
-fn keys_survive_a_stop_and_a_crash_where_they_were_promised_to() {
-    let Some(mut server) = redis(Persistence::Fsync) else { return };
-    let mut data = Data::new(1_000, 16, 64);
-    load(&server, &mut data);
-    assert!(server.stop(PATIENCE));
-    server.restart(&[], PATIENCE).unwrap();
-    run(&server, &mut data, Mix::Get, 16).unwrap();
-    server.kill();
-    server.restart(&[], PATIENCE).unwrap();
-    run(&server, &mut data, Mix::Get, 16).unwrap();
-}
-
-#[test]
-fn a_dropped_server_leaves_nothing() {
-    let Some(server) = redis(Persistence::None) else { return };
-    let (pid, directory) = (server.pid(), server.data_directory());
-    assert!(directory.is_dir());
-    drop(server);
-    assert!(!directory.exists());
-    assert!(!Path::new(&format!("/proc/{pid}")).exists());
-}
-
-#[test]
-fn a_server_that_cannot_start_says_why() {
-    let Ok(mut programs) = named(&["redis".to_owned()], &Places::default()) else { return };
-    programs[0].command.push("--no-such-directive".to_owned());
-    let all = cores::allowed().unwrap();
-    let setup = Setup::new(Persistence::None);
-    let error =
-        Server::start(&programs[0], &setup, &std::env::temp_dir(), &all, PATIENCE).unwrap_err();
-    assert!(error.to_string().contains("before it answered"), "{error}");
-    assert!(error.to_string().contains("no-such-directive"), "{error}");
 }

@@ -384,6 +384,43 @@ fn a_polite_client_beside_impolite_ones() {
     assert_eq!(seen, 10);
 }
 
+/// Every cell has its round, and the figure of each part is one.
+fn measured_once(works: &str, parts: usize) {
+    if !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let small = ["--rounds", "1", "--seconds", "0.1", "--keys", "2000"];
+    let output = lab(out.path(), &[&["--work", works, "--systems", "redis"], &small[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    let all = results.works.iter().flat_map(|work| &work.parts);
+    for part in all.clone() {
+        let rounds = part.cells[0].rounds();
+        assert_eq!(rounds.len(), 1, "{}: {:?}", part.part, part.cells[0].outcome);
+        for figure in &part.figures {
+            let value = rounds[0].figure(&figure.key);
+            assert!(value.is_some_and(|value| value >= 0.0), "{}: {}", part.part, figure.key);
+        }
+    }
+    assert_eq!(all.count(), parts);
+}
+
+#[test]
+fn more_stalls() {
+    measured_once("stall-more", 17);
+}
+
+#[test]
+fn growth_and_evictions() {
+    measured_once("growth,eviction", 8);
+}
+
+#[test]
+fn memory_while_data_change() {
+    measured_once("churn", 5);
+}
+
 /// Two cores for the servers, shared with the load where there are no more.
 #[test]
 fn shards_are_servers_on_a_core_each() {

@@ -11,7 +11,8 @@ use ladon_lab::systems::instance::{Instance, Want};
 use ladon_lab::systems::iproto_control::IprotoControl;
 use ladon_lab::systems::places::Places;
 use ladon_lab::systems::registry::{self, Found};
-use ladon_lab::systems::system::{DriverKind, Topology};
+use ladon_lab::systems::system::DriverKind;
+use ladon_lab::topology::Topology;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -86,6 +87,17 @@ fn bare_loop() {
 #[test]
 fn ladon() {
     every_setting_starts("ladon", |key, _| key == "io-threads");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let Some(found) = found("redis") else { return };
+    let setting = found.system.settings()[0];
+    let want = Want { extra: vec!["--no-such-directive".to_owned()], ..Want::new(setting) };
+    let cores = cores::allowed().unwrap();
+    let started = Instance::start(&found, &want, &std::env::temp_dir(), &cores, PATIENCE);
+    let error = started.err().unwrap().to_string();
+    assert!(error.contains("before it answered") && error.contains("no-such-directive"), "{error}");
 }
 
 /// What was written with the strongest promise is there after `kill -9`.

@@ -80,6 +80,8 @@ pub(crate) struct MarkSlot {
 pub(crate) struct Piece {
     pub(crate) place: Place,
     pub(crate) length: usize,
+    /// A large record's header does not: its payload lies elsewhere.
+    pub(crate) ends_frame: bool,
 }
 
 impl LogBuffer {
@@ -268,8 +270,11 @@ impl LogBuffer {
         for filled in &reserve.chunks {
             let (first, last) = (from.max(filled.base), to.min(filled.end));
             if first < last {
+                if let Some(header) = out.last_mut().filter(|_| filled.is_large_record) {
+                    header.ends_frame = false;
+                }
                 let place = filled.chunk.place((first - filled.base) as usize);
-                out.push(Piece { place, length: (last - first) as usize });
+                out.push(Piece { place, length: (last - first) as usize, ends_frame: true });
             }
         }
         boundary

@@ -4,6 +4,7 @@ use crate::buffer::{LogBuffer, MarkSlot};
 use crate::frame::FrameKind;
 use crate::log::Log;
 use crate::log_end::{LogEnd, LogEndFile};
+use crate::planted::Planted;
 use crate::state::LogError;
 use crate::sync::{Ordering, fence};
 use ladon_model::Lsn;
@@ -150,18 +151,30 @@ impl Log {
         }
         // Before `written` is read: what is written later asks for the next sync.
         self.worker.dirt_is_taken();
-        let (written, whole, segments, dir_changed) = {
+        let (written, noted, segments, dir_changed) = {
             let mut io = self.io.lock();
             if self.wanted_durable.load(Ordering::Relaxed) > self.durable().0 {
                 io.zero_ahead(self.durable().0, self.options.zero_ahead_bytes);
             }
             let mut segments = std::mem::take(&mut io.complete);
             segments.push(io.segment.clone());
-            (io.written, io.whole, segments, std::mem::take(&mut io.dir_changed))
+            let within = self.options.planted == Planted::NoteWithinAFrame;
+            let noted = if within { io.written } else { io.whole };
+            (io.whole, noted, segments, std::mem::take(&mut io.dir_changed))
         };
         let durable = self.durable().0;
         if written <= durable && !dir_changed {
             return Ok(false);
+        }
+        let planted = self.options.planted;
+        let note = |sync: &mut SyncSide| {
+            if let (Some(log_end), Some(newest)) = (&mut sync.log_end, segments.last()) {
+                // If it fails, the next sync notes more.
+                let _ = log_end.note(LogEnd { durable: Lsn(noted), segment: Some(newest.base) });
+            }
+        };
+        if planted == Planted::EarlyNote {
+            note(&mut sync);
         }
         sync.last_began_ns = self.place.clock.monotonic_ns();
         // Oldest first, so that a crash between two of them leaves a prefix.
@@ -188,10 +201,7 @@ impl Log {
         }
         self.listeners.durable_advanced(written);
         // After the others were woken: it is evidence, and no reply waits for it.
-        if let (Some(log_end), Some(newest)) = (&mut sync.log_end, segments.last()) {
-            // If it fails, the next sync notes more.
-            let _ = log_end.note(LogEnd { durable: Lsn(whole), segment: Some(newest.base) });
-        }
+        note(&mut sync);
         Ok(true)
     }
 

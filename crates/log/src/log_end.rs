@@ -25,6 +25,7 @@
 
 use crate::crc::crc32c;
 use crate::damage::Damage;
+use crate::planted::Planted;
 use crate::reader::read_full;
 use crate::segment::{HeaderFault, checked_header};
 use ladon_model::Lsn;
@@ -178,6 +179,7 @@ pub(crate) struct LogEndFile {
     /// A whole note stands in `slot` that is not known to be on the disk.
     is_dirty: bool,
     pub(crate) synced_at_ns: u64,
+    planted: Planted,
 }
 
 impl LogEndFile {
@@ -190,28 +192,30 @@ impl LogEndFile {
         noted: &Noted,
         end: LogEnd,
         now_ns: u64,
+        planted: Planted,
     ) -> io::Result<LogEndFile> {
         let mut this = match noted {
-            Noted::End(_) => LogEndFile::reopen(disk, dir)?,
+            Noted::End(_) => LogEndFile::reopen(disk, dir, planted)?,
             _ => LogEndFile::create(disk, dir, dir_id, node, end)?,
         };
+        this.planted = planted;
         this.note(end)?;
         this.sync(now_ns)?;
         Ok(this)
     }
 
-    fn reopen(disk: &dyn Disk, dir: &Path) -> io::Result<LogEndFile> {
+    fn reopen(disk: &dyn Disk, dir: &Path, planted: Planted) -> io::Result<LogEndFile> {
         let file = disk.open(&log_end_path(dir))?;
         let slots = read_slots(&*file)?;
         let sequence = |index: usize| slots[index].map_or(0, |slot: Slot| slot.sequence);
         let newest = usize::from(sequence(1) > sequence(0));
-        if let Some(slot) = slots[newest] {
+        if let Some(slot) = slots[newest].filter(|_| planted != Planted::TrustedNote) {
             // After a failed sync the page cache may hold what the disk does not.
             file.write_all_at(&slot.encode(), slot_offset(newest))?;
         }
         file.sync_data()?;
         let (slot, sequence) = (1 - newest, sequence(newest));
-        Ok(LogEndFile { file, slot, sequence, is_dirty: false, synced_at_ns: 0 })
+        Ok(LogEndFile { file, slot, sequence, is_dirty: false, synced_at_ns: 0, planted })
     }
 
     fn create(
@@ -244,14 +248,18 @@ impl LogEndFile {
         file.sync_data()?;
         disk.rename(&temporary, &log_end_path(dir))?;
         disk.sync_dir(dir)?;
-        Ok(LogEndFile { file, slot: 1, sequence: 1, is_dirty: false, synced_at_ns: 0 })
+        let planted = Planted::Nothing;
+        Ok(LogEndFile { file, slot: 1, sequence: 1, is_dirty: false, synced_at_ns: 0, planted })
     }
 
     /// Notes what the log's sync has brought to the disk; not yet durable itself.
     pub(crate) fn note(&mut self, end: LogEnd) -> io::Result<()> {
         let slot = Slot { sequence: self.sequence + 1, end };
+        if self.planted == Planted::NoNote {
+            return Ok(());
+        }
         // A write that fails may leave a part: no note, and nothing to change slots for.
-        self.is_dirty = false;
+        self.is_dirty = self.planted == Planted::TornNotes;
         self.file.write_all_at(&slot.encode(), slot_offset(self.slot))?;
         self.is_dirty = true;
         self.sequence = slot.sequence;

@@ -1,5 +1,6 @@
 //! Settings of a data directory's log.
 
+use crate::planted::Planted;
 use ladon_model::Lsn;
 
 /// How the log lays out its files and its memory.
@@ -28,6 +29,8 @@ pub struct LogOptions {
     /// Recovery goes on although the log is missing or damaged after this position, and gives up
     /// what came after it. It stops as ever where the log ends anywhere else.
     pub accept_loss_after: Option<Lsn>,
+    /// Testing only: a bug that the tests must notice.
+    pub planted: Planted,
 }
 
 impl Default for LogOptions {
@@ -41,6 +44,7 @@ impl Default for LogOptions {
             zero_ahead_bytes: 256 << 10,
             reserve_bytes: 0,
             accept_loss_after: None,
+            planted: Planted::Nothing,
         }
     }
 }

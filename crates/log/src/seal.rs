@@ -7,6 +7,7 @@
 
 use crate::data_dir::DataDir;
 use crate::log_end::{LogEnd, LogEndFile, Noted, log_end_path};
+use crate::planted::Planted;
 use crate::reader::read_full;
 use crate::recover::{RecoverError, io_error};
 use crate::reserve::let_reserve_go;
@@ -36,7 +37,9 @@ pub(crate) fn seal(
         }
     }
     // A kept file's name need not be on the disk yet, and what is noted next must be so.
-    dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
+    if dir.options.planted != Planted::NoteOfAnUnsyncedName {
+        dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
+    }
     let end = LogEnd { durable: tail.end, segment: tail.kept.last().copied() };
     let mut log_end = note_end(dir, noted, end)?;
     let dropped = tail.dropped.iter().map(|&base| segment_path(&dir.dir, base));
@@ -63,8 +66,8 @@ pub(crate) fn seal(
 /// `None` when the directory has no such file yet and the disk has no room for one.
 fn note_end(dir: &DataDir, noted: &Noted, end: LogEnd) -> Result<Option<LogEndFile>, RecoverError> {
     let identity = (dir.meta.dir_id, dir.meta.node);
-    let now_ns = dir.clock.monotonic_ns();
-    match LogEndFile::open(&*dir.disk, &dir.dir, identity, noted, end, now_ns) {
+    let (now_ns, planted) = (dir.clock.monotonic_ns(), dir.options.planted);
+    match LogEndFile::open(&*dir.disk, &dir.dir, identity, noted, end, now_ns, planted) {
         Ok(file) => Ok(Some(file)),
         Err(error) if is_out_of_space(&error) && noted.end().is_none() => Ok(None),
         Err(error) => Err(io_error("write", &log_end_path(&dir.dir))(error)),

@@ -121,30 +121,36 @@ impl Log {
     }
 
     fn step_sync(&self, step: &mut Step) {
-        let (written, durable) = (self.written().0, self.durable().0);
-        if written <= durable {
-            return;
-        }
-        let wanted = self.wanted_durable.load(Ordering::Relaxed) > durable;
-        let every_ns = self.sync_every_ns();
-        let segment_complete = !self.io.lock().complete.is_empty();
-        let due_in_ns = {
-            let sync = self.sync.lock();
-            if sync.has_failed() {
-                return;
-            }
-            let now_ns = self.place.clock.monotonic_ns();
-            let has_records = every_ns != 0 && sync.has_records(durable, written);
-            has_records.then(|| (sync.last_began_ns + every_ns).saturating_sub(now_ns))
-        };
-        match due_in_ns {
-            Some(due_in_ns) if due_in_ns > 0 && !wanted && !segment_complete => {
+        match self.sync_due_in_ns() {
+            None => {}
+            // As above: an error is in the state.
+            Some(0) => step.worked |= self.sync_written().unwrap_or(false),
+            Some(due_in_ns) => {
                 step.due_in_ns = Some(step.due_in_ns.map_or(due_in_ns, |d| d.min(due_in_ns)));
             }
-            None if !wanted && !segment_complete => {}
-            // As above: an error is in the state.
-            _ => step.worked |= self.sync_written().unwrap_or(false),
         }
+    }
+
+    /// In how many nanoseconds what is written is to be synced; `None` if nothing asks for that.
+    fn sync_due_in_ns(&self) -> Option<u64> {
+        let (written, durable) = (self.written().0, self.durable().0);
+        if written <= durable {
+            return None;
+        }
+        let every_ns = self.sync_every_ns();
+        let segment_complete = !self.io.lock().complete.is_empty();
+        let sync = self.sync.lock();
+        if sync.has_failed() {
+            return None;
+        }
+        if segment_complete || self.wanted_durable.load(Ordering::Relaxed) > durable {
+            return Some(0);
+        }
+        if every_ns == 0 || !sync.has_records(durable, written) {
+            return None;
+        }
+        let now_ns = self.place.clock.monotonic_ns();
+        Some((sync.last_began_ns + every_ns).saturating_sub(now_ns))
     }
 
     /// Syncs the note of how far the log came, about once a second while there are new ones.
@@ -164,17 +170,10 @@ impl Log {
 
     /// How often to sync now; 0: only on demand.
     fn sync_every_ns(&self) -> u64 {
-        let every_ns = self.sync_every_ns.load(Ordering::Relaxed);
-        if every_ns != 0 {
-            return every_ns;
+        match self.sync_every_ns.load(Ordering::Relaxed) {
+            0 if self.is_second_running() => EVERY_SECOND_NS,
+            every_ns => every_ns,
         }
-        if !self.is_second_running() {
-            // Nobody's second: the next write that begins one has to wake this thread, so it must not
-            // find `dirty` set by an earlier one.
-            self.worker.dirt_is_taken();
-            fence(Ordering::SeqCst);
-        }
-        if self.is_second_running() { EVERY_SECOND_NS } else { 0 }
     }
 
     /// Starts the background thread.
@@ -200,14 +199,23 @@ impl Log {
         }
         let rest = step.due_in_ns.map_or(SLEEP_MAX, Duration::from_nanos).min(SLEEP_MAX);
         let (how, rest) = if step.worked { (NAPPING, rest.min(NAP)) } else { (IDLE, rest) };
+        if self.sync_due_in_ns().is_none() {
+            // The next write that is to be synced within a second has to wake this thread, so it must
+            // not find `dirty` set by an earlier one.
+            self.worker.dirt_is_taken();
+        }
         self.worker.resting.store(how, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let has_work = self.sync_is_possible() || (how == IDLE && self.write_is_possible());
+        // Whoever wrote or promised something before it could see the rest is seen here.
+        let due_in = self.sync_due_in_ns().map_or(rest, Duration::from_nanos);
+        let has_work = self.sync_is_possible()
+            || (how == IDLE && self.write_is_possible())
+            || due_in.is_zero();
         if has_work || self.worker.stop.load(Ordering::SeqCst) {
             self.worker.resting.store(BUSY, Ordering::Relaxed);
             return Duration::ZERO;
         }
-        rest
+        rest.min(due_in)
     }
 
     /// Whether nobody has woken the background writer since it announced its rest.

@@ -59,7 +59,8 @@ pub(crate) struct Io {
     /// A segment's name is not yet durable.
     pub(crate) dir_changed: bool,
     pub(crate) written: u64,
-    /// As `written`, but the end of a frame: a failed write may stop anywhere.
+    /// Where the last whole frame ends that is written: a failed write may stop within a frame. What
+    /// anybody is told, and what the log says of itself, is this.
     pub(crate) whole: u64,
     pub(crate) retry_at_ns: u64,
     /// The file has bytes, records or zeros, up to this offset.
@@ -167,11 +168,11 @@ impl Log {
         if to <= io.written {
             return Ok(());
         }
-        let before = io.written;
+        let before = io.whole;
         let outcome = self.write_pieces(io, to).or_else(|error| self.use_reserve(io, to, error));
-        if io.written > before {
-            self.positions.written.0.store(io.written, Ordering::Release);
-            self.listeners.written_advanced(io.written);
+        if io.whole > before {
+            self.positions.written.0.store(io.whole, Ordering::Release);
+            self.listeners.written_advanced(io.whole);
         }
         match &outcome {
             Ok(()) => self.heal(io),
@@ -236,11 +237,13 @@ impl Log {
                 };
                 outcome.map_err(|error| write_failed(&io.segment.path, offset, error))?;
                 io.written += piece.length as u64;
+                if piece.ends_frame {
+                    io.whole = io.written;
+                }
                 io.let_pages_go(offset, piece.length as u64);
             }
             self.buffer.release(io.written);
         }
-        io.whole = to;
         Ok(())
     }
 

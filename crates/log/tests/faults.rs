@@ -3,8 +3,9 @@
 mod common;
 
 use common::*;
+use ladon_log::frame::FRAME_HEADER_BYTES;
 use ladon_log::{DataDir, LogError, LogOptions, LogState, OpenError, RecoverError, verify};
-use ladon_model::Lsn;
+use ladon_model::{LargeRecord, Lsn, Record};
 use ladon_platform::Disk;
 use ladon_sim_disk::{Fault, SimDisk};
 use std::path::Path;
@@ -118,6 +119,33 @@ fn a_checkpoint_that_fails_leaves_the_log_well() {
     assert_eq!(node.log.last_checkpoint(), Some(info));
     let files = disk.list(Path::new(DIR)).unwrap();
     assert!(files.iter().all(|file| !file.to_string_lossy().ends_with(".tmp")));
+}
+
+/// A large record is written in two pieces. What was synced between them is the first piece, and no
+/// record: nothing may say later that the log had been on the disk up to there.
+#[test]
+fn a_sync_in_the_middle_of_a_record_proves_nothing() {
+    for seed in 0..100 {
+        let disk = SimDisk::new(seed);
+        let mut node = open(&disk);
+        disk.set_capacity(Some(disk.used_bytes() + FRAME_HEADER_BYTES as u64));
+        let record = Record::Large(LargeRecord::new(vec![1; 3000]));
+        let lsn = node.appender.append_record(record, 7);
+        node.appender.publish();
+        assert!(node.log.write_published().is_err());
+        node.log.want_durable(lsn);
+        node.log.step();
+        assert!(node.log.durable() < lsn);
+        disk.set_capacity(None);
+        node.clock.advance_ns(SECOND_NS);
+        // The rest is written, and what the log says of itself; a crash takes back any part of both.
+        disk.cut_power_after(2 + seed % 4);
+        node.log.step();
+        drop(node);
+        disk.power_cut();
+        let node = try_open(&disk, small(), 1);
+        assert!(node.is_ok(), "seed {seed}: {}", node.err().unwrap());
+    }
 }
 
 /// Fills the disk with the log of one record; the number of the last one that was taken.

@@ -1,4 +1,4 @@
-//! Every interleaving (up to a bound) of appending, publishing, writing, syncing and waiting.
+//! Every interleaving (up to a bound) of appending, publishing, writing, syncing, waiting and resting.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p ladon-log --test loom`; the chunk's bytes are
 //! watched one by one, so a byte that is read before it is published fails here.
@@ -14,6 +14,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn open(disk: &SimDisk, chunk_bytes: usize, segment_bytes: u64) -> (Arc<Log>, MemorySink) {
     let options = LogOptions { chunk_bytes, segment_bytes, ..LogOptions::default() };
@@ -152,5 +153,101 @@ fn no_wake_up_is_lost() {
         other.join().unwrap();
         assert!(log.durable() >= lsn);
         assert!(reached || woken.load(Ordering::SeqCst));
+    });
+}
+
+/// A record is written beside a background writer that goes to rest, and `everysec`'s last second was
+/// over long ago: the writer has seen the record, or is woken.
+fn sees_what_is_written_beside_its_rest(begin: fn(&Log), promise: fn(&Log, Lsn)) {
+    model(move || {
+        let disk = SimDisk::new(5);
+        let (log, _) = open(&disk, 64, 1 << 20);
+        begin(&log);
+        let other = {
+            let log = log.clone();
+            thread::spawn(move || {
+                let lsn = batch(&log, &[b"x"]);
+                log.write_published().unwrap();
+                promise(&log, lsn);
+                lsn
+            })
+        };
+        let mut rest = log.work_then_rest();
+        let lsn = other.join().unwrap();
+        while !log.is_resting() && log.durable() < lsn {
+            rest = log.work_then_rest();
+        }
+        // After a nap it looks by itself.
+        let naps = rest <= Duration::from_millis(2);
+        assert!(log.durable() >= lsn || naps, "it sleeps for {rest:?}");
+    });
+}
+
+#[test]
+fn a_writer_at_rest_overlooks_no_promised_sync() {
+    sees_what_is_written_beside_its_rest(|_| {}, |log, lsn| log.sync_soon(lsn));
+}
+
+#[test]
+fn a_writer_at_rest_overlooks_nothing_that_its_timer_is_for() {
+    let begin = |log: &Log| log.set_sync_every(Some(Duration::from_secs(1)));
+    sees_what_is_written_beside_its_rest(begin, |_, _| {});
+}
+
+/// A publisher sees that somebody waits and writes, or whoever waits sees what is published.
+#[test]
+fn a_wait_that_begins_beside_a_publication_is_served() {
+    model(|| {
+        let disk = SimDisk::new(6);
+        let (log, _) = open(&disk, 64, 1 << 20);
+        let woken = Arc::new(AtomicBool::new(false));
+        let listener = {
+            let woken = woken.clone();
+            log.add_listener(Arc::new(move || woken.store(true, Ordering::SeqCst)))
+        };
+        let mut appender = log.appender();
+        let lsn = appender.append_record(Record::Changes(b"x"), 1);
+        let other = {
+            let log = log.clone();
+            thread::spawn(move || {
+                // As an IO thread that registers what its connections wait for.
+                listener.await_written(lsn)
+                    || log.has_unwritten() && log.write_published().unwrap() >= lsn
+            })
+        };
+        appender.publish_in_between();
+        let reached = other.join().unwrap();
+        assert!(log.written() >= lsn, "neither has written it");
+        assert!(reached || woken.load(Ordering::SeqCst), "nobody has said so");
+    });
+}
+
+/// A wait that is replaced in the moment in which it is served leaves the count of waits right.
+#[test]
+fn a_wait_is_counted_once() {
+    model(|| {
+        let disk = SimDisk::new(7);
+        let (log, _) = open(&disk, 64, 1 << 20);
+        let listener = log.add_listener(Arc::new(|| {}));
+        let first = batch(&log, &[b"x"]);
+        assert!(!listener.await_written(first));
+        let other = {
+            let log = log.clone();
+            thread::spawn(move || log.write_published().unwrap())
+        };
+        let second = batch(&log, &[b"y"]);
+        listener.await_written(second);
+        other.join().unwrap();
+        // It waits, and is seen to wait: an LSN that is not reached is written in between.
+        let awaits = log.written() < second;
+        let mut appender = log.appender();
+        let last = appender.append_record(Record::Changes(b"z"), 1);
+        appender.publish_in_between();
+        assert_eq!(log.written() >= last, awaits);
+        // By now nobody waits.
+        log.write_published().unwrap();
+        let last = appender.append_record(Record::Changes(b"z"), 1);
+        appender.publish_in_between();
+        assert!(log.written() < last, "somebody is still counted");
     });
 }

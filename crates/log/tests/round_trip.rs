@@ -6,6 +6,7 @@ use common::*;
 use ladon_log::{BlockHeader, Deleted, LogOptions};
 use ladon_model::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::SimDisk;
+use std::time::Duration;
 
 fn payload(number: usize) -> Vec<u8> {
     vec![number as u8; (number * 31) % 400]
@@ -115,6 +116,25 @@ fn everysec_syncs_once_a_second_while_there_is_something() {
 }
 
 /// A connection may ask for `everysec` where the log has no clock of its own.
+/// The writer is woken for what it has to sync within the second, and sleeps beside it no longer.
+#[test]
+fn a_record_behind_a_sync_mark_wakes_the_writer() {
+    let mut node = open(&SimDisk::new(14));
+    node.log.set_sync_every(Some(Duration::from_secs(1)));
+    let lsn = node.put(b"a");
+    node.log.write_published().unwrap();
+    while node.log.durable() < lsn || !node.log.is_resting() || node.log.has_unwritten() {
+        node.log.work_then_rest();
+    }
+    // By now only the mark of that sync is written and not synced, which is no reason for another.
+    node.log.work_then_rest();
+    assert!(node.log.is_resting());
+    node.clock.advance_ns(SECOND_NS);
+    node.put(b"b");
+    node.log.write_published().unwrap();
+    assert!(!node.log.is_resting(), "its second is over");
+}
+
 #[test]
 fn what_is_promised_soon_is_synced_within_a_second_and_the_rest_is_not() {
     let disk = SimDisk::new(3);

@@ -111,6 +111,7 @@ impl LoadingThread {
             })],
             run_id: parts.run_id,
             io_backend: parts.io_backend,
+            table: ladon_commands::families::table(),
         });
         node.process = parts.process;
         node.latency_events = parts.latency_events;

@@ -188,6 +188,7 @@ pub fn run(
             .collect(),
         run_id,
         io_backend: backend_name.to_owned(),
+        table: ladon_commands::families::table(),
     });
     node.process = process;
     node.latency_events = latency_events;

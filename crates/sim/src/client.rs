@@ -3,6 +3,7 @@
 use crate::history::{AskedGate, Operation};
 use crate::model::Call;
 use crate::plan::Plan;
+use crate::waits;
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -33,6 +34,10 @@ pub(crate) struct Client {
     awaited: VecDeque<Awaited>,
     /// Operations that the node has not said to have run, in the order in which they were sent.
     to_run: VecDeque<usize>,
+    /// All of its operations.
+    sent: Vec<usize>,
+    /// Where its waits come from, if it ever waits.
+    waits: Option<Random>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -64,6 +69,8 @@ impl Client {
             worker,
             awaited: VecDeque::new(),
             to_run: VecDeque::new(),
+            sent: Vec::new(),
+            waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -123,11 +130,24 @@ impl Client {
     pub(crate) fn send(
         &mut self,
         random: &mut Random,
-        step: u64,
+        (step, now_us): (u64, u64),
         default: Gate,
         history: &mut Vec<Operation>,
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
+        if let Some(waits) = &mut self.waits
+            && waits.chance(1, 6)
+        {
+            let call = waits::call(waits);
+            write_request(&mut bytes, &call);
+            self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
+            self.note(
+                Operation { sent_us: now_us, ..Operation::new(vec![call], step) },
+                default,
+                history,
+            );
+            return bytes;
+        }
         if !self.own_gates.is_empty() && random.chance(1, 8) {
             // One more: the default.
             let choice = random.below(self.own_gates.len() as u64 + 1);
@@ -138,9 +158,14 @@ impl Client {
         }
         let operation = history.len();
         let atomic = random.chance(1, 8);
-        let calls: Vec<Call> = (0..if atomic { 2 + random.below(2) } else { 1 })
+        let mut calls: Vec<Call> = (0..if atomic { 2 + random.below(2) } else { 1 })
             .map(|_| self.call(random, atomic))
             .collect();
+        if let Some(waits) = self.waits.as_mut().filter(|_| atomic)
+            && waits.chance(1, 4)
+        {
+            calls.push(waits::call(waits));
+        }
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
             self.awaited.push_back(Awaited::Operation { operation, is_last: false });
@@ -153,12 +178,18 @@ impl Client {
             write_request(&mut bytes, &["EXEC"]);
             self.awaited.push_back(Awaited::Operation { operation, is_last: true });
         }
-        let gate = self.gate.map_or(AskedGate::Default(default), AskedGate::Own);
-        let sent = Operation { atomic, gate, ..Operation::new(calls, step) };
+        let sent = Operation { atomic, sent_us: now_us, ..Operation::new(calls, step) };
         self.rests = sent.may_wait() && random.chance(2, 3);
-        history.push(sent);
-        self.to_run.push_back(operation);
+        self.note(sent, default, history);
         bytes
+    }
+
+    /// An operation is on its way.
+    fn note(&mut self, mut sent: Operation, default: Gate, history: &mut Vec<Operation>) {
+        sent.gate = self.gate.map_or(AskedGate::Default(default), AskedGate::Own);
+        self.to_run.push_back(history.len());
+        self.sent.push(history.len());
+        history.push(sent);
     }
 
     /// The node has run this call; the operation that it completes. Operations before that one
@@ -202,7 +233,7 @@ impl Client {
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
-        step: u64,
+        (step, now_us): (u64, u64),
         history: &mut [Operation],
     ) -> Result<(), String> {
         self.input.extend_from_slice(bytes);
@@ -234,11 +265,25 @@ impl Client {
             let is_refusal = |text: &[u8]| text.starts_with(b"MISCONF") || text.starts_with(b"OOM");
             if is_last {
                 history[operation].end = Some((step, value));
+                if let Some(what) = history[operation].wrong_wait(now_us) {
+                    return Err(what);
+                }
+                if history[operation].says_durable() {
+                    self.is_durable_before(operation, history);
+                }
             } else if let Value::Error(text) = value
                 && !is_refusal(&text)
             {
                 return Err(format!("an error while queueing: {}", text.escape_ascii()));
             }
+        }
+    }
+
+    /// What it has written before this operation is on the disk: it was told so.
+    fn is_durable_before(&self, operation: usize, history: &mut [Operation]) {
+        for &at in self.sent.iter().take_while(|&&at| at < operation) {
+            let wrote = history[at].surely_wrote();
+            history[at].is_durable |= wrote;
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the clients saw.
 
 use crate::model::{Call, State, apply};
+use crate::waits;
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
@@ -19,6 +20,10 @@ pub(crate) struct Operation {
     pub(crate) by_itself: Option<u64>,
     /// Who said at which gate its reply may leave.
     pub(crate) gate: AskedGate,
+    /// When it was sent, Unix microseconds.
+    pub(crate) sent_us: u64,
+    /// A later reply to its client said that it is on the disk.
+    pub(crate) is_durable: bool,
     /// The crash may have taken back what its reply shows.
     pub(crate) may_be_lost: bool,
 }
@@ -41,6 +46,9 @@ impl AskedGate {
 }
 
 fn in_order(call: &Call, reply: Value) -> Value {
+    if waits::says_durable(&reply).is_some() && call[0] == b"WAITAOF" {
+        return waits::waited();
+    }
     let together = match call[0].as_slice() {
         b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
         b"HGETALL" => 2,
@@ -68,6 +76,8 @@ impl Operation {
             end: None,
             by_itself: None,
             gate: AskedGate::Own(Gate::Fsync),
+            sent_us: 0,
+            is_durable: false,
             may_be_lost: false,
         }
     }
@@ -99,9 +109,48 @@ impl Operation {
         }
     }
 
-    /// Whether it waits where there is nothing.
+    /// Whether it waits where there is nothing, or for what there never is.
     pub(crate) fn may_wait(&self) -> bool {
-        !self.atomic && matches!(self.calls[0][0].as_slice(), b"BLPOP" | b"BLMOVE")
+        let call = &self.calls[0];
+        let waits = matches!(call[0].as_slice(), b"BLPOP" | b"BLMOVE");
+        !self.atomic && (waits || waits::wants_replicas(call))
+    }
+
+    /// Its calls, each with its reply.
+    fn answered(&self) -> Vec<(&Call, &Value)> {
+        match &self.end {
+            Some((_, Value::Array(replies))) if self.atomic => {
+                self.calls.iter().zip(replies).collect()
+            }
+            Some((_, reply)) if !self.atomic => vec![(&self.calls[0], reply)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it has surely changed data.
+    pub(crate) fn surely_wrote(&self) -> bool {
+        self.answered().into_iter().any(|(call, reply)| waits::surely_wrote(call, reply))
+    }
+
+    /// Whether its reply says that all that its client has written before is on the disk.
+    pub(crate) fn says_durable(&self) -> bool {
+        let says = |(call, reply): (&Call, &Value)| {
+            call[0] == b"WAITAOF" && waits::says_durable(reply) == Some(true)
+        };
+        self.answered().into_iter().any(says)
+    }
+
+    /// What is wrong with the end of a wait at this time, if anything is.
+    pub(crate) fn wrong_wait(&self, now_us: u64) -> Option<String> {
+        let waited_ms = now_us / 1000 - self.sent_us / 1000;
+        let is_wrong = |(call, reply): &(&Call, &Value)| {
+            waits::is_wait(call) && !waits::may_be_answered(call, reply, waited_ms, self.atomic)
+        };
+        let answered = self.answered();
+        answered
+            .iter()
+            .any(is_wrong)
+            .then(|| format!("a wait ended before its time, after {waited_ms} ms: {}", self.show()))
     }
 
     /// A refusal (the log takes no writes, or there is no memory) means that nothing happened.

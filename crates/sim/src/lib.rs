@@ -28,6 +28,7 @@ mod oracle;
 mod plan;
 mod run;
 mod threads;
+mod waits;
 mod witness;
 
 pub use plan::Canary;

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
                 total.evictions += report.evictions;
                 total.refusals += report.refusals;
                 total.hand_overs += report.hand_overs;
+                total.waits_kept += report.waits_kept;
                 total.undecided += report.undecided;
                 if report.undecided > 0 {
                     println!("seed {seed}: undecided");

@@ -185,6 +185,7 @@ impl SimNode {
                 .collect(),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
+            table: ladon_commands::families::table(),
         });
         let tells = plan.workers;
         node.watch_evictions = Some(Box::new(move |node, changes| {
@@ -251,6 +252,8 @@ impl SimNode {
                     Canary::LatePublication => Planted::LatePublication,
                     Canary::SkippedWakeUp => Planted::SkippedWakeUp,
                     Canary::ReadsOn => Planted::ReadsOn,
+                    Canary::EarlyWait => Planted::EarlyWait,
+                    Canary::UnaskedWait => Planted::UnaskedWait,
                     _ => Planted::Nothing,
                 };
                 worker
@@ -372,6 +375,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::LatePublication
         | Canary::SkippedWakeUp
         | Canary::ReadsOn
+        | Canary::EarlyWait
+        | Canary::UnaskedWait
         | Canary::UnsyncedEverysec => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],

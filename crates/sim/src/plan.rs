@@ -33,6 +33,10 @@ pub enum Canary {
     SkippedWakeUp,
     /// A connection is read however many of its requests wait.
     ReadsOn,
+    /// `WAITAOF` says that what is still to be synced is on the disk.
+    EarlyWait,
+    /// `WAITAOF` waits and asks for no sync.
+    UnaskedWait,
     /// Nobody syncs what left at the gate `everysec` of a single connection.
     UnsyncedEverysec,
 }
@@ -62,6 +66,8 @@ pub(crate) struct Plan {
     pub(crate) memory: Option<MemoryLimit>,
     /// What a turn may take.
     pub(crate) pace: Pace,
+    /// Clients wait for the log and for replicas; where the numbers for that come from.
+    pub(crate) waits: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -120,6 +126,12 @@ impl Plan {
                 // The end of a segment asks for a sync as well.
                 plan.segment_bytes = 1 << 20;
             }
+            // Where nothing but the wait promises anything.
+            Canary::EarlyWait | Canary::UnaskedWait => {
+                (plan.own_gates, plan.default_gates) = (&GATES[..2], &GATES[..2]);
+                plan.gate = GATES[more.below(2) as usize];
+                (plan.power_cuts, plan.sync_errors) = (true, false);
+            }
             // Rare otherwise.
             Canary::EarlyHandOver => plan.queues = true,
             Canary::SkippedWakeUp => {
@@ -129,6 +141,10 @@ impl Plan {
             }
             Canary::StarvedConnections | Canary::ReadsOn => plan.floods = true,
             _ => {}
+        }
+        let is_early = matches!(canary, Canary::EarlyWait | Canary::UnaskedWait);
+        if is_early || canary == Canary::None && more.chance(1, 3) {
+            plan.waits = Some(more.next_u64());
         }
         plan
     }
@@ -163,6 +179,7 @@ impl Plan {
                 unread_bytes_max: [16, 256, 128 << 10][random.below(3) as usize],
                 housekeeping_ns: [0, 100_000][random.below(2) as usize],
             },
+            waits: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

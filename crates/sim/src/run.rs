@@ -30,6 +30,8 @@ pub struct Report {
     pub refusals: u64,
     /// Replies that went the short way to a waiting client.
     pub hand_overs: u64,
+    /// Changes that no gate promised to keep, and a wait did.
+    pub waits_kept: u64,
     /// Crashes after which the oracle's search grew too large to tell.
     pub undecided: u64,
 }
@@ -172,6 +174,7 @@ impl Run {
         let at = self.random.below(self.clients.len() as u64) as usize;
         let threads = Arc::clone(&self.node().threads);
         let default_gate = self.laxest_default();
+        let at_time = (self.step, self.clock.unix_us());
         let Some(client) = self.clients.get_mut(at) else { return };
         let bytes = match client.take_unsent() {
             Some(bytes) => bytes,
@@ -187,7 +190,7 @@ impl Run {
                     bytes
                 } else {
                     self.report.operations += 1;
-                    client.send(&mut self.random, self.step, default_gate, &mut self.history)
+                    client.send(&mut self.random, at_time, default_gate, &mut self.history)
                 }
             }
             None => return,
@@ -278,6 +281,7 @@ impl Run {
         if let Some(what) = threads.take_trouble() {
             return Err(self.explain(&what));
         }
+        let at_time = (self.step, self.clock.unix_us());
         let direct: Vec<_> =
             (0..threads.len()).flat_map(|at| threads.wire(at).take_direct()).collect();
         for (conn, bytes) in direct {
@@ -285,7 +289,7 @@ impl Run {
             let client = self.clients.iter_mut().find(|client| client.conn == conn);
             client
                 .ok_or("a reply for nobody")?
-                .receive(&bytes, self.step, &mut self.history)
+                .receive(&bytes, at_time, &mut self.history)
                 .map_err(|what| self.explain(&what))?;
         }
         let (sent, closed) = {
@@ -297,7 +301,7 @@ impl Run {
                 let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
                 let client = client.ok_or("a reply for nobody")?;
                 client
-                    .receive(&bytes, self.step, &mut self.history)
+                    .receive(&bytes, at_time, &mut self.history)
                     .map_err(|what| self.explain(&what))?;
             }
             threads.worker(worker).sent(conn, bytes);
@@ -422,12 +426,14 @@ impl Run {
         }
         for operation in &mut self.history {
             let end = operation.end.as_ref().map_or(0, |(end, _)| *end);
-            operation.may_be_lost = match operation.gate.gate() {
+            let may_be_lost = match operation.gate.gate() {
                 Gate::None => true,
                 Gate::Write => is_cut,
                 Gate::EverySec => is_cut && end > self.synced_step,
                 Gate::Fsync => false,
             };
+            operation.may_be_lost = may_be_lost && !operation.is_durable;
+            self.report.waits_kept += u64::from(may_be_lost && operation.is_durable);
         }
         (self.default_gate, self.next_default_gate) = (self.plan.gate, None);
         self.times.clear();

@@ -16,6 +16,7 @@ fn seeds_without_trouble() {
                 total.evictions += report.evictions;
                 total.refusals += report.refusals;
                 total.hand_overs += report.hand_overs;
+                total.waits_kept += report.waits_kept;
                 total.undecided += report.undecided;
             }
             Err(trouble) => panic!("{trouble}"),
@@ -28,6 +29,7 @@ fn seeds_without_trouble() {
     assert!(total.evictions > SEEDS, "{total:?}");
     assert!(total.refusals > SEEDS, "{total:?}");
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
+    assert!(total.waits_kept > SEEDS / 10, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -96,6 +98,15 @@ fn a_recovery_that_errs_is_caught() {
     for canary in [Canary::BitLost, Canary::MoveReordered, Canary::SortCutShort] {
         let caught = (0..30).filter(|&seed| run_seed(seed, canary).is_err()).count();
         assert!(caught >= 3, "only {caught} of 30 seeds noticed {canary:?}");
+    }
+}
+
+/// `WAITAOF` is answered once what its client wrote is on the disk, and no sooner, and soon.
+#[test]
+fn a_wait_that_ends_at_the_wrong_time_is_caught() {
+    for canary in [Canary::EarlyWait, Canary::UnaskedWait] {
+        let caught = (0..200).filter(|&seed| run_seed(seed, canary).is_err()).count();
+        assert!(caught > 5, "only {caught} of 200 seeds noticed {canary:?}");
     }
 }
 

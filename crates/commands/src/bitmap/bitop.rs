@@ -1,9 +1,9 @@
 //! Several bitmaps combined into another: BITOP.
 
 use super::kernel::{Operation, combine};
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::types::string::INLINE_BYTES_MAX;
 use ladon_engine::{Key, Object};

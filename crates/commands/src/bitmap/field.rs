@@ -2,9 +2,9 @@
 
 use super::integer::{Overflow, Width};
 use super::scaled_offset;
-use crate::args::{integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
 
 #[derive(Clone, Copy)]

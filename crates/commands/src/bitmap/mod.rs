@@ -7,8 +7,8 @@ mod integer;
 mod kernel;
 mod range;
 
-use crate::error::CommandError;
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::error::CommandError;
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
 use ladon_resp::parse_i64;
 
 const READ: Flags = Flags::READONLY;

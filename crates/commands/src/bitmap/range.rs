@@ -1,9 +1,9 @@
 //! Bits of a range: BITCOUNT, BITPOS.
 
 use super::kernel;
-use crate::args::{integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
 
 /// What the positions of a range count.

@@ -3,7 +3,7 @@
 mod names;
 mod notes;
 
-use crate::table::CommandTable;
+use crate::families;
 use names::REDIS_7_2;
 use notes::NOTES;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ impl Status {
 
 /// The whole document.
 pub fn document() -> String {
-    let table = CommandTable::get();
+    let table = families::table();
     let mut text = INTRODUCTION.to_owned();
     let all = || REDIS_7_2.iter().flat_map(|(_, names)| names.iter());
     let count = |wanted| all().filter(|name| status_of(name) == wanted).count();
@@ -78,7 +78,7 @@ pub fn document() -> String {
 }
 
 fn status_of(name: &str) -> Status {
-    if CommandTable::get().find_full(name.as_bytes()).is_none() {
+    if families::table().find_full(name.as_bytes()).is_none() {
         return Status::Absent;
     }
     let is_noted = NOTES.iter().any(|note| note.name == name && note.partly);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn every_note_is_about_a_command_that_is_there() {
         for note in NOTES {
-            let found = CommandTable::get().find_full(note.name.as_bytes());
+            let found = families::table().find_full(note.name.as_bytes());
             assert!(found.is_some(), "{}", note.name);
             assert!(note.text.ends_with('.'), "{}", note.name);
         }

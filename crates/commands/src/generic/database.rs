@@ -1,8 +1,8 @@
 //! Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
-use crate::args::{int32, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{int32, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 pub(super) fn dbsize(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();

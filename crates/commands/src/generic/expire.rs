@@ -1,8 +1,8 @@
 //! Setting when a key expires: EXPIRE and its like, PERSIST.
 
-use crate::args::{self, integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 
 pub(super) fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let base = ctx.now_ms as i64;
@@ -78,7 +78,7 @@ fn parse(words: &[&[u8]]) -> Result<Condition, CommandError> {
         } else if is(word, "lt") {
             condition.lt = true;
         } else {
-            let word = args::shown_up_to(word, usize::MAX);
+            let word = shown_up_to(word, usize::MAX);
             return Err(CommandError::err(format_args!("Unsupported option {word}")));
         }
     }

@@ -1,7 +1,7 @@
-//! Whether a key is there, and what it is: EXISTS, TOUCH, TYPE.
+//! What takes any number of keys, whatever is under them: EXISTS, TOUCH, DEL, UNLINK; and TYPE.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::kind_of;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;
@@ -14,9 +14,14 @@ pub(super) fn touch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     count(ctx, args, |tx, db, key| tx.touch(db, key))
 }
 
+/// DEL and UNLINK: what would take long to drop is dropped elsewhere either way.
+pub(super) fn del(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    count(ctx, args, |tx, db, key| tx.delete(db, key))
+}
+
 /// Replies with the number of keys that `check` holds for.
 #[inline]
-pub(super) fn count(
+fn count(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],
     mut check: impl FnMut(&mut Tx<'_>, DbId, Key<'_>) -> bool,

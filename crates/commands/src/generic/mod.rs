@@ -6,11 +6,11 @@ mod look;
 mod object;
 mod random;
 mod relocate;
-mod remove;
 mod scan;
 mod ttl;
+pub(crate) mod wait;
 
-use crate::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -19,8 +19,8 @@ const WRITE_FAST: Flags = WRITE.or(Flags::FAST);
 const TWO: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("del", -2, WRITE, KeySpec::ALL, remove::del),
-    CommandSpec::on_keys("unlink", -2, WRITE_FAST, KeySpec::ALL, remove::del),
+    CommandSpec::on_keys("del", -2, WRITE, KeySpec::ALL, look::del),
+    CommandSpec::on_keys("unlink", -2, WRITE_FAST, KeySpec::ALL, look::del),
     CommandSpec::on_keys("exists", -2, READ_FAST, KeySpec::ALL, look::exists),
     CommandSpec::on_keys("touch", -2, READ_FAST, KeySpec::ALL, look::touch),
     CommandSpec::on_keys("type", 2, READ_FAST, KeySpec::FIRST, look::type_of),

@@ -1,9 +1,9 @@
 //! `OBJECT`: how a value is kept.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::help::HELP;
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec};
+use crate::shared::help::HELP;
 use ladon_engine::types::encoding_of;
 use ladon_engine::{AccessNow, EntryRef, Tracking};
 

@@ -1,7 +1,7 @@
 //! `RANDOMKEY`.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::PARTITIONS;
 
 /// With this many keys or more, partitions differ little in size: the hash spreads keys evenly.

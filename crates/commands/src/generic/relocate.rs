@@ -1,9 +1,9 @@
 //! A value under another name or in another database: RENAME, RENAMENX, COPY, MOVE.
 
-use crate::args::{database, is};
-use crate::aside::is_much;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::aside::is_much;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 
@@ -42,7 +42,7 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         } else if is(word, "db")
             && let [text, rest @ ..] = rest
         {
-            number = database(ctx, text)?;
+            number = ctx.database_number(text)?;
             words = rest;
         } else {
             return Err(CommandError::Syntax);
@@ -79,7 +79,7 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let number = database(ctx, args[2])?;
+    let number = ctx.database_number(args[2])?;
     let (from_db, to_db) = (ctx.db(), ctx.keyspace().select(number));
     if from_db == to_db {
         return Err(SAME);

@@ -4,10 +4,10 @@
 //! start and the end. Splits and merges of the table move no position, so a key that is there
 //! from a scan's start to its end is found, whatever comes and goes around it.
 
-use crate::args::cursor;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
+use crate::kernel::args::cursor;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
 use ladon_model::KeyHash;

@@ -1,8 +1,8 @@
 //! HINCRBY, HINCRBYFLOAT. A field's expiry stays what it was.
 
-use crate::args::integer;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::integer;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_resp::{LongDouble, parse_i64};
 
 pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

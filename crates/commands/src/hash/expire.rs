@@ -2,9 +2,9 @@
 
 use super::expiry_options::Unit;
 use super::fields;
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::hash::HashValue;
 
 const NO_FIELD: i64 = -2;

@@ -1,7 +1,7 @@
 //! Moments at which fields expire.
 
-use crate::args;
-use crate::error::CommandError;
+use crate::kernel::args;
+use crate::kernel::error::CommandError;
 
 /// The latest moment that Redis takes, Unix milliseconds.
 const AT_MAX: i64 = (1 << 46) - 1;

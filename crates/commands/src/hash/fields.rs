@@ -1,7 +1,7 @@
 //! `FIELDS numfields field ...`, which ends the commands about single fields.
 
-use crate::args::is;
-use crate::error::CommandError;
+use crate::kernel::args::is;
+use crate::kernel::error::CommandError;
 use ladon_resp::parse_i64;
 
 /// What HEXPIRE and its like say of a number that is none.

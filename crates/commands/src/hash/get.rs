@@ -1,9 +1,9 @@
 //! HGET, HMGET, HGETALL, HKEYS, HVALS.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::long_reply::{Room, Slices};
-use crate::long_string::Strings;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::long_reply::{Room, Slices};
+use crate::shared::long_string::Strings;
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};

@@ -2,9 +2,9 @@
 
 use super::expiry_options::Unit;
 use super::fields;
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::hash::{HashEdit, HashValue};
 
 pub(super) fn hgetdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,7 +1,7 @@
 //! HLEN, HEXISTS, HSTRLEN.
 
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -27,7 +27,7 @@ pub(super) fn hstrlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn value_bytes(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],
-) -> Result<Option<usize>, crate::error::CommandError> {
+) -> Result<Option<usize>, crate::kernel::error::CommandError> {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let hasher = ctx.keyspace().hasher();
     let hash = ctx.tx().read_value::<HashValue>(db, key)?;

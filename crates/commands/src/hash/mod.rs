@@ -8,13 +8,12 @@ mod get;
 mod get_and_change;
 mod look;
 mod random;
-mod remove;
 mod scan;
 mod set;
 mod set_expiring;
 mod ttl;
 
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -34,7 +33,7 @@ pub(crate) const COMMANDS: &[CommandSpec] = &[
     CommandSpec::on_keys("hlen", 2, READ_FAST, KEY, look::hlen).at(Part::Whole),
     CommandSpec::on_keys("hexists", 3, READ_FAST, KEY, look::hexists).at(Part::Element(2)),
     CommandSpec::on_keys("hstrlen", 3, READ_FAST, KEY, look::hstrlen).at(Part::Element(2)),
-    CommandSpec::on_keys("hdel", -3, WRITE_FAST, KEY, remove::hdel).at(Part::Element(2)),
+    CommandSpec::on_keys("hdel", -3, WRITE_FAST, KEY, set::hdel).at(Part::Element(2)),
     CommandSpec::on_keys("hincrby", 4, STORE_FAST, KEY, counter::hincrby).at(Part::Element(2)),
     CommandSpec::on_keys("hincrbyfloat", 4, STORE_FAST, KEY, counter::hincrbyfloat)
         .at(Part::Element(2)),

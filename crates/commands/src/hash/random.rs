@@ -1,8 +1,8 @@
 //! Fields of a hash by chance: HRANDFIELD.
 
-use crate::ctx::Ctx;
-use crate::element_random::{self, Wanted};
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::shared::element_random::{self, Wanted};
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hrandfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

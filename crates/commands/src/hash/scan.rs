@@ -1,10 +1,9 @@
 //! HSCAN.
 
-use crate::args;
-use crate::ctx::Ctx;
-use crate::element_scan::{reply_empty, reply_page};
-use crate::error::CommandResult;
-use crate::scan_options::{Also, PAGE_BYTES, ScanOptions};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::hash::HashValue;
 
 pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

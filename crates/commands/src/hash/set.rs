@@ -1,7 +1,7 @@
-//! HSET, HMSET, HSETNX.
+//! HSET, HMSET, HSETNX, HDEL.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 
 pub(super) fn hset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let added = set_all(ctx, args, "hset")?;
@@ -33,5 +33,12 @@ pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.get(name).is_none() && edit.set(name, value, 0)
     })?;
     ctx.reply.integer(i64::from(added));
+    Ok(())
+}
+
+pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let removed = ctx.tx().edit_hash(db, key, |edit| edit.remove_all(&args[2..]))?;
+    ctx.reply.integer(removed.unwrap_or(0) as i64);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! HSETEX.
 
 use super::expiry_options::Unit;
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::hash::HashEdit;
 use ladon_resp::parse_i64;
 
@@ -105,7 +105,7 @@ fn parse<'w, 'a>(
             rest = after;
             options.expiry = Expiry::At(unit.moment(time, now_ms, "hsetex")?);
         } else {
-            let word = crate::args::shown(word);
+            let word = shown(word);
             return Err(CommandError::err(format_args!("unknown argument: {word}")));
         }
     }

@@ -1,8 +1,8 @@
 //! HTTL, HPTTL, HEXPIRETIME, HPEXPIRETIME, HPERSIST.
 
 use super::fields;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::hash::HashValue;
 
 const NO_FIELD: i64 = -2;

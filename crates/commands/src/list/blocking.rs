@@ -3,9 +3,9 @@
 use super::ends::{PopFrom, pop_first};
 use super::relocate::move_element;
 use super::{end, reply_element};
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::list::{End, ListValue};
 use ladon_model::ValueKind;
 

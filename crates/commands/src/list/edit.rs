@@ -1,9 +1,9 @@
 //! Changing a list in place: LSET, LINSERT, LREM, LTRIM.
 
 use super::{index_of, range_of};
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{End, ListValue};
 
 pub(super) fn lset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,9 +1,9 @@
 //! In and out at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
 use super::{end, reply_element};
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::list::{End, ListValue};
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;
@@ -56,7 +56,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
         [name, ..] => {
             return Err(CommandError::err(format_args!(
                 "wrong number of arguments for '{}' command",
-                args::shown(name).to_lowercase()
+                shown(name).to_lowercase()
             )));
         }
         [] => return Err(CommandError::Syntax),

@@ -1,10 +1,10 @@
 //! Looking at a list: LLEN, LRANGE, LINDEX.
 
 use super::{index_of, range_of, reply_element};
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-use crate::long_reply::{Room, Slices};
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::long_reply::{Room, Slices};
 use ladon_engine::Look;
 use ladon_engine::types::list::{End, ListValue};
 use ladon_resp::Reply;

@@ -7,9 +7,9 @@ mod look;
 mod position;
 mod relocate;
 
-use crate::args::is;
-use crate::error::CommandError;
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::args::is;
+use crate::kernel::error::CommandError;
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
 use ladon_engine::types::list::{Element, End};
 use ladon_resp::Reply;
 

@@ -1,9 +1,9 @@
 //! `LPOS`: where an element stands.
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_reply::{Headed, Room, Slices};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Room, Slices};
 use ladon_engine::types::list::{End, ListValue, Needle};
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{Break, Continue};

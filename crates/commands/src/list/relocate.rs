@@ -1,8 +1,8 @@
 //! From one list to another: LMOVE, RPOPLPUSH.
 
 use super::end;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::Key;
 use ladon_engine::types::list::{End, ListValue};
 

@@ -10,12 +10,10 @@ mod order;
 mod pattern;
 mod sorted;
 
-pub(crate) use options::target_position;
-
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_reply::{Headed, Large};
-use crate::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Large};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
 use elements::Elements;
 use ladon_engine::{Key, Object, ValueRef, Variant};
 use ladon_model::DbId;
@@ -27,7 +25,9 @@ const READ: Flags = Flags::READONLY.or(Flags::MOVABLEKEYS);
 const WRITE: Flags = Flags::WRITE.or(Flags::DENYOOM).or(Flags::MOVABLEKEYS);
 
 pub(crate) const COMMANDS: &[CommandSpec] = &[
-    command("sort", WRITE, KeySpec::Sort, |ctx, args| run(ctx, Options::parse(args, true)?, args)),
+    command("sort", WRITE, KeySpec::FirstAndOption(options::target_position), |ctx, args| {
+        run(ctx, Options::parse(args, true)?, args)
+    }),
     command("sort_ro", READ, KeySpec::FIRST, |ctx, args| {
         run(ctx, Options::parse(args, false)?, args)
     }),
@@ -37,7 +37,7 @@ const fn command(
     name: &'static str,
     flags: Flags,
     keys: KeySpec,
-    handler: crate::spec::HandlerFn,
+    handler: crate::kernel::spec::HandlerFn,
 ) -> CommandSpec {
     CommandSpec {
         name,

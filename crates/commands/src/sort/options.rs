@@ -1,8 +1,8 @@
 //! What SORT is asked for.
 
 use super::pattern::Pattern;
-use crate::args::{integer, is};
-use crate::error::CommandError;
+use crate::kernel::args::{integer, is};
+use crate::kernel::error::CommandError;
 
 pub(super) struct Options<'a> {
     pub(super) descending: bool,

@@ -1,9 +1,9 @@
 //! ZADD and ZINCRBY.
 
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::float::parse_double;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::float::parse_double;
 use smallvec::SmallVec;
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");

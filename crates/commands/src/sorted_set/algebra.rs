@@ -1,11 +1,11 @@
 //! Unions, intersections and differences, of sorted sets and sets (whose members all count as 1).
 
 use super::range;
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::float::parse_double;
-use crate::long_reply::{Headed, Large};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Large};
+use crate::shared::float::parse_double;
 use ladon_engine::types::set::SetValue;
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Key, Object, Tx, Variant};

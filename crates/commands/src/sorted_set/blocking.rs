@@ -1,9 +1,9 @@
 //! As others, but waiting where there is nothing: BZPOPMIN, BZPOPMAX, BZMPOP.
 
 use super::pop::{End, Several, take};
-use crate::args;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_model::ValueKind;
 

@@ -1,8 +1,8 @@
 //! Ranges in arguments: of ranks, of scores (`1 (5 -inf`), of members (`- [a (b +`).
 
-use crate::args;
-use crate::error::CommandError;
-use crate::float::parse_bound;
+use crate::kernel::args;
+use crate::kernel::error::CommandError;
+use crate::shared::float::parse_bound;
 use ladon_engine::types::sorted_set::{LexBound, LexRange, ScoreRange, SortedSet};
 use std::ops::{Bound, Range};
 

@@ -1,9 +1,9 @@
 //! Questions about members: their number, scores and ranks.
 
 use super::bounds::Members;
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::sorted_set::SortedSet;
 
 pub(super) fn zcard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

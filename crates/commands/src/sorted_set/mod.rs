@@ -12,7 +12,7 @@ mod remove;
 mod scan;
 mod show;
 
-use crate::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);

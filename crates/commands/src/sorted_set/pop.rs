@@ -1,8 +1,8 @@
 //! Members taken from the ends: ZPOPMIN, ZPOPMAX, ZMPOP.
 
-use crate::args::{self, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;

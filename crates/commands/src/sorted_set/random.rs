@@ -1,8 +1,8 @@
 //! Members by chance: ZRANDMEMBER.
 
-use crate::ctx::Ctx;
-use crate::element_random::{self, Wanted};
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::shared::element_random::{self, Wanted};
 use ladon_engine::types::sorted_set::SortedSet;
 
 pub(super) fn zrandmember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,8 +1,8 @@
 //! Members that go: ZREM, and whole ranges of them.
 
 use super::bounds::Members;
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
 
 pub(super) fn zrem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

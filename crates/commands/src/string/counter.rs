@@ -1,8 +1,8 @@
 //! Counters: INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT.
 
-use crate::args::integer;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::integer;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::CountError;
 use ladon_engine::types::string;
 use ladon_resp::LongDouble;

@@ -1,9 +1,9 @@
 //! Changing a part of a string: APPEND, SETRANGE.
 
 use super::length;
-use crate::args::integer;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
+use crate::kernel::args::integer;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::StringTooLong;
 
 pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,7 +1,7 @@
 //! `EX`, `PX`, `EXAT` and `PXAT`: when a string shall expire.
 
-use crate::args::{integer, is};
-use crate::error::CommandError;
+use crate::kernel::args::{integer, is};
+use crate::kernel::error::CommandError;
 
 /// How the number is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

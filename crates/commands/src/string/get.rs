@@ -2,10 +2,10 @@
 
 use super::expiry::Expiry;
 use super::length;
-use crate::args::{integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_string::{answer, answer_part};
+use crate::kernel::args::{integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::long_string::{answer, answer_part};
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, Object, ValueRef};
 

@@ -5,10 +5,10 @@
 //! from the last cell gives the subsequence, and its contiguous matches in the order in which
 //! Redis lists them: last first.
 
-use crate::args::{integer, is};
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_reply::Headed;
+use crate::kernel::args::{integer, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::Headed;
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;

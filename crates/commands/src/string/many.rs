@@ -1,8 +1,8 @@
 //! Several strings at once: MGET, MSET, MSETNX.
 
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_string::Strings;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::long_string::Strings;
 use ladon_engine::EntryRef;
 
 pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -8,8 +8,8 @@ mod lcs;
 mod many;
 mod set;
 
-use crate::error::CommandError;
-use crate::spec::{CommandSpec, Flags, KeySpec};
+use crate::kernel::error::CommandError;
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec};
 use ladon_engine::ValueRef;
 
 const READ: Flags = Flags::READONLY;

@@ -1,10 +1,10 @@
 //! Writing one string: SET with its options, SETEX, PSETEX, SETNX, GETSET.
 
 use super::expiry::{Expiry, Unit};
-use crate::args::is;
-use crate::ctx::Ctx;
-use crate::error::{CommandError, CommandResult};
-use crate::long_string::answer;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::long_string::answer;
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, Key, ValueRef};
 

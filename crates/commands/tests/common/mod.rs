@@ -15,7 +15,7 @@ pub use show::show;
 use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{
-    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, connection, execute,
+    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, disconnect, execute,
 };
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
 use ladon_resp::Proto;
@@ -59,6 +59,7 @@ impl TestNode {
             threads: vec![ThreadHandle::new(|| {})],
             run_id: "0".repeat(40),
             io_backend: "none".to_owned(),
+            table: ladon_commands::families::table(),
         };
         TestNode { node: Node::new(parts), clock, log }
     }
@@ -106,7 +107,7 @@ impl TestNode {
     /// A connection ends.
     pub fn end(&self, mut client: TestClient) {
         let TestClient { session, local, scratch } = &mut client;
-        connection::end(&self.node, local, scratch, session, &mut |record| {
+        disconnect(&self.node, local, scratch, session, &mut |record| {
             self.log.append(record.changes())
         });
     }

@@ -21,6 +21,7 @@
 
 use parking_lot::Mutex;
 use std::alloc::Layout;
+#[cfg(not(miri))]
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 #[cfg(test)]
@@ -50,6 +51,7 @@ struct State {
     #[cfg(not(miri))]
     unused: Option<(NonNull<u8>, usize)>,
     /// Regions from which nothing was ever discarded: these have huge pages.
+    #[cfg(not(miri))]
     huge: BTreeSet<usize>,
 }
 
@@ -70,6 +72,7 @@ impl Blocks {
             fewest: 0,
             #[cfg(not(miri))]
             unused: None,
+            #[cfg(not(miri))]
             huge: BTreeSet::new(),
         };
         Blocks {
@@ -159,7 +162,8 @@ impl Blocks {
         block
     }
 
-    /// Discards blocks that are on no list, neighbours together, and lists them.
+    /// Discards blocks that are on no list, neighbours together, and lists them. No system call is
+    /// made under the lock: a thread of low priority may be the one that frees.
     fn discard(&self, mut blocks: Vec<Block>) {
         blocks.sort_unstable_by_key(|block| block.0);
         #[cfg(not(miri))]
@@ -167,8 +171,12 @@ impl Blocks {
             // SAFETY: whole blocks of a region, one after the other, which are nobody's now.
             let is_zero =
                 unsafe { ladon_platform::pages::discard(run[0].0, run.len() * self.block_bytes) };
+            let regions = self.state.lock().take_huge(run);
+            for region in regions {
+                // The system must not fill the holes.
+                ladon_platform::pages::forbid_huge(region, REGION_BYTES);
+            }
             let mut state = self.state.lock();
-            state.forbid_huge(run);
             let list = if is_zero { &mut state.clean } else { &mut state.dirty };
             list.extend_from_slice(run);
         }
@@ -181,17 +189,18 @@ impl State {
         None
     }
 
-    /// Blocks were discarded: the system must not fill the holes.
+    /// The regions of these blocks that have huge pages, which they lose now.
     #[cfg(not(miri))]
-    fn forbid_huge(&mut self, blocks: &[Block]) {
+    fn take_huge(&mut self, blocks: &[Block]) -> Vec<NonNull<u8>> {
+        let mut regions = Vec::new();
         for block in blocks {
             let offset = block.0.addr().get() % REGION_BYTES;
             if self.huge.remove(&(block.0.addr().get() - offset)) {
                 // SAFETY: regions are aligned to their size, and this one is listed as a whole.
-                let region = unsafe { block.0.sub(offset) };
-                ladon_platform::pages::forbid_huge(region, REGION_BYTES);
+                regions.push(unsafe { block.0.sub(offset) });
             }
         }
+        regions
     }
 
     #[cfg(not(miri))]

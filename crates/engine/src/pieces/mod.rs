@@ -19,7 +19,8 @@
 //! told, so that both know alike whether the piece is of a slab. A slab's `shard` is written before
 //! its first piece is handed out and stays until the last one is back, so it may be read without
 //! the lock by whoever owns a piece; all else in a header is read and written under the lock of
-//! that shard. A slab stays allocated while any of its pieces lives.
+//! that shard. A slab stays allocated while any of its pieces lives; once it is off its shard's lists it
+//! belongs to the thread that freed the last piece.
 
 pub(crate) mod blocks;
 mod classes;
@@ -127,7 +128,10 @@ unsafe impl Allocator for Pieces {
             if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
                 return Global.deallocate(piece, layout);
             }
-            ALL[shard::of_piece(piece)].lock().free(piece);
+            let empty = ALL[shard::of_piece(piece)].lock().free(piece);
+            if let Some(slab) = empty {
+                SLABS.free(slab);
+            }
         }
     }
 }

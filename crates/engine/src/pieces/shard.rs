@@ -126,11 +126,14 @@ impl Shard {
         }
     }
 
-    /// Takes a piece back.
+    /// Takes a piece back. Returns its slab if that is empty now: the caller gives it to [`SLABS`]
+    /// after it let go of the shard's lock, because a system call may follow, and a thread of low
+    /// priority that makes it would hold up all who want the lock.
     ///
     /// # Safety
     /// The piece came from this shard's `allocate` and is not used any more.
-    pub(super) unsafe fn free(&mut self, piece: NonNull<u8>) {
+    #[must_use]
+    pub(super) unsafe fn free(&mut self, piece: NonNull<u8>) -> Option<NonNull<u8>> {
         let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this shard.
         unsafe {
@@ -144,12 +147,13 @@ impl Shard {
             if !(*slab).listed {
                 self.list(slab);
             }
-            if (*slab).live == 0 {
-                self.unlist(slab);
-                self.classes[class].slabs -= 1;
-                self.slabs -= 1;
-                SLABS.free(NonNull::new_unchecked(slab.cast()));
+            if (*slab).live != 0 {
+                return None;
             }
+            self.unlist(slab);
+            self.classes[class].slabs -= 1;
+            self.slabs -= 1;
+            NonNull::new(slab.cast())
         }
     }
 

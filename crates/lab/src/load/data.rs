@@ -43,21 +43,6 @@ impl Data {
         PREFIX.len() + keys.saturating_sub(1).max(1).ilog10() as usize + 1
     }
 
-    /// Whether [`Self::new`] can make such keys; says why not.
-    ///
-    /// # Errors
-    /// No keys, or keys too short to tell them apart.
-    pub fn check(keys: u32, key_bytes: usize) -> Result<(), String> {
-        if keys == 0 {
-            return Err("--keys must be above 0".into());
-        }
-        let min = Self::key_bytes_min(keys);
-        if key_bytes < min {
-            return Err(format!("{keys} keys need a --key-size of at least {min}"));
-        }
-        Ok(())
-    }
-
     /// How many keys.
     #[must_use]
     pub const fn keys(&self) -> u32 {

@@ -26,6 +26,7 @@ pub mod sample;
 pub mod stall;
 pub mod stream;
 pub mod template;
+pub mod trace;
 pub mod types;
 pub mod words;
 pub mod workload;

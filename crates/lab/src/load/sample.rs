@@ -91,12 +91,6 @@ impl Sample {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         self.latency_ns[lane].len() - self.latency_ns[lane].count_between(0, limit)
     }
-
-    /// The same of one lane.
-    #[must_use]
-    pub fn lane_latency_us(&self, lane: usize, share: f64) -> f64 {
-        self.latency_ns[lane].value_at_quantile(share) as f64 / 1000.0
-    }
 }
 
 #[cfg(test)]
@@ -130,6 +124,5 @@ mod tests {
         assert!((all.per_second() - 100.0).abs() < 1e-6);
         assert!((all.latency_us(0.25) - 1000.0).abs() < 2.0);
         assert!((all.latency_us(0.99) - 2000.0).abs() < 4.0);
-        assert!((all.lane_latency_us(0, 0.99) - 1000.0).abs() < 2.0);
     }
 }

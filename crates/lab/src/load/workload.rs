@@ -102,8 +102,6 @@ pub enum Mix {
         /// The first key that is left out.
         until: u32,
     },
-    /// `GET` of every key, once, in order.
-    ReadAll,
     /// `SET` of every key from `known` on, once, in order, on all connections but `prober`, which
     /// does `GET` of random keys below `known`. They must have been set before.
     Grow {
@@ -164,7 +162,7 @@ impl<'a> Strings<'a> {
     const fn writes(&self, connection: usize) -> bool {
         match self.mix {
             Mix::Set | Mix::Load { .. } => true,
-            Mix::Get | Mix::ReadAll => false,
+            Mix::Get => false,
             Mix::SetAndGet => connection.is_multiple_of(2),
             Mix::Grow { prober, .. } | Mix::Probe { prober } => connection != prober,
         }
@@ -191,7 +189,7 @@ impl<'a> Strings<'a> {
         match self.mix {
             Mix::Grow { known, prober } if connection == prober => Some(self.random.below(known)),
             Mix::Load { until } => self.key_in_order(until),
-            Mix::ReadAll | Mix::Grow { .. } => self.key_in_order(self.data.keys()),
+            Mix::Grow { .. } => self.key_in_order(self.data.keys()),
             _ => Some(self.random.below(self.data.keys())),
         }
     }
@@ -286,16 +284,6 @@ mod tests {
         let mut keys = Vec::new();
         while !load.batch(0, &mut keys).is_empty() {}
         assert_eq!(keys, (0..10).collect::<Vec<u32>>());
-    }
-
-    #[test]
-    fn reading_all_asks_for_every_key_once() {
-        let mut data = Data::new(10, 11, 8);
-        let mut all = Strings::new(&mut data, Mix::ReadAll, 4, 0);
-        let mut keys = Vec::new();
-        while !all.batch(0, &mut keys).is_empty() {}
-        assert_eq!(keys, (0..10).collect::<Vec<u32>>());
-        assert!(!all.right_answer(0, 0).starts_with(OK));
     }
 
     /// Keys that the last phase of writes left out hold an older version than the others.

@@ -3,7 +3,8 @@
 //! The figure comes from the process's CPU-time clock (`clock_getcpuclockid(3)`): nanoseconds,
 //! user and system, of all threads, ended ones included, and exact at the moment of asking.
 //! `/proc/PID/stat` counts in ticks of 10 ms, and `schedstat` lags by up to a tick and forgets
-//! threads that ended. The split into user and system still comes from the ticks.
+//! threads that ended. The split into user
+//! and system still comes from the ticks (`super::usage`).
 
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use nix::unistd::Pid;
 #[derive(Clone, Copy, Debug)]
 pub struct CpuClock {
     clock: ClockId,
-    pid: u32,
 }
 
 impl CpuClock {
@@ -24,7 +24,7 @@ impl CpuClock {
     /// `ESRCH` when there is no such process.
     pub fn of_process(pid: u32) -> nix::Result<Self> {
         let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX)))?;
-        Ok(Self { clock, pid })
+        Ok(Self { clock })
     }
 
     /// CPU time used since the process began, by all its threads, in user and system.
@@ -33,12 +33,6 @@ impl CpuClock {
     /// `EINVAL` when the process is gone.
     pub fn now(&self) -> nix::Result<Duration> {
         clock_gettime(self.clock).map(Duration::from)
-    }
-
-    /// User and system time in clock ticks, from `/proc/PID/stat`; only their proportion is used.
-    #[must_use]
-    pub fn user_and_system_ticks(&self) -> Option<(u64, u64)> {
-        parse_stat(&std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)
     }
 }
 
@@ -69,13 +63,6 @@ fn parse_stolen(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace().nth(7)?.parse().ok()
 }
 
-/// Fields 14 and 15; the command's name (field 2) may hold blanks and brackets, so count from its end.
-fn parse_stat(stat: &str) -> Option<(u64, u64)> {
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,11 +83,5 @@ mod tests {
         let stat = "cpu  552068 113 97274 109845 9260 0 2996 2066 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
         assert_eq!(parse_stolen(stat), Some(2066));
         assert_eq!(parse_stolen("cpu0 1 2"), None);
-    }
-
-    #[test]
-    fn stat_is_read_past_a_name_with_blanks() {
-        let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 1234 56 0 0 20";
-        assert_eq!(parse_stat(stat), Some((1234, 56)));
     }
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::statistics::median;
 use super::table::Table;
 use super::view::line::{Line, samples};
 use super::view::number::{plain, range, times, with_unit};
 use super::view::standing::LEVEL;
+use crate::results::statistics::median;
 use crate::results::statistics::{Level, unpaired_ratio};
 use crate::results::{Better, Figure, Outcome, PartResult, Results};
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::schema::{FORMAT, Results};
 
@@ -128,6 +129,12 @@ fn without_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
         Some(home) if home.len() > 1 => text.replace(&format!("{home}/"), "~/").into(),
         _ => text.into(),
     }
+}
+
+/// Now, in seconds since 1970.
+#[must_use]
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

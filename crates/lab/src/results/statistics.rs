@@ -13,7 +13,19 @@
 //! **Invariant:** the same samples and seed give the same interval; one sample gives none.
 
 use crate::load::random::Random;
-use crate::report::statistics::median;
+
+/// The middle value, or the mean of the two middle ones; `None` of nothing. NaNs are left out.
+#[must_use]
+pub fn median(samples: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        count if count % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
 
 /// Medians drawn for an interval.
 const DRAWS: usize = 1000;

@@ -15,7 +15,7 @@ use crate::load::driver::Waiting;
 use crate::measure::cores::{self, Cores, pin_this_thread};
 use crate::measure::machine::Machine;
 use crate::systems::system::Promise;
-use crate::works::{Scale, Work};
+use crate::work::{Scale, Work};
 
 /// See the module.
 #[derive(Debug)]

@@ -36,14 +36,14 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::bench::Bench;
-use super::stage::CellError;
+use super::cell::CellError;
 use crate::load::sample::Sample;
 use crate::measure::cores;
 use crate::measure::usage::Usage;
 use crate::systems::cleanup;
 use crate::systems::system::Process;
 use crate::traffic::Asked;
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// See the module.
 pub struct Helper {

@@ -13,8 +13,10 @@
 
 pub mod attach;
 pub mod bench;
+pub mod cell;
 pub mod helper;
 pub mod options;
+pub mod own;
 pub mod plan;
 pub mod progress;
 pub mod record;
@@ -32,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use crate::report::command::{self, CommandError};
 use crate::systems::cleanup;
-use crate::works::Work;
+use crate::work::Work;
 use bench::Bench;
 use options::RunArguments;
 use plan::Plan;

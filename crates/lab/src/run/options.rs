@@ -14,12 +14,13 @@ use crate::systems::registry;
 use crate::systems::system::{Missing, Promise};
 use crate::traffic::pick::Distribution;
 use crate::traffic::value::VALUE_BYTES_MIN;
-use crate::works::{self, QUICK, Scale, Work};
+use crate::work::{Scale, Work};
+use crate::works::{self, BY_NAME_ONLY, QUICK};
 
 /// Options of `ladon-lab run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArguments {
-    /// `all` for every work.
+    /// `all` for every work but stall-more, growth, eviction and churn.
     #[arg(value_name = "all", value_parser = ["all"])]
     pub all: Option<String>,
     /// kv, counter, sets and durability within five minutes.
@@ -155,7 +156,8 @@ impl RunArguments {
             return Err(RunError::Argument("--price-per-hour: above 0".into()));
         }
         if self.all.is_some() {
-            return Ok(works::ALL.iter().collect());
+            let in_all = |work: &&Work| !BY_NAME_ONLY.contains(&work.name);
+            return Ok(works::ALL.iter().filter(in_all).collect());
         }
         let names: Vec<&str> = match (&self.work[..], self.quick) {
             ([], true) => QUICK.to_vec(),

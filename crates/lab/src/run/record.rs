@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 use super::attach::without_passwords;
 use super::bench::Bench;
+use super::cell::CellOutcome;
 use super::options::RunArguments;
 use super::plan::Times;
-use super::stage::CellOutcome;
 use super::subject::{Subject, SubjectSetting};
-use crate::report::file::unix_seconds;
 use crate::results;
+use crate::results::file::unix_seconds;
 use crate::results::schema::{
     Budget, Cell, FORMAT, MissingRecord, Outcome, PartResult, Results, SettingRecord, SystemRecord,
     WorkResult,
 };
 use crate::systems::registry;
 use crate::systems::system::Missing;
-use crate::works::{Work, figures};
+use crate::work::Work;
+use crate::works::figures;
 
 /// See the module.
 pub struct Record {

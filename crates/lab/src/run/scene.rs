@@ -16,6 +16,7 @@
 use std::time::{Duration, Instant};
 
 use super::bench::Bench;
+use super::own;
 use super::plan::{Plan, Times};
 use super::progress::Progress;
 use super::record::Record;
@@ -23,8 +24,8 @@ use super::stage::{About, Brought, Ended, Running, Stage};
 use super::subject::{Subject, SubjectSetting};
 use crate::results;
 use crate::systems::cleanup;
-use crate::systems::system::Topology;
-use crate::works::{self, Settings, Step, Work};
+use crate::topology::Topology;
+use crate::work::{self, Settings, Step, Work};
 
 /// Systems that took so long to start go on from one work to the next; others start afresh, so that
 /// memory and disk are of one work.
@@ -180,7 +181,7 @@ impl<'a> Scene<'a> {
     fn begin(
         &mut self,
         member: &mut Member<'a>,
-        steps: &works::Plan,
+        steps: &work::Plan,
         start: u32,
     ) -> Result<(), Ending> {
         let (subject, setting, bench) = (member.subject, member.setting, self.bench);
@@ -190,8 +191,8 @@ impl<'a> Scene<'a> {
         let waits =
             self.waiting.iter().position(|(other, at, _)| (other, *at) == (&label, setting));
         let running = waits.map(|place| self.waiting.swap_remove(place).2);
-        let about =
-            About { work: self.work, subject, setting, bench, start, progress: self.progress };
+        let (work, progress) = (self.work, self.progress);
+        let about = About { work, subject, setting, bench, start, progress, own: own::run };
         let (stage, brought) = Stage::begin(about, steps, running, &known_empty);
         if let Some(stage) = &stage {
             stage.freeze();
@@ -208,7 +209,7 @@ impl<'a> Scene<'a> {
     fn step(
         &mut self,
         member: &mut Member<'a>,
-        steps: &works::Plan,
+        steps: &work::Plan,
         index: usize,
     ) -> Result<(), Ending> {
         let Some(stage) = &mut member.stage else { return Ok(()) };

@@ -5,7 +5,7 @@
 
 use super::RunError;
 use super::options::RunArguments;
-use crate::works::{Scale, Step, Work};
+use crate::work::{Scale, Step, Work};
 
 /// What to tell the user before the run: of each option, the works that take no part of it, or only its first
 /// value.

@@ -13,8 +13,8 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 use super::bench::Bench;
+use super::cell::CellError;
 use super::round::round_of;
-use super::stage::CellError;
 use crate::load::driver::{Driver, Waiting};
 use crate::load::sample::Sample;
 use crate::load::workload::Workload;

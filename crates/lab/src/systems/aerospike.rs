@@ -17,9 +17,10 @@ use super::helpers::AEROSPIKE;
 use super::java;
 use super::places::{Places, on_path};
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// Aerospike.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use super::places::Places;
 use super::redis_like;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// The bare loop.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ use super::places::{Places, on_path};
 use super::redis_like;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
-    Topology,
 };
+use crate::topology::Topology;
 
 /// Dragonfly.
 #[derive(Clone, Copy, Debug)]

@@ -15,10 +15,9 @@ use std::time::Duration;
 use super::helpers::HAZELCAST;
 use super::java;
 use super::places::Places;
-use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
-};
+use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// Hazelcast.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,10 @@ use tempfile::TempDir;
 
 use super::cleanup;
 use super::registry::Found;
-use super::system::{Launch, Process, Role, Setting, System, Topology};
+use super::system::{Launch, Process, Role, Setting, System};
 use crate::measure::cores;
 use crate::measure::usage::Usage;
+use crate::topology::Topology;
 
 /// What a system is started for.
 #[derive(Clone, Debug)]
@@ -204,12 +205,6 @@ impl Instance {
     #[must_use]
     pub fn data_directory(&self, number: usize) -> PathBuf {
         self.nodes[number].directory.path().join("data")
-    }
-
-    /// Whether all processes still run.
-    pub fn is_running(&mut self) -> bool {
-        let mut children = self.nodes.iter_mut().flat_map(|node| &mut node.children);
-        children.all(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// Stops all processes where they are, until [`Self::thaw`].

@@ -10,8 +10,9 @@ use std::net::SocketAddr;
 use super::places::{Places, on_path};
 use super::redis_like;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Role, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Role, Setting, System,
 };
+use crate::topology::Topology;
 
 /// KeyDB.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use super::places::Places;
 use super::redis_like;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
+use crate::topology::Topology;
 
 /// Ladon.
 #[derive(Clone, Copy, Debug)]

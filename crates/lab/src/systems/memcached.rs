@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::places::{Places, on_path};
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
+use crate::topology::Topology;
 
 /// memcached.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use super::places::{Places, on_path};
 use super::redis_like;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// Pogocache.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,9 @@ use std::path::PathBuf;
 
 use super::control::Control;
 use super::places::{Places, on_path};
-use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
-};
+use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use super::{redis_like, redisearch};
+use crate::topology::Topology;
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]

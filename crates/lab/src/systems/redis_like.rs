@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::control::{Control, Reply};
-use super::system::{Capability, Launch, Promise, Role, Setting, Topology};
+use super::system::{Capability, Launch, Promise, Role, Setting};
+use crate::topology::Topology;
 
 /// More than any work connects.
 const MAX_CLIENTS: &str = "20000";

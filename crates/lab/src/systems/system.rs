@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use super::places::Places;
 use crate::dialects::{self, Dialect};
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// What a server promises of an acknowledged write, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -145,37 +146,6 @@ impl Process {
         command_line.extend(arguments);
         command_line.extend(extra.iter().cloned());
         Self { command_line, ..Self::default() }
-    }
-}
-
-/// How several nodes stand to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Topology {
-    /// One node.
-    Single,
-    /// A master and a replica that copies it.
-    Replica,
-    /// Two nodes that both take writes and copy each other.
-    MasterMaster,
-    /// Shards with replicas each.
-    Cluster {
-        /// How many parts the keys are dealt to.
-        shards: usize,
-        /// Copies of each part beside its master.
-        replicas: usize,
-    },
-}
-
-impl Topology {
-    /// How many nodes it has.
-    #[must_use]
-    pub const fn nodes(self) -> usize {
-        match self {
-            Self::Single => 1,
-            Self::Replica | Self::MasterMaster => 2,
-            Self::Cluster { shards, replicas } => shards * (1 + replicas),
-        }
     }
 }
 

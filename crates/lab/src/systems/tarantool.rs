@@ -12,9 +12,9 @@ use super::iproto_control::IprotoControl;
 use super::places::{Places, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
-    Topology,
 };
 use crate::dialects::iproto::msgpack::Value;
+use crate::topology::Topology;
 
 /// Tarantool.
 #[derive(Clone, Copy, Debug)]

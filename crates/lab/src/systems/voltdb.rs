@@ -18,11 +18,10 @@ use std::path::{Path, PathBuf};
 use super::helpers::{self, VOLTDB, VOLTDB_PLACEHOLDERS, VOLTDB_PROCEDURES};
 use super::java;
 use super::places::{Places, on_path};
-use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Setting, System, Topology,
-};
+use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use super::voltdb_control::VoltDbControl;
 use crate::operation::OperationKind;
+use crate::topology::Topology;
 
 /// VoltDB.
 #[derive(Clone, Copy, Debug)]

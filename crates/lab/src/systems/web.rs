@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use super::places::Places;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System, Topology,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
 use super::{helpers, ladon, redis, tarantool};
+use crate::topology::Topology;
 
 /// A web program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The same changes, sent one by one and in ever larger batches.
 
 use super::figures::{axis, usual};
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

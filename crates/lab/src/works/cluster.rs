@@ -1,19 +1,14 @@
 //! A cluster: keys dealt to shards by their slot, each shard with replicas.
 
 use super::figures::usual;
-use super::{Custom, Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::dialects::resp::Resp;
-use crate::dialects::slots::Sharded;
-use crate::load::stream::{Stream, Target};
-use crate::run::stage::{CellError, Stage};
-use crate::systems::system::{DriverKind, Topology};
-use crate::traffic::Asked;
-use crate::traffic::iterations::Deed;
+use crate::topology::Topology;
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
 
-const SHARDS: usize = 3;
+/// Parts that the keys are dealt to.
+pub(crate) const SHARDS: usize = 3;
 const REPLICAS: usize = 2;
 /// Users, each with a connection to one shard; as many to each.
-const USERS: usize = 48;
+pub(crate) const USERS: usize = 48;
 
 /// The work.
 pub const WORK: Work = Work {
@@ -40,37 +35,8 @@ fn plan(_: &Scale) -> Plan {
 
 fn step(parts: &'static [&'static str]) -> Step {
     Step::Custom(Custom {
-        run: measure,
-        parts,
-        only: Some(DriverKind::Resp),
         measurements: 1,
         beside_seconds: 0.1,
-        starts: 0,
+        ..Custom::in_redis_commands(Own::Slots, parts)
     })
-}
-
-fn measure(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
-    let deed = if part == "set" { Deed::Set } else { Deed::Get };
-    let Some(instance) = &stage.instance else {
-        return Err(CellError::Cannot("attached: its shards are not known".to_owned()));
-    };
-    if instance.system.driver() != DriverKind::Resp {
-        return Err(CellError::Cannot(
-            "the lab's driver of slots speaks Redis' protocol".to_owned(),
-        ));
-    }
-    let value_bytes = stage.bench.scale.value_bytes_first(64);
-    let masters = instance.addresses()[..SHARDS].to_vec();
-    let mut dialect = Box::new(Sharded::new(Resp::new(), SHARDS));
-    let streams = (0..USERS).map(|user| {
-        let target = Target::plain(masters[user % SHARDS]);
-        Stream::open(&target, &mut *dialect)
-            .map_err(|error| CellError::Broken(format!("connection {user}: {error}")))
-    });
-    let streams = streams.collect::<Result<Vec<_>, _>>()?;
-    let asked = Asked::Iterations { space: "few", deed, value_bytes };
-    let phase = Phase::new(part, USERS, asked);
-    let round = stage.measure_over(&phase, dialect, streams)?;
-    stage.put(part, None, round);
-    Ok(())
 }

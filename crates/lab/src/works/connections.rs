@@ -1,10 +1,12 @@
 //! Many synchronous users with a connection each.
 
-use super::figures::{axis, usual};
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work, idle};
-use crate::systems::system::Topology;
+use std::time::Duration;
+
+use super::figures::{axis, lower, usual};
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
+use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -21,12 +23,12 @@ pub const WORK: Work = Work {
 };
 
 /// Of the keys.
-pub(super) const SPACE: &str = "connection";
+pub(crate) const SPACE: &str = "connection";
 
 fn plan(scale: &Scale) -> Plan {
     let mut plan = curve(SPACE, scale, users(scale), None);
-    plan.parts.push(idle::part(scale));
-    plan.steps.push(idle::step(scale));
+    plan.parts.push(idle_part(scale));
+    plan.steps.push(idle_step(scale));
     plan
 }
 
@@ -69,4 +71,40 @@ pub(super) fn curve(
         }
     }
     Plan { parts, steps }
+}
+
+const IDLE: &[&str] = &["idle"];
+/// As many as a pool of pools of a large site makes; fewer where little time is left.
+const CONNECTIONS: usize = 10_000;
+const CONNECTIONS_SMALL: usize = 2_000;
+/// Timers of servers run every 100 ms, or slower: some of each must be seen.
+pub(crate) const IDLE_MIN: Duration = Duration::from_millis(600);
+
+/// How many connections do nothing.
+pub(crate) fn idle_connections(scale: &Scale) -> usize {
+    let of_the_work = if scale.small { CONNECTIONS_SMALL } else { CONNECTIONS };
+    let wanted = scale.clients.iter().copied().max().unwrap_or(of_the_work);
+    if scale.connections_max == 0 { wanted } else { wanted.min(scale.connections_max) }
+}
+
+fn idle_part(scale: &Scale) -> Part {
+    Part {
+        name: IDLE[0].to_owned(),
+        title: format!(
+            "{} connections that were used once and do nothing",
+            idle_connections(scale)
+        ),
+        axis: None,
+        figures: vec![
+            lower("idle_cpu_ms", "server CPU in a second", "ms"),
+            lower("bytes_each", "memory of a connection", "bytes"),
+        ],
+    }
+}
+
+fn idle_step(scale: &Scale) -> Step {
+    Step::Custom(Custom {
+        beside_seconds: IDLE_MIN.as_secs_f64() + idle_connections(scale) as f64 * 0.000_25,
+        ..Custom::new(Own::Idle, IDLE)
+    })
 }

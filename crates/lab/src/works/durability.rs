@@ -1,10 +1,10 @@
 //! Every log setting of every system, and what it is worth after a crash.
 
 use super::figures::{higher, lower, usual};
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

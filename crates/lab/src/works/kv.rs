@@ -1,12 +1,12 @@
 //! Single keys: set, read, delete, one after the other, and a mix.
 
 use super::figures::usual;
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::iterations::Deed as Once;
 use crate::traffic::keyed::Deed;
 use crate::traffic::pick::Distribution;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

@@ -1,11 +1,11 @@
 //! The core workloads of the Yahoo! Cloud Serving Benchmark, A to F.
 
 use super::figures::usual;
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
 use crate::traffic::pick::Distribution;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

@@ -1,11 +1,10 @@
 //! Pipelines of several depths, small and larger values.
 
-use super::figures::{axis, usual};
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use super::{ping, shards};
-use crate::systems::system::Topology;
+use super::figures::{axis, higher, lower, usual};
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
+use crate::work::{Custom, Own, Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -36,7 +35,7 @@ fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[50]).first().copied().unwrap_or(50);
     let distribution = scale.distribution.unwrap_or_default();
     // First, as whoever can do no more is done then.
-    let (mut parts, mut steps) = (vec![ping::part()], vec![ping::step()]);
+    let (mut parts, mut steps) = (vec![ping_part()], vec![ping_step()]);
     for value_bytes in scale.value_bytes_or(&[64, 256]) {
         let space = if value_bytes <= 100 { "pipe-short" } else { "pipe-long" };
         steps.push(Step::Prepare(Asked::Fill {
@@ -61,8 +60,74 @@ fn plan(scale: &Scale) -> Plan {
     }
     // On one core a server and a shard are the same, and were measured above.
     if !scale.small || scale.server_cores > 1 {
-        parts.extend(shards::parts(scale));
-        steps.push(shards::step(scale));
+        parts.extend(shard_parts(scale));
+        steps.push(shard_step(scale));
     }
     Plan { parts, steps }
+}
+
+/// Users who send `PING`.
+pub(crate) const PING_USERS: usize = 50;
+const PING: &[&str] = &["ping"];
+const PING_DEPTHS: [usize; 3] = [1, 16, 64];
+
+/// How many `PING`s a user sends at once.
+pub(crate) fn ping_depths(scale: &Scale) -> Vec<usize> {
+    scale.pipeline_or(&PING_DEPTHS)
+}
+
+fn ping_part() -> Part {
+    Part {
+        name: PING[0].to_owned(),
+        title: format!(
+            "PING, {PING_USERS} users; the bare loop is no store: what any costs at least"
+        ),
+        axis: axis("requests at once", "requests"),
+        figures: vec![
+            lower("cpu_us", "server CPU per operation", "us"),
+            higher("per_second", "throughput", "1/s"),
+            lower("p50_us", "median latency", "us"),
+            lower("p99_us", "latency, 99 %", "us"),
+        ],
+    }
+}
+
+fn ping_step() -> Step {
+    Step::Custom(Custom {
+        measurements: PING_DEPTHS.len(),
+        beside_seconds: 0.1,
+        ..Custom::in_redis_commands(Own::Ping, PING)
+    })
+}
+
+/// Writes to shards, and reads of them.
+pub(crate) const SHARDS: [&str; 2] = ["set-shards", "get-shards"];
+/// Requests that each user of a shard sends at once.
+pub(crate) const SHARD_DEPTHS: [usize; 2] = [1, 30];
+
+/// One server on all cores against as many servers on one core each.
+fn shard_parts(scale: &Scale) -> Vec<Part> {
+    let cores = scale.server_cores.max(1);
+    let against = match cores {
+        1 => "one server each, as there is one core for it".to_owned(),
+        _ => format!(
+            "servers of several threads on {cores} cores, {cores} shards of those that run commands on one"
+        ),
+    };
+    let part = |(name, title): (&str, &str)| Part {
+        name: name.to_owned(),
+        title: format!("{title}: {against}"),
+        axis: axis("requests at once", "requests"),
+        figures: usual(),
+    };
+    SHARDS.into_iter().zip(["set", "get"]).map(part).collect()
+}
+
+fn shard_step(scale: &Scale) -> Step {
+    Step::Custom(Custom {
+        measurements: SHARDS.len() * SHARD_DEPTHS.len(),
+        beside_seconds: 0.5 + f64::from(scale.keys_or(1_000_000)) / 400_000.0,
+        starts: 1,
+        ..Custom::in_redis_commands(Own::Shards, &SHARDS)
+    })
 }

@@ -1,9 +1,9 @@
 //! Sets: add a member, read all members.
 
 use super::figures::usual;
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

@@ -1,8 +1,8 @@
 //! Many synchronous users over one connection.
 
 use super::connections::{curve, users};
-use super::{Plan, Scale, Settings, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
+use crate::work::{Plan, Scale, Settings, Work};
 
 /// The work.
 pub const WORK: Work = Work {

@@ -1,20 +1,13 @@
 //! Whether a command on a large value makes everybody else wait.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::figures::lower;
-use super::{Custom, Part, Plan, Scale, Settings, Step, Work};
-use crate::load::data::Data;
-use crate::load::large::{Command, Fill, Sizes, Value};
-use crate::load::stall::{Stretch, StretchError};
-use crate::load::workload::{LANE_OF_READS, LANE_OF_WRITES, Mix, Strings};
-use crate::operation::OperationKind;
-use crate::results::schema::Round;
-use crate::run::round::percentiles_of;
-use crate::run::stage::{BULK_USERS, CellError, Stage};
-use crate::systems::system::{DriverKind, Topology};
+use crate::load::large::{Command, Sizes, Value};
+use crate::topology::Topology;
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
 
-/// The work.
+/// The commands that operators warn of.
 pub const WORK: Work = Work {
     name: "stall",
     title: "One long command, and everybody else",
@@ -26,38 +19,111 @@ pub const WORK: Work = Work {
     settings: Settings::Chosen,
     topology: Topology::Single,
     rounds_max: u32::MAX,
-    plan,
+    plan: |scale| plan(scale, &STRETCHES),
 };
 
-/// Stretches that are measured, in this order.
-const STRETCHES: [(&str, &str, &[Command]); 5] = [
-    ("nothing", "nothing else going on", &[]),
-    ("hgetall", "while a whole hash is read", &[Command::Hgetall]),
-    ("lrange", "while a whole list is read", &[Command::Lrange]),
-    ("sunionstore", "while two sets are united and stored", &[Command::Sunionstore]),
-    ("del", "while a sorted set is deleted", &[Command::DelSortedSet]),
+/// All others that take long.
+pub const MORE: Work = Work {
+    name: "stall-more",
+    title: "More long commands, and everybody else",
+    repeats: "no published test: every other command that takes long on a large value",
+    what: "As `stall`, with the other commands that read, compute or store much, also on strings of 100 bytes \
+           for each of a list's elements, and with some of them while a snapshot is made.",
+    settings: Settings::Chosen,
+    topology: Topology::Single,
+    rounds_max: u32::MAX,
+    plan: |scale| plan(scale, &MORE_STRETCHES),
+};
+
+/// A stretch of time, and what is done in it.
+pub(crate) struct Stretch {
+    pub(crate) part: &'static [&'static str; 1],
+    title: &'static str,
+    /// Done in turn.
+    pub(crate) commands: &'static [Command],
+    /// Whether it lasts as long as a snapshot, which begins with it.
+    pub(crate) saves: bool,
+}
+
+const fn stretch(
+    part: &'static [&'static str; 1],
+    title: &'static str,
+    commands: &'static [Command],
+) -> Stretch {
+    Stretch { part, title, commands, saves: false }
+}
+
+/// What `stall` measures, in this order.
+const STRETCHES: [Stretch; 5] = [
+    stretch(&["nothing"], "nothing else going on", &[]),
+    stretch(&["hgetall"], "while a whole hash is read", &[Command::Hgetall]),
+    stretch(&["lrange"], "while a whole list is read", &[Command::Lrange]),
+    stretch(&["sunionstore"], "while two sets are united and stored", &[Command::Sunionstore]),
+    stretch(&["del"], "while a sorted set is deleted", &[Command::DelSortedSet]),
 ];
-const NAMES: [&[&str]; STRETCHES.len()] =
-    [&["nothing"], &["hgetall"], &["lrange"], &["sunionstore"], &["del"]];
 
-const READERS: usize = 10;
-const INTERVAL: Duration = Duration::from_millis(1);
-/// Small keys for them to read, and the lengths of key and value.
-const KEYS: u32 = 10_000;
-const KEY_BYTES: usize = 16;
-const VALUE_BYTES: usize = 16;
+/// What `stall-more` measures, in this order.
+const MORE_STRETCHES: [Stretch; 17] = [
+    stretch(&["nothing"], "nothing else going on", &[]),
+    stretch(&["smembers"], "while a whole set is read", &[Command::Smembers]),
+    stretch(&["zrange"], "while a whole sorted set is read", &[Command::Zrange]),
+    stretch(&["sinterstore"], "while two sets are intersected", &[Command::Sinterstore]),
+    stretch(&["zunionstore"], "while two sets make a sorted set", &[Command::Zunionstore]),
+    stretch(&["sort"], "while a list is sorted and stored", &[Command::Sort]),
+    stretch(&["copy"], "while a set is copied", &[Command::Copy]),
+    stretch(&["bitop"], "while BITOP joins two long strings", &[Command::Bitop]),
+    stretch(&["bitcount"], "while BITCOUNT reads a long string", &[Command::Bitcount]),
+    stretch(&["bitpos"], "while BITPOS reads a long string", &[Command::Bitpos]),
+    stretch(&["copy-string"], "while a long string is copied", &[Command::CopyString]),
+    stretch(&["get-string"], "while a long string is read", &[Command::GetString]),
+    stretch(&["set-string"], "while a long string is set", &[Command::SetString]),
+    stretch(&["lpos"], "while LPOS looks for a list's last element", &[Command::Lpos]),
+    stretch(&["lcs"], "while LCS compares two strings of 5,000 bytes", &[Command::Lcs]),
+    stretch(&["rename"], "while a hash is renamed", &[Command::Rename]),
+    Stretch {
+        saves: true,
+        ..stretch(
+            &["snapshot"],
+            "while a snapshot is made, a sorted set deleted, a hash and a list read, and sets united",
+            &[Command::DelSortedSet, Command::Hgetall, Command::Sunionstore, Command::Lrange],
+        )
+    },
+];
+
+/// The stretch of this name, in the work of that name.
+#[must_use]
+pub(crate) fn stretch_of(work: &str, part: &str) -> Option<&'static Stretch> {
+    of_work(work).iter().find(|stretch| stretch.part[0] == part)
+}
+
+/// Values that the stretches of a work need before it begins: sorted sets are deleted, and come when they
+/// are wanted.
+#[must_use]
+pub(crate) fn values_of(work: &str) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    for command in of_work(work).iter().flat_map(|stretch| stretch.commands) {
+        for &value in command.values() {
+            if value != Value::SortedSet && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    values
+}
+
+fn of_work(work: &str) -> &'static [Stretch] {
+    if work == MORE.name { &MORE_STRETCHES } else { &STRETCHES }
+}
+
 /// Long enough for some commands, whatever the run's measurements last.
-const STRETCH_MIN: Duration = Duration::from_millis(800);
-/// For a server that cannot answer ten thousand reads a second beside its commands.
-const STRETCH_MAX: Duration = Duration::from_secs(30);
-/// From one command to the next: back to back they would show how a server shares its time between
-/// connections, not what one command does.
-const EVERY: Duration = Duration::from_millis(250);
+pub(crate) const STRETCH_MIN: Duration = Duration::from_millis(800);
+/// Elements loaded in a second, roughly, for the plan of a run.
+const LOADED_PER_SECOND: f64 = 700_000.0;
 
-fn plan(scale: &Scale) -> Plan {
-    let parts = STRETCHES.iter().map(|(name, title, _)| Part {
-        name: (*name).to_owned(),
-        title: format!("waits of small reads {title}"),
+fn plan(scale: &Scale, stretches: &'static [Stretch]) -> Plan {
+    let parts = stretches.iter().map(|stretch| Part {
+        name: stretch.part[0].to_owned(),
+        title: format!("waits of small reads {}", stretch.title),
         axis: None,
         figures: vec![
             lower("p999_us", "wait, 99.9 %", "us"),
@@ -69,105 +135,33 @@ fn plan(scale: &Scale) -> Plan {
         ],
     });
     let sizes = sizes(scale);
-    let loaded = |elements: u32| f64::from(elements) / 700_000.0;
+    let loaded = |elements: u32| f64::from(elements) / LOADED_PER_SECOND;
     let mut steps = vec![Step::Load(Custom {
-        run: load,
-        parts: &[],
-        only: Some(DriverKind::Resp),
-        measurements: 0,
         beside_seconds: loaded(sizes.hash + sizes.list + 2 * sizes.set),
-        starts: 0,
+        ..Custom::in_redis_commands(Own::LoadLarge, &[])
     })];
-    steps.extend(NAMES.iter().map(|parts| {
+    steps.extend(stretches.iter().map(|stretch| {
+        let reloads = stretch.commands.iter().any(|command| command.values() == [Value::SortedSet]);
         Step::Custom(Custom {
-            run,
-            parts,
-            only: Some(DriverKind::Resp),
-            measurements: 0,
             beside_seconds: STRETCH_MIN.as_secs_f64()
-                + if parts == &["del"] { loaded(sizes.sorted_set) } else { 0.0 },
-            starts: 0,
+                + if reloads { loaded(sizes.sorted_set) } else { 0.0 },
+            ..Custom::in_redis_commands(Own::Stall, stretch.part)
         })
     }));
     Plan { parts: parts.collect(), steps }
 }
 
-fn sizes(scale: &Scale) -> Sizes {
+/// How large the values are.
+pub(crate) fn sizes(scale: &Scale) -> Sizes {
     let large = scale.keys.unwrap_or(if scale.small { 300_000 } else { 1_000_000 });
-    Sizes { sorted_set: large, hash: large, list: large, set: (large / 3).max(2), string: 0 }
-}
-
-fn load(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
-    stage.can_do(OperationKind::AddMember)?;
-    let sizes = sizes(&stage.bench.scale);
-    let mut data = Data::new(KEYS, KEY_BYTES, VALUE_BYTES);
-    let load = Strings::new(&mut data, Mix::Load { until: KEYS }, BULK_USERS, 0);
-    stage.run_resp(BULK_USERS, load)?;
-    for value in [Value::Hash, Value::FirstSet, Value::SecondSet] {
-        stage.ask_all(BULK_USERS, Fill::new(value, sizes))?;
+    Sizes {
+        sorted_set: large,
+        hash: large,
+        list: large,
+        set: (large / 3).max(2),
+        string: large.saturating_mul(100).min(STRING_BYTES_MAX),
     }
-    // In its order.
-    stage.ask_all(1, Fill::new(Value::List, sizes))?;
-    stage.kept = Some(Box::new(data));
-    Ok(())
 }
 
-fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
-    let not_loaded = || CellError::Broken("its data were not loaded".to_owned());
-    let sizes = sizes(&stage.bench.scale);
-    let (_, _, commands) =
-        STRETCHES.iter().find(|(name, ..)| *name == part).ok_or_else(not_loaded)?;
-    if commands.contains(&Command::DelSortedSet) {
-        // The round before deleted it.
-        stage.ask_all(BULK_USERS, Fill::new(Value::SortedSet, sizes))?;
-    }
-    let kept = stage.kept.take().ok_or_else(not_loaded)?;
-    let mut data = kept.downcast::<Data>().map_err(|_| not_loaded())?;
-    let round = stretch(stage, &mut data, sizes, commands)?;
-    stage.kept = Some(data);
-    stage.put(part, None, round);
-    Ok(())
-}
-
-fn stretch(
-    stage: &mut Stage<'_>,
-    data: &mut Data,
-    sizes: Sizes,
-    commands: &[Command],
-) -> Result<Round, CellError> {
-    let mut dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-    let streams = stage.open(READERS + 1, dialect.as_mut())?;
-    let stretch = Stretch {
-        commands,
-        sizes,
-        time: stage.bench.measured().max(STRETCH_MIN),
-        longest: STRETCH_MAX,
-        every: EVERY,
-        interval: INTERVAL,
-        seed: stage.next_seed(),
-        waiting: stage.bench.waiting,
-    };
-    let until = Instant::now() + stretch.time;
-    let stalled = stretch.run(streams, data, || Instant::now() < until);
-    let stalled = stalled.map_err(|error| match error {
-        StretchError::Load(error) => error.into(),
-        StretchError::Behind(_) => CellError::Broken(error.to_string()),
-    })?;
-    let sample = &stalled.sample;
-    let reads = &sample.latency_ns[LANE_OF_READS];
-    let extra = [
-        ("longest_command_us", sample.lane_max_us(LANE_OF_WRITES)),
-        ("commands", stalled.commands as f64),
-        ("generator_us", sample.longest_turn.as_secs_f64() * 1e6),
-    ];
-    Ok(Round {
-        seconds: sample.elapsed.as_secs_f64(),
-        operations: reads.len(),
-        per_second: reads.len() as f64 / sample.elapsed.as_secs_f64(),
-        latency_us: Some(percentiles_of(reads)),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
-    })
-}
+/// The longest string that a server takes by default.
+const STRING_BYTES_MAX: u32 = 512 << 20;

@@ -1,13 +1,9 @@
 //! What the operations of each data type cost.
 
 use super::figures::usual;
-use super::{Custom, Part, Plan, Scale, Settings, Step, Work};
-use crate::load::question::{Asking, Question};
-use crate::load::types::world::{Ground, MeasureError, Operation, Sizes, World};
-use crate::operation::OperationKind;
-use crate::results::schema::Round;
-use crate::run::stage::{BULK_USERS, CellError, Stage};
-use crate::systems::system::{DriverKind, Topology};
+use crate::load::types::world::{Operation, Sizes};
+use crate::topology::Topology;
+use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {
@@ -24,11 +20,11 @@ pub const WORK: Work = Work {
 };
 
 /// Users, and requests that each sends at once.
-const USERS: usize = 50;
-const DEPTH: usize = 16;
+pub(crate) const USERS: usize = 50;
+pub(crate) const DEPTH: usize = 16;
 
 /// What is measured, under which name.
-const PARTS: [(&[&str; 1], Operation, &str); 16] = [
+pub(crate) const PARTS: [(&[&str; 1], Operation, &str); 16] = [
     (&["hset"], Operation::Hset, "HSET of a field that is there"),
     (&["hget"], Operation::Hget, "HGET of a field"),
     (&["hgetall"], Operation::Hgetall, "HGETALL of 20 fields"),
@@ -59,28 +55,16 @@ fn plan(scale: &Scale) -> Plan {
     });
     // Fields, members twice, counters; lists and bitmaps are few.
     let beside_seconds = 4.0 * f64::from(scale.keys_or(1_000_000)) / LOADED_PER_SECOND + 1.0;
-    let mut steps = vec![Step::Load(Custom {
-        run: load,
-        parts: &[],
-        only: Some(DriverKind::Resp),
-        measurements: 0,
-        beside_seconds,
-        starts: 0,
-    })];
+    let load = Custom::in_redis_commands(Own::LoadTypes, &[]);
+    let mut steps = vec![Step::Load(Custom { beside_seconds, ..load })];
     steps.extend(PARTS.iter().map(|(parts, ..)| {
-        Step::Custom(Custom {
-            run,
-            parts: *parts,
-            only: Some(DriverKind::Resp),
-            measurements: 1,
-            beside_seconds: 0.0,
-            starts: 0,
-        })
+        Step::Custom(Custom { measurements: 1, ..Custom::in_redis_commands(Own::Type, *parts) })
     }));
     Plan { parts: parts.collect(), steps }
 }
 
-fn sizes(scale: &Scale) -> Sizes {
+/// How much there is of each type.
+pub(crate) fn sizes(scale: &Scale) -> Sizes {
     // Enough that each user has some of its own, where the order of requests matters.
     let things = scale.keys_or(1_000_000).max(20_000);
     Sizes {
@@ -96,52 +80,6 @@ fn sizes(scale: &Scale) -> Sizes {
         bitmaps: 1_000,
         bitmap_bytes: 4096,
         counters: things,
-    }
-}
-
-fn load(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
-    stage.can_do(OperationKind::AddMember)?;
-    let sizes = sizes(&stage.bench.scale);
-    let operations: Vec<Operation> = PARTS.iter().map(|(_, operation, _)| *operation).collect();
-    let world = World::load(&mut OnStage { stage }, &sizes, &operations)?;
-    stage.kept = Some(Box::new(world));
-    Ok(())
-}
-
-fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
-    let not_loaded = || CellError::Broken("its data were not loaded".to_owned());
-    let sizes = sizes(&stage.bench.scale);
-    let (_, operation, _) =
-        PARTS.iter().find(|(name, ..)| name[0] == part).ok_or_else(not_loaded)?;
-    let kept = stage.kept.take().ok_or_else(not_loaded)?;
-    let mut world = kept.downcast::<World>().map_err(|_| not_loaded())?;
-    let round = world.measure(*operation, &sizes, &mut OnStage { stage });
-    let round = round.map_err(|error| match error {
-        MeasureError::NotLoaded => not_loaded(),
-        MeasureError::Ground(error) => error,
-    })?;
-    stage.kept = Some(world);
-    stage.put(part, None, round);
-    Ok(())
-}
-
-/// A server on a stage, for the questions of the types.
-struct OnStage<'a, 'b> {
-    stage: &'a mut Stage<'b>,
-}
-
-impl Ground for OnStage<'_, '_> {
-    type Seen = Round;
-    type Error = CellError;
-
-    fn fill(&mut self, question: impl Question) -> Result<(), CellError> {
-        self.stage.ask_all(BULK_USERS, question)
-    }
-
-    fn take<Q: Question>(&mut self, question: Q) -> Result<Round, CellError> {
-        let seed = self.stage.next_seed();
-        let asking = Asking::at_random(question, DEPTH, USERS, seed);
-        self.stage.measure_resp(USERS, asking)
     }
 }
 

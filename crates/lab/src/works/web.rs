@@ -1,10 +1,10 @@
 //! A page: write a key, read it back, answer in JSON.
 
 use super::figures::usual;
-use super::{Part, Phase, Plan, Scale, Settings, Step, Work};
-use crate::systems::system::Topology;
+use crate::topology::Topology;
 use crate::traffic::Asked;
 use crate::traffic::iterations::Deed;
+use crate::work::{Part, Phase, Plan, Scale, Settings, Step, Work};
 
 /// The work.
 pub const WORK: Work = Work {

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
-use ladon_commands::{ClientInfo, Session, connection};
+use ladon_commands::{ClientInfo, Session, disconnect};
 use ladon_engine::Garbage;
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Reply;
@@ -124,7 +124,7 @@ impl Worker {
         self.open -= 1;
         self.client_memory.forget(&connection.session.info);
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
-        connection::end(
+        disconnect(
             &self.node,
             &mut self.local,
             &mut self.scratch,

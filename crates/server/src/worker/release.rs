@@ -87,15 +87,16 @@ impl Worker {
                 if let Some(error) = &lost {
                     waiting::give_up(connection, positions, error);
                 }
+                let for_waits = self.planted.positions_for_waits(positions);
                 if let Some(wait) = connection.log_wait()
-                    && waiting::is_reached(wait, positions)
+                    && waiting::is_reached(wait, for_waits)
                     && wait.claim.take()
                 {
                     let wait = wait.clone();
                     self.forget_deadline(slot);
                     let Some(connection) = &mut self.connections[slot as usize] else { continue };
                     let before = connection.output.len();
-                    waiting::answer(connection, &wait, positions);
+                    waiting::answer(connection, &wait, for_waits);
                     silence(connection, before);
                     connection.unblock();
                     connection.mark(Gate::None, positions);
@@ -142,10 +143,11 @@ impl Worker {
         if let Some(wait) = wait {
             // What has been reached, and waits for more than the log, must not be asked for again:
             // the answer would be "reached" for ever.
-            if wait.durable > self.seen.durable {
+            if wait.durable > self.seen.durable && self.planted != Planted::UnaskedWait {
                 self.awaited.add(Gate::Fsync, wait.durable);
             }
-            self.some_wait_is_over |= waiting::is_reached(wait, self.seen);
+            self.some_wait_is_over |=
+                waiting::is_reached(wait, self.planted.positions_for_waits(self.seen));
         }
         if (reply.is_some() || wait.is_some()) && !connection.waiting {
             connection.waiting = true;

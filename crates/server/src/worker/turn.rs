@@ -7,6 +7,7 @@
 //! request that arrives waits for the rest of one turn before it is even read.
 
 use super::Worker;
+use crate::connection::Positions;
 use ladon_log::Appender;
 
 /// Bounds of a turn; the simulator has smaller ones.
@@ -66,6 +67,10 @@ pub enum Planted {
     SkippedWakeUp,
     /// Reading is never paused.
     ReadsOn,
+    /// A wait for the log ends once what it waits for is written.
+    EarlyWait,
+    /// A wait for the log asks for no sync.
+    UnaskedWait,
 }
 
 impl Planted {
@@ -76,6 +81,15 @@ impl Planted {
             Planted::LatePublication => false,
             Planted::SkippedWakeUp => appender.publish(),
             _ => appender.publish_in_between(),
+        }
+    }
+
+    /// How far the log has got for those who wait for it (`WAITAOF`).
+    #[inline]
+    pub(super) fn positions_for_waits(self, positions: Positions) -> Positions {
+        match self {
+            Planted::EarlyWait => Positions { durable: positions.written, ..positions },
+            _ => positions,
         }
     }
 }

@@ -290,11 +290,6 @@ impl<W: Workload> Driver<W> {
         &mut self.workload
     }
 
-    /// The same, to be taken back when the load is over.
-    pub fn into_workload(self) -> W {
-        self.workload
-    }
-
     fn turn_until(
         &mut self,
         began: Instant,

@@ -93,15 +93,6 @@ pub enum Operation {
     Incr,
 }
 
-impl Operation {
-    /// For the tables.
-    #[must_use]
-    pub fn name(self) -> String {
-        self.to_possible_value()
-            .map_or_else(String::new, |value| value.get_name().replace('-', "+").to_uppercase())
-    }
-}
-
 /// The models of one server's data; of types that no operation needs there is none.
 #[derive(Debug, Default)]
 pub struct World {

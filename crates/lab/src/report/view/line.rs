@@ -1,6 +1,6 @@
 //! A line of a chart or table: one system at one setting, with its cells along the axis.
 
-use crate::report::statistics::median;
+use crate::results::statistics::median;
 use crate::results::statistics::{Estimate, Level, estimate};
 use crate::results::{Cell, Figure, Outcome, PartResult, Results};
 

@@ -9,7 +9,7 @@
 //! interval has no room for a difference that matters: where it has, nothing is known yet.
 
 use super::line::{Line, depends_on_load, load_limited, places, samples};
-use crate::report::statistics::median;
+use crate::results::statistics::median;
 use crate::results::statistics::{Estimate, Level, paired_ratio};
 use crate::results::{Better, Figure, PartResult};
 

@@ -1,9 +1,10 @@
 //! What a work takes, guessed from its steps and from what each system says that it can do; starts are then seen.
 
 use crate::run::subject::Subject;
-use crate::systems::system::{Capability, DriverKind, Topology};
+use crate::systems::system::{Capability, DriverKind};
+use crate::topology::Topology;
 use crate::traffic::Asked;
-use crate::works::{Phase, Step, Work};
+use crate::work::{Phase, Step, Work};
 
 /// Starting and stopping a program, and one that runs in a Java machine, its client included.
 pub(super) const START_SECONDS: f64 = 0.3;
@@ -78,11 +79,15 @@ impl WorkCost {
                         CRASH_SECONDS + f64::from(*keys) / filled_per_second(subject);
                 }
                 Step::Crash { .. } => {}
-                Step::Load(custom) if custom.only.is_none_or(|only| subject.speaks(only)) => {
+                Step::Load(custom)
+                    if !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                {
                     self.prepare_seconds += custom.beside_seconds;
                 }
                 Step::Load(_) => return,
-                Step::Custom(custom) if custom.only.is_none_or(|only| subject.speaks(only)) => {
+                Step::Custom(custom)
+                    if !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                {
                     // A helper's system does nothing that a work does by itself.
                     if subject.dialect().is_err() {
                         continue;

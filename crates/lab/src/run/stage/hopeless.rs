@@ -5,7 +5,7 @@ use crate::run::subject::Subject;
 use crate::run::tool::Tool;
 use crate::systems::system::{Capability, DriverKind};
 use crate::traffic::Asked;
-use crate::works::{Plan, Step, Work};
+use crate::work::{Plan, Step, Work};
 
 /// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start, and
 /// not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the reason.
@@ -41,7 +41,7 @@ pub(super) fn worth_doing(
                 Some("only the lab's own driver does that, and --tool asks for another".to_owned())
             }
             Step::Load(custom) | Step::Custom(custom) => {
-                let other = custom.only.is_some_and(|driver| !subject.speaks(driver));
+                let other = custom.redis_commands && !subject.speaks(DriverKind::Resp);
                 // What a work does by itself, it does in the lab's own dialects.
                 let alone = || {
                     let reason = subject.dialect().err()?;

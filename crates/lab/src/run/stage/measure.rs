@@ -21,7 +21,8 @@ use crate::systems::instance::Instance;
 use crate::systems::system::DriverKind;
 use crate::traffic::Asked;
 use crate::traffic::speaking::Speaking;
-use crate::works::{self, Phase};
+use crate::work::Phase;
+use crate::works;
 
 /// How long a reply is waited for where the run's time is limited.
 const PATIENCE_WITH_BUDGET: Duration = Duration::from_secs(8);

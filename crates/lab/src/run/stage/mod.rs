@@ -14,13 +14,13 @@ use std::any::Any;
 use std::time::{Duration, Instant};
 
 use super::bench::Bench;
+use super::cell::{CellError, CellOutcome};
 use super::helper::Helper;
 use super::progress::Progress;
 use super::record::StartedRecord;
 use super::round::brief;
 use super::subject::{Subject, SubjectSetting};
 use crate::dialects::Dialect;
-use crate::load::driver::LoadError;
 use crate::load::stream::Target;
 use crate::operation::OperationKind;
 use crate::results::schema::Round;
@@ -28,25 +28,8 @@ use crate::systems::cleanup;
 use crate::systems::instance::{Instance, Want};
 use crate::traffic::ledger::Ledger;
 use crate::traffic::{Asked, World};
-use crate::works::{Plan, Step, Work};
+use crate::work::{Own, Plan, Step, Work};
 use hopeless::{empty_cells, worth_doing};
-
-/// Why a cell has no figure.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CellError {
-    /// The system cannot do that; it goes on with the next step.
-    #[error("{0}")]
-    Cannot(String),
-    /// The system is not usable any more: what comes after stays empty too.
-    #[error("{0}")]
-    Broken(String),
-    /// It answered wrongly: the run ends.
-    #[error("{0}")]
-    Wrong(String),
-    /// The user ended the run.
-    #[error("ended by a signal")]
-    Interrupted,
-}
 
 /// Why a pass must be the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,9 +39,6 @@ pub enum Ended {
     /// A wrong answer.
     Wrong(String),
 }
-
-/// Part, place on its axis, and a round or the reason for none.
-pub type CellOutcome = (String, Option<f64>, Result<Box<Round>, String>);
 
 /// What a stage brought since it was last asked.
 #[derive(Debug, Default)]
@@ -90,6 +70,7 @@ pub struct Stage<'a> {
     seed: u64,
     work: &'a Work,
     progress: &'a Progress,
+    own: OwnSteps,
     /// Which of the plan's steps are still to be done in each round.
     worth: Vec<bool>,
     /// Whether it answers no more, so that only another start goes on.
@@ -131,7 +112,12 @@ pub struct About<'a> {
     pub start: u32,
     /// Who is told.
     pub progress: &'a Progress,
+    /// What does the steps that are more than traffic.
+    pub own: OwnSteps,
 }
+
+/// Does an [`Own`] step and puts its rounds into cells by [`Stage::put`]; it is told its first part.
+pub type OwnSteps = fn(Own, &mut Stage<'_>, &str) -> Result<(), CellError>;
 
 impl<'a> Stage<'a> {
     /// Starts the subject, or takes one that is `running`, and does all steps that prepare; cells of
@@ -143,7 +129,7 @@ impl<'a> Stage<'a> {
         running: Option<Running>,
         known_empty: &[(String, Option<f64>)],
     ) -> (Option<Self>, Brought) {
-        let About { work, subject, setting, bench, start: number, progress } = about;
+        let About { work, subject, setting, bench, start: number, progress, own } = about;
         let mut brought = Brought::default();
         let worth =
             worth_doing(work, plan, subject, bench.tool, known_empty, &mut brought.outcomes);
@@ -192,6 +178,7 @@ impl<'a> Stage<'a> {
             seed,
             work,
             progress,
+            own,
             worth,
             broken: false,
             brought,
@@ -320,12 +307,12 @@ impl<'a> Stage<'a> {
             }
             Step::Load(custom) => {
                 self.progress.doing("loads");
-                (custom.run)(self, "")
+                (self.own)(custom.own, self, "")
             }
             Step::Custom(custom) => {
                 let part = custom.parts.first().copied().unwrap_or_default();
                 self.progress.doing(part);
-                (custom.run)(self, part)
+                (self.own)(custom.own, self, part)
             }
         }
     }
@@ -334,11 +321,6 @@ impl<'a> Stage<'a> {
     pub fn put(&mut self, part: &str, x: Option<f64>, round: Round) {
         self.progress.saw(format!("{} {}", self.subject.label(), brief(part, x, &round)));
         self.brought.outcomes.push((part.to_owned(), x, Ok(Box::new(round))));
-    }
-
-    /// Leaves a cell of this system empty, with the reason.
-    pub fn leave_empty(&mut self, part: &str, x: Option<f64>, reason: &str) {
-        self.brought.outcomes.push((part.to_owned(), x, Err(reason.to_owned())));
     }
 
     /// What speaks to the subject, if it can do all of `asked`.
@@ -368,6 +350,27 @@ impl<'a> Stage<'a> {
     pub fn another(&self) -> Result<Option<Instance>, CellError> {
         let threads = self.instance.as_ref().map_or(1, |own| own.want.io_threads);
         self.another_on(&self.bench.cores.server, threads)
+    }
+
+    /// Does `what` on another server like the stage's own, empty, which is killed at the end. The stage's
+    /// own is frozen meanwhile.
+    ///
+    /// # Errors
+    /// [`CellError::Cannot`] where the lab started none; else those of `what` and [`Self::another`].
+    pub fn on_another<T>(
+        &mut self,
+        what: impl FnOnce(&mut Self) -> Result<T, CellError>,
+    ) -> Result<T, CellError> {
+        let none = "attached: only a server that the lab started is treated like that";
+        let another = self.another()?.ok_or_else(|| CellError::Cannot(none.to_owned()))?;
+        self.freeze();
+        let target = std::mem::replace(&mut self.target, Target::plain(another.address()));
+        let own = self.instance.replace(another);
+        let result = what(self);
+        self.instance = own;
+        self.target = target;
+        self.thaw();
+        result
     }
 
     /// As [`Self::another`], on these cores and with so many threads.
@@ -414,17 +417,5 @@ impl<'a> Stage<'a> {
     #[must_use]
     pub const fn work(&self) -> &Work {
         self.work
-    }
-}
-
-impl From<LoadError> for CellError {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::Wrong { .. } => Self::Wrong(error.to_string()),
-            LoadError::Stalled(..) | LoadError::Closed(_) => {
-                Self::Broken(format!("broke off: {error}"))
-            }
-            LoadError::Opening(_) | LoadError::Io(_) => Self::Broken(error.to_string()),
-        }
     }
 }

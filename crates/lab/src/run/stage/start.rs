@@ -6,8 +6,8 @@ use crate::run::bench::Bench;
 use crate::run::record::StartedRecord;
 use crate::run::subject::{Subject, SubjectSetting};
 use crate::systems::instance::{Instance, Want};
-use crate::systems::system::Topology;
-use crate::works::Work;
+use crate::topology::Topology;
+use crate::work::Work;
 
 /// Starts the subject at the setting, or begins with a server that runs already.
 ///

@@ -1,12 +1,13 @@
 //! What k6 and wrk can do of a phase: what the published scripts do, with keys that each user or
 //! connection counts up. Both scripts are the lab's own and check every answer.
 
-use super::super::stage::{CellError, Stage};
+use super::super::cell::CellError;
+use super::super::stage::Stage;
 use crate::load::plain::Plain;
 use crate::operation::{Answer, Operation};
 use crate::traffic::Asked;
 use crate::traffic::iterations::Deed;
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// One deed on keys made of user and iteration.
 pub struct Job {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::random_keys::Job;
 use super::{Told, latency};
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// Its arguments.
 pub fn arguments(address: SocketAddr, phase: &Phase, job: &Job, time: Duration) -> Vec<String> {

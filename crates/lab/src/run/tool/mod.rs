@@ -24,7 +24,8 @@ use clap::ValueEnum;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 
-use super::stage::{CellError, Stage};
+use super::cell::CellError;
+use super::stage::Stage;
 use crate::measure::cores;
 use crate::measure::usage::Usage;
 use crate::results::schema::{Percentiles, Round};
@@ -32,7 +33,7 @@ use crate::run::subject::Subject;
 use crate::systems::instance::Instance;
 use crate::systems::places::on_path;
 use crate::systems::system::DriverKind;
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// A load generator that may be on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]

@@ -1,10 +1,11 @@
 //! What `redis-benchmark` and `memtier_benchmark` can do of a phase: set or get random keys of a store
 //! that was filled. They count replies and do not check them.
 
-use super::super::stage::{CellError, Stage};
+use super::super::cell::CellError;
+use super::super::stage::Stage;
 use crate::traffic::Asked;
 use crate::traffic::keyed::Deed;
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// One operation on random keys.
 pub struct Job {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::random_keys::Job;
 use super::{Told, latency};
 use crate::results::schema::Percentiles;
-use crate::works::Phase;
+use crate::work::Phase;
 
 /// Its arguments for `requests` requests.
 pub fn arguments(address: SocketAddr, phase: &Phase, job: &Job, requests: u64) -> Vec<String> {

@@ -3,9 +3,10 @@
 
 use super::keys_of_users::Job;
 use super::{Prepared, Told, latency};
-use crate::run::stage::{CellError, Stage};
+use crate::run::cell::CellError;
+use crate::run::stage::Stage;
 use crate::traffic::iterations::Deed;
-use crate::works::Phase;
+use crate::work::Phase;
 
 const SCRIPT: &str = include_str!("../../../helpers/tools/wrk.lua");
 

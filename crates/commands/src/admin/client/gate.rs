@@ -1,0 +1,38 @@
+//! `CLIENT GATE`: how far a change must have got before this connection sees it.
+//!
+//! Ladon's own: a connection that needs more certainty than the server's default, or less, asks
+//! for it. From the next command on, its replies wait for that gate, whoever made the change
+//! that they show.
+
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult, shown};
+use ladon_model::Gate;
+
+pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    match args[2..] {
+        [] => {
+            let gate = ctx.session.gate.unwrap_or_else(|| ctx.node.settings.gate());
+            ctx.reply.bulk(gate.name());
+        }
+        [name] => {
+            ctx.session.gate = named(name)?;
+            ctx.reply.ok();
+        }
+        _ => return Err(CommandError::Syntax),
+    }
+    Ok(())
+}
+
+/// `None` is the server's default, whatever that is at the time.
+fn named(name: &[u8]) -> Result<Option<Gate>, CommandError> {
+    if is(name, "default") {
+        return Ok(None);
+    }
+    Gate::ALL.into_iter().find(|gate| is(name, gate.name())).map(Some).ok_or_else(|| {
+        CommandError::err(format_args!(
+            "unknown gate '{}', use none, write, everysec, fsync or default",
+            shown(name)
+        ))
+    })
+}

@@ -1,0 +1,99 @@
+//! `CLIENT KILL`.
+
+use super::{Class, class};
+use crate::kernel::args::{self, is};
+use crate::kernel::clients::{ClientInfo, DEFAULT_USER, Message};
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult, shown};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Who is to go: all that is given must hold.
+#[derive(Default)]
+struct Filter<'a> {
+    id: Option<u64>,
+    addr: Option<&'a [u8]>,
+    laddr: Option<&'a [u8]>,
+    class: Option<Class>,
+    skip_me: bool,
+}
+
+pub(super) fn kill(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if let [_, _, addr] = args {
+        // The old form, which may name the connection itself.
+        if kill_all(ctx, &Filter { addr: Some(addr), ..Filter::default() }) == 0 {
+            return Err(CommandError::text("ERR No such client"));
+        }
+        ctx.reply.ok();
+    } else {
+        let killed = kill_all(ctx, &Filter::read(&args[2..])?);
+        ctx.reply.integer(killed);
+    }
+    Ok(())
+}
+
+/// How many fit the filter; they are on their way out.
+fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
+    let own = ctx.session.info.id;
+    let mut killed = 0;
+    let mut threads = Vec::new();
+    for info in ctx.node.clients.list() {
+        if !filter.fits(&info) || filter.skip_me && info.id == own {
+            continue;
+        }
+        if info.id == own {
+            ctx.after = After::Close;
+            killed += 1;
+        } else if !info.killed.swap(true, Relaxed) {
+            if let Some(claim) = &*info.claim.lock() {
+                // From here on, nobody gives it anything.
+                claim.take();
+            }
+            threads.push(info.thread);
+            // Who leaves by itself is not counted, but need not have read its last reply first.
+            killed += i64::from(!info.leaving.load(Relaxed));
+        }
+    }
+    threads.sort_unstable();
+    threads.dedup();
+    for thread in threads {
+        ctx.node.threads[thread].send(Message::Kill);
+    }
+    killed
+}
+
+impl<'a> Filter<'a> {
+    fn read(args: &[&'a [u8]]) -> Result<Filter<'a>, CommandError> {
+        let mut filter = Filter { skip_me: true, ..Filter::default() };
+        let mut args = args.iter().copied();
+        while let Some(option) = args.next() {
+            let Some(value) = args.next() else { return Err(CommandError::Syntax) };
+            if is(option, "ID") {
+                let text = "ERR client-id should be greater than 0";
+                filter.id = Some(args::integer_or(value, 1.., text)? as u64);
+            } else if is(option, "TYPE") {
+                filter.class = Some(class(value)?);
+            } else if is(option, "ADDR") {
+                filter.addr = Some(value);
+            } else if is(option, "LADDR") {
+                filter.laddr = Some(value);
+            } else if is(option, "USER") {
+                // There is one, and every connection is that user's.
+                if value != DEFAULT_USER.as_bytes() {
+                    return Err(CommandError::err(format_args!("No such user '{}'", shown(value))));
+                }
+            } else if is(option, "SKIPME") && (is(value, "yes") || is(value, "no")) {
+                filter.skip_me = is(value, "yes");
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(filter)
+    }
+
+    fn fits(&self, info: &ClientInfo) -> bool {
+        self.id.is_none_or(|id| info.id == id)
+            && self.addr.is_none_or(|addr| info.addr.as_bytes() == addr)
+            && self.laddr.is_none_or(|laddr| info.laddr.as_bytes() == laddr)
+            && self.class.is_none_or(|class| class == Class::Normal)
+    }
+}

@@ -1,0 +1,42 @@
+//! `CLIENT UNBLOCK`: another client's wait is to end.
+
+use crate::kernel::args::{self, is};
+use crate::kernel::blocking::Unserved;
+use crate::kernel::clients::Message;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
+use std::sync::atomic::Ordering::Acquire;
+
+pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let how = match args[3..] {
+        [] => Unserved::Timeout,
+        [word] if is(word, "timeout") => Unserved::Timeout,
+        [word] if is(word, "error") => Unserved::Error,
+        [_] => {
+            return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        }
+        _ => return Err(CommandError::subcommand(args)),
+    };
+    let id = args::integer(args[2])?;
+    let client = u64::try_from(id).ok().and_then(|id| ctx.node.clients.find(id));
+    let is_held_back = client.as_ref().is_some_and(|client| client.postponed.load(Acquire));
+    let waiting = client.filter(|client| {
+        let claim = client.claim.lock();
+        claim.as_ref().is_some_and(|claim| claim.take())
+    });
+    if let Some(client) = &waiting {
+        let message = Message::Unblock { client: client.id, slot: client.slot, how };
+        ctx.node.threads[client.thread].send(message);
+    }
+    if waiting.is_none()
+        && is_held_back
+        && !ctx.must_answer()
+        && ctx.node.paused(ctx.now_ms).is_none()
+    {
+        // The pause is over, but its thread has not come to the request yet, which may wait then.
+        ctx.after = After::Again;
+        return Ok(());
+    }
+    ctx.reply.integer(i64::from(waiting.is_some()));
+    Ok(())
+}

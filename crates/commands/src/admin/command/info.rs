@@ -1,0 +1,119 @@
+//! `COMMAND` and `COMMAND INFO`.
+
+use super::{doc_of, top_level};
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec;
+use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
+
+pub(super) fn all(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let ids = top_level(ctx);
+    ctx.reply.array(ids.len());
+    for id in ids {
+        describe(ctx, id);
+    }
+    Ok(())
+}
+
+pub(super) fn info(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let names = &args[2..];
+    if names.is_empty() {
+        return all(ctx, args);
+    }
+    ctx.reply.array(names.len());
+    for name in names {
+        match ctx.node.table.find_full(name) {
+            Some(id) => describe(ctx, id),
+            None => ctx.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+fn describe(ctx: &mut Ctx<'_>, id: CommandId) {
+    let (entry, doc) = (ctx.node.table.entry(id), doc_of(ctx, id));
+    let spec = entry.spec;
+    let (first, last, step) = key_range(spec.keys);
+    ctx.reply.array(10);
+    ctx.reply.bulk(&entry.full_name);
+    ctx.reply.integer(spec.arity.into());
+    statuses(ctx, spec.flags.names().map(str::to_owned));
+    for position in [first, last, step] {
+        ctx.reply.integer(position);
+    }
+    let categories = doc.map_or(&[][..], |doc| doc.acl_categories);
+    statuses(ctx, categories.iter().map(|category| format!("@{category}")));
+    let tips = doc.map_or(&[][..], |doc| doc.tips);
+    ctx.reply.set(tips.len());
+    for tip in tips {
+        ctx.reply.bulk(tip);
+    }
+    let key_specs = doc.map_or(&[][..], |doc| doc.key_specs);
+    ctx.reply.set(key_specs.len());
+    for key_spec in key_specs {
+        describe_keys(ctx, key_spec);
+    }
+    ctx.reply.set(entry.subcommands.len());
+    for &subcommand in &entry.subcommands {
+        describe(ctx, subcommand);
+    }
+}
+
+/// First, last and step as `COMMAND INFO` has had them since ever; zeros where they do not do.
+fn key_range(keys: spec::KeySpec) -> (i64, i64, i64) {
+    match keys {
+        spec::KeySpec::None | spec::KeySpec::Counted { .. } => (0, 0, 0),
+        // The one at a fixed place is all that this form can say.
+        spec::KeySpec::FirstAndCounted { .. } | spec::KeySpec::FirstAndOption(_) => (1, 1, 1),
+        spec::KeySpec::Range { first, last, step } => (first.into(), last.into(), step.into()),
+    }
+}
+
+fn describe_keys(ctx: &mut Ctx<'_>, key_spec: &KeySpec) {
+    ctx.reply.map(3 + usize::from(key_spec.notes.is_some()));
+    if let Some(notes) = key_spec.notes {
+        ctx.reply.bulk("notes");
+        ctx.reply.bulk(notes);
+    }
+    ctx.reply.bulk("flags");
+    statuses(ctx, key_spec.flags.iter().map(|flag| (*flag).to_owned()));
+    match key_spec.begin_search {
+        BeginSearch::Index(index) => search(ctx, "begin_search", "index", &[("index", index)]),
+        BeginSearch::Unknown => search(ctx, "begin_search", "unknown", &[]),
+    }
+    match key_spec.find_keys {
+        FindKeys::Range { last_key, key_step, limit } => {
+            let fields = [("lastkey", last_key), ("keystep", key_step), ("limit", limit)];
+            search(ctx, "find_keys", "range", &fields);
+        }
+        FindKeys::Unknown => search(ctx, "find_keys", "unknown", &[]),
+        FindKeys::KeyNumber { key_number_index, first_key, key_step } => {
+            let fields =
+                [("keynumidx", key_number_index), ("firstkey", first_key), ("keystep", key_step)];
+            search(ctx, "find_keys", "keynum", &fields);
+        }
+    }
+}
+
+fn search(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: &[(&str, i32)]) {
+    ctx.reply.bulk(name);
+    ctx.reply.map(2);
+    ctx.reply.bulk("type");
+    ctx.reply.bulk(kind);
+    ctx.reply.bulk("spec");
+    ctx.reply.map(fields.len());
+    for (name, value) in fields {
+        ctx.reply.bulk(name);
+        ctx.reply.integer((*value).into());
+    }
+}
+
+/// A set of words as status replies.
+pub(super) fn statuses(ctx: &mut Ctx<'_>, words: impl Iterator<Item = String>) {
+    let words: Vec<String> = words.collect();
+    ctx.reply.set(words.len());
+    for word in words {
+        ctx.reply.simple(&word);
+    }
+}

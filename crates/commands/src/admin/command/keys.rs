@@ -1,0 +1,105 @@
+//! `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS`.
+
+use super::doc_of;
+use super::info::statuses;
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{Handler, KeySpec};
+use ladon_command_docs::{BeginSearch, FindKeys};
+
+pub(super) fn getkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let command = &args[2..];
+    let (_, positions) = keys_of(ctx, command)?;
+    ctx.reply.array(positions.len());
+    for at in positions {
+        ctx.reply.bulk(command[at]);
+    }
+    Ok(())
+}
+
+pub(super) fn getkeysandflags(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let command = &args[2..];
+    let (id, positions) = keys_of(ctx, command)?;
+    ctx.reply.array(positions.len());
+    for at in positions {
+        ctx.reply.array(2);
+        ctx.reply.bulk(command[at]);
+        let mut flags = flags_of(ctx, id, command, at);
+        if flags.contains(&"variable_flags") {
+            flags = by_arguments(command);
+        }
+        statuses(ctx, flags.iter().map(|flag| (*flag).to_owned()));
+    }
+    Ok(())
+}
+
+/// A whole command's keys: which command it is, and their positions.
+fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), CommandError> {
+    let table = ctx.node.table;
+    let id = table.find(command[0]).and_then(|id| match (table.spec(id).handler, command) {
+        (Handler::Container | Handler::RunOrContainer(_), [_, name, ..]) => {
+            table.find_subcommand(id, name)
+        }
+        _ => Some(id),
+    });
+    let id = id.ok_or(CommandError::text("ERR Invalid command specified"))?;
+    let spec = table.spec(id);
+    if matches!(spec.keys, KeySpec::None) {
+        return Err(CommandError::text("ERR The command has no key arguments"));
+    }
+    if !spec.accepts(command.len()) {
+        return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
+    }
+    let positions: Vec<usize> = spec.keys.positions(command).collect();
+    if positions.is_empty() || !counts_right(spec.keys, command, positions.len()) {
+        return Err(CommandError::text("ERR Invalid arguments specified for command"));
+    }
+    Ok((id, positions))
+}
+
+/// Whether as many keys are there as the command's own count says.
+fn counts_right(keys: KeySpec, command: &[&[u8]], found: usize) -> bool {
+    let (count_at, found) = match keys {
+        KeySpec::Counted { count_at } => (count_at, found),
+        KeySpec::FirstAndCounted { count_at } => (count_at, found - 1),
+        KeySpec::None | KeySpec::Range { .. } | KeySpec::FirstAndOption(_) => return true,
+    };
+    let count = command.get(usize::from(count_at)).and_then(|text| ladon_resp::parse_i64(text));
+    count.is_some_and(|count| usize::try_from(count) == Ok(found))
+}
+
+/// What happens to the key of a command that reads it only if asked to: SET with `GET`.
+fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
+    if command[3..].iter().any(|option| option.eq_ignore_ascii_case(b"GET")) {
+        &["RW", "access", "update"]
+    } else {
+        &["OW", "update"]
+    }
+}
+
+/// What happens to the key at this position.
+fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'static [&'static str] {
+    let specs = doc_of(ctx, id).map_or(&[][..], |doc| doc.key_specs);
+    let covering = specs.iter().find(|spec| {
+        // Of the keys that only the options tell, those behind STORE are found.
+        let BeginSearch::Index(begin) = spec.begin_search else {
+            return spec.flags.contains(&"OW");
+        };
+        let begin = usize::try_from(begin).unwrap_or(0);
+        match spec.find_keys {
+            FindKeys::Range { last_key, .. } => {
+                let last = match usize::try_from(last_key) {
+                    Ok(last) => begin + last,
+                    Err(_) => command.len().saturating_sub(last_key.unsigned_abs() as usize),
+                };
+                (begin..=last).contains(&at)
+            }
+            FindKeys::Unknown => true,
+            FindKeys::KeyNumber { first_key, .. } => {
+                at >= begin + usize::try_from(first_key).unwrap_or(0)
+            }
+        }
+    });
+    covering.map_or(&[], |spec| spec.flags)
+}

@@ -1,0 +1,46 @@
+//! `COMMAND LIST`.
+
+use super::doc_of;
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use ladon_settings::glob_match;
+
+pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let filter = match args {
+        [_, _] => Filter::None,
+        [_, _, filterby, kind, value] if is(filterby, "filterby") => match value {
+            _ if is(kind, "module") => Filter::Module,
+            value if is(kind, "aclcat") => Filter::Category(value),
+            value if is(kind, "pattern") => Filter::Pattern(value),
+            _ => return Err(CommandError::Syntax),
+        },
+        _ => return Err(CommandError::Syntax),
+    };
+    let table = ctx.node.table;
+    let names: Vec<&str> = table
+        .iter()
+        .filter(|(id, entry)| match filter {
+            Filter::None => true,
+            Filter::Module => false,
+            Filter::Category(wanted) => doc_of(ctx, *id)
+                .is_some_and(|doc| doc.acl_categories.iter().any(|category| is(wanted, category))),
+            Filter::Pattern(pattern) => glob_match(pattern, entry.full_name.as_bytes(), true),
+        })
+        .map(|(_, entry)| entry.full_name.as_str())
+        .collect();
+    ctx.reply.array(names.len());
+    for name in names {
+        ctx.reply.bulk(name);
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Filter<'a> {
+    None,
+    /// Ladon has no modules, whatever the name.
+    Module,
+    Category(&'a [u8]),
+    Pattern(&'a [u8]),
+}

@@ -1,0 +1,105 @@
+//! `CONFIG`: reading and changing settings on the running server.
+
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::Node;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::shared::help::HELP;
+use ladon_settings::Settings;
+
+const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+    "config",
+    &[
+        CommandSpec::without_keys("get", -3, FLAGS, LockNeed::None, get),
+        CommandSpec::without_keys("set", -4, FLAGS, LockNeed::None, set),
+        CommandSpec::without_keys("resetstat", 2, FLAGS, LockNeed::None, resetstat),
+        CommandSpec::without_keys("rewrite", 2, FLAGS, LockNeed::None, rewrite),
+        HELP,
+    ],
+)];
+
+fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let found = ctx.node.settings.get(&args[2..]);
+    ctx.reply.map(found.len());
+    for (name, value) in found {
+        ctx.reply.bulk(name);
+        ctx.reply.bulk(value);
+    }
+    Ok(())
+}
+
+fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (pairs, []) = args[2..].as_chunks::<2>() else { return Err(CommandError::Syntax) };
+    let pairs = pairs.iter().map(|[name, value]| {
+        let name = String::from_utf8_lossy(name).into_owned();
+        match str::from_utf8(value) {
+            Ok(value) => Ok((name, value.to_owned())),
+            Err(_) => Err(CommandError::err(format_args!(
+                "CONFIG SET failed (possibly related to argument '{name}') - \
+                 argument must be text in UTF-8"
+            ))),
+        }
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let node = ctx.node;
+    let changed = match &node.follow_settings {
+        Some(follow) => node.settings.set_many_with(&pairs, |next, changed| {
+            check(node, next, changed)?;
+            follow(next, changed)
+        }),
+        // What asks for more than new values is refused as if it were immutable.
+        None => node.settings.set_many(&pairs),
+    };
+    let changed = changed.map_err(CommandError::err)?;
+    apply(node, &changed);
+    if changed.contains(&"gate") {
+        // When a stricter gate is confirmed, everything acknowledged before has passed it too.
+        ctx.depends = node.durability.reserved();
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// What the process does not allow.
+fn check(
+    node: &Node,
+    next: &Settings,
+    changed: &[&'static str],
+) -> Result<(), (&'static str, String)> {
+    // Beside connections there are files: the log, checkpoints, what the runtime holds.
+    const OTHER_FILES: u64 = 32;
+    if changed.contains(&"maxclients")
+        && let Some(files) = node.process.facts().open_files_max
+        && next.maxclients() as u64 + OTHER_FILES > files
+    {
+        let most = files.saturating_sub(OTHER_FILES);
+        let reason = format!(
+            "The operating system is not able to handle the specified number of clients, \
+             try with {most}"
+        );
+        return Err(("maxclients", reason));
+    }
+    Ok(())
+}
+
+/// Tells those who keep a copy of a setting.
+fn apply(node: &Node, changed: &[&'static str]) {
+    if changed.contains(&"gate") {
+        node.durability.gate_changed(node.settings.gate());
+    }
+    node.apply_limits();
+}
+
+fn resetstat(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.node.reset_stats();
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn rewrite(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.node.settings.rewrite().map_err(CommandError::err)?;
+    ctx.reply.ok();
+    Ok(())
+}

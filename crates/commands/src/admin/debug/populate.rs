@@ -1,0 +1,43 @@
+//! `DEBUG POPULATE`: many keys at once.
+
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::Locks;
+
+/// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...;
+/// these are cut or filled up with zero bytes to a size, if there is one. Keys that are there
+/// already stay as they are.
+pub(super) fn populate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if !ctx.node.durability.accepts_writes() {
+        let reason = ctx.node.durability.failure().unwrap_or_default();
+        return Err(CommandError::Other(
+            format!("MISCONF Errors writing to the log: {reason}").into(),
+        ));
+    }
+    let count = args::positive(args[2])?;
+    let prefix = args.get(3).copied().unwrap_or(b"key");
+    let bytes_max = i64::try_from(ctx.node.settings.proto_max_bulk_len()).unwrap_or(i64::MAX);
+    let bytes = match args.get(4) {
+        Some(bytes) => Some(args::integer_in(bytes, 0, bytes_max)? as usize),
+        None => None,
+    };
+    let number = ctx.session.db;
+    for index in 0..count {
+        let mut name = prefix.to_vec();
+        name.extend_from_slice(format!(":{index}").as_bytes());
+        let mut value = format!("value:{index}").into_bytes();
+        if let Some(bytes) = bytes {
+            value.resize(bytes, 0);
+        }
+        let key = ctx.key(&name);
+        ctx.on(Locks::One(key.hash), |tx| {
+            let db = tx.keyspace().select(number);
+            if !tx.exists(db, key) {
+                tx.put_string(db, key, &value, 0);
+            }
+        });
+    }
+    ctx.reply.ok();
+    Ok(())
+}

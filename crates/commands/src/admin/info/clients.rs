@@ -1,0 +1,40 @@
+//! The section `Clients`.
+
+use super::text::Text;
+use crate::kernel::clients::ClientInfo;
+use crate::kernel::ctx::Ctx;
+use ladon_engine::PARTITIONS;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Number of keys for which somebody waits.
+fn awaited_keys(ctx: &mut Ctx<'_>) -> usize {
+    // As in the section `Keyspace`: a transaction that is under way holds all partitions already.
+    let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
+    (0..rounds).map(|partition| ctx.on_partition(partition, |tx| tx.awaited_keys())).sum()
+}
+
+pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
+    let node = ctx.node;
+    let clients = node.clients.list();
+    let largest = |bytes: fn(&ClientInfo) -> usize| {
+        clients.iter().map(|client| bytes(client)).max().unwrap_or(0)
+    };
+    let watching = clients.iter().map(|client| client.watched.load(Relaxed));
+    text.section("Clients");
+    text.field("connected_clients", clients.len());
+    text.field("cluster_connections", 0);
+    text.field("maxclients", node.settings.maxclients());
+    let input = largest(|client| client.query_capacity.load(Relaxed));
+    text.field("client_recent_max_input_buffer", input);
+    let output = largest(|client| client.output_bytes.load(Relaxed));
+    text.field("client_recent_max_output_buffer", output);
+    let blocked = clients.iter().filter(|client| client.blocked.load(Relaxed)).count();
+    text.field("blocked_clients", blocked);
+    text.none_of(&["tracking_clients", "pubsub_clients"]);
+    text.field("watching_clients", watching.clone().filter(|&watched| watched > 0).count());
+    let timed = clients.iter().filter(|client| client.times_out.load(Relaxed)).count();
+    text.field("clients_in_timeout_table", timed);
+    text.field("total_watched_keys", watching.map(u64::from).sum::<u64>());
+    text.field("total_blocking_keys", if blocked == 0 { 0 } else { awaited_keys(ctx) });
+    text.none_of(&["total_blocking_keys_on_nokey"]);
+}

@@ -1,0 +1,34 @@
+//! The section `Keyspace`.
+
+use super::text::Text;
+use crate::kernel::ctx::Ctx;
+use ladon_engine::PARTITIONS;
+
+pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
+    text.section("Keyspace");
+    let databases = ctx.keyspace().databases();
+    let mut sums = vec![(0, 0, 0u64); usize::from(databases)];
+    // Partition by partition, so that nobody waits for the sum of all; but a transaction that is
+    // under way holds all of them already.
+    let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
+    for partition in 0..rounds {
+        ctx.on_partition(partition, |tx| {
+            for (number, sum) in sums.iter_mut().enumerate() {
+                let db = tx.keyspace().select(number as u16);
+                let (keys, expires, ttl) = tx.summary(db);
+                sum.0 += keys;
+                sum.1 += expires;
+                sum.2 += ttl * expires as u64;
+            }
+        });
+    }
+    for (number, (keys, expires, ttl_sum)) in sums.into_iter().enumerate() {
+        if keys > 0 {
+            let avg_ttl = ttl_sum.checked_div(expires as u64).unwrap_or(0);
+            text.field(
+                &format!("db{number}"),
+                format_args!("keys={keys},expires={expires},avg_ttl={avg_ttl}"),
+            );
+        }
+    }
+}

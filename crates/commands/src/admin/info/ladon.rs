@@ -1,0 +1,38 @@
+//! The section `Ladon`: what has no name in Redis.
+
+use super::text::Text;
+use crate::kernel::ctx::Ctx;
+use ladon_engine::PARTITIONS;
+use ladon_settings::Id;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
+    let (node, status) = (ctx.node, ctx.node.durability.status());
+    text.section("Ladon");
+    text.field("gate", node.settings.value(Id::gate));
+    text.field("log_end_lsn", node.durability.reserved().0);
+    text.field("log_written_lsn", node.durability.written().0);
+    text.field("log_durable_lsn", node.durability.durable().0);
+    text.field("log_bytes", status.log_bytes);
+    text.field("log_bytes_since_checkpoint", status.log_bytes_since_checkpoint);
+    text.flag("log_accepts_writes", node.durability.accepts_writes());
+    text.field("log_last_error", status.log_last_error.unwrap_or_default());
+    text.field("checkpoint_keys", status.last_checkpoint_keys);
+    text.field("checkpoint_bytes", status.last_checkpoint_bytes);
+    text.field("recovery_keys", status.last_recovery_keys);
+    text.field("recovery_seconds", format_args!("{:.3}", status.last_recovery_seconds));
+    text.field("io_backend", &node.io_backend);
+    text.field("io_threads", node.threads.len());
+    text.field("partitions", PARTITIONS);
+    let aside = &ctx.node.aside;
+    text.field("aside_jobs", aside.jobs.load(Relaxed));
+    text.field("aside_repeated", aside.repeated.load(Relaxed));
+    text.field("aside_gave_up", aside.gave_up.load(Relaxed));
+    for (thread, stats) in node.stats.iter().enumerate() {
+        let (commands, connections) = (&stats.commands_processed, &stats.connections_received);
+        text.field(
+            &format!("io_thread{thread}"),
+            format_args!("commands={},connections={}", commands.get(), connections.get()),
+        );
+    }
+}

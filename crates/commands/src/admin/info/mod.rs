@@ -1,0 +1,92 @@
+//! `INFO`: what is to be known about the node, in Redis' sections and one of our own.
+//!
+//! A field of Redis' is there if Ladon has what it speaks of, with the value that is true; what
+//! has no counterpart here (replicas, scripts, eviction) shows the value that says "none".
+
+mod clients;
+mod commands;
+mod keyspace;
+mod ladon;
+mod memory;
+mod persistence;
+mod replication;
+mod server;
+mod stats;
+mod text;
+
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use text::Text;
+
+pub(crate) use memory::{Allocated, ratio};
+pub(crate) use text::human_bytes;
+
+pub(crate) const COMMANDS: &[CommandSpec] =
+    &[CommandSpec::without_keys("info", -1, Flags::LOADING.or(Flags::STALE), LockNeed::Own, info)];
+
+/// A section: its name, whether it is shown when nobody asks for it, and what writes it.
+struct Section {
+    name: &'static str,
+    when: When,
+    write: fn(&mut Ctx<'_>, &mut Text),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Without arguments, and by `default`.
+    Default,
+    /// By `all`, `everything` and its name.
+    All,
+    /// By its name only.
+    Named,
+}
+
+/// In the order of the reply.
+const SECTIONS: &[Section] = &[
+    Section { name: "server", when: When::Default, write: server::write },
+    Section { name: "clients", when: When::Default, write: clients::write },
+    Section { name: "memory", when: When::Default, write: memory::write },
+    Section { name: "persistence", when: When::Default, write: persistence::write },
+    Section { name: "stats", when: When::Default, write: stats::write },
+    Section { name: "replication", when: When::Default, write: replication::write },
+    Section { name: "cpu", when: When::Default, write: server::write_cpu },
+    Section { name: "modules", when: When::Default, write: replication::write_modules },
+    Section { name: "commandstats", when: When::All, write: commands::write_commandstats },
+    Section { name: "errorstats", when: When::Default, write: commands::write_errorstats },
+    Section { name: "latencystats", when: When::All, write: commands::write_latencystats },
+    Section { name: "cluster", when: When::Default, write: replication::write_cluster },
+    Section { name: "keyspace", when: When::Default, write: keyspace::write },
+    Section { name: "ladon", when: When::Default, write: ladon::write },
+    Section { name: "debug", when: When::Named, write: stats::write_debug },
+];
+
+fn info(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let mut text = Text::default();
+    let names = &args[1..];
+    // It tells of data, so it waits at the gate as a read does. Whoever looks into a log that is not
+    // well gets the rest at once.
+    let shows_keys =
+        ctx.node.durability.accepts_writes() || names.iter().any(|it| is(it, "keyspace"));
+    for section in SECTIONS {
+        if is_wanted(section, names) && (shows_keys || section.name != "keyspace") {
+            (section.write)(ctx, &mut text);
+        }
+    }
+    ctx.reply.verbatim(*b"txt", text.finish());
+    Ok(())
+}
+
+fn is_wanted(section: &Section, names: &[&[u8]]) -> bool {
+    if names.is_empty() {
+        return section.when == When::Default;
+    }
+    names.iter().any(|name| match name.to_ascii_lowercase().as_slice() {
+        b"default" => section.when == When::Default,
+        // Without what modules add, of which there is none; Redis leaves the heading out, too.
+        b"all" => section.when != When::Named && section.name != "modules",
+        b"everything" => section.when != When::Named,
+        name => name == section.name.as_bytes(),
+    })
+}

@@ -1,0 +1,178 @@
+//! `MEMORY`: what takes how much of it.
+
+use crate::admin::info::{Allocated, human_bytes, ratio};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::shared::help::HELP;
+use ladon_engine::{PARTITIONS, ValueRef};
+use ladon_settings::EvictionPolicy;
+
+const KEY: KeySpec = KeySpec::Range { first: 2, last: 2, step: 1 };
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+    "memory",
+    &[
+        CommandSpec::on_keys("usage", -3, Flags::READONLY, KEY, usage),
+        CommandSpec::without_keys("stats", 2, Flags::NONE, LockNeed::Own, stats),
+        CommandSpec::without_keys("doctor", 2, Flags::NONE, LockNeed::None, doctor),
+        CommandSpec::without_keys("purge", 2, Flags::NONE, LockNeed::None, purge),
+        HELP,
+    ],
+)];
+
+/// What a collection takes is known at any time, so that every number of samples gives the same
+/// answer: the exact one, which Redis gives for `SAMPLES 0`.
+fn usage(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let mut rest = &args[3..];
+    while let [word, after @ ..] = rest {
+        let [samples, after @ ..] = after else { return Err(CommandError::Syntax) };
+        if !is(word, "samples") {
+            return Err(CommandError::Syntax);
+        }
+        if args::integer(samples)? < 0 {
+            return Err(CommandError::Syntax);
+        }
+        rest = after;
+    }
+    let (db, key) = (ctx.db(), ctx.key(args[2]));
+    let bytes = ctx.tx().peek(db, key).map(|entry| {
+        let object = match entry.value() {
+            ValueRef::Object(object) => object.bytes(),
+            _ => 0,
+        };
+        entry.bytes() + object
+    });
+    match bytes {
+        Some(bytes) => ctx.reply.integer(bytes as i64),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let node = ctx.node;
+    let keys = count_keys(ctx);
+    let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
+    let (peak, clients) = (node.used_memory_peak(), node.clients_memory());
+    let overhead = node.overhead_memory();
+    let data = node.data_memory().saturating_sub(fixed);
+    let backlog = node.durability.status().log_backlog_bytes;
+    let allocated = Allocated::of(node);
+    let numbers = [
+        ("peak.allocated", peak),
+        ("total.allocated", used),
+        ("startup.allocated", fixed),
+        ("replication.backlog", 0),
+        ("clients.slaves", 0),
+        ("clients.normal", clients),
+        ("cluster.links", 0),
+        ("aof.buffer", backlog),
+        ("lua.caches", 0),
+        ("functions.caches", 0),
+        ("overhead.total", overhead),
+        ("keys.count", keys),
+        ("keys.bytes-per-key", data.checked_div(keys).unwrap_or(0)),
+        ("dataset.bytes", data),
+        ("allocator.allocated", allocated.in_use),
+        ("allocator.active", allocated.active),
+        ("allocator.resident", allocated.resident),
+        ("allocator-fragmentation.bytes", allocated.active - allocated.in_use),
+    ];
+    let mut doubles = vec![
+        ("allocator-fragmentation.ratio", ratio(allocated.active, allocated.in_use)),
+        ("dataset.percentage", 100.0 * ratio(data, used.saturating_sub(fixed))),
+        ("peak.percentage", 100.0 * ratio(used, peak)),
+    ];
+    let resident = node.process.facts().resident_bytes;
+    if let Some(resident) = resident {
+        doubles.push(("rss-overhead.ratio", ratio(resident, allocated.resident)));
+        doubles.push(("fragmentation", ratio(resident, used)));
+    }
+    ctx.reply.map(numbers.len() + doubles.len() + 2 * usize::from(resident.is_some()));
+    for (name, number) in numbers {
+        ctx.reply.bulk(name);
+        ctx.reply.integer(number as i64);
+    }
+    for (name, double) in doubles {
+        ctx.reply.bulk(name);
+        ctx.reply.double(double);
+    }
+    if let Some(resident) = resident {
+        ctx.reply.bulk("rss-overhead.bytes");
+        ctx.reply.integer(resident as i64 - allocated.resident as i64);
+        ctx.reply.bulk("fragmentation.bytes");
+        ctx.reply.integer(resident as i64 - used as i64);
+    }
+    Ok(())
+}
+
+/// Keys of all databases.
+fn count_keys(ctx: &mut Ctx<'_>) -> u64 {
+    // Inside a transaction all partitions are held already.
+    let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
+    let databases = ctx.keyspace().databases();
+    (0..rounds)
+        .map(|partition| {
+            ctx.on_partition(partition, |tx| {
+                (0..databases).map(|db| tx.summary(db).0 as u64).sum::<u64>()
+            })
+        })
+        .sum()
+}
+
+fn doctor(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let node = ctx.node;
+    let (used, peak) = (node.used_memory(), node.used_memory_peak());
+    let mut findings = Vec::new();
+    if peak > used + used / 2 {
+        findings.push(format!(
+            "The data once took {}, now it takes {}: memory that is free again may still be the \
+             process'. MEMORY PURGE asks the allocator to return it.",
+            human_bytes(peak),
+            human_bytes(used)
+        ));
+    }
+    const SMALL_BYTES: u64 = 64 << 20;
+    if let Some(resident) = node.process.facts().resident_bytes
+        && used > SMALL_BYTES
+        && resident > used + used / 2
+    {
+        findings.push(format!(
+            "The process takes {} for {} of data: see mem_clients_normal in INFO for what \
+             connections take, and MEMORY PURGE.",
+            human_bytes(resident),
+            human_bytes(used)
+        ));
+    }
+    let limit = node.settings.maxmemory();
+    if limit != 0 && used > limit / 10 * 9 {
+        findings.push(format!(
+            "The data takes {} of the {} that maxmemory allows; beyond it, {}.",
+            human_bytes(used),
+            human_bytes(limit),
+            match node.settings.maxmemory_policy() {
+                EvictionPolicy::NoEviction => "commands that need memory are refused",
+                _ => "keys are evicted",
+            }
+        ));
+    }
+    let text = match findings.as_slice() {
+        [] => "No trouble with memory was found.\n".to_owned(),
+        findings => findings.iter().map(|finding| format!("- {finding}\n")).collect(),
+    };
+    ctx.reply.verbatim(*b"txt", text);
+    Ok(())
+}
+
+fn purge(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    if !ctx.node.process.purge_memory() {
+        return Err(CommandError::err(format_args!(
+            "the allocator '{}' cannot be asked to return memory",
+            ctx.node.process.allocator()
+        )));
+    }
+    ctx.reply.ok();
+    Ok(())
+}

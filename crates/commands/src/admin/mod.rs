@@ -1,0 +1,13 @@
+//! Commands about the server, its clients and its commands, rather than about data.
+
+pub(crate) mod client;
+pub(crate) mod command;
+pub(crate) mod config;
+pub(crate) mod debug;
+pub(crate) mod info;
+pub(crate) mod latency;
+pub(crate) mod memory;
+pub(crate) mod monitor;
+pub(crate) mod persistence;
+pub(crate) mod server;
+pub(crate) mod slow_log;

@@ -1,0 +1,25 @@
+//! `MONITOR`: showing a connection what all others have executed.
+
+use crate::kernel::clients::Monitor;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use std::sync::atomic::Ordering::Relaxed;
+
+const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
+
+pub(crate) const COMMANDS: &[CommandSpec] =
+    &[CommandSpec::without_keys("monitor", 1, FLAGS, LockNeed::None, monitor)];
+
+fn monitor(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    if ctx.in_exec {
+        // What the transaction shows would stand in the middle of its own reply.
+        return Err(CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+    }
+    ctx.session.monitor = true;
+    ctx.session.info.monitor.store(true, Relaxed);
+    let (client, thread) = (ctx.session.info.id, ctx.local.thread);
+    ctx.node.clients.add_monitor(Monitor { client, thread, slot: ctx.session.info.slot });
+    ctx.reply.ok();
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Saving, and stopping: `SAVE`, `BGSAVE`, `BGREWRITEAOF`, `LASTSAVE`, `SHUTDOWN`.
+//!
+//! Redis' RDB file and the rewritten AOF are one thing here, the checkpoint.
+
+use crate::kernel::args::is;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::node::{CheckpointError, Shutdown};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+
+const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING);
+const BUSY: CommandError = CommandError::text("ERR Background save already in progress");
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::without_keys("save", 1, FLAGS.or(Flags::NO_MULTI), LockNeed::None, save),
+    CommandSpec::without_keys("bgsave", -1, FLAGS, LockNeed::None, bgsave),
+    CommandSpec::without_keys("bgrewriteaof", 1, FLAGS, LockNeed::None, bgrewriteaof),
+    CommandSpec::without_keys(
+        "lastsave",
+        1,
+        Flags::LOADING.or(Flags::STALE).or(Flags::FAST),
+        LockNeed::None,
+        lastsave,
+    ),
+    CommandSpec::without_keys(
+        "shutdown",
+        -1,
+        Flags::ADMIN
+            .or(Flags::NOSCRIPT)
+            .or(Flags::LOADING)
+            .or(Flags::STALE)
+            .or(Flags::NO_MULTI)
+            .or(Flags::ALLOW_BUSY),
+        LockNeed::None,
+        shutdown,
+    ),
+];
+
+fn save(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.node.durability.checkpoint().map_err(refused)?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn refused(error: CheckpointError) -> CommandError {
+    match error {
+        CheckpointError::Busy => BUSY,
+        CheckpointError::Failed(reason) => CommandError::err(reason),
+    }
+}
+
+/// `SCHEDULE` asks Redis to wait for a rewrite of the AOF; as that is a checkpoint here, there is
+/// nothing else that could be in the way.
+fn bgsave(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    match args {
+        [_] => {}
+        [_, schedule] if is(schedule, "schedule") => {}
+        _ => return Err(CommandError::Syntax),
+    }
+    ctx.node.durability.start_checkpoint().map_err(refused)?;
+    ctx.reply.simple("Background saving started");
+    Ok(())
+}
+
+fn bgrewriteaof(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.node.durability.start_checkpoint().map_err(|error| match error {
+        CheckpointError::Busy => {
+            CommandError::text("ERR Background append only file rewriting already in progress")
+        }
+        error => refused(error),
+    })?;
+    ctx.reply.simple("Background append only file rewriting started");
+    Ok(())
+}
+
+fn lastsave(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.reply.integer(ctx.node.durability.status().last_checkpoint_unix as i64);
+    Ok(())
+}
+
+fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (mut save, mut force, mut other, mut abort) = (None, false, false, false);
+    for word in &args[1..] {
+        if is(word, "nosave") && save != Some(true) {
+            save = Some(false);
+        } else if is(word, "save") && save != Some(false) {
+            save = Some(true);
+        } else if is(word, "force") {
+            force = true;
+        } else if is(word, "now") {
+            // It is about waiting for replicas, and there are none.
+            other = true;
+        } else if is(word, "abort") {
+            abort = true;
+        } else {
+            return Err(CommandError::Syntax);
+        }
+    }
+    if abort {
+        if save.is_some() || force || other {
+            return Err(CommandError::Syntax);
+        }
+        // Whoever could send this would be closed by a shutdown in progress.
+        return Err(CommandError::err("No shutdown in progress."));
+    }
+    // What is loaded so far is less than what the files have.
+    if ctx.node.loading.is_some() {
+        save = Some(false);
+    }
+    if save == Some(true) {
+        match save_for_good(ctx) {
+            Ok(()) => save = Some(false),
+            Err(_) if force => {}
+            Err(reason) => {
+                tracing::error!("SHUTDOWN SAVE: {reason}");
+                return Err(CommandError::err("Errors trying to SHUTDOWN. Check logs."));
+            }
+        }
+    }
+    ctx.node.durability.request_shutdown(Shutdown { save, force });
+    ctx.after = After::Drop;
+    Ok(())
+}
+
+/// Makes a checkpoint as soon as none is being made.
+pub(crate) fn save_for_good(ctx: &Ctx<'_>) -> Result<(), String> {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+    loop {
+        match ctx.node.durability.checkpoint() {
+            Ok(()) => return Ok(()),
+            Err(CheckpointError::Busy) => ctx.node.process.sleep(PAUSE),
+            Err(CheckpointError::Failed(reason)) => return Err(reason),
+        }
+    }
+}

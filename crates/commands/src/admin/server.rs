@@ -1,0 +1,72 @@
+//! Small questions to the server: `TIME`, `ROLE` and `LOLWUT`.
+
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::without_keys(
+        "time",
+        1,
+        Flags::LOADING.or(Flags::STALE).or(Flags::FAST),
+        LockNeed::None,
+        time,
+    ),
+    CommandSpec::without_keys(
+        "role",
+        1,
+        Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::FAST),
+        LockNeed::None,
+        role,
+    ),
+    CommandSpec::without_keys(
+        "lolwut",
+        -1,
+        Flags::READONLY.or(Flags::FAST),
+        LockNeed::None,
+        lolwut,
+    ),
+];
+
+fn time(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let now_us = ctx.node.clock.unix_us();
+    ctx.reply.array(2);
+    ctx.reply.bulk_int((now_us / 1_000_000) as i64);
+    ctx.reply.bulk_int((now_us % 1_000_000) as i64);
+    Ok(())
+}
+
+/// A master without replicas.
+fn role(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.reply.array(3);
+    ctx.reply.bulk("master");
+    ctx.reply.integer(ctx.node.durability.reserved().0 as i64);
+    ctx.reply.array(0);
+    Ok(())
+}
+
+const DRAGON: &str = r"
+         o   o   o     <-- one of a hundred
+          \  |  /
+       o\  \ | /  /o
+          `-.'|'.-'
+       o---.__|__.---o
+             /^\
+     ___.---'   '---.___
+    /  .-~~~-.  .-~~-.  \~~~~-.__
+    \_/       \/      \_/        `>
+";
+
+/// Redis draws according to the version asked for; there is one dragon here, whichever it is.
+fn lolwut(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if let [_, version, number, ..] = args
+        && is(version, "version")
+    {
+        args::integer(number)?;
+    }
+    let text = format!("{DRAGON}\nLadon ver. {LADON_VERSION} (Redis ver. {REDIS_VERSION})\n");
+    ctx.reply.verbatim(*b"txt", text);
+    Ok(())
+}

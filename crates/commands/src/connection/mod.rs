@@ -1,0 +1,80 @@
+//! The connection itself: PING, ECHO, SELECT and the like.
+
+mod auth;
+mod hello;
+
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::session::ReplyMode;
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::watched;
+use ladon_resp::Proto;
+use std::sync::atomic::Ordering::Relaxed;
+
+const ANYTIME: Flags = Flags::LOADING.or(Flags::STALE).or(Flags::FAST);
+/// Also before a login.
+const LOGIN: Flags = ANYTIME.or(Flags::NOSCRIPT).or(Flags::NO_AUTH).or(Flags::ALLOW_BUSY);
+/// Even inside MULTI, at once.
+const AT_ONCE: Flags = LOGIN.or(Flags::NOT_QUEUED);
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::without_keys("ping", -1, Flags::FAST, LockNeed::None, ping),
+    CommandSpec::without_keys("echo", 2, ANYTIME, LockNeed::None, echo),
+    CommandSpec::without_keys("select", 2, ANYTIME, LockNeed::None, select),
+    CommandSpec::without_keys("quit", -1, AT_ONCE, LockNeed::None, quit),
+    CommandSpec::without_keys("reset", 1, AT_ONCE, LockNeed::Own, reset),
+    CommandSpec::without_keys("auth", -2, LOGIN, LockNeed::None, auth::auth),
+    CommandSpec::without_keys("hello", -1, LOGIN, LockNeed::None, hello::hello),
+];
+
+fn ping(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    match args {
+        [_] => ctx.reply.simple("PONG"),
+        [_, message] => ctx.reply.bulk(message),
+        _ => return Err(CommandError::err("wrong number of arguments for 'ping' command")),
+    }
+    Ok(())
+}
+
+fn echo(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    ctx.reply.bulk(args[1]);
+    Ok(())
+}
+
+fn select(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    ctx.session.db = ctx.database_number(args[1])?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    ctx.reply.ok();
+    ctx.after = After::Close;
+    Ok(())
+}
+
+/// Everything as on a new connection; who the client library is stays.
+fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    watched::abandon(ctx);
+    let session = &mut *ctx.session;
+    if session.monitor {
+        session.monitor = false;
+        session.info.monitor.store(false, Relaxed);
+        ctx.node.clients.remove_monitor(session.info.id);
+    }
+    session.db = 0;
+    session.proto = Proto::Resp2;
+    ctx.reply.set_proto(Proto::Resp2);
+    session.authenticated = !ctx.node.requires_login();
+    session.info.set_name(&session.info.name, b"");
+    // The command that CLIENT REPLY SKIP has silenced stays silent, this one included.
+    if session.reply_mode != ReplyMode::Skip {
+        session.reply_mode = ReplyMode::On;
+    }
+    session.gate = None;
+    session.no_touch = false;
+    session.info.no_touch.store(false, Relaxed);
+    session.info.no_evict.store(false, Relaxed);
+    ctx.reply.simple("RESET");
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Every family's commands, and the table of them all.
+
+use crate::kernel::spec::CommandSpec;
+use crate::kernel::table::CommandTable;
+use crate::{
+    admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, string,
+    transactions,
+};
+use std::sync::LazyLock;
+
+const FAMILIES: &[&[CommandSpec]] = &[
+    bitmap::COMMANDS,
+    admin::client::COMMANDS,
+    admin::command::COMMANDS,
+    admin::config::COMMANDS,
+    connection::COMMANDS,
+    admin::debug::COMMANDS,
+    generic::COMMANDS,
+    hash::COMMANDS,
+    admin::info::COMMANDS,
+    admin::latency::COMMANDS,
+    list::COMMANDS,
+    admin::memory::COMMANDS,
+    admin::monitor::COMMANDS,
+    admin::persistence::COMMANDS,
+    scripting::COMMANDS,
+    admin::server::COMMANDS,
+    set::COMMANDS,
+    admin::slow_log::COMMANDS,
+    sort::COMMANDS,
+    sorted_set::COMMANDS,
+    string::COMMANDS,
+    transactions::COMMANDS,
+    generic::wait::COMMANDS,
+];
+
+/// The table of all commands.
+pub fn table() -> &'static CommandTable {
+    static TABLE: LazyLock<CommandTable> = LazyLock::new(|| CommandTable::of(FAMILIES));
+    &TABLE
+}

@@ -1,9 +1,0 @@
-//! DEL and UNLINK.
-
-use crate::ctx::Ctx;
-use crate::error::CommandResult;
-
-/// Both: what would take long to drop is dropped elsewhere either way.
-pub(super) fn del(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    super::look::count(ctx, args, |tx, db, key| tx.delete(db, key))
-}

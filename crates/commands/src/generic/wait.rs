@@ -1,0 +1,59 @@
+//! WAIT and WAITAOF: until a connection's changes are where it wants them.
+//!
+//! There are no replicas yet, so a wish for some ends at its timeout. What `WAITAOF` says of this
+//! node is the log's position on the disk, at whichever gate.
+
+use crate::kernel::args;
+use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::error::CommandResult;
+use crate::kernel::session::{Blocked, BlockedKind, LogWait};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use ladon_model::Lsn;
+use std::sync::Arc;
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::without_keys("wait", 3, Flags::BLOCKING, LockNeed::None, wait),
+    CommandSpec::without_keys("waitaof", 4, Flags::BLOCKING, LockNeed::None, waitaof),
+];
+
+fn wait(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let replicas = args::integer(args[1])?;
+    let deadline_ms = args::timeout(args[2], ctx.now_ms)?;
+    if replicas <= 0 || ctx.in_exec {
+        ctx.reply.integer(0);
+        return Ok(());
+    }
+    let finish = BlockedKind::Wait;
+    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
+        durable: Lsn::ZERO,
+        replicas,
+        deadline_ms,
+        finish,
+        claim: Arc::default(),
+    })));
+    Ok(())
+}
+
+fn waitaof(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let local = args::integer_between(args[1], 0, 1)?;
+    let replicas = args::positive(args[2])?;
+    let deadline_ms = args::timeout(args[3], ctx.now_ms)?;
+    let durable = ctx.session.last_write;
+    let is_durable = ctx.node.durability.durable() >= durable;
+    let enough = replicas == 0 && (local == 0 || is_durable);
+    if enough || ctx.in_exec {
+        ctx.reply.array(2);
+        ctx.reply.integer(i64::from(is_durable));
+        ctx.reply.integer(0);
+        return Ok(());
+    }
+    let finish = BlockedKind::WaitAof;
+    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
+        durable,
+        replicas,
+        deadline_ms,
+        finish,
+        claim: Arc::default(),
+    })));
+    Ok(())
+}

@@ -1,0 +1,365 @@
+//! Results that take long, computed aside: on a thread that gives way, from frozen values.
+//!
+//! ```text
+//! SUNION a b         freezes a and b, lets go of the locks -> a job makes the set
+//!                    -> it is sent in slices, as any long reply
+//! SUNIONSTORE d a b  freezes a and b, watches them, lets go of the locks; the connection rests
+//!                    -> a job makes the set and its record
+//!                    -> the request runs again: a and b untouched? d gets the set, at once
+//! RENAME a b         freezes a, watches it, lets go of the locks; the connection rests
+//!                    -> a job makes the record, which has all of a
+//!                    -> the request runs again: a untouched? it moves to b, at once
+//! SET a LONG         lets go of the lock; the job gets the memory that LONG has come in
+//!                    -> it becomes the value, and the job makes the record
+//!                    -> the request runs again, with what is now the value as its argument
+//! ```
+//!
+//! A reply is of the moment of the freezing. A store is of the moment at which it is done: if a source
+//! was touched in between it begins again, and after a few times it is done under the locks, like a
+//! small one, so that it ends. So is what runs inside `EXEC`.
+
+use crate::kernel::ctx::{After, Append, Ctx};
+use crate::kernel::error::CommandError;
+use crate::kernel::long_reply::{Large, Slices};
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
+use ladon_engine::types::long_string::LongString;
+use ladon_engine::{
+    EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
+};
+use ladon_model::{DbId, Lsn};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What is to be computed; may take long. It gets the argument that its request has lent.
+pub type Job = Box<dyn FnOnce(Option<Lent>) -> Computed + Send>;
+
+/// An argument of a request that rests, for its job to keep.
+#[derive(Debug)]
+pub struct Lent {
+    /// What it came in.
+    pub bytes: Vec<u8>,
+    /// Where it stands in that.
+    pub range: Range<usize>,
+}
+
+impl Lent {
+    /// All of some memory.
+    pub fn of(bytes: Vec<u8>) -> Lent {
+        Lent { range: 0..bytes.len(), bytes }
+    }
+
+    /// The argument in the memory that it came in; moves it to its begin.
+    fn into_vec(self) -> Vec<u8> {
+        let Lent { mut bytes, range } = self;
+        bytes.truncate(range.end);
+        bytes.drain(..range.start);
+        if bytes.capacity() > bytes.len() + bytes.len() / LENT_SLACK_DIVISOR {
+            bytes.shrink_to_fit();
+        }
+        bytes
+    }
+}
+
+/// A part of its length that a value may have as room because its request had it.
+const LENT_SLACK_DIVISOR: usize = 64;
+
+/// What came of a job.
+pub struct Computed {
+    result: Outcome,
+    nanoseconds: u64,
+    /// What was lent, as the request's second run shall see it.
+    argument: Option<Arc<Vec<u8>>>,
+}
+
+enum Outcome {
+    /// The reply.
+    Reply(Box<dyn Slices>),
+    /// What the request's second run puts into the data.
+    Value(Result<Stored, CommandError>),
+}
+
+impl std::fmt::Debug for Computed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Computed(in {} ns)", self.nanoseconds)
+    }
+}
+
+impl Computed {
+    /// The argument that the request had lent.
+    pub fn take_argument(&mut self) -> Option<Arc<Vec<u8>>> {
+        self.argument.take()
+    }
+
+    /// The reply and how long it took to make; given back if it is something else.
+    pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
+        match self.result {
+            Outcome::Reply(slices) => Ok((slices, self.nanoseconds)),
+            Outcome::Value(_) => Err(self),
+        }
+    }
+}
+
+/// How many results were computed aside; of the whole node, since its start.
+#[derive(Debug, Default)]
+pub struct AsideCounts {
+    /// Jobs begun.
+    pub jobs: AtomicU64,
+    /// Stores that began again as a source was touched meanwhile.
+    pub repeated: AtomicU64,
+    /// Those of them that were done under the locks at last.
+    pub gave_up: AtomicU64,
+}
+
+/// How often a store begins again because a source was touched, before it takes the locks.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// A store between the runs of its request.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    attempt: u32,
+    /// Touched when a source is.
+    flag: Arc<WatchFlag>,
+    /// The sources, and the number of the database that they are in.
+    watched: Vec<Vec<u8>>,
+    db: u16,
+    /// What the run before has found depends on this.
+    pub(crate) depends: Lsn,
+    /// Time spent so far.
+    pub(crate) nanoseconds: u64,
+    computed: Option<Result<Stored, CommandError>>,
+}
+
+impl Session {
+    /// Takes what the job of the request that waits has made, for its next run. Given back if no
+    /// request waits for that.
+    pub fn take_in(&mut self, computed: Computed) -> Result<(), Computed> {
+        let Some(aside) = &mut self.aside else { return Err(computed) };
+        match computed.result {
+            Outcome::Value(value) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.computed = Some(value);
+                Ok(())
+            }
+            Outcome::Reply(_) => Err(computed),
+        }
+    }
+}
+
+impl Ctx<'_> {
+    /// From where on a reply is computed aside: never where it must be made at once.
+    pub(crate) fn large_aside(&self) -> Large {
+        self.large_result()
+    }
+
+    /// From where on a store is computed aside.
+    pub(crate) fn large_store(&self) -> Large {
+        match &self.session.aside {
+            Some(aside) if aside.attempt >= ATTEMPTS_MAX => Large::NEVER,
+            _ => self.large_result(),
+        }
+    }
+
+    fn large_result(&self) -> Large {
+        if self.local.replies_later && !self.must_answer() {
+            Large::from(self.node.slicing.aside_elements.load(Relaxed))
+        } else {
+            Large::NEVER
+        }
+    }
+
+    /// Copies of values that were just read, to be looked at without the locks.
+    pub(crate) fn freeze_all(&mut self, db: DbId, keys: &[Key<'_>]) -> Vec<Option<Object>> {
+        keys.iter().map(|&key| self.tx().freeze_object(db, key)).collect()
+    }
+
+    /// Answers with what the job makes; only after `large_aside` has said so.
+    pub(crate) fn reply_aside(
+        &mut self,
+        job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
+    ) {
+        self.local.job = Some(self.job(|keyspace, _| (Outcome::Reply(job(keyspace)), None)));
+    }
+
+    /// Stores what the job makes of these sources, which are locked, under `to`; only after
+    /// `large_store` has said so. The handler ends with this, and runs again.
+    pub(crate) fn store_aside(
+        &mut self,
+        sources: &[Key<'_>],
+        (to_db, to, expire_at): (DbId, &[u8], u64),
+        job: impl FnOnce(&Keyspace) -> Result<Object, CommandError> + Send + 'static,
+    ) {
+        let to = to.to_vec();
+        self.put_aside(sources, move |keyspace| {
+            job(keyspace).map(|object| Stored::new(to_db, &to, object, expire_at))
+        });
+    }
+
+    /// Moves the value of `from` and its expiry over `to`, another key or the same in another
+    /// database; whether that is done, or waits for the record of a large value to be made.
+    /// Whoever calls this has looked whether it is to be done, and will again.
+    ///
+    /// # Errors
+    /// None: for `?`.
+    pub(crate) fn relocate(
+        &mut self,
+        from: &[u8],
+        to_db: DbId,
+        to: &[u8],
+    ) -> Result<bool, CommandError> {
+        if self.put_computed(to_db, to)?.is_some() {
+            return Ok(true);
+        }
+        let (from_db, from_key, to_key) = (self.db(), self.key(from), self.key(to));
+        let large = self.large_store();
+        let found = self.tx().get(from_db, from_key);
+        let expire_at = found.filter(|&entry| is_much(large, entry)).map(|entry| entry.expire_at());
+        if let Some(expire_at) = expire_at
+            && let Some(frozen) = self.tx().freeze_object(from_db, from_key)
+        {
+            let (from, to) = (from.to_vec(), to.to_vec());
+            self.put_aside(&[from_key], move |_| {
+                Ok(Stored::moved((from_db, &from), frozen, (to_db, &to), expire_at))
+            });
+            return Ok(false);
+        }
+        self.tx().rename(from_db, from_key, to_db, to_key);
+        Ok(true)
+    }
+
+    /// Puts what the job makes of these sources, which are locked, in place, in another run of the
+    /// handler, which ends with this.
+    fn put_aside(
+        &mut self,
+        sources: &[Key<'_>],
+        job: impl FnOnce(&Keyspace) -> Result<Stored, CommandError> + Send + 'static,
+    ) {
+        self.local.job = Some(self.job(move |keyspace, _| (Outcome::Value(job(keyspace)), None)));
+        self.rest(sources);
+    }
+
+    /// Gives the key a string that is the request's argument at `at`, in another run of the handler,
+    /// which ends with this; only after `large_store` has said so. What is `watched` is locked: the
+    /// value is not put in place if it was touched meanwhile.
+    pub(crate) fn put_argument_aside(
+        &mut self,
+        to: &[u8],
+        at: usize,
+        expire_at: u64,
+        watched: &[Key<'_>],
+    ) {
+        let (db, to) = (self.db(), to.to_vec());
+        self.local.lend = Some(at);
+        self.local.job = Some(self.job(move |_, lent| {
+            let string = LongString::from(lent.map(Lent::into_vec).unwrap_or_default());
+            let argument = string.freeze().into_shared();
+            let stored = Stored::new(db, &to, Object::String(string), expire_at);
+            (Outcome::Value(Ok(stored)), Some(argument))
+        }));
+        self.rest(watched);
+    }
+
+    /// The connection rests until the job is done, which is made from these sources.
+    fn rest(&mut self, sources: &[Key<'_>]) {
+        let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
+        for &key in sources {
+            self.tx().watch(db, key, &flag);
+        }
+        let db = self.session.db;
+        let aside = self.session.aside.get_or_insert_with(|| {
+            Box::new(Aside {
+                attempt: 0,
+                flag: Arc::default(),
+                watched: Vec::new(),
+                db,
+                depends: Lsn::ZERO,
+                nanoseconds: 0,
+                computed: None,
+            })
+        });
+        aside.flag = flag;
+        aside.watched = sources.iter().map(|key| key.bytes.to_vec()).collect();
+        self.after = After::Compute;
+    }
+
+    fn job(
+        &self,
+        job: impl FnOnce(&Keyspace, Option<Lent>) -> (Outcome, Option<Arc<Vec<u8>>>) + Send + 'static,
+    ) -> Job {
+        self.node.aside.jobs.fetch_add(1, Relaxed);
+        let (keyspace, clock) = (Arc::clone(&self.node.keyspace), Arc::clone(&self.node.clock));
+        Box::new(move |lent| {
+            let began_ns = clock.monotonic_ns();
+            let (result, argument) = job(&keyspace, lent);
+            let nanoseconds = clock.monotonic_ns().saturating_sub(began_ns);
+            Computed { result, nanoseconds, argument }
+        })
+    }
+
+    /// In a request's second run: puts what was computed where it belongs, if that still holds, and
+    /// hands back how many elements it has. `None`: the handler is to begin (again).
+    ///
+    /// # Errors
+    /// What the job found wrong with the sources.
+    pub(crate) fn put_computed(
+        &mut self,
+        to_db: DbId,
+        to: &[u8],
+    ) -> Result<Option<usize>, CommandError> {
+        let Some(aside) = &mut self.session.aside else { return Ok(None) };
+        let Some(computed) = aside.computed.take() else { return Ok(None) };
+        aside.attempt += 1;
+        let attempt = aside.attempt;
+        self.depends = self.depends.max(aside.depends);
+        let (flag, watched) = (Arc::clone(&aside.flag), std::mem::take(&mut aside.watched));
+        let db = self.node.keyspace.select(aside.db);
+        for name in &watched {
+            let key = self.key(name);
+            // Removes the key if its time is over, which touches it.
+            self.tx().exists(db, key);
+            self.tx().unwatch(db, key, &flag);
+        }
+        if flag.is_touched() && !self.local.stale_store_canary {
+            let counts = &self.node.aside;
+            counts.repeated.fetch_add(1, Relaxed);
+            counts.gave_up.fetch_add(u64::from(attempt == ATTEMPTS_MAX), Relaxed);
+            if let Ok(stored) = computed {
+                self.tx().discard(stored);
+            }
+            return Ok(None);
+        }
+        let stored = computed?;
+        let (key, count) = (self.key(to), stored.len());
+        Ok(self.tx().put_stored(to_db, key, stored).is_ok().then_some(count))
+    }
+}
+
+/// Whether a value is long to encode, and to copy.
+pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
+    match entry.value() {
+        ValueRef::Object(Object::String(string)) => large.is_total_string(string.len()),
+        ValueRef::Object(object) => large.is_total(object.len(), object.bytes()),
+        _ => false,
+    }
+}
+
+/// A request is over that may have had two runs, or its connection is.
+pub(crate) fn forget(
+    node: &Node,
+    scratch: &mut Scratch,
+    session: &mut Session,
+    append: Append<'_>,
+) {
+    let Some(mut aside) = session.aside.take() else { return };
+    let db = node.keyspace.select(aside.db);
+    for name in &aside.watched {
+        let key = Key { bytes: name, hash: node.keyspace.hash(name) };
+        let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, 0);
+        tx.unwatch(db, key, &aside.flag);
+        tx.commit(&mut *append);
+    }
+    if let Some(unused) = aside.computed.take() {
+        scratch.garbage.push(Garbage::of(unused));
+    }
+}

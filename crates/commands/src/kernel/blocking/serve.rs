@@ -1,0 +1,122 @@
+//! Serving those who wait for keys that have come.
+
+use super::{Answer, KeyWait};
+use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::error::CommandError;
+use crate::kernel::eviction::{self, Room};
+use crate::kernel::execute::begin_on_keys;
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{Flags, Handler};
+use ladon_engine::{Key, Locks, Place, Scratch, Waiter};
+use ladon_model::Lsn;
+use ladon_resp::Reply;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Serves those who wait for the keys that the last transaction made: the keys in the order in
+/// which they came, for each the waiters in the order in which they came, until nothing is left
+/// or nobody waits. No lock is held before or after.
+#[cold]
+pub(crate) fn serve(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    now_ms: u64,
+    append: Append<'_>,
+) {
+    // A transaction may have taken its time, and what it made may be over by now.
+    let now_ms = node.clock.unix_ms().max(now_ms);
+    let mut ready = VecDeque::from(std::mem::take(&mut scratch.ready));
+    // Without a log, nothing can be taken: they wait on.
+    while node.durability.accepts_writes()
+        && let Some(made) = ready.pop_front()
+    {
+        let mut after = Place::default();
+        loop {
+            let key = Key { bytes: &made.key, hash: made.hash };
+            let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, now_ms);
+            let next = tx.next_waiter(made.db, key, after);
+            tx.commit(&mut *append);
+            let Some((place, waiter)) = next else { break };
+            if !attempt(node, local, scratch, &waiter, now_ms, append) {
+                after = place;
+            }
+        }
+        // What was moved on may be awaited in its turn.
+        ready.extend(scratch.ready.drain(..));
+    }
+}
+
+/// Runs a waiter's command again if a key of its has what it wants by now; whether it did. The
+/// reply is then among the thread's answers.
+fn attempt(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    waiter: &Arc<Waiter>,
+    now_ms: u64,
+    append: Append<'_>,
+) -> bool {
+    let wait = KeyWait::of(waiter);
+    let spec = node.table.spec(wait.command);
+    let Handler::Run(handler) = spec.handler else { return false };
+    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let is_full = spec.flags.has(Flags::DENYOOM)
+        && eviction::make_room(node, local, scratch, now_ms, append) == Room::None;
+    (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
+    let mut tx = begin_on_keys(node, spec, &args, scratch, now_ms);
+    let db = node.keyspace.select(wait.db);
+    let is_ready = wait.keys(node).any(|key| tx.kind(db, key) == Some(waiter.wants));
+    if !is_ready || !waiter.claim.take() {
+        tx.commit(append);
+        return false;
+    }
+    for key in wait.keys(node) {
+        tx.stop_waiting(db, key, waiter);
+    }
+    let mut session = Session::new(Arc::clone(&wait.info), true);
+    session.db = wait.db;
+    session.proto = wait.proto;
+    let mut out = Vec::new();
+    let started = local.start(node, spec, &args);
+    let mut ctx = Ctx {
+        node,
+        session: &mut session,
+        local,
+        reply: Reply::new(&mut out, wait.proto),
+        now_ms,
+        after: After::Continue,
+        in_exec: false,
+        in_attempt: true,
+        first_key: None,
+        depends: Lsn::ZERO,
+        data: Data::Held(tx),
+        append,
+    };
+    let outcome = if is_full { Err(CommandError::OutOfMemory) } else { handler(&mut ctx, &args) };
+    if let Err(error) = outcome {
+        let text = error.to_string();
+        ctx.local.stats.command(wait.command).failed.add(1);
+        ctx.local.stats.count_error(text.as_bytes());
+        ctx.reply.rewind(0);
+        ctx.reply.error(text);
+    }
+    let (depends, wrote) = ctx.commit();
+    let reply_bytes = ctx.reply.position();
+    ctx.local.stop(node, ctx.session, wait.command, &args, started, reply_bytes);
+    drop(ctx);
+    if let Some(watch) = &node.watch_served {
+        watch(node, &wait.info);
+    }
+    local.answers.push(Answer {
+        thread: wait.info.thread,
+        client: wait.info.id,
+        slot: wait.info.slot,
+        waiter: Arc::clone(waiter),
+        reply: out,
+        depends,
+        wrote,
+    });
+    true
+}

@@ -1,0 +1,472 @@
+//! All connections of the node: what others may know of them (`CLIENT LIST`) and ask of them
+//! (`CLIENT KILL`), and the way to reach the IO thread that owns one.
+
+use crate::kernel::aside::Computed;
+use crate::kernel::blocking::{Answer, Unserved};
+use crate::kernel::command_id::CommandId;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::session::Session;
+use ladon_engine::{Claim, WatchFlag};
+use ladon_model::Lsn;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::Relaxed,
+};
+
+/// The only user there is.
+pub(crate) const DEFAULT_USER: &str = "default";
+
+/// Names stand in the lines of `CLIENT LIST`, so they must not break these.
+pub(crate) fn check_name(name: &[u8]) -> CommandResult {
+    if is_plain(name) {
+        return Ok(());
+    }
+    Err(CommandError::text(
+        "ERR Client names cannot contain spaces, newlines or special characters.",
+    ))
+}
+
+/// Whether a text does not break a line of `CLIENT LIST`.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
+
+/// What other threads may see of a connection; written by its own thread.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "CLIENT LIST's fields")]
+pub struct ClientInfo {
+    pub id: u64,
+    pub thread: usize,
+    /// Its place in its thread.
+    pub slot: u32,
+    pub fd: i32,
+    pub addr: String,
+    pub laddr: String,
+    /// It came through a unix socket.
+    pub unix: bool,
+    pub created_ms: u64,
+    pub name: Mutex<Vec<u8>>,
+    pub lib_name: Mutex<Vec<u8>>,
+    pub lib_ver: Mutex<Vec<u8>>,
+    pub last_active_ms: AtomicU64,
+    pub db: AtomicU16,
+    pub resp: AtomicU8,
+    /// The last command's number plus one; zero before the first.
+    pub command: AtomicU16,
+    /// Queued commands of an open MULTI; -1 without.
+    pub multi: AtomicI64,
+    pub watched: AtomicU32,
+    /// Shared with the session while it watches keys.
+    pub watch_flag: Mutex<Option<Arc<WatchFlag>>>,
+    pub query_bytes: AtomicUsize,
+    pub query_capacity: AtomicUsize,
+    pub output_bytes: AtomicUsize,
+    /// Bytes that the buffer of replies has room for, and the most it ever held.
+    pub output_capacity: AtomicUsize,
+    pub output_peak: AtomicUsize,
+    /// Replies of earlier batches have not left yet.
+    pub writing: AtomicBool,
+    pub argv_bytes: AtomicUsize,
+    pub multi_bytes: AtomicUsize,
+    pub blocked: AtomicBool,
+    /// A pause has held its request back, which has not run since; set and cleared with ordering, so
+    /// that whoever sees it cleared sees what the request waits for.
+    pub postponed: AtomicBool,
+    /// It waits for a key or for the log, and not for ever.
+    pub times_out: AtomicBool,
+    /// What a wait of its is ended by; one that is taken is over.
+    pub claim: Mutex<Option<Arc<Claim>>>,
+    pub monitor: AtomicBool,
+    pub no_evict: AtomicBool,
+    pub no_touch: AtomicBool,
+    /// Memory that it holds beside its buffers: its names, watched keys, a request that waits for a
+    /// job, what the parser remembers.
+    pub held_bytes: AtomicUsize,
+    /// Bytes of its names.
+    pub name_bytes: AtomicUsize,
+    /// Its part of [`Clients::bytes`]; none any more once it was asked to go.
+    pub counted_bytes: AtomicUsize,
+    /// Where it stands in [`Clients::by_size`]: 0 if it does not.
+    pub rank: AtomicU8,
+    /// Somebody wants it gone; its thread closes it at its next turn.
+    pub killed: AtomicBool,
+    /// Its last reply is made; it is closed once that has left.
+    pub leaving: AtomicBool,
+}
+
+/// What an idle connection takes: the state that commands know, and about as much again that the
+/// server has beside it.
+const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
+
+/// Buffers count as multiples of this.
+const BUFFER_STEP_BYTES: usize = 4096;
+
+impl ClientInfo {
+    /// The same connection at another place, where nothing of it is under way.
+    pub fn moved(&self, thread: usize, slot: u32) -> ClientInfo {
+        ClientInfo {
+            id: self.id,
+            thread,
+            slot,
+            fd: self.fd,
+            addr: self.addr.clone(),
+            laddr: self.laddr.clone(),
+            unix: self.unix,
+            created_ms: self.created_ms,
+            name: Mutex::new(self.name.lock().clone()),
+            lib_name: Mutex::new(self.lib_name.lock().clone()),
+            lib_ver: Mutex::new(self.lib_ver.lock().clone()),
+            last_active_ms: self.last_active_ms.load(Relaxed).into(),
+            db: self.db.load(Relaxed).into(),
+            resp: self.resp.load(Relaxed).into(),
+            command: self.command.load(Relaxed).into(),
+            multi: self.multi.load(Relaxed).into(),
+            monitor: self.monitor.load(Relaxed).into(),
+            no_evict: self.no_evict.load(Relaxed).into(),
+            no_touch: self.no_touch.load(Relaxed).into(),
+            ..ClientInfo::default()
+        }
+    }
+
+    /// It is gone as far as others can see: being closed, if not closed yet.
+    pub fn is_gone(&self) -> bool {
+        self.killed.load(Relaxed) || self.leaving.load(Relaxed)
+    }
+
+    /// Remembers the last command.
+    #[inline]
+    pub fn set_command(&self, id: CommandId) {
+        self.command.store(id.0 + 1, Relaxed);
+    }
+
+    /// What the connection takes: its buffers, its queued commands and what keeps them.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        let load = |field: &AtomicUsize| field.load(Relaxed);
+        let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
+        // Room for what is about to arrive was not touched yet.
+        let is_filling = capacity / 2 <= query;
+        let query = if is_filling { query } else { capacity.max(query) };
+        let output = load(&self.output_capacity).max(load(&self.output_bytes));
+        // In steps, so that replies of usual length do not move the used memory to and fro.
+        CONNECTION_BYTES
+            + (query + output).next_multiple_of(BUFFER_STEP_BYTES)
+            + load(&self.multi_bytes)
+            + load(&self.held_bytes)
+    }
+
+    /// Changes one of its names.
+    pub(crate) fn set_name(&self, name: &Mutex<Vec<u8>>, to: &[u8]) {
+        *name.lock() = to.to_vec();
+        let names = [&self.name, &self.lib_name, &self.lib_ver];
+        let bytes = names.iter().map(|name| name.lock().len()).sum();
+        self.name_bytes.store(bytes, Relaxed);
+    }
+
+    /// The last command.
+    pub fn last_command(&self) -> Option<CommandId> {
+        self.command.load(Relaxed).checked_sub(1).map(CommandId)
+    }
+}
+
+/// A message to an IO thread.
+#[derive(Debug)]
+pub enum Message {
+    /// Bytes for one of its connections, outside the order of replies (`MONITOR`).
+    Deliver {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+        /// What to send.
+        bytes: Arc<[u8]>,
+        /// They may leave when the receiver's gate has passed this.
+        depends: Lsn,
+    },
+    /// A connection that waited was served.
+    Answer(Answer),
+    /// A connection's wait is to end; its claim is taken already.
+    Unblock {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+        /// With which reply.
+        how: Unserved,
+    },
+    /// The job of one of its connections' requests is done.
+    Computed {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+        /// What came of it.
+        computed: Computed,
+    },
+    /// Look for connections that were killed.
+    Kill,
+    /// A connection of its was killed.
+    Evict {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+    },
+    /// The pause of clients changed.
+    Pause,
+}
+
+/// The way to an IO thread.
+pub struct ThreadHandle {
+    inbox: Mutex<Vec<Message>>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl ThreadHandle {
+    /// A thread that `wake` wakes.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> ThreadHandle {
+        ThreadHandle { inbox: Mutex::default(), wake: Box::new(wake) }
+    }
+
+    /// Leaves a message and wakes the thread.
+    pub fn send(&self, message: Message) {
+        self.leave(message);
+        self.wake();
+    }
+
+    /// Leaves a message for the thread's next turn, which comes with the next tick at the latest.
+    pub fn leave(&self, message: Message) {
+        self.inbox.lock().push(message);
+    }
+
+    /// Wakes the thread, or keeps it from sleeping.
+    pub fn wake(&self) {
+        (self.wake)();
+    }
+
+    /// Takes all messages.
+    pub fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut self.inbox.lock())
+    }
+}
+
+/// A connection that sees every command.
+#[derive(Clone, Copy, Debug)]
+pub struct Monitor {
+    /// The connection.
+    pub client: u64,
+    /// Its thread.
+    pub thread: usize,
+    /// Its place in the thread.
+    pub slot: u32,
+}
+
+/// Every connection.
+#[derive(Default)]
+pub struct Clients {
+    by_id: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
+    next_id: AtomicU64,
+    count: AtomicUsize,
+    monitors: Mutex<Vec<Monitor>>,
+    monitor_count: AtomicUsize,
+    /// What all connections take together. Threads add what theirs have grown by at the end of a
+    /// turn at the latest.
+    pub bytes: AtomicU64,
+    /// Those that take much, by rank.
+    by_size: Mutex<BTreeMap<(u8, u64), Arc<ClientInfo>>>,
+    /// Up to where those that take little were looked through.
+    looked_up_to: AtomicU64,
+}
+
+/// A connection that takes less has no rank: replies of usual length must not move it to and fro.
+const RANKED_BYTES_MIN: usize = 16 * 1024;
+
+/// Connections that are compared to find the largest of those without a rank.
+const UNRANKED_SAMPLES: usize = 64;
+
+/// Orders connections by size, four ranks for each power of two; 0 for none.
+fn rank_of(bytes: usize) -> u8 {
+    if bytes < RANKED_BYTES_MIN {
+        return 0;
+    }
+    let log = bytes.ilog2();
+    (log * 4) as u8 + (bytes >> (log - 2) & 3) as u8
+}
+
+impl Clients {
+    /// Puts a connection where its size belongs; by its own thread.
+    #[inline]
+    pub fn rank(&self, info: &Arc<ClientInfo>, bytes: usize) {
+        let exempt = info.no_evict.load(Relaxed) || info.killed.load(Relaxed);
+        let rank = if exempt { 0 } else { rank_of(bytes) };
+        if rank != info.rank.load(Relaxed) {
+            self.move_to_rank(info, rank);
+        }
+    }
+
+    #[cold]
+    fn move_to_rank(&self, info: &Arc<ClientInfo>, rank: u8) {
+        let mut by_size = self.by_size.lock();
+        let before = info.rank.swap(rank, Relaxed);
+        if before != 0 {
+            by_size.remove(&(before, info.id));
+        }
+        if rank != 0 {
+            by_size.insert((rank, info.id), Arc::clone(info));
+        }
+    }
+
+    /// A connection that takes as much as any, and may be evicted; it is not found again. The effort
+    /// has a bound, however many there are.
+    pub fn take_largest(&self) -> Option<Arc<ClientInfo>> {
+        if let Some((_, info)) = self.by_size.lock().pop_last() {
+            info.rank.store(0, Relaxed);
+            return Some(info);
+        }
+        let by_id = self.by_id.lock();
+        let from = self.looked_up_to.load(Relaxed);
+        let found = by_id.range(from..).chain(by_id.range(..from)).take(UNRANKED_SAMPLES);
+        let (mut next, mut largest) = (0, None);
+        for (&id, info) in found {
+            next = id + 1;
+            let bytes = info.counted_bytes.load(Relaxed);
+            let exempt = info.no_evict.load(Relaxed) || info.killed.load(Relaxed) || bytes == 0;
+            if !exempt && largest.as_ref().is_none_or(|&(most, _)| bytes > most) {
+                largest = Some((bytes, info));
+            }
+        }
+        self.looked_up_to.store(next, Relaxed);
+        largest.map(|(_, info)| Arc::clone(info))
+    }
+
+    /// An identifier never given before.
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Gives none of the identifiers that the other has given.
+    pub fn continue_after(&self, other: &Clients) {
+        self.next_id.fetch_max(other.next_id.load(Relaxed), Relaxed);
+    }
+
+    /// A connection came.
+    pub fn add(&self, info: Arc<ClientInfo>) {
+        self.by_id.lock().insert(info.id, info);
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// A connection went.
+    pub fn remove(&self, id: u64) {
+        let removed = self.by_id.lock().remove(&id);
+        if let Some(info) = removed {
+            self.count.fetch_sub(1, Relaxed);
+            self.move_to_rank(&info, 0);
+        }
+        self.remove_monitor(id);
+    }
+
+    /// Number of connections.
+    pub fn count(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+
+    /// All connections, oldest first.
+    pub fn list(&self) -> Vec<Arc<ClientInfo>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    /// One connection.
+    pub fn find(&self, id: u64) -> Option<Arc<ClientInfo>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+
+    /// The connection wants to see every command.
+    pub fn add_monitor(&self, monitor: Monitor) {
+        let mut monitors = self.monitors.lock();
+        if !monitors.iter().any(|present| present.client == monitor.client) {
+            monitors.push(monitor);
+        }
+        self.monitor_count.store(monitors.len(), Relaxed);
+    }
+
+    /// The connection no longer wants to.
+    pub fn remove_monitor(&self, id: u64) {
+        if self.has_monitors() {
+            let mut monitors = self.monitors.lock();
+            monitors.retain(|present| present.client != id);
+            self.monitor_count.store(monitors.len(), Relaxed);
+        }
+    }
+
+    /// Whether anybody monitors.
+    #[inline]
+    pub fn has_monitors(&self) -> bool {
+        self.monitor_count.load(Relaxed) != 0
+    }
+
+    /// Everybody who monitors.
+    pub fn monitors(&self) -> Vec<Monitor> {
+        self.monitors.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(clients: &Clients, bytes: usize) -> Arc<ClientInfo> {
+        let info = ClientInfo { id: clients.next_id(), ..ClientInfo::default() };
+        info.counted_bytes.store(bytes, Relaxed);
+        let info = Arc::new(info);
+        clients.add(Arc::clone(&info));
+        clients.rank(&info, bytes);
+        info
+    }
+
+    #[test]
+    fn ranks_grow_with_size() {
+        let sizes = [0, 16_383, 16_384, 20_480, 1 << 20, 5 << 18, 1 << 40, usize::MAX];
+        let ranks: Vec<u8> = sizes.iter().map(|&size| rank_of(size)).collect();
+        assert!(ranks.is_sorted(), "{ranks:?}");
+        assert_eq!(ranks.iter().filter(|&&rank| rank == 0).count(), 2);
+        assert_ne!(ranks[4], ranks[5]);
+    }
+
+    #[test]
+    fn the_largest_goes_first_and_nobody_who_is_exempt() {
+        let clients = Clients::default();
+        let sizes = [100, 30_000, 1_000_000, 50_000, 5_000_000, 2_000];
+        let all: Vec<_> = sizes.iter().map(|&size| client(&clients, size)).collect();
+        all[4].no_evict.store(true, Relaxed);
+        clients.rank(&all[4], sizes[4]);
+        // One that has shrunk, and one that has left.
+        clients.rank(&all[3], 100);
+        all[3].counted_bytes.store(100, Relaxed);
+        clients.remove(all[1].id);
+        let mut order = Vec::new();
+        while let Some(info) = clients.take_largest() {
+            info.killed.store(true, Relaxed);
+            order.push(info.id);
+        }
+        assert_eq!(order, [all[2].id, all[5].id, all[0].id, all[3].id]);
+    }
+
+    #[test]
+    fn all_small_connections_are_found_bit_by_bit() {
+        let clients = Clients::default();
+        let all: Vec<_> = (0..1000).map(|_| client(&clients, 1000)).collect();
+        all.iter().skip(1).for_each(|info| info.no_evict.store(true, Relaxed));
+        all[700].no_evict.store(false, Relaxed);
+        let found: Vec<u64> = (0..32)
+            .filter_map(|_| {
+                let info = clients.take_largest()?;
+                info.killed.store(true, Relaxed);
+                Some(info.id)
+            })
+            .collect();
+        assert_eq!(found, [all[0].id, all[700].id]);
+    }
+}

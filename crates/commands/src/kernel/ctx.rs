@@ -1,0 +1,260 @@
+//! What a command's handler works with.
+
+use crate::kernel::args;
+use crate::kernel::aside::Job;
+use crate::kernel::blocking::Answer;
+use crate::kernel::error::CommandError;
+use crate::kernel::eviction::Eviction;
+use crate::kernel::long_reply::{LongReply, Slices};
+use crate::kernel::node::Node;
+use crate::kernel::rng::Rng;
+use crate::kernel::session::{Blocked, Session};
+use crate::kernel::stats::ThreadStats;
+use crate::kernel::timing::Timing;
+use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
+use ladon_model::{DbId, KeyHash, Lsn, Record};
+use ladon_resp::Reply;
+use std::sync::Arc;
+
+/// What belongs to one IO thread.
+pub struct Local {
+    /// The thread's number.
+    pub thread: usize,
+    /// Its counters.
+    pub stats: Arc<ThreadStats>,
+    /// Its random numbers.
+    pub rng: Rng,
+    /// Replies to clients that were served while they waited; the worker delivers them.
+    pub answers: Vec<Answer>,
+    /// Whoever runs requests here makes the rest of a long reply later. Otherwise, the default, every
+    /// reply is whole.
+    pub replies_later: bool,
+    /// The reply of the request that has just run goes on with this; the worker takes it.
+    pub long_reply: Option<Box<LongReply>>,
+    /// What it goes on with, as the handler says.
+    pub(crate) slices: Option<Box<dyn Slices>>,
+    /// What has to be computed before the request that has just run goes on; the worker takes it.
+    pub job: Option<Job>,
+    /// Which of the request's arguments the job is to keep; the worker takes it.
+    pub lend: Option<usize>,
+    /// Testing only: stores do not look whether their sources have changed, which the simulator must
+    /// notice.
+    pub stale_store_canary: bool,
+    /// Lines for whoever monitors, of what is not committed yet.
+    pub(crate) monitored: Vec<Arc<[u8]>>,
+    pub(crate) timing: Timing,
+    pub(crate) eviction: Eviction,
+}
+
+impl Local {
+    /// What a thread starts with; `stats` are the node's of the same number.
+    pub fn new(thread: usize, stats: Arc<ThreadStats>, rng: Rng) -> Local {
+        let mut rng = rng;
+        let eviction = Eviction::new(rng.next_u64());
+        Local {
+            thread,
+            stats,
+            rng,
+            answers: Vec::new(),
+            replies_later: false,
+            long_reply: None,
+            slices: None,
+            job: None,
+            lend: None,
+            stale_store_canary: false,
+            monitored: Vec::new(),
+            timing: Timing::default(),
+            eviction,
+        }
+    }
+}
+
+/// Writes a record of changes to the log and returns its LSN; called with locks held.
+pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;
+
+/// What a handler wants done with the connection after its reply.
+#[derive(Clone, Debug, Default)]
+pub enum After {
+    /// Nothing special.
+    #[default]
+    Continue,
+    /// Close it once the reply is out.
+    Close,
+    /// Close it at once, nothing is sent (`CLIENT KILL` of itself with `SKIPME no`, `SHUTDOWN`).
+    Drop,
+    /// Answer later.
+    Block(Blocked),
+    /// Run the request again once its job is done.
+    Compute,
+    /// Run the request again in a moment: another thread is about to do what the answer depends on.
+    Again,
+}
+
+/// What a command's handler works with.
+pub struct Ctx<'a> {
+    /// What all connections share.
+    pub node: &'a Node,
+    /// This connection.
+    pub session: &'a mut Session,
+    /// This thread.
+    pub local: &'a mut Local,
+    /// The reply.
+    pub reply: Reply<'a>,
+    /// The moment of this command, Unix milliseconds.
+    pub now_ms: u64,
+    /// What becomes of the connection after the reply.
+    pub after: After,
+    /// The command runs inside `EXEC`, where it must not block.
+    pub in_exec: bool,
+    /// The command waited for a key and is run again because it came: it must not block.
+    pub in_attempt: bool,
+    /// The hash of the request's first key, where it is known already.
+    pub(crate) first_key: Option<KeyHash>,
+    /// The LSN that the reply depends on, of what `on_partition` has committed.
+    pub(crate) depends: Lsn,
+    pub(crate) data: Data<'a>,
+    pub(crate) append: Append<'a>,
+}
+
+/// The transaction, where there is one.
+pub(crate) enum Data<'a> {
+    Held(Tx<'a>),
+    Free(&'a mut Scratch),
+    /// While it changes hands, and after its end.
+    Gone,
+}
+
+/// What decides whether a reply may be made after its command.
+pub(crate) struct Later<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) local: &'a Local,
+    pub(crate) must_answer: bool,
+}
+
+impl<'a> Ctx<'a> {
+    /// The data of a command that runs with locks.
+    ///
+    /// # Panics
+    /// When the command's `LockNeed` says that it needs none.
+    #[inline]
+    pub fn tx(&mut self) -> &mut Tx<'a> {
+        match &mut self.data {
+            Data::Held(tx) => tx,
+            _ => panic!("a command without locks asked for data"),
+        }
+    }
+
+    /// The transaction and the reply, to answer from borrowed data.
+    #[inline]
+    pub fn tx_and_reply(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>) {
+        match &mut self.data {
+            Data::Held(tx) => (tx, &mut self.reply),
+            _ => panic!("a command without locks asked for data"),
+        }
+    }
+
+    /// As `tx_and_reply`, with what tells from where on values are large.
+    #[inline]
+    pub(crate) fn tx_reply_and_later(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>, Later<'_>) {
+        let must_answer = self.in_attempt;
+        let later = Later { node: self.node, local: self.local, must_answer };
+        match &mut self.data {
+            Data::Held(tx) => (tx, &mut self.reply, later),
+            _ => panic!("a command without locks asked for data"),
+        }
+    }
+
+    /// As `tx_and_reply`, with random numbers.
+    #[inline]
+    pub fn tx_reply_and_rng(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>, &mut Rng) {
+        match &mut self.data {
+            Data::Held(tx) => (tx, &mut self.reply, &mut self.local.rng),
+            _ => panic!("a command without locks asked for data"),
+        }
+    }
+
+    /// The keyspace.
+    #[inline]
+    pub fn keyspace(&self) -> &'a Keyspace {
+        &self.node.keyspace
+    }
+
+    /// The database that the connection has selected.
+    #[inline]
+    pub fn db(&self) -> DbId {
+        self.keyspace().select(self.session.db)
+    }
+
+    /// The number of a database that there is, from an argument.
+    pub fn database_number(&self, argument: &[u8]) -> Result<u16, CommandError> {
+        let number = args::integer_between(argument, i32::MIN.into(), i32::MAX.into())?;
+        u16::try_from(number)
+            .ok()
+            .filter(|&number| number < self.keyspace().databases())
+            .ok_or(CommandError::text("ERR DB index is out of range"))
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        Key { bytes, hash: self.keyspace().hash(bytes) }
+    }
+
+    /// The key at position 1 of a command whose only key that is.
+    #[inline]
+    pub fn first_key<'k>(&self, args: &[&'k [u8]]) -> Key<'k> {
+        let bytes = args[1];
+        let hash = self.first_key.unwrap_or_else(|| self.keyspace().hash(bytes));
+        debug_assert_eq!(hash, self.keyspace().hash(bytes));
+        Key { bytes, hash }
+    }
+
+    /// Runs `f` on one partition: inside `EXEC` within its transaction, otherwise in one of its
+    /// own that is committed before this returns.
+    pub fn on_partition<R>(&mut self, index: usize, f: impl FnOnce(&mut Tx<'_>) -> R) -> R {
+        self.on(Locks::Partition(index), f)
+    }
+
+    /// As `on_partition`, with any set of locks.
+    pub fn on<R>(&mut self, locks: Locks<'_>, f: impl FnOnce(&mut Tx<'_>) -> R) -> R {
+        match &mut self.data {
+            Data::Held(tx) => f(tx),
+            Data::Free(scratch) => {
+                let mut tx = self.node.keyspace.begin(locks, scratch, self.now_ms);
+                let result = f(&mut tx);
+                let (lsn, wrote) = tx.commit(&mut *self.append);
+                self.depends = self.depends.max(lsn);
+                if wrote {
+                    self.session.last_write = lsn;
+                }
+                result
+            }
+            Data::Gone => unreachable!("the transaction changes hands between commands only"),
+        }
+    }
+
+    /// Ends the transaction, if there is one, and lets go of its locks. Returns the LSN that the
+    /// reply depends on and, if anything changed, that of the changes.
+    #[inline]
+    pub(crate) fn commit(&mut self) -> (Lsn, Option<Lsn>) {
+        let Data::Held(tx) = &mut self.data else { return (self.depends, None) };
+        let changes = tx.change_count();
+        let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
+        self.data = Data::Gone;
+        if wrote {
+            self.session.last_write = lsn;
+            self.local.stats.dirty.add(u64::from(changes));
+        }
+        (self.depends.max(lsn), wrote.then_some(lsn))
+    }
+
+    /// The numbers of all partitions.
+    pub fn partitions(&self) -> std::ops::Range<usize> {
+        0..PARTITIONS
+    }
+
+    /// Makes the reply depend on everything up to `lsn`.
+    pub fn depend_on(&mut self, lsn: Lsn) {
+        self.depends = self.depends.max(lsn);
+    }
+}

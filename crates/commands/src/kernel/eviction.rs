@@ -1,0 +1,268 @@
+//! `maxmemory`: making room before a command that needs it, and in between.
+//!
+//! A command that may make the data larger runs when the data is within the limit; if it is not,
+//! keys are evicted first (see the engine's `evict.rs`), for as long as
+//! `maxmemory-eviction-tenacity` allows. So the data is over the limit by one command's worth at
+//! most, unless values are so many or so large that time runs out.
+
+use crate::kernel::ctx::{Append, Local};
+use crate::kernel::node::Node;
+use ladon_engine::{Choice, Evicted, Evictor, Scratch, Victims};
+use ladon_model::{Lsn, Record};
+use ladon_settings::EvictionPolicy;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What a thread's commands may add before the other threads see it: with so little, many threads
+/// together do not miss the limit by much.
+const UNSEEN_BYTES_MAX: u64 = 16 * 1024;
+
+/// Values of so many pieces of memory are freed in line where much waits to be freed: about 0.1 ms.
+const FREED_IN_LINE_MAX: usize = 2048;
+
+/// If more than this part of `maxmemory` waits to be freed, larger values are freed in line as well.
+const PENDING_SHARE: u64 = 8;
+
+/// Evictions between two looks at the clock.
+const STEPS_A_LOOK: usize = 8;
+
+/// Whether there is room for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// The data is within the limit.
+    Enough,
+    /// Not yet, but there will be: keys are being evicted.
+    Soon,
+    /// The data is over the limit, and nothing may be evicted.
+    None,
+}
+
+/// A thread's part in evictions.
+pub(crate) struct Eviction {
+    evictor: Evictor,
+    /// When nothing was found that may be evicted (Unix milliseconds), and under which generation
+    /// of the settings: looking everywhere again and again for every refused command would be a
+    /// waste.
+    nothing_at: Option<(u64, u64)>,
+}
+
+impl Eviction {
+    pub(crate) fn new(seed: u64) -> Eviction {
+        Eviction { evictor: Evictor::new(seed), nothing_at: None }
+    }
+}
+
+/// Since when the data has been larger than allowed, and for how long altogether.
+#[derive(Debug, Default)]
+pub struct Exceeded {
+    /// Unix milliseconds; 0 while it is not.
+    since_ms: AtomicU64,
+    /// Earlier times.
+    total_ms: AtomicU64,
+}
+
+/// Milliseconds for which the data was larger than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExceededTimes {
+    /// All of them.
+    pub total: u64,
+    /// Those of now.
+    pub current: u64,
+}
+
+impl Exceeded {
+    /// How long until now.
+    pub fn times_ms(&self, now_ms: u64) -> ExceededTimes {
+        let since = self.since_ms.load(Relaxed);
+        let current = if since == 0 { 0 } else { now_ms.saturating_sub(since) };
+        ExceededTimes { total: self.total_ms.load(Relaxed) + current, current }
+    }
+
+    /// As after the start.
+    pub(crate) fn reset(&self) {
+        self.since_ms.store(0, Relaxed);
+        self.total_ms.store(0, Relaxed);
+    }
+
+    #[inline]
+    fn ended(&self, now_ms: u64) {
+        if self.since_ms.load(Relaxed) != 0 {
+            let since = self.since_ms.swap(0, Relaxed);
+            if since != 0 {
+                self.total_ms.fetch_add(now_ms.saturating_sub(since), Relaxed);
+            }
+        }
+    }
+
+    fn began(&self, now_ms: u64) {
+        let _ = self.since_ms.compare_exchange(0, now_ms, Relaxed, Relaxed);
+    }
+}
+
+/// `None` if nothing may be evicted.
+fn victims(policy: EvictionPolicy) -> Option<Victims> {
+    use EvictionPolicy as P;
+    let (volatile, choice) = match policy {
+        P::NoEviction => return None,
+        P::AllKeysLru | P::AllKeysLfu | P::AllKeysLrm => (false, Choice::Access),
+        P::AllKeysRandom => (false, Choice::Random),
+        P::VolatileLru | P::VolatileLfu | P::VolatileLrm => (true, Choice::Access),
+        P::VolatileRandom => (true, Choice::Random),
+        P::VolatileTtl => (true, Choice::Expiry),
+    };
+    Some(Victims { volatile, choice })
+}
+
+/// Nanoseconds that a command may spend on evictions.
+fn time_limit_ns(tenacity: u32) -> u64 {
+    match tenacity {
+        0..=10 => 50_000 * u64::from(tenacity),
+        11..100 => (500_000.0 * 1.15f64.powi(tenacity as i32 - 10)) as u64,
+        _ => u64::MAX,
+    }
+}
+
+/// Makes room before a command that may need it. No locks may be held.
+#[inline]
+pub(crate) fn make_room(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    now_ms: u64,
+    append: Append<'_>,
+) -> Room {
+    if node.settings.maxmemory() == 0 {
+        node.exceeded.ended(now_ms);
+        return Room::Enough;
+    }
+    if scratch.counters.bytes_delta.unsigned_abs() > UNSEEN_BYTES_MAX {
+        settle(node, scratch);
+    }
+    if !is_over(node, scratch) {
+        node.exceeded.ended(now_ms);
+        return Room::Enough;
+    }
+    let limit_ns = time_limit_ns(node.settings.maxmemory_eviction_tenacity());
+    evict(node, local, scratch, now_ms, limit_ns, append)
+}
+
+/// Makes room in between, so that the data comes within a limit that was lowered though nobody
+/// writes; for about `limit_ns` nanoseconds at most. Returns whether it is to go on soon. No locks may
+/// be held.
+pub fn make_room_in_between(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    now_ms: u64,
+    limit_ns: u64,
+    append: Append<'_>,
+) -> bool {
+    if node.settings.maxmemory() == 0 || !is_over(node, scratch) {
+        node.exceeded.ended(now_ms);
+        return false;
+    }
+    evict(node, local, scratch, now_ms, limit_ns, append) == Room::Soon
+}
+
+fn is_over(node: &Node, scratch: &Scratch) -> bool {
+    let used = node.evictable_memory() + node.lazy_free.pending_bytes();
+    used.saturating_add_signed(scratch.counters.bytes_delta) > node.settings.maxmemory()
+}
+
+/// Whether the data and the clients' buffers are larger than allowed: what has left the data is being
+/// freed, and no reason to evict more.
+fn is_data_over(node: &Node, scratch: &Scratch) -> bool {
+    let data = node.evictable_memory().saturating_add_signed(scratch.counters.bytes_delta);
+    data > node.settings.maxmemory()
+}
+
+/// Frees what waits for that while it is too much together with the data: as much as there is time
+/// for, and one value of any size if what waits is a large part of what is allowed.
+fn free_pending(node: &Node, scratch: &Scratch, is_time_up: impl Fn() -> bool) {
+    while is_over(node, scratch) && node.lazy_free.free_next(FREED_IN_LINE_MAX) {
+        if is_time_up() {
+            break;
+        }
+    }
+    let pending = node.lazy_free.pending_bytes();
+    if pending > node.settings.maxmemory() / PENDING_SHARE && is_over(node, scratch) {
+        node.lazy_free.free_next(usize::MAX);
+    }
+}
+
+/// Lets the other threads see what this one has added.
+fn settle(node: &Node, scratch: &mut Scratch) {
+    node.keyspace.add_used_bytes(std::mem::take(&mut scratch.counters.bytes_delta));
+}
+
+#[cold]
+fn evict(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    now_ms: u64,
+    limit_ns: u64,
+    append: Append<'_>,
+) -> Room {
+    let begin_ns = node.clock.monotonic_ns();
+    free_pending(node, scratch, || node.clock.monotonic_ns() - begin_ns >= limit_ns);
+    if !is_data_over(node, scratch) {
+        return if is_over(node, scratch) { Room::Soon } else { Room::Enough };
+    }
+    // A paused node does not change, and a log that takes no records refuses the command anyway.
+    if node.paused(now_ms).is_some() || !node.durability.accepts_writes() {
+        return Room::Soon;
+    }
+    settle(node, scratch);
+    let here = Some((now_ms, node.settings.generation()));
+    let room = match victims(node.settings.maxmemory_policy()) {
+        Some(victims) if local.eviction.nothing_at != here => {
+            let begin_ns = node.clock.monotonic_ns();
+            let room = evict_until(node, local, scratch, now_ms, victims, append, |steps| {
+                steps % STEPS_A_LOOK == 0 && node.clock.monotonic_ns() - begin_ns >= limit_ns
+            });
+            let spent_ms = (node.clock.monotonic_ns() - begin_ns) / 1_000_000;
+            node.latency_events.note("eviction-cycle", spent_ms, now_ms / 1000);
+            if room == Room::None {
+                local.eviction.nothing_at = here;
+            }
+            room
+        }
+        _ => Room::None,
+    };
+    match room {
+        Room::Enough => node.exceeded.ended(now_ms),
+        Room::Soon | Room::None => node.exceeded.began(now_ms),
+    }
+    room
+}
+
+fn evict_until(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    now_ms: u64,
+    victims: Victims,
+    append: Append<'_>,
+    is_time_up: impl Fn(usize) -> bool,
+) -> Room {
+    let samples = node.settings.maxmemory_samples();
+    let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
+    scratch.read_only = false;
+    let mut append = |record: Record<'_>| match &node.watch_evictions {
+        Some(watch) if !watch(node, record.changes()) => Lsn::ZERO,
+        _ => append(record),
+    };
+    for step in 1.. {
+        match evictor.step(keyspace, scratch, now_ms, victims, samples, &mut append) {
+            Evicted::Nothing => return Room::None,
+            Evicted::Some | Evicted::NotYet => settle(node, scratch),
+        }
+        if !is_data_over(node, scratch) {
+            return Room::Enough;
+        }
+        if is_time_up(step) {
+            return Room::Soon;
+        }
+    }
+    Room::Soon
+}

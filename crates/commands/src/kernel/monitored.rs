@@ -1,0 +1,75 @@
+//! Lines for those who monitor: what every client had executed.
+
+use crate::kernel::ctx::Local;
+use crate::kernel::node::Node;
+use crate::kernel::secrets;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{CommandSpec, Flags};
+use ladon_model::Lsn;
+
+/// Notes what a client had executed, for everybody who monitors. What administers the server is not
+/// shown, and no password. [`show`] follows once it is committed.
+#[cold]
+pub(crate) fn note(
+    node: &Node,
+    local: &mut Local,
+    session: &Session,
+    spec: &CommandSpec,
+    args: &[&[u8]],
+) {
+    if spec.flags.has(Flags::SKIP_MONITOR) || spec.flags.has(Flags::ADMIN) {
+        return;
+    }
+    let now_us = node.clock.unix_us();
+    let unix = if session.info.unix { "unix:" } else { "" };
+    let mut line = format!(
+        "+{}.{:06} [{} {unix}{}]",
+        now_us / 1_000_000,
+        now_us % 1_000_000,
+        session.db,
+        session.info.addr
+    );
+    for arg in secrets::shown(args) {
+        line.push(' ');
+        quote(arg, &mut line);
+    }
+    line.push_str("\r\n");
+    local.monitored.push(line.into_bytes().into());
+}
+
+/// Shows what was noted, which depends on `depends`.
+#[cold]
+pub(crate) fn show(node: &Node, local: &mut Local, depends: Lsn) {
+    node.feed_monitors(&local.monitored, depends);
+    local.monitored.clear();
+}
+
+/// Writes bytes as a quoted string, whatever they are.
+fn quote(bytes: &[u8], line: &mut String) {
+    line.push('"');
+    for &byte in bytes {
+        match byte {
+            b'\\' | b'"' => line.extend(['\\', char::from(byte)]),
+            b'\n' => line.push_str("\\n"),
+            b'\r' => line.push_str("\\r"),
+            b'\t' => line.push_str("\\t"),
+            0x07 => line.push_str("\\a"),
+            0x08 => line.push_str("\\b"),
+            0x20..=0x7e => line.push(char::from(byte)),
+            _ => line.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quote;
+
+    #[test]
+    fn any_bytes_can_be_shown() {
+        let mut line = String::new();
+        quote(b"a\"b\\\n\r\t\x07\x08\x00\xff ", &mut line);
+        assert_eq!(line, r#""a\"b\\\n\r\t\a\b\x00\xff ""#);
+    }
+}

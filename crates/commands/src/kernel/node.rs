@@ -1,0 +1,447 @@
+//! What all connections of a node share.
+
+use crate::kernel::aside::AsideCounts;
+use crate::kernel::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
+use crate::kernel::command_id::CommandId;
+use crate::kernel::eviction::Exceeded;
+use crate::kernel::histogram::HistogramSum;
+use crate::kernel::latency_events::LatencyEvents;
+use crate::kernel::lazy_free::LazyFree;
+use crate::kernel::limits;
+use crate::kernel::loading::Loading;
+use crate::kernel::long_reply::Slicing;
+use crate::kernel::rates::{Rates, Sampler};
+use crate::kernel::rng::Rng;
+use crate::kernel::slow_log::SlowLog;
+use crate::kernel::stats::ThreadStats;
+use crate::kernel::table::CommandTable;
+use ladon_engine::Keyspace;
+use ladon_model::{Gate, KeyHasher, Lsn};
+use ladon_platform::{Clock, Process, SystemProcess};
+use ladon_settings::Settings;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// Ladon's own version.
+pub const LADON_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of Redis whose commands and replies these are; clients decide by it what they use.
+pub const REDIS_VERSION: &str = "7.2.4";
+
+/// What commands need of the log and the checkpoints.
+pub trait Durability: Send + Sync {
+    /// The end of the log: every change so far has at most this LSN.
+    fn reserved(&self) -> Lsn;
+    /// Handed to the operating system up to here.
+    fn written(&self) -> Lsn;
+    /// On the disk up to here.
+    fn durable(&self) -> Lsn;
+    /// Asks for `durable` to reach `lsn` soon; does not wait.
+    fn want_durable(&self, lsn: Lsn);
+    /// Whether the log takes changes now; one relaxed load.
+    fn accepts_writes(&self) -> bool;
+    /// Why not, for the error reply.
+    fn failure(&self) -> Option<String>;
+    /// What `INFO persistence` tells.
+    fn status(&self) -> PersistenceStatus;
+    /// Starts a checkpoint in the background.
+    fn start_checkpoint(&self) -> Result<(), CheckpointError>;
+    /// Makes a checkpoint and waits for it.
+    fn checkpoint(&self) -> Result<(), CheckpointError>;
+    /// The default gate changed: sync as it asks from now on.
+    fn gate_changed(&self, gate: Gate);
+    /// Asks the node to stop: finish replies, sync, leave a clean log.
+    fn request_shutdown(&self, shutdown: Shutdown);
+}
+
+/// How to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Make a checkpoint first; `None`: as the settings say.
+    pub save: Option<bool>,
+    /// Stop even if saving fails.
+    pub force: bool,
+}
+
+/// Why there is no new checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointError {
+    /// One is being made.
+    #[error("a checkpoint is already in progress")]
+    Busy,
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What `INFO persistence` tells; times in Unix seconds, durations in seconds.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "INFO's names, or plain")]
+pub struct PersistenceStatus {
+    pub checkpoint_in_progress: bool,
+    pub checkpoint_started_unix: Option<u64>,
+    pub checkpoint_progress: f64,
+    pub last_checkpoint_unix: u64,
+    pub last_checkpoint_ok: bool,
+    pub last_checkpoint_seconds: Option<u64>,
+    pub last_checkpoint_keys: u64,
+    pub last_checkpoint_bytes: u64,
+    pub changes_since_checkpoint: u64,
+    pub checkpoints_made: u64,
+    pub log_bytes_since_checkpoint: u64,
+    pub log_bytes: u64,
+    pub log_backlog_bytes: u64,
+    pub log_ok: bool,
+    pub log_last_error: Option<String>,
+    pub log_pending_syncs: u64,
+    pub last_recovery_keys: u64,
+    pub last_recovery_seconds: f64,
+}
+
+/// What a node is made from.
+pub struct NodeParts {
+    /// The data.
+    pub keyspace: Arc<Keyspace>,
+    /// The settings in force.
+    pub settings: Arc<Settings>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Log and checkpoints.
+    pub durability: Arc<dyn Durability>,
+    /// One for each IO thread.
+    pub threads: Vec<ThreadHandle>,
+    /// 40 hexadecimal digits that tell this run from others.
+    pub run_id: String,
+    /// `io_uring` or `mio`, for `INFO`.
+    pub io_backend: String,
+    /// The commands that it runs: [`crate::families::table`].
+    pub table: &'static CommandTable,
+}
+
+/// What all connections of a node share.
+pub struct Node {
+    /// The data.
+    pub keyspace: Arc<Keyspace>,
+    /// The settings in force.
+    pub settings: Arc<Settings>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Log and checkpoints.
+    pub durability: Arc<dyn Durability>,
+    /// The IO threads.
+    pub threads: Vec<ThreadHandle>,
+    /// Counters, one for each IO thread.
+    pub stats: Vec<Arc<ThreadStats>>,
+    /// All connections.
+    pub clients: Clients,
+    /// The command table.
+    pub table: &'static CommandTable,
+    /// Tells this run from others.
+    pub run_id: Mutex<String>,
+    /// `io_uring` or `mio`.
+    pub io_backend: String,
+    /// When the node started, Unix milliseconds.
+    pub started_ms: u64,
+    pause: Pause,
+    /// `DEBUG SET-ACTIVE-EXPIRE`.
+    pub active_expire: std::sync::atomic::AtomicBool,
+    /// Highest number of bytes that the data took.
+    pub used_bytes_peak: AtomicU64,
+    /// Connections refused because of `maxclients`.
+    pub rejected_connections: AtomicU64,
+    /// Commands that took long.
+    pub slow_log: SlowLog,
+    /// Delays that were noticed; shared with whoever may notice one.
+    pub latency_events: Arc<LatencyEvents>,
+    /// The process and its machine.
+    pub process: Arc<dyn Process>,
+    /// What else follows from a change of settings, where something has to.
+    pub follow_settings: Option<FollowSettings>,
+    /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
+    /// whether they are; they have to be, and the simulator must notice if not.
+    pub watch_evictions: Option<WatchEvictions>,
+    /// Testing only: is told whose wait for a key was served, in the order in which they are.
+    pub watch_served: Option<WatchServed>,
+    /// Names the history of the data, as far as this node knows it.
+    pub replication_id: Mutex<String>,
+    /// Large values on their way out.
+    pub lazy_free: LazyFree,
+    /// Connections closed because of `maxmemory-clients`.
+    pub evicted_clients: AtomicU64,
+    /// How long the data has been larger than `maxmemory` allows.
+    pub exceeded: Exceeded,
+    /// What replies are made in slices.
+    pub slicing: Slicing,
+    /// What became of results that are computed aside.
+    pub aside: AsideCounts,
+    /// The data is being loaded, and this node serves clients until then, without data.
+    pub loading: Option<Arc<Loading>>,
+    sampler: Mutex<Sampler>,
+    /// What an empty keyspace takes.
+    fixed_bytes: u64,
+}
+
+/// Checks and prepares a change of settings (the new ones, the names of what changed), or refuses
+/// it: see [`Settings::set_many_with`].
+pub type FollowSettings =
+    Box<dyn Fn(&Settings, &[&'static str]) -> Result<(), (&'static str, String)> + Send + Sync>;
+
+/// See [`Node::watch_evictions`].
+pub type WatchEvictions = Box<dyn Fn(&Node, &[u8]) -> bool + Send + Sync>;
+
+/// See [`Node::watch_served`].
+pub type WatchServed = Box<dyn Fn(&Node, &ClientInfo) + Send + Sync>;
+
+/// `CLIENT PAUSE`: until when, and whether reads go on.
+#[derive(Default)]
+struct Pause {
+    until_ms: AtomicU64,
+    writes_only: std::sync::atomic::AtomicBool,
+    /// Counts pauses.
+    generation: AtomicU64,
+    /// How many of them each thread has seen between two turns: what it ran before is over. All of
+    /// them where nobody runs anything.
+    seen: Box<[AtomicU64]>,
+}
+
+/// What a pause holds back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// Commands that may change data.
+    Writes,
+    /// All commands.
+    All,
+}
+
+impl Node {
+    /// A node.
+    pub fn new(parts: NodeParts) -> Node {
+        let fixed_bytes = parts.keyspace.fixed_bytes();
+        let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let pause = Pause { seen, ..Pause::default() };
+        let node = Node {
+            stats: parts
+                .threads
+                .iter()
+                .map(|_| Arc::new(ThreadStats::new(parts.table.len())))
+                .collect(),
+            started_ms: parts.clock.unix_ms(),
+            keyspace: parts.keyspace,
+            latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
+            slow_log: SlowLog::default(),
+            settings: parts.settings,
+            clock: parts.clock,
+            durability: parts.durability,
+            threads: parts.threads,
+            clients: Clients::default(),
+            table: parts.table,
+            replication_id: Mutex::new(hex_id(&mut Rng::new(
+                KeyHasher::new(0).hash(parts.run_id.as_bytes()).0,
+            ))),
+            process: Arc::new(SystemProcess::default()),
+            follow_settings: None,
+            watch_evictions: None,
+            watch_served: None,
+            lazy_free: LazyFree::default(),
+            evicted_clients: AtomicU64::new(0),
+            exceeded: Exceeded::default(),
+            slicing: Slicing::default(),
+            aside: AsideCounts::default(),
+            loading: None,
+            sampler: Mutex::default(),
+            fixed_bytes,
+            run_id: Mutex::new(parts.run_id),
+            io_backend: parts.io_backend,
+            pause,
+            active_expire: std::sync::atomic::AtomicBool::new(true),
+            used_bytes_peak: AtomicU64::new(0),
+            rejected_connections: AtomicU64::new(0),
+        };
+        node.apply_limits();
+        node
+    }
+
+    /// Whether writes have to wait for replicas that are not there: there are none yet.
+    #[inline]
+    pub fn lacks_replicas(&self) -> bool {
+        self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
+    }
+
+    /// Tells the keyspace up to where collections stay packed, and what is to be known of the use
+    /// of keys, as the settings say now.
+    pub fn apply_limits(&self) {
+        limits::apply(&self.keyspace, &self.settings);
+    }
+
+    /// Bytes that the data and its tables take, with what is free within slabs, what has left the data
+    /// and is not freed yet, and the clients' buffers: what `maxmemory` limits, as in Redis.
+    #[inline]
+    pub fn used_memory(&self) -> u64 {
+        self.data_memory()
+            + self.keyspace.slack_bytes()
+            + self.lazy_free.pending_bytes()
+            + self.clients_memory()
+    }
+
+    /// Bytes that all clients take, their buffers and what is kept for them.
+    #[inline]
+    pub fn clients_memory(&self) -> u64 {
+        // Threads add and take off in any order.
+        (self.clients.bytes.load(Relaxed) as i64).max(0) as u64
+    }
+
+    /// Bytes of [`Node::used_memory`] that are no data.
+    pub fn overhead_memory(&self) -> u64 {
+        self.fixed_bytes + self.clients_memory()
+    }
+
+    /// Bytes that the data and its tables take.
+    #[inline]
+    pub fn data_memory(&self) -> u64 {
+        self.keyspace.used_bytes() + self.fixed_bytes
+    }
+
+    /// As `data_memory`, with what is free within slabs and the clients' buffers: what `maxmemory`
+    /// limits by evictions. Of what is free no more than an eighth of the limit counts, so that the
+    /// data is not evicted for it.
+    #[inline]
+    pub fn evictable_memory(&self) -> u64 {
+        const SLACK_SHARE: u64 = 8;
+        let slack_max = self.settings.maxmemory() / SLACK_SHARE;
+        self.data_memory() + self.keyspace.slack_bytes().min(slack_max) + self.clients_memory()
+    }
+
+    /// The most that [`Node::used_memory`] has been seen to be.
+    pub fn used_memory_peak(&self) -> u64 {
+        let used = self.used_memory();
+        self.used_bytes_peak.fetch_max(used, Relaxed).max(used)
+    }
+
+    /// A counter summed over all threads.
+    pub fn total(&self, counter: impl Fn(&ThreadStats) -> u64) -> u64 {
+        self.stats.iter().map(|stats| counter(stats)).sum()
+    }
+
+    /// How long a command took, over all threads.
+    pub fn latency(&self, id: CommandId) -> HistogramSum {
+        let mut sum = HistogramSum::default();
+        for stats in &self.stats {
+            if let Some(latency) = stats.command(id).latency.get() {
+                sum.add(latency);
+            }
+        }
+        sum
+    }
+
+    /// Takes the samples that rates and peaks come from; every thread's housekeeping calls it, some
+    /// ten times a second while there is something to do.
+    pub fn sample(&self) {
+        self.used_memory_peak();
+        self.sampler.lock().sample_if_due(&self.stats, &*self.clock);
+    }
+
+    /// What happens per second now.
+    pub fn rates(&self) -> Rates {
+        let mut sampler = self.sampler.lock();
+        sampler.sample_if_old(&self.stats, &*self.clock);
+        sampler.rates()
+    }
+
+    /// Sets all statistics back to zero (`CONFIG RESETSTAT`).
+    pub fn reset_stats(&self) {
+        for stats in &self.stats {
+            stats.reset();
+        }
+        for counter in [&self.rejected_connections, &self.evicted_clients, &self.lazy_free.freed] {
+            counter.store(0, Relaxed);
+        }
+        self.used_bytes_peak.store(self.used_memory(), Relaxed);
+        self.exceeded.reset();
+        *self.sampler.lock() = Sampler::default();
+    }
+
+    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. What other threads
+    /// run already goes on until [`Node::is_pause_seen`] with the number that this returns.
+    pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
+        let now_ms = self.clock.unix_ms();
+        let was = self.paused(now_ms);
+        self.pause.until_ms.fetch_max(until_ms, Relaxed);
+        if was != Some(Paused::All) || what == Paused::All {
+            self.pause.writes_only.store(what == Paused::Writes, Relaxed);
+        }
+        // Whoever sees the new count sees the pause.
+        let generation = self.pause.generation.fetch_add(1, Release) + 1;
+        self.threads.iter().for_each(ThreadHandle::wake);
+        generation
+    }
+
+    /// Whether no other thread than `thread` runs anything that began before this pause.
+    pub fn is_pause_seen(&self, generation: u64, thread: usize) -> bool {
+        let others = self.pause.seen.iter().enumerate().filter(|&(other, _)| other != thread);
+        others.into_iter().all(|(_, seen)| seen.load(Acquire) >= generation)
+    }
+
+    /// A thread is between two turns; from now on it knows of all pauses so far.
+    #[inline]
+    pub fn see_pauses(&self, thread: usize) {
+        let generation = self.pause.generation.load(Acquire);
+        if self.pause.seen[thread].load(Relaxed) != generation {
+            self.pause.seen[thread].store(generation, Release);
+            self.threads.iter().for_each(ThreadHandle::wake);
+        }
+    }
+
+    /// A thread runs nothing any more.
+    pub fn ends_running(&self, thread: usize) {
+        self.pause.seen[thread].store(u64::MAX, Release);
+    }
+
+    /// Ends a pause.
+    pub fn unpause(&self) {
+        self.pause.until_ms.store(0, Relaxed);
+        for thread in &self.threads {
+            thread.send(Message::Pause);
+        }
+    }
+
+    /// Whether connections have to log in.
+    pub fn requires_login(&self) -> bool {
+        !self.settings.requirepass().is_empty()
+    }
+
+    /// What is held back at `now_ms`.
+    #[inline]
+    pub fn paused(&self, now_ms: u64) -> Option<Paused> {
+        if self.pause.until_ms.load(Relaxed) <= now_ms {
+            return None;
+        }
+        let writes_only = self.pause.writes_only.load(Relaxed);
+        Some(if writes_only { Paused::Writes } else { Paused::All })
+    }
+
+    /// When the pause ends, Unix milliseconds; 0 without one.
+    pub fn pause_until_ms(&self) -> u64 {
+        self.pause.until_ms.load(Relaxed)
+    }
+
+    /// Sends lines to everybody who monitors, to be shown at the gate of each once that has passed
+    /// `depends`.
+    pub fn feed_monitors(&self, lines: &[Arc<[u8]>], depends: Lsn) {
+        for Monitor { client, thread, slot } in self.clients.monitors() {
+            for bytes in lines.iter().map(Arc::clone) {
+                self.threads[thread].leave(Message::Deliver { client, slot, bytes, depends });
+            }
+            self.threads[thread].wake();
+        }
+    }
+}
+
+/// Forty hexadecimal digits at random.
+pub(crate) fn hex_id(rng: &mut Rng) -> String {
+    let digits: String = (0..3).map(|_| format!("{:016x}", rng.next_u64())).collect();
+    digits[..40].to_owned()
+}

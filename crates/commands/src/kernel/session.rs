@@ -1,0 +1,207 @@
+//! One connection's state, as far as commands know it.
+
+use crate::kernel::aside::Aside;
+use crate::kernel::clients::{ClientInfo, Clients, Monitor};
+use crate::kernel::command_id::CommandId;
+use crate::kernel::spec::Flags;
+use ladon_engine::{Claim, Waiter, WatchFlag};
+use ladon_model::{Gate, Lsn};
+use ladon_resp::Proto;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Whether replies are sent (`CLIENT REPLY`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Always.
+    #[default]
+    On,
+    /// Not until `CLIENT REPLY ON`.
+    Off,
+    /// Not for the next command; `SKIP` itself comes first.
+    SkipNext,
+    /// Not for the present command.
+    Skip,
+}
+
+/// A command waiting for `EXEC`.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// Which command.
+    pub id: CommandId,
+    /// Where the ends of its arguments begin, the name included.
+    first: usize,
+    count: usize,
+}
+
+/// An open `MULTI`. A hundred thousand commands are three pieces of memory.
+#[derive(Debug, Default)]
+pub struct Multi {
+    /// What `EXEC` will run.
+    pub queued: Vec<Queued>,
+    /// All arguments, one behind the other.
+    arguments: Vec<u8>,
+    ends: Vec<usize>,
+    /// A command was refused while queueing: `EXEC` will not run.
+    pub aborted: bool,
+    /// Bytes that the queue takes.
+    pub bytes: usize,
+    /// The flags of all queued commands together.
+    pub flags: Flags,
+}
+
+/// A queued command's arguments; most have few.
+pub(crate) type QueuedArgs<'a> = SmallVec<[&'a [u8]; 8]>;
+
+impl Multi {
+    /// Keeps one more command.
+    pub(crate) fn push(&mut self, id: CommandId, args: &[&[u8]]) {
+        self.queued.push(Queued { id, first: self.ends.len(), count: args.len() });
+        for arg in args {
+            self.arguments.extend_from_slice(arg);
+            self.ends.push(self.arguments.len());
+        }
+        self.bytes += args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>()
+            + size_of::<Queued>();
+    }
+
+    /// Lets others see the transaction that a client queues or runs; `None`: there is none any more.
+    pub(crate) fn publish(multi: Option<&Multi>, info: &ClientInfo) {
+        info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);
+        info.multi_bytes.store(multi.map_or(0, |multi| multi.bytes), Relaxed);
+    }
+
+    /// A command's arguments, the name included.
+    pub(crate) fn args(&self, queued: Queued) -> QueuedArgs<'_> {
+        let mut start = queued.first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let ends = &self.ends[queued.first..queued.first + queued.count];
+        ends.iter().map(|&end| &self.arguments[std::mem::replace(&mut start, end)..end]).collect()
+    }
+}
+
+/// A watched key: SELECT number and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WatchedKey {
+    /// The database number that the client had selected.
+    pub db: u16,
+    /// The key.
+    pub key: Vec<u8>,
+}
+
+/// A connection that waits before it goes on.
+#[derive(Clone, Debug)]
+pub enum Blocked {
+    /// For the log. Boxed, as every request's outcome has room for it.
+    Log(Box<LogWait>),
+    /// For a value to come under a key.
+    Keys(Arc<Waiter>),
+}
+
+impl Blocked {
+    /// Who ends the wait.
+    pub fn claim(&self) -> &Arc<Claim> {
+        match self {
+            Blocked::Log(wait) => &wait.claim,
+            Blocked::Keys(waiter) => &waiter.claim,
+        }
+    }
+}
+
+/// A wait for the log (`WAIT`, `WAITAOF`).
+#[derive(Clone, Debug)]
+pub struct LogWait {
+    /// What must have become durable here.
+    pub durable: Lsn,
+    /// How many nodes beyond this one should have it: more than there are means waiting for the
+    /// deadline.
+    pub replicas: i64,
+    /// When to answer with what has been reached, Unix milliseconds; `None`: never.
+    pub deadline_ms: Option<u64>,
+    /// Writes the reply when the wait is over, however it ended.
+    pub finish: BlockedKind,
+    /// Who ends the wait.
+    pub claim: Arc<Claim>,
+}
+
+/// Which command waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedKind {
+    /// `WAIT`: the number of replicas.
+    Wait,
+    /// `WAITAOF`: whether it is durable here, and the number of replicas.
+    WaitAof,
+}
+
+/// What a connection is to commands.
+pub struct Session {
+    /// What other threads may see and ask of it.
+    pub info: Arc<ClientInfo>,
+    /// The selected database number.
+    pub db: u16,
+    /// Protocol version of replies.
+    pub proto: Proto,
+    /// Whether it may run commands that need a login.
+    pub authenticated: bool,
+    /// An open `MULTI`.
+    pub multi: Option<Box<Multi>>,
+    /// Watched keys.
+    pub watched: BTreeSet<WatchedKey>,
+    /// Bytes that these take, here and in the partitions.
+    pub watched_bytes: usize,
+    /// Set when a watched key was touched; shared with the partitions while keys are watched.
+    pub watch_flag: Arc<WatchFlag>,
+    /// Its own gate, where it asked for one (`CLIENT GATE`).
+    pub gate: Option<Gate>,
+    /// Whether replies are sent.
+    pub reply_mode: ReplyMode,
+    /// Lookups leave access times alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// The LSN of its last change: what `WAIT` and `WAITAOF` wait for.
+    pub last_write: Lsn,
+    /// Its request stores what is being computed, and runs again then.
+    pub(crate) aside: Option<Box<Aside>>,
+    /// It gets every command that the server runs (`MONITOR`).
+    pub monitor: bool,
+    /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
+    pub(crate) pausing: Option<u64>,
+}
+
+impl Session {
+    /// Goes on at another node, which has the data that the one so far did without.
+    pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
+        if self.monitor {
+            let (client, thread, slot) = (info.id, info.thread, info.slot);
+            clients.add_monitor(Monitor { client, thread, slot });
+        }
+        if !self.watched.is_empty() {
+            // Whatever was loaded is a change to who saw nothing.
+            self.watch_flag = Arc::default();
+            self.watch_flag.touch();
+        }
+        self.pausing = None;
+        self.info = info;
+    }
+
+    /// A new connection.
+    pub fn new(info: Arc<ClientInfo>, authenticated: bool) -> Session {
+        Session {
+            info,
+            db: 0,
+            proto: Proto::Resp2,
+            authenticated,
+            multi: None,
+            watched: BTreeSet::new(),
+            watched_bytes: 0,
+            watch_flag: Arc::default(),
+            gate: None,
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            last_write: Lsn::ZERO,
+            aside: None,
+            monitor: false,
+            pausing: None,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What a command is, as data.
+
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+
+/// A command's code: writes the reply, or returns the error that is the reply.
+pub type HandlerFn = fn(&mut Ctx<'_>, &[&[u8]]) -> CommandResult;
+
+/// How a command runs.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// Ordinary code.
+    Run(HandlerFn),
+    /// A container: the second argument names one of its `subcommands`.
+    Container,
+    /// A container that does something itself when it stands alone (`COMMAND`).
+    RunOrContainer(HandlerFn),
+}
+
+/// Where a command's keys stand among its arguments.
+#[derive(Clone, Copy)]
+pub enum KeySpec {
+    /// It has none.
+    None,
+    /// At `first`, `first + step`, ... up to `last` (negative: counted from the end).
+    Range {
+        /// Position of the first key; the command's name is 0.
+        first: u8,
+        /// Position of the last key; -1 is the last argument.
+        last: i8,
+        /// Distance between keys.
+        step: u8,
+    },
+    /// At position 1, and where the function finds another among these arguments, which is behind
+    /// an option: not before position 3.
+    FirstAndOption(fn(&[&[u8]]) -> Option<usize>),
+    /// `numkeys` stands at this position and the keys follow it.
+    Counted {
+        /// Position of the count.
+        count_at: u8,
+    },
+    /// As `Counted`, and one more at position 1.
+    FirstAndCounted {
+        /// Position of the count.
+        count_at: u8,
+    },
+}
+
+impl KeySpec {
+    /// One key at position 1.
+    pub const FIRST: KeySpec = KeySpec::Range { first: 1, last: 1, step: 1 };
+    /// Every argument from position 1 on.
+    pub const ALL: KeySpec = KeySpec::Range { first: 1, last: -1, step: 1 };
+
+    /// Whether the only key among `count` arguments (the name included) is the one at position 1.
+    #[inline]
+    pub fn is_one(self, count: usize) -> bool {
+        match self {
+            KeySpec::Range { first: 1, last: 1, .. } => true,
+            KeySpec::Range { first: 1, last, step } if last < 0 => {
+                count <= usize::from(step) + usize::from(last.unsigned_abs())
+            }
+            // The option and its key take two more.
+            KeySpec::FirstAndOption(_) => count <= 3,
+            _ => false,
+        }
+    }
+
+    /// The positions of the keys of these arguments; those that are there, should some be
+    /// missing or the count be nonsense.
+    pub fn positions(self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
+        let leading = match self {
+            KeySpec::FirstAndCounted { .. } if args.len() > 1 => 1..2,
+            _ => 0..0,
+        };
+        let mut other = None;
+        let (first, end, step) = match self {
+            KeySpec::None => (0, 0, 1),
+            KeySpec::FirstAndOption(find) => {
+                other = find(args);
+                (1, args.len().min(2), 1)
+            }
+            KeySpec::Range { first, last, step } => {
+                let last = if last < 0 {
+                    (args.len() as isize + isize::from(last)).max(0) as usize
+                } else {
+                    last as usize
+                };
+                (usize::from(first), (last + 1).min(args.len()), usize::from(step))
+            }
+            KeySpec::Counted { count_at } | KeySpec::FirstAndCounted { count_at } => {
+                let at = usize::from(count_at);
+                let count = args.get(at).and_then(|text| ladon_resp::parse_i64(text)).unwrap_or(0);
+                let first = at + 1;
+                let count = usize::try_from(count).unwrap_or(0).min(args.len());
+                (first, (first + count).min(args.len()), 1)
+            }
+        };
+        leading.chain((first..end.max(first)).step_by(step)).chain(other)
+    }
+}
+
+/// What a command looks at inside the value of its first key, for fetching it ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing beyond the entry, or nothing that could be told.
+    None,
+    /// The beginning or the end of it.
+    Whole,
+    /// The member or field that this argument names.
+    Element(u8),
+    /// The bit whose offset this argument is.
+    Bit(u8),
+}
+
+/// Which locks a command needs before it runs.
+#[derive(Clone, Copy, Debug)]
+pub enum LockNeed {
+    /// None: it does not touch data.
+    None,
+    /// Those of its keys.
+    Keys,
+    /// Those of its keys, or all where the function says so of its arguments: it then looks at keys
+    /// that they do not name.
+    KeysUnless(fn(&[&[u8]]) -> bool),
+    /// All: it is atomic over the whole keyspace.
+    All,
+    /// It takes them piece by piece itself (`Ctx::on_partition`); inside `EXEC` it has all.
+    Own,
+}
+
+/// Properties of a command, as a set of bits; Redis' names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u32);
+
+#[allow(missing_docs, reason = "the names are COMMAND's")]
+impl Flags {
+    pub const NONE: Flags = Flags(0);
+    pub const WRITE: Flags = Flags(1);
+    pub const READONLY: Flags = Flags(1 << 1);
+    pub const DENYOOM: Flags = Flags(1 << 2);
+    pub const ADMIN: Flags = Flags(1 << 3);
+    pub const NOSCRIPT: Flags = Flags(1 << 4);
+    pub const BLOCKING: Flags = Flags(1 << 5);
+    pub const LOADING: Flags = Flags(1 << 6);
+    pub const STALE: Flags = Flags(1 << 7);
+    pub const SKIP_MONITOR: Flags = Flags(1 << 8);
+    pub const SKIP_SLOWLOG: Flags = Flags(1 << 9);
+    pub const FAST: Flags = Flags(1 << 10);
+    pub const NO_AUTH: Flags = Flags(1 << 11);
+    pub const MAY_REPLICATE: Flags = Flags(1 << 12);
+    pub const NO_MULTI: Flags = Flags(1 << 13);
+    pub const MOVABLEKEYS: Flags = Flags(1 << 14);
+    pub const ALLOW_BUSY: Flags = Flags(1 << 15);
+    pub const NO_ASYNC_LOADING: Flags = Flags(1 << 16);
+    pub const PUBSUB: Flags = Flags(1 << 17);
+    /// Runs what was queued: `EXEC`.
+    pub const RUNS_QUEUE: Flags = Flags(1 << 28);
+    /// About as quick as what Redis calls fast: timed together with its batch.
+    pub const QUICK: Flags = Flags(1 << 29);
+    /// Runs at once inside MULTI instead of being queued.
+    pub const NOT_QUEUED: Flags = Flags(1 << 30);
+    /// Runs while clients are paused.
+    pub const NOT_PAUSED: Flags = Flags(1 << 31);
+
+    /// Both sets together.
+    pub const fn or(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Whether every bit of `other` is here.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Names as `COMMAND INFO` gives them, in Redis' order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(Flags, &str); 18] = [
+            (Flags::WRITE, "write"),
+            (Flags::READONLY, "readonly"),
+            (Flags::DENYOOM, "denyoom"),
+            (Flags::ADMIN, "admin"),
+            (Flags::PUBSUB, "pubsub"),
+            (Flags::NOSCRIPT, "noscript"),
+            (Flags::BLOCKING, "blocking"),
+            (Flags::LOADING, "loading"),
+            (Flags::STALE, "stale"),
+            (Flags::SKIP_MONITOR, "skip_monitor"),
+            (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+            (Flags::FAST, "fast"),
+            (Flags::NO_AUTH, "no_auth"),
+            (Flags::MAY_REPLICATE, "may_replicate"),
+            (Flags::NO_ASYNC_LOADING, "no_async_loading"),
+            (Flags::NO_MULTI, "no_multi"),
+            (Flags::MOVABLEKEYS, "movablekeys"),
+            (Flags::ALLOW_BUSY, "allow_busy"),
+        ];
+        NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+    }
+}
+
+/// One command, or one subcommand of a container.
+pub struct CommandSpec {
+    /// Lower case.
+    pub name: &'static str,
+    /// Exact number of arguments, the name included; negative: at least that many.
+    pub arity: i16,
+    /// Properties.
+    pub flags: Flags,
+    /// Where the keys are.
+    pub keys: KeySpec,
+    /// What it looks at inside the first key's value.
+    pub part: Part,
+    /// Which locks it needs.
+    pub locks: LockNeed,
+    /// Its code.
+    pub handler: Handler,
+    /// A container's subcommands.
+    pub subcommands: &'static [CommandSpec],
+}
+
+impl CommandSpec {
+    /// A command over its keys.
+    pub const fn on_keys(
+        name: &'static str,
+        arity: i16,
+        flags: Flags,
+        keys: KeySpec,
+        handler: HandlerFn,
+    ) -> CommandSpec {
+        let (handler, part) = (Handler::Run(handler), Part::None);
+        let locks = LockNeed::Keys;
+        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
+    }
+
+    /// The same command, which looks at this part of its first key's value.
+    pub const fn at(self, part: Part) -> CommandSpec {
+        CommandSpec { part, ..self }
+    }
+
+    /// A command without keys.
+    pub const fn without_keys(
+        name: &'static str,
+        arity: i16,
+        flags: Flags,
+        locks: LockNeed,
+        handler: HandlerFn,
+    ) -> CommandSpec {
+        let (keys, part, handler) = (KeySpec::None, Part::None, Handler::Run(handler));
+        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
+    }
+
+    /// A container of subcommands.
+    pub const fn container(name: &'static str, subcommands: &'static [CommandSpec]) -> CommandSpec {
+        CommandSpec {
+            name,
+            arity: -2,
+            flags: Flags::NONE,
+            keys: KeySpec::None,
+            part: Part::None,
+            locks: LockNeed::None,
+            handler: Handler::Container,
+            subcommands,
+        }
+    }
+
+    /// Whether this many arguments (the name included) will do.
+    #[inline]
+    pub fn accepts(&self, count: usize) -> bool {
+        if self.arity >= 0 { count == self.arity as usize } else { count >= -self.arity as usize }
+    }
+}

@@ -1,0 +1,263 @@
+//! How long commands take, without reading the clock for each.
+//!
+//! A clock read costs a tenth of a pipelined GET. So a worker brackets its batch with
+//! `Local::begin_batch` and `Local::end_batch`, and commands that are quick by nature (Redis
+//! calls most of them "fast") share the time since the last read: each counts with the mean. All
+//! others, and quick ones with many or large arguments or a large reply, are measured exactly; so
+//! is every command while the settings ask about less than a millisecond, or outside a batch.
+
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::Local;
+use crate::kernel::node::Node;
+use crate::kernel::secrets;
+use crate::kernel::session::Session;
+use crate::kernel::spec::{CommandSpec, Flags};
+
+/// Not measured on its own.
+const SHARED: u64 = 0;
+
+/// A quick command takes its time from its arguments beyond these.
+const QUICK_ARGUMENTS_MAX: usize = 8;
+const QUICK_BYTES_MAX: usize = 16 << 10;
+
+/// A thread's bookkeeping of time.
+#[derive(Debug, Default)]
+pub struct Timing {
+    /// The batch's last look at the clock, in its nanoseconds; `None` outside a batch.
+    since_ns: Option<u64>,
+    /// When the batch began, and how many commands had run then.
+    began: (u64, u64),
+    /// Every command is measured.
+    exact: bool,
+    /// Quick commands since then, and how often each ran.
+    pending: Vec<(CommandId, u64)>,
+}
+
+impl Timing {
+    /// A quick command has run.
+    #[inline]
+    fn count(&mut self, id: CommandId) {
+        match self.pending.last_mut() {
+            Some((last, count)) if *last == id => *count += 1,
+            _ => self.count_another(id),
+        }
+    }
+
+    /// Another one than before it: of commands that take turns (LPUSH and RPOP), each is settled but
+    /// once.
+    fn count_another(&mut self, id: CommandId) {
+        match self.pending.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, count)) => *count += 1,
+            None => self.pending.push((id, 1)),
+        }
+    }
+}
+
+impl Local {
+    /// A batch begins: quick commands share its time until [`Local::end_batch`].
+    pub fn begin_batch(&mut self, node: &Node) {
+        self.timing.exact = wants_exact(node);
+        let now_ns = node.clock.monotonic_ns();
+        self.timing.since_ns = Some(now_ns);
+        self.timing.began = (now_ns, self.stats.commands_processed.get());
+    }
+
+    /// The batch's last look at the clock, monotonic nanoseconds. There is one after every command
+    /// that is not quick.
+    pub fn clock_seen_ns(&self) -> u64 {
+        self.timing.since_ns.unwrap_or_default()
+    }
+
+    /// The batch is done. Returns its last look at the clock.
+    pub fn end_batch(&mut self, node: &Node) -> u64 {
+        let Some(mut end_ns) = self.timing.since_ns.take() else { return 0 };
+        if !self.timing.pending.is_empty() {
+            let since_ns = end_ns;
+            end_ns = node.clock.monotonic_ns();
+            self.settle(node, end_ns - since_ns);
+        }
+        let (began_ns, commands) = self.timing.began;
+        self.stats.commands_nanoseconds.add(end_ns - began_ns);
+        let commands = self.stats.commands_processed.get().saturating_sub(commands);
+        self.stats.eventloop_commands_max.raise(commands);
+        end_ns
+    }
+
+    /// Before a command runs; the result is for [`Local::stop`].
+    #[inline]
+    pub(crate) fn start(&mut self, node: &Node, spec: &CommandSpec, args: &[&[u8]]) -> Started {
+        if self.timing.since_ns.is_some() && !self.timing.exact && is_quick(spec, args) {
+            return Started(SHARED);
+        }
+        let now_ns = node.clock.monotonic_ns();
+        if let Some(since_ns) = self.timing.since_ns {
+            self.settle(node, now_ns - since_ns);
+            self.timing.since_ns = Some(now_ns);
+        }
+        Started(now_ns)
+    }
+
+    /// After a command ran and wrote `reply_bytes`.
+    #[inline]
+    pub(crate) fn stop(
+        &mut self,
+        node: &Node,
+        session: &Session,
+        id: CommandId,
+        args: &[&[u8]],
+        started: Started,
+        reply_bytes: usize,
+    ) {
+        match self.timing.since_ns {
+            Some(since_ns) if started.0 == SHARED => {
+                if reply_bytes <= QUICK_BYTES_MAX {
+                    self.timing.count(id);
+                } else {
+                    // Those before it took next to nothing of this.
+                    self.stop_exactly(node, session, id, args, since_ns);
+                }
+            }
+            _ => self.stop_exactly(node, session, id, args, started.0),
+        }
+    }
+
+    /// A command has run whose reply goes on: the nanoseconds that it took so far, for
+    /// [`Local::finish`].
+    pub(crate) fn pause(&mut self, node: &Node, started: Started) -> u64 {
+        let now_ns = node.clock.monotonic_ns();
+        let started_ns = match self.timing.since_ns {
+            Some(since_ns) if started.0 == SHARED => since_ns,
+            _ => started.0,
+        };
+        if self.timing.since_ns.is_some() {
+            self.timing.since_ns = Some(now_ns);
+        }
+        now_ns.saturating_sub(started_ns)
+    }
+
+    #[inline(never)]
+    fn stop_exactly(
+        &mut self,
+        node: &Node,
+        session: &Session,
+        id: CommandId,
+        args: &[&[u8]],
+        started_ns: u64,
+    ) {
+        let now_ns = node.clock.monotonic_ns();
+        let nanoseconds = now_ns.saturating_sub(started_ns);
+        if self.timing.since_ns.is_some() {
+            self.timing.since_ns = Some(now_ns);
+            // It may have been the CONFIG SET that asks for it.
+            self.timing.exact = wants_exact(node);
+        }
+        self.finish(node, session, id, args, nanoseconds);
+    }
+
+    /// A command is over that took `nanoseconds`.
+    pub(crate) fn finish(
+        &mut self,
+        node: &Node,
+        session: &Session,
+        id: CommandId,
+        args: &[&[u8]],
+        nanoseconds: u64,
+    ) {
+        self.record(id, 1, nanoseconds, node.settings.latency_tracking());
+        let spec = node.table.spec(id);
+        let microseconds = nanoseconds / 1000;
+        let slow = node.settings.slowlog_log_slower_than();
+        if slow >= 0 && microseconds >= slow as u64 && !spec.flags.has(Flags::SKIP_SLOWLOG) {
+            let keep = node.settings.slowlog_max_len();
+            let unix_seconds = node.clock.unix_ms() / 1000;
+            let args = secrets::shown(args);
+            let client = (&*session.info.addr, &**session.info.name.lock());
+            node.slow_log.push(client, args, microseconds, unix_seconds, keep);
+        }
+        if node.latency_events.is_on() {
+            let event = if spec.flags.has(Flags::FAST) { "fast-command" } else { "command" };
+            node.latency_events.note(event, microseconds / 1000, node.clock.unix_ms() / 1000);
+        }
+    }
+
+    /// Shares `nanoseconds` among the quick commands so far.
+    fn settle(&mut self, node: &Node, nanoseconds: u64) {
+        let total: u64 = self.timing.pending.iter().map(|(_, count)| count).sum();
+        if total == 0 {
+            return;
+        }
+        let tracking = node.settings.latency_tracking();
+        let mut pending = std::mem::take(&mut self.timing.pending);
+        for (id, count) in pending.drain(..) {
+            self.record(id, count, nanoseconds / total, tracking);
+        }
+        self.timing.pending = pending;
+    }
+
+    /// A command that waited and was not served is over.
+    pub(crate) fn count_unserved(&self, node: &Node, id: CommandId) {
+        self.record(id, 1, 0, node.settings.latency_tracking());
+    }
+
+    fn record(&self, id: CommandId, times: u64, nanoseconds: u64, tracking: bool) {
+        let stats = self.stats.command(id);
+        stats.calls.add(times);
+        stats.nanoseconds.add(nanoseconds * times);
+        if tracking {
+            stats.latency.get_or_init(Default::default).record(nanoseconds, times);
+        }
+        self.stats.commands_processed.add(times);
+    }
+}
+
+/// When a command began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Started(u64);
+
+impl Started {
+    /// As if it had begun so many nanoseconds before.
+    pub(crate) fn earlier(self, nanoseconds: u64) -> Started {
+        if self.0 == SHARED { self } else { Started(self.0.saturating_sub(nanoseconds).max(1)) }
+    }
+}
+
+/// Whether a command is quick by nature, and has few and short arguments.
+#[inline]
+pub fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
+    spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0
+        && args.len() <= QUICK_ARGUMENTS_MAX
+        && args.last().is_none_or(|arg| arg.len() <= QUICK_BYTES_MAX)
+}
+
+fn wants_exact(node: &Node) -> bool {
+    (0..1000).contains(&node.settings.slowlog_log_slower_than()) || node.latency_events.is_on()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_take_turns_are_counted_together() {
+        let mut timing = Timing::default();
+        for number in [3, 5, 3, 3, 5, 7, 3] {
+            timing.count(CommandId(number));
+        }
+        assert_eq!(timing.pending, [(CommandId(3), 4), (CommandId(5), 2), (CommandId(7), 1)]);
+    }
+
+    #[test]
+    fn what_runs_most_is_timed_with_its_batch() {
+        let table = crate::families::table();
+        for (name, args, quick) in [
+            ("get", &[&b"get"[..], b"k"][..], true),
+            ("set", &[b"set", b"k", b"v"], true),
+            ("set", &[b"set", b"k", &[0; 20_000]], false),
+            ("dbsize", &[b"dbsize"], true),
+            ("del", &[b"del", b"k"], false),
+        ] {
+            let spec = table.spec(table.find(name.as_bytes()).unwrap());
+            assert_eq!(is_quick(spec, args), quick, "{name}");
+        }
+    }
+}

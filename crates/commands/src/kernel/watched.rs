@@ -1,0 +1,61 @@
+//! The end of what `WATCH` and `MULTI` began.
+
+use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::node::Node;
+use crate::kernel::session::{Session, WatchedKey};
+use ladon_engine::{Locks, Scratch};
+use ladon_model::Lsn;
+use ladon_resp::{Proto, Reply};
+
+/// Stops watching; also when a connection ends.
+pub(crate) fn forget(ctx: &mut Ctx<'_>) {
+    let watched = std::mem::take(&mut ctx.session.watched);
+    ctx.session.watched_bytes = 0;
+    if watched.is_empty() {
+        return;
+    }
+    let flag = std::mem::take(&mut ctx.session.watch_flag);
+    *ctx.session.info.watch_flag.lock() = None;
+    for WatchedKey { db: number, key } in &watched {
+        let key = ctx.key(key);
+        ctx.on(Locks::One(key.hash), |tx| {
+            let db = tx.keyspace().select(*number);
+            tx.unwatch(db, key, &flag);
+        });
+    }
+}
+
+/// Forgets an open MULTI and what is watched.
+pub(crate) fn abandon(ctx: &mut Ctx<'_>) {
+    ctx.session.multi = None;
+    forget(ctx);
+}
+
+/// As `abandon`, where no command runs.
+pub(crate) fn abandon_outside(
+    node: &Node,
+    local: &mut Local,
+    scratch: &mut Scratch,
+    session: &mut Session,
+    append: Append<'_>,
+) {
+    session.multi = None;
+    if session.watched.is_empty() {
+        return;
+    }
+    let mut unused = Vec::new();
+    forget(&mut Ctx {
+        node,
+        session,
+        local,
+        reply: Reply::new(&mut unused, Proto::Resp2),
+        now_ms: node.clock.unix_ms(),
+        after: After::Continue,
+        in_exec: false,
+        in_attempt: false,
+        first_key: None,
+        depends: Lsn::ZERO,
+        data: Data::Free(scratch),
+        append,
+    });
+}

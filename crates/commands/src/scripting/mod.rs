@@ -1,0 +1,71 @@
+//! `SCRIPT` and `FUNCTION`, as far as they can be answered truthfully where there are no scripts
+//! and no functions yet. Test suites clean up with the two `FLUSH`.
+
+use crate::kernel::args::is;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::shared::help::HELP;
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::container(
+        "function",
+        &[
+            CommandSpec::without_keys(
+                "flush",
+                -2,
+                Flags::WRITE.or(Flags::NOSCRIPT),
+                LockNeed::None,
+                function_flush,
+            ),
+            HELP,
+        ],
+    ),
+    CommandSpec::container(
+        "script",
+        &[
+            CommandSpec::without_keys("exists", -3, Flags::NOSCRIPT, LockNeed::None, exists),
+            CommandSpec::without_keys("flush", -2, Flags::NOSCRIPT, LockNeed::None, script_flush),
+            CommandSpec::without_keys(
+                "kill",
+                2,
+                Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
+                LockNeed::None,
+                kill,
+            ),
+            HELP,
+        ],
+    ),
+];
+
+fn function_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    flush(ctx, args, "FUNCTION FLUSH only supports SYNC|ASYNC option")
+}
+
+fn script_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    flush(ctx, args, "SCRIPT FLUSH only support SYNC|ASYNC option")
+}
+
+/// There are none, so that all of them are gone at once.
+fn flush(ctx: &mut Ctx<'_>, args: &[&[u8]], usage: &str) -> CommandResult {
+    match args {
+        [_, _] => {}
+        [_, _, how] if is(how, "sync") || is(how, "async") => {}
+        _ => return Err(CommandError::err(usage)),
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let asked = &args[2..];
+    ctx.reply.array(asked.len());
+    for _ in asked {
+        ctx.reply.integer(0);
+    }
+    Ok(())
+}
+
+fn kill(_ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    Err(CommandError::text("NOTBUSY No scripts in execution right now."))
+}

@@ -1,0 +1,309 @@
+//! Intersections, unions and differences of sets.
+
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_reply::{Headed, Large};
+use crate::set::{reply_member, slices_of};
+use ladon_engine::types::set::{Member, SetLimits, SetValue};
+use ladon_engine::{Key, Object, Tx, Variant};
+use ladon_model::{DbId, KeyHasher};
+use ladon_resp::Reply;
+
+pub(crate) fn sinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, keys) = (ctx.db(), keys(ctx, &args[1..]));
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(sets) = smallest_first(tx, db, &keys)? else {
+        reply.set(0);
+        return Ok(());
+    };
+    if large.is_total(sets[0].len(), sets[0].bytes()) {
+        reply_aside(ctx, db, &keys, Operation::Intersection);
+        return Ok(());
+    }
+    let mark = reply.begin_set();
+    let mut count = 0;
+    for member in common(hasher, &sets) {
+        reply_member(reply, member);
+        count += 1;
+    }
+    reply.end_set(mark, count);
+    Ok(())
+}
+
+pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let count = args::integer_or(args[1], 1.., "ERR numkeys should be greater than 0")? as usize;
+    if count > args.len() - 2 {
+        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+    }
+    let (names, options) = args[2..].split_at(count);
+    let mut limit = 0;
+    let mut options = options.iter().copied();
+    while let Some(option) = options.next() {
+        match options.next() {
+            Some(value) if is(option, "LIMIT") => {
+                limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
+            }
+            _ => return Err(CommandError::Syntax),
+        }
+    }
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
+    let limit = if limit == 0 { usize::MAX } else { limit as usize };
+    let found = match smallest_first(ctx.tx(), db, &keys)? {
+        None => 0,
+        Some(sets) if large.is_total(sets[0].len().min(limit), sets[0].bytes()) => {
+            let frozen = ctx.freeze_all(db, &keys);
+            ctx.reply_aside(move |keyspace| {
+                let sets = smallest_of(&sets_of(&frozen)).unwrap_or_default();
+                let found = common(keyspace.hasher(), &sets).take(limit).count();
+                Box::new(Headed::new(move |reply| reply.integer(found as i64), ()))
+            });
+            return Ok(());
+        }
+        Some(sets) => common(hasher, &sets).take(limit).count(),
+    };
+    ctx.reply.integer(found as i64);
+    Ok(())
+}
+
+pub(crate) fn sinterstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    combine_and_store(ctx, args, Operation::Intersection)
+}
+
+pub(crate) fn sunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    combine(ctx, &args[1..], Operation::Union)
+}
+
+pub(crate) fn sdiff(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    combine(ctx, &args[1..], Operation::Difference)
+}
+
+pub(crate) fn sunionstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    combine_and_store(ctx, args, Operation::Union)
+}
+
+pub(crate) fn sdiffstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    combine_and_store(ctx, args, Operation::Difference)
+}
+
+/// What is made of several sets.
+#[derive(Clone, Copy)]
+enum Operation {
+    Union,
+    Intersection,
+    Difference,
+}
+
+impl Operation {
+    /// Puts it into `result`, which is empty and of the right kind.
+    fn run(
+        self,
+        result: &mut SetValue,
+        hasher: &KeyHasher,
+        limits: SetLimits,
+        sets: &[Option<&SetValue>],
+    ) {
+        match self {
+            Operation::Union => union(result, hasher, limits, sets),
+            Operation::Intersection => intersection(result, hasher, limits, sets),
+            Operation::Difference => difference(result, hasher, limits, sets),
+        }
+    }
+
+    /// Whether there is much to do.
+    fn is_much(self, large: Large, sets: &[Option<&SetValue>]) -> bool {
+        let sizes = sets.iter().map(|set| set.map_or((0, 0), |set| (set.len(), set.bytes())));
+        let (elements, bytes) = match self {
+            // Only the smallest is walked through.
+            Operation::Intersection => sizes.min().unwrap_or_default(),
+            _ => sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1)),
+        };
+        large.is_total(elements, bytes)
+    }
+}
+
+fn combine(ctx: &mut Ctx<'_>, names: &[&[u8]], operation: Operation) -> CommandResult {
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
+    let (tx, reply) = ctx.tx_and_reply();
+    let limits = tx.set_limits();
+    let sets = tx.read_values::<SetValue>(db, &keys)?;
+    if operation.is_much(large, &sets) {
+        reply_aside(ctx, db, &keys, operation);
+        return Ok(());
+    }
+    if let [Some(set)] = sets[..] {
+        reply_set(reply, set);
+        return Ok(());
+    }
+    let mut result = room_for_reply(&sets);
+    operation.run(&mut result, hasher, limits, &sets);
+    reply_set(reply, &result);
+    Ok(())
+}
+
+/// A table finds members faster than a packed set does.
+fn room_for_reply(sets: &[Option<&SetValue>]) -> SetValue {
+    let of_ints = sets.iter().flatten().all(|set| set.is_of_ints());
+    if of_ints { SetValue::of_ints() } else { SetValue::table() }
+}
+
+/// As `combine`, once the locks are gone.
+fn reply_aside(ctx: &mut Ctx<'_>, db: DbId, keys: &[Key<'_>], operation: Operation) {
+    let limits = ctx.tx().set_limits();
+    let mut frozen = ctx.freeze_all(db, keys);
+    ctx.reply_aside(move |keyspace| {
+        if let [Some(Object::Set(_))] = frozen[..]
+            && let Some(Some(Object::Set(set))) = frozen.pop()
+        {
+            return slices_of(set);
+        }
+        let sets = sets_of(&frozen);
+        let mut result = room_for_reply(&sets);
+        operation.run(&mut result, keyspace.hasher(), limits, &sets);
+        slices_of(result)
+    });
+}
+
+fn sets_of(frozen: &[Option<Object>]) -> Vec<Option<&SetValue>> {
+    frozen.iter().map(|object| SetValue::of(object.as_ref()?)).collect()
+}
+
+fn combine_and_store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
+    let (db, keys) = (ctx.db(), keys(ctx, &args[2..]));
+    if let Some(count) = ctx.put_computed(db, args[1])? {
+        ctx.reply.integer(count as i64);
+        return Ok(());
+    }
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_store());
+    let tx = ctx.tx();
+    let limits = tx.set_limits();
+    let sets = tx.read_values::<SetValue>(db, &keys)?;
+    if operation.is_much(large, &sets) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.store_aside(&keys, (db, args[1], 0), move |keyspace| {
+            let mut result = SetValue::of_ints();
+            operation.run(&mut result, keyspace.hasher(), limits, &sets_of(&frozen));
+            result.shrink_to_fit();
+            Ok(result.into_object())
+        });
+        return Ok(());
+    }
+    let mut result = SetValue::of_ints();
+    operation.run(&mut result, hasher, limits, &sets);
+    store(ctx, args[1], result);
+    Ok(())
+}
+
+fn reply_set(reply: &mut Reply<'_>, set: &SetValue) {
+    reply.set(set.len());
+    set.members().for_each(|member| reply_member(reply, member));
+}
+
+/// Puts a result where it belongs and answers its size.
+fn store(ctx: &mut Ctx<'_>, name: &[u8], mut result: SetValue) {
+    let (db, key) = (ctx.db(), ctx.key(name));
+    let count = result.len();
+    result.shrink_to_fit();
+    ctx.tx().put_value(db, key, result, 0);
+    ctx.reply.integer(count as i64);
+}
+
+fn keys<'k>(ctx: &Ctx<'_>, names: &[&'k [u8]]) -> Vec<Key<'k>> {
+    names.iter().map(|name| ctx.key(name)).collect()
+}
+
+fn add_all<'m>(
+    set: &mut SetValue,
+    hasher: &KeyHasher,
+    limits: SetLimits,
+    members: impl Iterator<Item = Member<'m>>,
+) {
+    members.for_each(|member| {
+        member.with_bytes(|bytes| set.add(hasher, limits, bytes));
+    });
+}
+
+/// The sets in the order in which an intersection asks them; `None` if one of them is missing,
+/// which leaves nothing in common.
+fn smallest_first<'t>(
+    tx: &'t mut Tx<'_>,
+    db: DbId,
+    keys: &[Key<'_>],
+) -> Result<Option<Vec<&'t SetValue>>, CommandError> {
+    Ok(smallest_of(&tx.read_values::<SetValue>(db, keys)?))
+}
+
+fn smallest_of<'s>(sets: &[Option<&'s SetValue>]) -> Option<Vec<&'s SetValue>> {
+    let sets: Option<Vec<&SetValue>> = sets.iter().copied().collect();
+    sets.map(|mut sets| {
+        sets.sort_by_key(|set| set.len());
+        sets
+    })
+}
+
+/// The members of the first set that are in all others too.
+fn common<'s>(hasher: &KeyHasher, sets: &[&'s SetValue]) -> impl Iterator<Item = Member<'s>> {
+    let (first, others) = (sets[0], &sets[1..]);
+    first.members().filter(move |&member| {
+        others.iter().all(|set| std::ptr::eq(*set, first) || set.has(hasher, member))
+    })
+}
+
+fn intersection(
+    result: &mut SetValue,
+    hasher: &KeyHasher,
+    limits: SetLimits,
+    sets: &[Option<&SetValue>],
+) {
+    let Some(sets) = smallest_of(sets) else { return };
+    // Where it goes into a reply, the room for it is there.
+    if !sets[0].is_of_ints() && result.is_of_ints() {
+        *result = SetValue::packed();
+    }
+    add_all(result, hasher, limits, common(hasher, &sets));
+    result.become_ints(limits);
+}
+
+fn union(result: &mut SetValue, hasher: &KeyHasher, limits: SetLimits, sets: &[Option<&SetValue>]) {
+    for set in sets.iter().flatten() {
+        add_all(result, hasher, limits, set.members());
+    }
+}
+
+/// Either asks all others about each member of the first set, or takes the members of each other
+/// set out of a copy of the first: whichever is less work, by Redis' estimate.
+fn difference(
+    result: &mut SetValue,
+    hasher: &KeyHasher,
+    limits: SetLimits,
+    sets: &[Option<&SetValue>],
+) {
+    let [Some(first), others @ ..] = sets else { return };
+    let mut others: Vec<&SetValue> = others.iter().copied().flatten().collect();
+    if others.iter().any(|other| std::ptr::eq(*other, *first)) {
+        return;
+    }
+    // Asking has the better constant, and less to do where there is much in common: it counts
+    // half.
+    let ask = first.len().saturating_mul(others.len() + 1) / 2;
+    let take_out = first.len() + others.iter().map(|set| set.len()).sum::<usize>();
+    if ask <= take_out {
+        // The largest is the likeliest to know a member.
+        others.sort_by_key(|set| std::cmp::Reverse(set.len()));
+        let left = |&member: &Member<'_>| !others.iter().any(|set| set.has(hasher, member));
+        add_all(result, hasher, limits, first.members().filter(left));
+        return;
+    }
+    add_all(result, hasher, limits, first.members());
+    for set in others {
+        for member in set.members() {
+            member.with_bytes(|bytes| result.remove(hasher, bytes));
+        }
+        if result.is_empty() {
+            return;
+        }
+    }
+}

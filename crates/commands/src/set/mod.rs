@@ -1,0 +1,197 @@
+//! Sets: members in and out, and the questions about one set.
+
+mod algebra;
+mod random;
+
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandResult;
+use crate::kernel::long_reply::{Headed, Room, Slices};
+use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
+use ladon_engine::Look;
+use ladon_engine::types::Position;
+use ladon_engine::types::set::{Member, SetValue};
+use ladon_resp::Reply;
+
+const READ: Flags = Flags::READONLY;
+const READ_FAST: Flags = READ.or(Flags::FAST);
+const WRITE_FAST: Flags = Flags::WRITE.or(Flags::FAST);
+const STORE: Flags = Flags::WRITE.or(Flags::DENYOOM);
+const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::on_keys("sadd", -3, WRITE_FAST.or(Flags::DENYOOM), KeySpec::FIRST, sadd)
+        .at(Part::Element(2)),
+    CommandSpec::on_keys("srem", -3, WRITE_FAST, KeySpec::FIRST, srem).at(Part::Element(2)),
+    CommandSpec::on_keys("smove", 4, WRITE_FAST, TWO_KEYS, smove),
+    CommandSpec::on_keys("sismember", 3, READ_FAST, KeySpec::FIRST, sismember).at(Part::Element(2)),
+    CommandSpec::on_keys("smismember", -3, READ_FAST, KeySpec::FIRST, smismember)
+        .at(Part::Element(2)),
+    CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard).at(Part::Whole),
+    CommandSpec::on_keys("smembers", 2, READ, KeySpec::FIRST, smembers),
+    CommandSpec::on_keys("sscan", -3, READ, KeySpec::FIRST, sscan),
+    CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, random::spop),
+    CommandSpec::on_keys("srandmember", -2, READ, KeySpec::FIRST, random::srandmember),
+    CommandSpec::on_keys("sinter", -2, READ, KeySpec::ALL, algebra::sinter),
+    CommandSpec::on_keys("sinterstore", -3, STORE, KeySpec::ALL, algebra::sinterstore),
+    CommandSpec::on_keys(
+        "sintercard",
+        -3,
+        READ.or(Flags::MOVABLEKEYS),
+        KeySpec::Counted { count_at: 1 },
+        algebra::sintercard,
+    ),
+    CommandSpec::on_keys("sunion", -2, READ, KeySpec::ALL, algebra::sunion),
+    CommandSpec::on_keys("sunionstore", -3, STORE, KeySpec::ALL, algebra::sunionstore),
+    CommandSpec::on_keys("sdiff", -2, READ, KeySpec::ALL, algebra::sdiff),
+    CommandSpec::on_keys("sdiffstore", -3, STORE, KeySpec::ALL, algebra::sdiffstore),
+];
+
+/// A member as a reply.
+#[inline]
+pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Member<'_>) {
+    match member {
+        Member::Int(int) => reply.bulk_int(int),
+        Member::Bytes(bytes) => reply.bulk(bytes),
+    }
+}
+
+fn sadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let added = ctx.tx().set_add(db, key, args[2..].iter().copied())?;
+    ctx.reply.integer(added as i64);
+    Ok(())
+}
+
+fn srem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let removed = ctx.tx().set_remove(db, key, args[2..].iter().copied())?;
+    ctx.reply.integer(removed as i64);
+    Ok(())
+}
+
+fn smove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, from, to, member) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]), args[3]);
+    let hasher = ctx.keyspace().hasher();
+    let tx = ctx.tx();
+    // Without a source, nobody looks at what the destination is.
+    let moved = match tx.get_value::<SetValue>(db, from)?.map(|set| set.contains(hasher, member)) {
+        None => false,
+        Some(present) => {
+            tx.get_value::<SetValue>(db, to)?;
+            if present && from.bytes != to.bytes {
+                tx.set_remove(db, from, [member].into_iter())?;
+                tx.set_add(db, to, [member].into_iter())?;
+            }
+            present
+        }
+    };
+    ctx.reply.integer(i64::from(moved));
+    Ok(())
+}
+
+fn sismember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let present =
+        ctx.tx().read_value::<SetValue>(db, key)?.is_some_and(|set| set.contains(hasher, args[2]));
+    ctx.reply.integer(i64::from(present));
+    Ok(())
+}
+
+fn smismember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let set = tx.read_value::<SetValue>(db, key)?;
+    reply.array(args.len() - 2);
+    for member in &args[2..] {
+        reply.integer(i64::from(set.is_some_and(|set| set.contains(hasher, member))));
+    }
+    Ok(())
+}
+
+fn scard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let count = ctx.tx().read_value::<SetValue>(db, key)?.map_or(0, |set| set.len());
+    ctx.reply.integer(count as i64);
+    Ok(())
+}
+
+fn smembers(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let large = ctx.large();
+    let (tx, reply) = ctx.tx_and_reply();
+    match tx.read_or_freeze::<SetValue>(db, key, |set| large.is(set, set.len()))? {
+        None => reply.set(0),
+        Some(Look::Here(set)) => {
+            reply.set(set.len());
+            set.members().for_each(|member| reply_member(reply, member));
+        }
+        Some(Look::Frozen(set)) => {
+            reply.set(set.len());
+            ctx.reply_in_slices(Rest { set, at: Position::default() });
+        }
+    }
+    Ok(())
+}
+
+/// A reply with the members of a set that nobody changes.
+pub(crate) fn slices_of(set: SetValue) -> Box<dyn Slices> {
+    let count = set.len();
+    if set.is_on_table() {
+        let rest = Rest { set, at: Position::default() };
+        return Box::new(Headed::new(move |reply| reply.set(count), rest));
+    }
+    Box::new(Headed::new(
+        move |reply| {
+            reply.set(count);
+            set.members().for_each(|member| reply_member(reply, member));
+        },
+        (),
+    ))
+}
+
+/// The members of a set that are still to be sent.
+struct Rest {
+    set: SetValue,
+    at: Position,
+}
+
+impl Slices for Rest {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        let mut members = self.set.members_from(self.at);
+        while room.take(reply) {
+            let Some(member) = members.next() else { return false };
+            reply_member(reply, member);
+        }
+        self.at = members.position();
+        true
+    }
+}
+
+fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let cursor = args::cursor(args[2])?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let hasher = ctx.keyspace().hasher();
+    let (tx, reply) = ctx.tx_and_reply();
+    let Some(set) = tx.read_value::<SetValue>(db, key)? else {
+        // Nobody looks at the options then, in Redis either.
+        reply_empty(reply);
+        return Ok(());
+    };
+    let options = ScanOptions::parse(&args[3..], Also::Nothing)?;
+    reply_page(reply, |page| {
+        let mut members = 0;
+        let next = set.scan(hasher, cursor, options.count, |member| {
+            if member.with_bytes(|bytes| options.matches(bytes)) {
+                reply_member(page, member);
+                members += 1;
+            }
+            page.position() < PAGE_BYTES
+        });
+        (next, members)
+    });
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! What several families' commands have in common.
+
+pub(crate) mod element_random;
+pub(crate) mod float;
+pub(crate) mod help;
+pub(crate) mod long_string;
+pub(crate) mod scan;

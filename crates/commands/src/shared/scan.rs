@@ -1,0 +1,104 @@
+//! What SCAN, SSCAN, HSCAN and ZSCAN may be asked for, and the shape of their replies.
+
+use crate::kernel::args::{self, is};
+use crate::kernel::error::CommandError;
+use ladon_resp::Reply;
+use ladon_settings::glob_match;
+
+/// What only some of them may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Also {
+    /// No more than MATCH and COUNT.
+    Nothing,
+    /// NOVALUES, where there are values.
+    NoValues,
+    /// TYPE, of keys.
+    Type,
+}
+
+/// What a client asks for of a scan's page.
+pub(crate) struct ScanOptions<'a> {
+    /// Keys or elements to look at, about.
+    pub(crate) count: usize,
+    pattern: Option<&'a [u8]>,
+    /// Only the names.
+    pub(crate) no_values: bool,
+    /// A name that no type has matches nothing.
+    pub(crate) kind: Option<&'a [u8]>,
+}
+
+/// Keys or elements to look at where the client does not say.
+const COUNT_DEFAULT: usize = 10;
+
+/// Keys or elements that are looked at for one request at most, whatever its COUNT says: a millisecond
+/// or two. What is left is the next page.
+pub(crate) const COUNT_MAX: usize = 10_000;
+
+/// A page ends where it is longer than this.
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
+
+impl<'a> ScanOptions<'a> {
+    /// Reads `MATCH pattern`, `COUNT count` and what else may be told.
+    pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
+        let mut options =
+            ScanOptions { count: COUNT_DEFAULT, pattern: None, no_values: false, kind: None };
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            if also == Also::NoValues && is(word, "NOVALUES") {
+                options.no_values = true;
+                continue;
+            }
+            let Some(value) = words.next() else { return Err(CommandError::Syntax) };
+            if is(word, "COUNT") {
+                let count = args::integer(value)?;
+                let count = usize::try_from(count).ok().filter(|&count| count > 0);
+                options.count = count.ok_or(CommandError::Syntax)?.min(COUNT_MAX);
+            } else if is(word, "MATCH") {
+                options.pattern = Some(value).filter(|&pattern| pattern != b"*");
+            } else if also == Also::Type && is(word, "TYPE") {
+                options.kind = Some(value);
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a key or an element with this name is asked for.
+    pub(crate) fn matches(&self, name: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
+    }
+}
+
+/// The page of a key that does not exist.
+pub(crate) fn reply_empty(reply: &mut Reply<'_>) {
+    reply.array(2);
+    reply.bulk("0");
+    reply.array(0);
+}
+
+/// Answers a page. `walk` writes the elements' words into the reply it is given and returns the
+/// next cursor and the number of words.
+pub(crate) fn reply_page(reply: &mut Reply<'_>, walk: impl FnOnce(&mut Reply<'_>) -> (u64, usize)) {
+    // The cursor comes before the elements, but is known after them.
+    let mut words = Vec::new();
+    let (next, count) = walk(&mut Reply::new(&mut words, reply.proto()));
+    reply.array(2);
+    reply.bulk(next.to_string());
+    reply.array(count);
+    reply.raw(&words);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_count_asks_for_more_than_a_page() {
+        for (count, page) in [("1", 1), ("1000", 1000), ("9223372036854775807", COUNT_MAX)] {
+            let words: [&[u8]; 2] = [b"COUNT", count.as_bytes()];
+            let options = ScanOptions::parse(&words, Also::Nothing);
+            assert_eq!(options.map(|options| options.count).ok(), Some(page));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Transactions: MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+//!
+//! `EXEC` takes the union of the locks of what was queued and runs it as one transaction of the
+//! engine: one record in the log, serializable across threads.
+
+use crate::kernel::ctx::{Ctx, Data};
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::long_replies::Several;
+use crate::kernel::monitored;
+use crate::kernel::session::{Multi, WatchedKey};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::watched;
+use ladon_engine::{Ahead, Locks};
+use ladon_model::KeyHash;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a watched key takes beside its name, which is kept twice: the session's entry, and the
+/// partition's with its list of watchers.
+const WATCHED_KEY_BYTES: usize = 160;
+
+const CONTROL: Flags = Flags::NOSCRIPT
+    .or(Flags::LOADING)
+    .or(Flags::STALE)
+    .or(Flags::FAST)
+    .or(Flags::ALLOW_BUSY)
+    .or(Flags::NOT_QUEUED);
+
+pub(crate) const COMMANDS: &[CommandSpec] = &[
+    CommandSpec::without_keys("multi", 1, CONTROL, LockNeed::None, multi),
+    CommandSpec::without_keys(
+        "exec",
+        1,
+        Flags::NOSCRIPT
+            .or(Flags::LOADING)
+            .or(Flags::STALE)
+            .or(Flags::SKIP_SLOWLOG)
+            .or(Flags::NOT_QUEUED)
+            .or(Flags::RUNS_QUEUE),
+        LockNeed::Own,
+        exec,
+    ),
+    CommandSpec::without_keys("discard", 1, CONTROL, LockNeed::Own, discard),
+    CommandSpec {
+        name: "watch",
+        arity: -2,
+        flags: CONTROL,
+        keys: KeySpec::ALL,
+        part: Part::None,
+        locks: LockNeed::Own,
+        handler: Handler::Run(watch),
+        subcommands: &[],
+    },
+    CommandSpec::without_keys(
+        "unwatch",
+        1,
+        Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::FAST).or(Flags::ALLOW_BUSY),
+        LockNeed::Own,
+        unwatch,
+    ),
+];
+
+fn multi(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    if ctx.session.multi.is_some() {
+        return Err(CommandError::text("ERR MULTI calls can not be nested"));
+    }
+    ctx.session.multi = Some(Box::new(Multi::default()));
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn discard(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    if ctx.session.multi.take().is_none() {
+        return Err(CommandError::text("ERR DISCARD without MULTI"));
+    }
+    watched::forget(ctx);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if ctx.session.multi.is_some() {
+        return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
+    }
+    if ctx.session.watch_flag.is_touched() && !ctx.session.watched.is_empty() {
+        // The transaction is lost already.
+        ctx.reply.ok();
+        return Ok(());
+    }
+    let number = ctx.session.db;
+    let flag = Arc::clone(&ctx.session.watch_flag);
+    *ctx.session.info.watch_flag.lock() = Some(Arc::clone(&flag));
+    for name in &args[1..] {
+        let watched = WatchedKey { db: number, key: name.to_vec() };
+        if ctx.session.watched.contains(&watched) {
+            continue;
+        }
+        let key = ctx.key(name);
+        ctx.on(Locks::One(key.hash), |tx| {
+            let db = tx.keyspace().select(number);
+            tx.watch(db, key, &flag);
+        });
+        ctx.session.watched_bytes += WATCHED_KEY_BYTES + 2 * name.len();
+        ctx.session.watched.insert(watched);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn unwatch(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    if !ctx.in_exec {
+        watched::forget(ctx);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    let Some(multi) = ctx.session.multi.take() else {
+        return Err(CommandError::text("ERR EXEC without MULTI"));
+    };
+    if multi.aborted {
+        watched::forget(ctx);
+        return Err(CommandError::text(
+            "EXECABORT Transaction discarded because of previous errors.",
+        ));
+    }
+    let Data::Free(scratch) = std::mem::replace(&mut ctx.data, Data::Gone) else {
+        unreachable!("EXEC begins its own transaction")
+    };
+    let wanted = Wanted::by(ctx, &multi);
+    let locks = if wanted.all { Locks::All } else { Locks::Keys(&wanted.hashes) };
+    ctx.data = Data::Held(ctx.node.keyspace.begin(locks, scratch, ctx.now_ms));
+    if is_outdated(ctx) {
+        // What was watched is forgotten within the same transaction: its locks are held.
+        watched::forget(ctx);
+        ctx.reply.null_array();
+        return Ok(());
+    }
+    watched::forget(ctx);
+    ctx.in_exec = true;
+    Multi::publish(Some(&multi), &ctx.session.info);
+    ctx.reply.array(multi.queued.len());
+    let mut replies = Several::default();
+    let mut lookahead = ctx.node.keyspace.lookahead();
+    for (at, &queued) in multi.queued.iter().enumerate() {
+        lookahead.advance(&wanted.first_keys, at);
+        let spec = ctx.node.table.spec(queued.id);
+        let (Handler::Run(handler) | Handler::RunOrContainer(handler)) = spec.handler else {
+            unreachable!("subcommands are resolved before they are queued")
+        };
+        let args = multi.args(queued);
+        let is_hashed = matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_))
+            && spec.keys.is_one(args.len());
+        ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
+        let position = ctx.reply.position();
+        let started = ctx.local.start(ctx.node, spec, &args);
+        if let Err(error) = handler(ctx, &args) {
+            ctx.local.stats.command(queued.id).failed.add(1);
+            let text = error.to_string();
+            ctx.local.stats.count_error(text.as_bytes());
+            ctx.local.slices = None;
+            ctx.reply.rewind(position);
+            ctx.reply.error(text);
+        }
+        if let Some(slices) = ctx.local.slices.take() {
+            replies.add(&mut ctx.reply, slices);
+        }
+        let reply_bytes = ctx.reply.position().saturating_sub(position);
+        ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
+        if ctx.node.clients.has_monitors() {
+            monitored::note(ctx.node, ctx.local, ctx.session, spec, &args);
+        }
+    }
+    ctx.in_exec = false;
+    ctx.first_key = None;
+    if let Some(rest) = replies.end(&mut ctx.reply) {
+        ctx.reply_in_slices(rest);
+    }
+    Ok(())
+}
+
+/// What a transaction needs.
+struct Wanted {
+    /// The locks of everything, ...
+    all: bool,
+    /// ... or of the keys with these hashes.
+    hashes: Vec<KeyHash>,
+    /// The first key of each command, to be fetched ahead; any, where it has none.
+    first_keys: Vec<Ahead>,
+}
+
+impl Wanted {
+    fn by(ctx: &Ctx<'_>, multi: &Multi) -> Wanted {
+        let (keyspace, db) = (ctx.keyspace(), ctx.session.db);
+        let count = multi.queued.len();
+        let mut wanted = Wanted {
+            all: false,
+            hashes: Vec::with_capacity(count + ctx.session.watched.len()),
+            first_keys: Vec::with_capacity(count),
+        };
+        wanted.hashes.extend(ctx.session.watched.iter().map(|watched| keyspace.hash(&watched.key)));
+        for &queued in &multi.queued {
+            let spec = ctx.node.table.spec(queued.id);
+            let (args, before) = (multi.args(queued), wanted.hashes.len());
+            match spec.locks {
+                LockNeed::None => {}
+                LockNeed::All | LockNeed::Own => wanted.all = true,
+                LockNeed::Keys | LockNeed::KeysUnless(_) => {
+                    if let LockNeed::KeysUnless(reaches_further) = spec.locks {
+                        wanted.all |= reaches_further(&args);
+                    }
+                    let positions = spec.keys.positions(&args);
+                    wanted.hashes.extend(positions.map(|at| keyspace.hash(args[at])));
+                }
+            }
+            let hash = wanted.hashes.get(before).copied().unwrap_or(KeyHash(0));
+            wanted.first_keys.push(Ahead { db, hash });
+        }
+        wanted
+    }
+}
+
+/// Whether a watched key was touched, or has expired since it was watched.
+fn is_outdated(ctx: &mut Ctx<'_>) -> bool {
+    let watched: BTreeSet<WatchedKey> = std::mem::take(&mut ctx.session.watched);
+    for WatchedKey { db: number, key } in &watched {
+        let key = ctx.key(key);
+        let db = ctx.keyspace().select(*number);
+        // Removes the key if its time is over, which touches it.
+        ctx.tx().exists(db, key);
+    }
+    ctx.session.watched = watched;
+    ctx.session.watch_flag.is_touched()
+}

@@ -1,0 +1,56 @@
+//! From a push to the client that waits for it.
+
+use std::time::Duration;
+
+use crate::load::handover::{HandoverError, Handovers};
+use crate::load::io_threads::IoThreads;
+use crate::operation::OperationKind;
+use crate::results::schema::Round;
+use crate::run::cell::CellError;
+use crate::run::round::percentiles_of;
+use crate::run::stage::Stage;
+
+pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
+    stage.can_do(OperationKind::AddMember)?;
+    if stage.instance.is_none() {
+        return Err(CellError::Cannot("attached: the lab logs in nowhere for this".to_owned()));
+    }
+    let address = stage.target.address;
+    let cores = stage.bench.cores.server.len();
+    let handovers = Handovers {
+        time: stage.bench.measured(),
+        pause: Duration::from_micros(200),
+        element_bytes: 64,
+        threads: if IoThreads::are_told(address, cores) { cores } else { 1 },
+        waiting: stage.bench.waiting,
+    };
+    let mut before = None;
+    let seen = handovers.run(address, || before = stage.usage()).map_err(|error| match error {
+        HandoverError::Unexpected(what) => CellError::Wrong(what),
+        HandoverError::NotWaiting => CellError::Broken(error.to_string()),
+        HandoverError::Io(error) => CellError::Broken(error.to_string()),
+    })?;
+    let operations = seen.handover_ns.len();
+    let used = before.zip(stage.usage()).map(|(before, after)| {
+        let each = |time: Duration| time.as_secs_f64() * 1e6 / operations.max(1) as f64;
+        (
+            each(after.user.saturating_sub(before.user)),
+            each(after.system.saturating_sub(before.system)),
+        )
+    });
+    let push_p50 = seen.push_ns.value_at_quantile(0.5) as f64 / 1e3;
+    let round = Round {
+        seconds: seen.elapsed.as_secs_f64(),
+        operations,
+        per_second: operations as f64 / seen.elapsed.as_secs_f64(),
+        cpu_user_us: used.map(|(user, _)| user),
+        cpu_system_us: used.map(|(_, system)| system),
+        latency_us: Some(percentiles_of(&seen.handover_ns)),
+        load_busy: f64::NAN,
+        server_busy: f64::NAN,
+        extra: [("push_p50_us".to_owned(), push_p50)].into(),
+        ..Round::default()
+    };
+    stage.put("handover", None, round);
+    Ok(())
+}
