@@ -4,7 +4,7 @@
 
 use crate::connection::Connection;
 use crate::recent::Recent;
-use ladon_commands::{CommandId, CommandSpec, KeySpec, Node, Part};
+use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{Ahead, AheadInside, Inside, KnownStrings, Lookahead};
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
@@ -218,7 +218,7 @@ fn hash_keys(
     input: &[u8],
     keys: &mut Vec<Ahead>,
 ) -> Option<KeyHash> {
-    let KeySpec::Range { first, last, step } = spec.keys else { return None };
+    let KeyPositions::Range { first, last, step } = spec.keys else { return None };
     let first = usize::from(first);
     let ahead = |hash| Ahead { db, hash };
     let hash = node.keyspace.hash(args.get(first)?.of(input));
