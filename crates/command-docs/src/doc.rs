@@ -4,7 +4,7 @@ use crate::argument::Argument;
 use crate::syntax;
 
 /// Everything about one command or subcommand that does not execute it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CommandDoc {
     /// In lower case; a subcommand's follows its command's: `client|kill`.
     pub name: &'static str,
@@ -12,55 +12,37 @@ pub struct CommandDoc {
     pub summary: &'static str,
     /// The version of Redis that brought it.
     pub since: &'static str,
-    /// Family.
-    pub group: Group,
+    /// Redis does not have it.
+    pub own: bool,
+    /// The family of Redis' documentation: `sorted-set`.
+    pub group: &'static str,
     /// How the time it takes grows; empty where nobody says.
     pub complexity: &'static str,
     /// What may be changed about it since: version, change.
-    pub history: &'static [(&'static str, &'static str)],
+    pub history: Vec<(&'static str, &'static str)>,
     /// `deprecated`, `syscmd`.
-    pub doc_flags: &'static [&'static str],
+    pub doc_flags: Vec<&'static str>,
     /// Since when it is deprecated, and what to use instead.
     pub deprecated: Option<(&'static str, &'static str)>,
     /// Its arguments in the notation of [`crate::parse`].
     pub syntax: &'static str,
     /// Number of words, the command's own (and its subcommand's) included; negative: at least.
-    pub arity: i32,
+    pub arity: i16,
     /// As `COMMAND INFO` says them, in its order.
-    pub flags: &'static [&'static str],
-    /// First key's position, last key's (negative: from the end), step; zeros: no keys, or not
-    /// to be found that way.
-    pub keys: (i32, i32, i32),
+    pub flags: Vec<&'static str>,
     /// Where the keys are and what happens to them.
-    pub key_specs: &'static [KeySpec],
+    pub key_specs: Vec<KeySpec>,
     /// Without the `@`, in the order of `COMMAND INFO`.
-    pub acl_categories: &'static [&'static str],
+    pub acl_categories: Vec<&'static str>,
     /// Hints for clients and proxies, as `request_policy:all_nodes`.
-    pub tips: &'static [&'static str],
+    pub tips: Vec<&'static str>,
+    /// What of it is missing.
+    pub partly: Option<&'static str>,
+    /// What is to be known about it.
+    pub note: Option<&'static str>,
 }
 
 impl CommandDoc {
-    /// What most commands of a group have in common: the base of the table's entries.
-    pub(crate) const fn in_group(group: Group) -> CommandDoc {
-        CommandDoc {
-            name: "",
-            summary: "",
-            since: "",
-            group,
-            complexity: "O(1)",
-            history: &[],
-            doc_flags: &[],
-            deprecated: None,
-            syntax: "",
-            arity: 0,
-            flags: &[],
-            keys: (0, 0, 0),
-            key_specs: &[],
-            acl_categories: &[],
-            tips: &[],
-        }
-    }
-
     /// The arguments as the tree that `COMMAND DOCS` answers.
     pub fn arguments(&self) -> Vec<Argument> {
         // The table is constant and a test parses every entry.
@@ -77,51 +59,37 @@ impl CommandDoc {
         let name = self.name;
         crate::all().filter(move |doc| doc.parent() == Some(name))
     }
-}
 
-/// The families of Redis' documentation that have entries here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Group {
-    Bitmap,
-    Connection,
-    Generic,
-    Hash,
-    List,
-    Scripting,
-    Server,
-    Set,
-    SortedSet,
-    String,
-    Transactions,
-}
-
-impl Group {
-    /// As `COMMAND DOCS` says it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Group::Bitmap => "bitmap",
-            Group::Connection => "connection",
-            Group::Generic => "generic",
-            Group::Hash => "hash",
-            Group::List => "list",
-            Group::Scripting => "scripting",
-            Group::Server => "server",
-            Group::Set => "set",
-            Group::SortedSet => "sorted-set",
-            Group::String => "string",
-            Group::Transactions => "transactions",
+    /// First key's position, last key's (negative: from the end), step, of the ranges of keys that
+    /// follow each other; zeros: no keys, or not to be found that way.
+    pub fn key_range(&self) -> (i32, i32, i32) {
+        let mut range = (0, 0, 0);
+        for spec in &self.key_specs {
+            let (BeginSearch::Index(index), FindKeys::Range { last_key, key_step, .. }) =
+                (spec.begin_search, spec.find_keys)
+            else {
+                continue;
+            };
+            let last = if last_key < 0 { last_key } else { index + last_key };
+            match range {
+                (0, ..) => range = (index, last, key_step),
+                (first, before, step) if before > 0 && index == before + step => {
+                    range = (first, last, key_step);
+                }
+                _ => break,
+            }
         }
+        range
     }
 }
 
 /// How to find some of a command's keys, and what happens to them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     /// A remark, where the flags need one.
     pub notes: Option<&'static str>,
     /// One of RO, RW, OW, RM; of access, update, insert, delete; and others.
-    pub flags: &'static [&'static str],
+    pub flags: Vec<&'static str>,
     /// Where to begin.
     pub begin_search: BeginSearch,
     /// Which words from there on are keys.
@@ -160,46 +128,4 @@ pub enum FindKeys {
     },
     /// Nobody can say without knowing the data.
     Unknown,
-}
-
-impl KeySpec {
-    /// Keys that follow from options or from data.
-    pub(crate) const fn unknown(flags: &'static [&'static str]) -> KeySpec {
-        let (begin_search, find_keys) = (BeginSearch::Unknown, FindKeys::Unknown);
-        KeySpec { notes: None, flags, begin_search, find_keys }
-    }
-
-    /// Keys from word `index` on: last key, step, limit.
-    pub(crate) const fn range(
-        flags: &'static [&'static str],
-        index: i32,
-        (last_key, key_step, limit): (i32, i32, i32),
-    ) -> KeySpec {
-        let begin_search = BeginSearch::Index(index);
-        KeySpec {
-            notes: None,
-            flags,
-            begin_search,
-            find_keys: FindKeys::Range { last_key, key_step, limit },
-        }
-    }
-
-    /// Keys counted by a word: its place after word `index`, first key's place, step.
-    pub(crate) const fn key_number(
-        flags: &'static [&'static str],
-        index: i32,
-        (key_number_index, first_key, key_step): (i32, i32, i32),
-    ) -> KeySpec {
-        let begin_search = BeginSearch::Index(index);
-        KeySpec {
-            notes: None,
-            flags,
-            begin_search,
-            find_keys: FindKeys::KeyNumber { key_number_index, first_key, key_step },
-        }
-    }
-
-    pub(crate) const fn noted(self, notes: &'static str) -> KeySpec {
-        KeySpec { notes: Some(notes), ..self }
-    }
 }

@@ -1,26 +1,41 @@
-//! What is to be said about every Redis command: the facts behind `COMMAND INFO`, `COMMAND DOCS`
-//! and the compatibility page, as Redis 7.2 reports them, with the words our own.
+//! What is to be said about every Redis command: the facts behind `COMMAND INFO`, `COMMAND DOCS`,
+//! the command table and the compatibility page, as Redis 7.2 reports them, with the words our own.
 //!
-//! **Architecture invariant:** plain data. No handler, no engine, no protocol and no dependency:
-//! the command table in `ladon-commands` says what a command does, this crate what it is.
+//! **Architecture invariant:** plain data, in `commands.txt`. No handler, no engine, no protocol and
+//! no dependency: the command table in `ladon-commands` says what a command does, this crate what it
+//! is.
 
 #![forbid(unsafe_code)]
 
 mod argument;
 mod doc;
+mod facts;
 mod syntax;
-mod table;
 
 pub use argument::{Argument, ArgumentKind};
-pub use doc::{BeginSearch, CommandDoc, FindKeys, Group, KeySpec};
+pub use doc::{BeginSearch, CommandDoc, FindKeys, KeySpec};
+pub use facts::Family;
 pub use syntax::{SyntaxError, parse};
 
-/// All commands and subcommands, grouped by family.
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// All families of commands.
+pub fn families() -> &'static [Family] {
+    static FAMILIES: LazyLock<Vec<Family>> =
+        LazyLock::new(|| facts::read(include_str!("../commands.txt")));
+    &FAMILIES
+}
+
+/// All commands and subcommands that Ladon has, grouped by family.
 pub fn all() -> impl Iterator<Item = &'static CommandDoc> {
-    table::FAMILIES.iter().flat_map(|family| family.iter())
+    let commands = families().iter().flat_map(|family| &family.commands);
+    commands.filter_map(|(_, doc)| doc.as_ref())
 }
 
 /// The entry called `name`, such as `set` or `client|kill`, in any case.
 pub fn find(name: &str) -> Option<&'static CommandDoc> {
-    all().find(|doc| doc.name.eq_ignore_ascii_case(name))
+    static BY_NAME: LazyLock<HashMap<&'static str, &'static CommandDoc>> =
+        LazyLock::new(|| all().map(|doc| (doc.name, doc)).collect());
+    BY_NAME.get(name.to_ascii_lowercase().as_str()).copied()
 }

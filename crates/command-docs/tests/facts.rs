@@ -112,15 +112,16 @@ fn facts(doc: &CommandDoc) -> Map<String, Value> {
         words
     };
     let arguments: Vec<Value> = doc.arguments().iter().map(argument).collect();
+    let keys = doc.key_range();
     let value = json!({
         "arity": doc.arity,
-        "flags": sorted(doc.flags, ""),
-        "keys": [doc.keys.0, doc.keys.1, doc.keys.2],
-        "acl_categories": sorted(doc.acl_categories, "@"),
+        "flags": sorted(&doc.flags, ""),
+        "keys": [keys.0, keys.1, keys.2],
+        "acl_categories": sorted(&doc.acl_categories, "@"),
         "tips": doc.tips,
         "key_specs": doc.key_specs.iter().map(key_spec).collect::<Vec<_>>(),
         "since": doc.since,
-        "group": doc.group.name(),
+        "group": doc.group,
         "doc_flags": doc.doc_flags,
         "deprecated_since": doc.deprecated.map(|(since, _)| since),
         "history": doc.history.iter().map(|(version, _)| version).collect::<Vec<_>>(),

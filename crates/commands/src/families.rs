@@ -1,6 +1,6 @@
 //! Every family's commands, and the table of them all.
 
-use crate::kernel::spec::CommandSpec;
+use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
     admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, string,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::LazyLock;
 
-const FAMILIES: &[&[CommandSpec]] = &[
+const FAMILIES: &[&[Code]] = &[
     bitmap::COMMANDS,
     admin::client::COMMANDS,
     admin::command::COMMANDS,

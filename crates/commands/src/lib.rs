@@ -1,13 +1,18 @@
 //! Ladon's commands: requests in, engine operations, replies out.
 //!
 //! ```text
-//! request -> table (name -> CommandSpec) -> execute (checks, locks) -> handler -> Tx -> reply
+//! request -> table (name -> CommandSpec) -> execute (checks, locks) -> call -> handler -> reply
+//!
+//! families.rs    lists the families and makes the table
+//! string/ ...    a family: its commands' handlers and locks
+//! shared/        what several families use
+//! kernel/        the table's type, execute, call, and what a node and a connection are
 //! ```
 //!
-//! **Architecture invariant:** a command is data first ([`CommandSpec`]); dispatch, arity errors,
-//! `COMMAND`, key extraction and the compatibility page all come from the one table. Handlers
-//! know no socket, no thread and no file: what they need of the node stands in [`Node`], what
-//! they need of the connection in [`Session`].
+//! **Architecture invariant:** a command is data first ([`CommandSpec`]: facts and code); dispatch,
+//! arity errors, `COMMAND`, key extraction and the compatibility page all come from the one table.
+//! Handlers know no socket, no thread and no file: [`Node`] has what they need of the node,
+//! [`Session`] what they need of the connection. Imports lead down only, which a test checks.
 
 mod admin;
 mod bitmap;
@@ -35,13 +40,14 @@ pub use kernel::{
 pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
-pub use execute::{Flow, Outcome, Request, execute};
+pub use execute::{Request, execute};
 pub use kernel::command_id::CommandId;
 pub use kernel::disconnect::disconnect;
+pub use kernel::outcome::{Deferred, Flow, Outcome};
 pub use kernel::timing::is_quick;
 pub use long_reply::{Block, LongReply};
 pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
-pub use spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+pub use spec::{Code, CommandSpec, Flags, Handler, KeyPositions, LockNeed, Part};
 pub use stats::ThreadStats;
 pub use table::CommandTable;

@@ -80,31 +80,6 @@ fn commands_are_listed_and_described() {
 }
 
 #[test]
-fn every_command_of_the_table_is_documented_as_it_is() {
-    let table = ladon_commands::families::table();
-    for (_, entry) in table.iter() {
-        let name = entry.full_name.as_str();
-        let doc = ladon_command_docs::find(name).unwrap_or_else(|| panic!("{name}: no facts"));
-        let spec = entry.spec;
-        assert_eq!(i32::from(spec.arity), doc.arity, "{name}: arity");
-        let mut flags: Vec<&str> = spec.flags.names().collect();
-        let mut expected = doc.flags.to_vec();
-        flags.sort_unstable();
-        expected.sort_unstable();
-        assert_eq!(flags, expected, "{name}: flags");
-        let keys = match spec.keys {
-            ladon_commands::KeySpec::Range { first, last, step } => {
-                (first.into(), last.into(), step.into())
-            }
-            ladon_commands::KeySpec::FirstAndCounted { .. } => (1, 1, 1),
-            ladon_commands::KeySpec::FirstAndOption(_) => (1, 1, 1),
-            _ => (0, 0, 0),
-        };
-        assert_eq!(keys, doc.keys, "{name}: keys");
-    }
-}
-
-#[test]
 fn info_tells_the_truth_in_sections() {
     let node = TestNode::new();
     let mut client = node.client();

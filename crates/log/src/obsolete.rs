@@ -95,6 +95,15 @@ impl Log {
         Ok(deleted)
     }
 
+    /// Bytes of the log that the next start would read: the others may go already, but for whoever
+    /// keeps them, and another checkpoint would change nothing about them.
+    pub fn needed_bytes(&self) -> u64 {
+        let begin = self.newest_checkpoint.lock().as_ref().map_or(0, |newest| newest.begin.0);
+        let segments = self.segments.lock();
+        let first = segments.range(..=begin).next_back().or(segments.first());
+        self.reserved().0.saturating_sub(first.copied().unwrap_or_default())
+    }
+
     /// The oldest segment, if nobody needs it.
     fn oldest_obsolete(&self, needed: u64, durable: u64) -> Option<u64> {
         let segments = self.segments.lock();

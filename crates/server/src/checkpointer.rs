@@ -11,7 +11,7 @@ use ladon_platform::Clock;
 use ladon_settings::Settings;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A checkpoint in the making.
@@ -128,7 +128,12 @@ pub struct Checkpointer {
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
+    /// When obsolete log was last deleted for want of room, Unix seconds.
+    tried_to_make_room_unix: AtomicU64,
 }
+
+/// What has failed is tried again after so many seconds.
+const RETRY_AFTER_S: u64 = 5;
 
 /// How often the settings' conditions are looked at, ...
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -176,6 +181,7 @@ impl Checkpointer {
             shared: Mutex::new(Shared { status, ..Shared::default() }),
             changed: Condvar::new(),
             stopping: AtomicBool::new(false),
+            tried_to_make_room_unix: AtomicU64::new(0),
         }
     }
 
@@ -234,6 +240,11 @@ impl Checkpointer {
                 if shared.stop {
                     return;
                 }
+            }
+            // Without the lock: commands ask for the status.
+            self.make_room();
+            {
+                let mut shared = self.shared.lock();
                 if !shared.requested {
                     if shared.status.running_since_ms.is_some() || !self.is_due(&shared.status) {
                         continue;
@@ -255,9 +266,28 @@ impl Checkpointer {
         self.changed.notify_all();
     }
 
+    /// Where room is short, deletes the log that no start needs: what `log-keep-bytes` keeps, and
+    /// what could not be deleted before.
+    fn make_room(&self) {
+        let log_bytes = self.log.bytes_on_disk();
+        if log_bytes == self.log.needed_bytes() {
+            return;
+        }
+        let is_short = || self.log.look_at_room().is_some_and(|free| log_bytes >= free / 2);
+        let now_s = self.clock.unix_ms() / 1000;
+        if now_s.saturating_sub(self.tried_to_make_room_unix.load(Relaxed)) < RETRY_AFTER_S
+            || !self.log.is_out_of_space() && !is_short()
+        {
+            return;
+        }
+        self.tried_to_make_room_unix.store(now_s, Relaxed);
+        if let Err(error) = self.log.delete_obsolete() {
+            tracing::warn!("cannot delete obsolete log files, and room is short: {error}");
+        }
+    }
+
     /// Whether the settings ask for a checkpoint now.
     fn is_due(&self, status: &CheckpointStatus) -> bool {
-        const RETRY_AFTER_S: u64 = 5;
         let now_s = self.clock.unix_ms() / 1000;
         let since_s = now_s.saturating_sub(status.last_ok_unix);
         if status.last_failed.is_some()
@@ -290,13 +320,14 @@ impl Checkpointer {
     }
 
     /// Whether the log takes up the room that it and the next checkpoint need, so that a checkpoint
-    /// should make it go whatever the settings say.
+    /// should make it go whatever the settings say. What the last one has made obsolete and is still
+    /// there does not count: the next one would not make it go either.
     fn is_short_of_room(&self, status: &CheckpointStatus) -> bool {
         /// Less is not worth a checkpoint.
         const LOG_BYTES_MIN: u64 = 256 << 10;
         const LOG_BYTES_MIN_FULL: u64 = 64 << 10;
         let free = self.log.look_at_room();
-        let log_bytes = self.log.bytes_on_disk();
+        let log_bytes = self.log.needed_bytes();
         if self.log.is_out_of_space() {
             return log_bytes >= LOG_BYTES_MIN_FULL;
         }
@@ -386,5 +417,90 @@ impl Checkpointer {
             std::thread::sleep(nap);
             spent += nap;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::{Recovered, recover};
+    use ladon_log::{DataDir, LogOptions};
+    use ladon_model::{Change, ChangeBuffer, ValueKind};
+    use ladon_platform::SystemClock;
+    use ladon_sim_disk::{Fault, SimDisk};
+    use std::path::Path;
+
+    const CAPACITY: u64 = 600 << 10;
+
+    fn start(disk: &SimDisk) -> Checkpointer {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let options = LogOptions { reserve_bytes: 16 << 20, ..LogOptions::default() };
+        let shared = Arc::new(disk.clone());
+        let dir = DataDir::open(shared, Arc::clone(&clock), Path::new("/data"), options, 42);
+        let recovered = recover(dir.unwrap(), 16, clock.unix_ms(), 1, |_| {}, &|_| {});
+        let Recovered { keyspace, log, .. } = recovered.unwrap();
+        Checkpointer::new(keyspace, log, Arc::new(Settings::new()), clock, Box::new(|| 0))
+    }
+
+    /// Writes the same key over and over.
+    fn write(log: &Arc<Log>, bytes: u64) {
+        let mut changes = ChangeBuffer::new();
+        let (kind, body) = (ValueKind::String, [b'v'; 1000]);
+        changes.push(Change::Put { db: 0, key: b"the only one", expire_at: 0, kind, body: &body });
+        let mut appender = log.appender();
+        let until = log.reserved().0 + bytes;
+        while log.reserved().0 < until {
+            appender.append(changes.as_bytes(), 0);
+            appender.publish();
+            log.write_published().unwrap();
+        }
+    }
+
+    fn is_due(checkpointer: &Checkpointer) -> bool {
+        checkpointer.is_due(&checkpointer.status())
+    }
+
+    fn make(checkpointer: &Checkpointer) {
+        checkpointer.run_now(Pace::AtOnce, || false).unwrap();
+    }
+
+    /// Another checkpoint makes no room where the files that the last one has made obsolete cannot be
+    /// deleted. They are deleted once that is possible, without another checkpoint.
+    #[test]
+    fn a_log_that_cannot_be_deleted_is_no_reason_for_checkpoint_after_checkpoint() {
+        let disk = SimDisk::new(1);
+        disk.set_capacity(Some(CAPACITY));
+        let checkpointer = start(&disk);
+        write(&checkpointer.log, CAPACITY / 2);
+        assert!(is_due(&checkpointer));
+        disk.fail_next(Fault::Remove, u64::MAX);
+        make(&checkpointer);
+        assert!(checkpointer.log.bytes_on_disk() > CAPACITY / 2, "nothing could be deleted");
+        assert!(!is_due(&checkpointer), "the next checkpoint would make no room");
+        checkpointer.make_room();
+        disk.fail_next(Fault::Remove, 0);
+        checkpointer.tried_to_make_room_unix.store(0, Relaxed);
+        checkpointer.make_room();
+        assert!(checkpointer.log.bytes_on_disk() < CAPACITY / 10);
+        assert!(!is_due(&checkpointer));
+    }
+
+    /// What is kept behind a checkpoint goes first when room is short.
+    #[test]
+    fn log_that_is_only_kept_makes_room() {
+        let disk = SimDisk::new(2);
+        disk.set_capacity(Some(CAPACITY));
+        let checkpointer = start(&disk);
+        checkpointer.settings.set_many(&[("log-keep-bytes", "100mb")]).unwrap();
+        write(&checkpointer.log, CAPACITY / 8);
+        checkpointer.log.turn_segment().unwrap();
+        make(&checkpointer);
+        write(&checkpointer.log, CAPACITY / 4);
+        checkpointer.log.turn_segment().unwrap();
+        make(&checkpointer);
+        let kept = checkpointer.log.bytes_on_disk();
+        assert!(kept > CAPACITY * 3 / 8);
+        checkpointer.make_room();
+        assert!(checkpointer.log.bytes_on_disk() < kept / 4);
     }
 }

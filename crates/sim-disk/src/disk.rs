@@ -308,7 +308,7 @@ impl Disk for SimDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.lookup(path)?;
-        state.begin_atomic(None)?;
+        state.begin_atomic(Some(Fault::Remove))?;
         state.change_name(NameChange::Remove(path.to_owned()));
         state.remove_unnamed();
         state.end()

@@ -14,6 +14,8 @@ pub enum Fault {
     SyncDir,
     /// Creating files fails with EMFILE.
     Create,
+    /// Removing files fails with EIO.
+    Remove,
     /// Reads fail with EIO.
     Read,
 }

@@ -379,11 +379,16 @@ impl Run {
     fn come_to_rest(&mut self) -> Result<(), String> {
         /// Turns of a worker in a millisecond: a flooded one always has something to do.
         const TURNS_MAX: usize = 50;
+        const ROUNDS: usize = 40;
+        let mut owed_before = Vec::new();
         let threads = Arc::clone(&self.node().threads);
         let well = !self.disk.power_is_off() && self.node().log.accepts_writes();
-        for _ in 0..40 {
+        for round in 0..ROUNDS {
             self.step += 1;
             self.clock.advance_us(1_000);
+            if round == ROUNDS / 2 {
+                owed_before = self.owed();
+            }
             self.send_the_rest();
             for _ in 0..TURNS_MAX {
                 let mut any = threads.write();
@@ -398,13 +403,19 @@ impl Run {
             }
         }
         if well && self.node().log.accepts_writes() {
-            let mut owed = self.clients.iter().filter_map(|client| client.owed(&self.history));
-            if let Some(at) = owed.next() {
+            // What only a wait that has just ended stood before is none of them.
+            let owed = self.owed();
+            if let Some(&at) = owed.iter().find(|at| owed_before.contains(at)) {
                 let what = format!("held up: {}", self.history[at].show());
                 return Err(self.explain(&what));
             }
         }
         Ok(())
+    }
+
+    /// What clients wait for, without any reason that is their own.
+    fn owed(&self) -> Vec<usize> {
+        self.clients.iter().filter_map(|client| client.owed(&self.history)).collect()
     }
 
     fn crash(&mut self) -> Result<(), String> {

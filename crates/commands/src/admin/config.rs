@@ -3,19 +3,17 @@
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::node::Node;
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use ladon_settings::Settings;
 
-const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "config",
     &[
-        CommandSpec::without_keys("get", -3, FLAGS, LockNeed::None, get),
-        CommandSpec::without_keys("set", -4, FLAGS, LockNeed::None, set),
-        CommandSpec::without_keys("resetstat", 2, FLAGS, LockNeed::None, resetstat),
-        CommandSpec::without_keys("rewrite", 2, FLAGS, LockNeed::None, rewrite),
+        Code::with_locks("get", LockNeed::None, get),
+        Code::with_locks("set", LockNeed::None, set),
+        Code::with_locks("resetstat", LockNeed::None, resetstat),
+        Code::with_locks("rewrite", LockNeed::None, rewrite),
         HELP,
     ],
 )];
@@ -33,9 +31,9 @@ fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (pairs, []) = args[2..].as_chunks::<2>() else { return Err(CommandError::Syntax) };
     let pairs = pairs.iter().map(|[name, value]| {
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name = String::from_utf8_lossy(name);
         match str::from_utf8(value) {
-            Ok(value) => Ok((name, value.to_owned())),
+            Ok(value) => Ok((name, value)),
             Err(_) => Err(CommandError::err(format_args!(
                 "CONFIG SET failed (possibly related to argument '{name}') - \
                  argument must be text in UTF-8"

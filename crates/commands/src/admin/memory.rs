@@ -4,20 +4,18 @@ use crate::admin::info::{Allocated, human_bytes, ratio};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use ladon_engine::{PARTITIONS, ValueRef};
 use ladon_settings::EvictionPolicy;
 
-const KEY: KeySpec = KeySpec::Range { first: 2, last: 2, step: 1 };
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "memory",
     &[
-        CommandSpec::on_keys("usage", -3, Flags::READONLY, KEY, usage),
-        CommandSpec::without_keys("stats", 2, Flags::NONE, LockNeed::Own, stats),
-        CommandSpec::without_keys("doctor", 2, Flags::NONE, LockNeed::None, doctor),
-        CommandSpec::without_keys("purge", 2, Flags::NONE, LockNeed::None, purge),
+        Code::on_keys("usage", usage),
+        Code::with_locks("stats", LockNeed::Own, stats),
+        Code::with_locks("doctor", LockNeed::None, doctor),
+        Code::with_locks("purge", LockNeed::None, purge),
         HELP,
     ],
 )];

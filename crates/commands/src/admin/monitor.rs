@@ -3,13 +3,10 @@
 use crate::kernel::clients::Monitor;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use std::sync::atomic::Ordering::Relaxed;
 
-const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
-
-pub(crate) const COMMANDS: &[CommandSpec] =
-    &[CommandSpec::without_keys("monitor", 1, FLAGS, LockNeed::None, monitor)];
+pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("monitor", LockNeed::None, monitor)];
 
 fn monitor(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if ctx.in_exec {

@@ -3,37 +3,20 @@
 //! Redis' RDB file and the rewritten AOF are one thing here, the checkpoint.
 
 use crate::kernel::args::is;
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::node::{CheckpointError, Shutdown};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::outcome::Flow;
+use crate::kernel::spec::{Code, LockNeed};
 
-const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING);
 const BUSY: CommandError = CommandError::text("ERR Background save already in progress");
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys("save", 1, FLAGS.or(Flags::NO_MULTI), LockNeed::None, save),
-    CommandSpec::without_keys("bgsave", -1, FLAGS, LockNeed::None, bgsave),
-    CommandSpec::without_keys("bgrewriteaof", 1, FLAGS, LockNeed::None, bgrewriteaof),
-    CommandSpec::without_keys(
-        "lastsave",
-        1,
-        Flags::LOADING.or(Flags::STALE).or(Flags::FAST),
-        LockNeed::None,
-        lastsave,
-    ),
-    CommandSpec::without_keys(
-        "shutdown",
-        -1,
-        Flags::ADMIN
-            .or(Flags::NOSCRIPT)
-            .or(Flags::LOADING)
-            .or(Flags::STALE)
-            .or(Flags::NO_MULTI)
-            .or(Flags::ALLOW_BUSY),
-        LockNeed::None,
-        shutdown,
-    ),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("save", LockNeed::None, save),
+    Code::with_locks("bgsave", LockNeed::None, bgsave),
+    Code::with_locks("bgrewriteaof", LockNeed::None, bgrewriteaof),
+    Code::with_locks("lastsave", LockNeed::None, lastsave),
+    Code::with_locks("shutdown", LockNeed::None, shutdown),
 ];
 
 fn save(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -118,7 +101,7 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
     }
     ctx.node.durability.request_shutdown(Shutdown { save, force });
-    ctx.after = After::Drop;
+    ctx.flow = Flow::Drop;
     Ok(())
 }
 

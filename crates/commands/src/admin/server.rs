@@ -4,30 +4,12 @@ use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys(
-        "time",
-        1,
-        Flags::LOADING.or(Flags::STALE).or(Flags::FAST),
-        LockNeed::None,
-        time,
-    ),
-    CommandSpec::without_keys(
-        "role",
-        1,
-        Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::FAST),
-        LockNeed::None,
-        role,
-    ),
-    CommandSpec::without_keys(
-        "lolwut",
-        -1,
-        Flags::READONLY.or(Flags::FAST),
-        LockNeed::None,
-        lolwut,
-    ),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("time", LockNeed::None, time),
+    Code::with_locks("role", LockNeed::None, role),
+    Code::with_locks("lolwut", LockNeed::None, lolwut),
 ];
 
 fn time(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {

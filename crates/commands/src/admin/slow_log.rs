@@ -3,17 +3,15 @@
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 
-const FLAGS: Flags = Flags::ADMIN.or(Flags::LOADING).or(Flags::STALE);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "slowlog",
     &[
-        CommandSpec::without_keys("get", -2, FLAGS, LockNeed::None, get),
-        CommandSpec::without_keys("len", 2, FLAGS, LockNeed::None, len),
-        CommandSpec::without_keys("reset", 2, FLAGS, LockNeed::None, reset),
+        Code::with_locks("get", LockNeed::None, get),
+        Code::with_locks("len", LockNeed::None, len),
+        Code::with_locks("reset", LockNeed::None, reset),
         HELP,
     ],
 )];

@@ -8,24 +8,17 @@ mod kernel;
 mod range;
 
 use crate::kernel::error::CommandError;
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{Code, Flags, Part};
 use ladon_resp::parse_i64;
 
-const READ: Flags = Flags::READONLY;
-const READ_FAST: Flags = READ.or(Flags::FAST);
-const WRITE: Flags = Flags::WRITE.or(Flags::DENYOOM);
-/// Not fast in Redis' sense, but quick enough to be timed with its batch.
-const WRITE_QUICK: Flags = WRITE.or(Flags::QUICK);
-const AFTER_OPERATION: KeySpec = KeySpec::Range { first: 2, last: -1, step: 1 };
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("setbit", 4, WRITE_QUICK, KeySpec::FIRST, bit::setbit).at(Part::Bit(2)),
-    CommandSpec::on_keys("getbit", 3, READ_FAST, KeySpec::FIRST, bit::getbit).at(Part::Bit(2)),
-    CommandSpec::on_keys("bitcount", -2, READ, KeySpec::FIRST, range::bitcount).at(Part::Whole),
-    CommandSpec::on_keys("bitpos", -3, READ, KeySpec::FIRST, range::bitpos),
-    CommandSpec::on_keys("bitop", -4, WRITE, AFTER_OPERATION, bitop::bitop),
-    CommandSpec::on_keys("bitfield", -2, WRITE, KeySpec::FIRST, field::bitfield),
-    CommandSpec::on_keys("bitfield_ro", -2, READ_FAST, KeySpec::FIRST, field::bitfield_ro),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("setbit", bit::setbit).with(Flags::QUICK).at(Part::Bit(2)),
+    Code::on_keys("getbit", bit::getbit).at(Part::Bit(2)),
+    Code::on_keys("bitcount", range::bitcount).at(Part::Whole),
+    Code::on_keys("bitpos", range::bitpos),
+    Code::on_keys("bitop", bitop::bitop),
+    Code::on_keys("bitfield", field::bitfield),
+    Code::on_keys("bitfield_ro", field::bitfield_ro),
 ];
 
 /// A bit's position; the byte that it is in must lie within `bytes_max`.

@@ -3,28 +3,23 @@
 mod auth;
 mod hello;
 
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::outcome::Flow;
 use crate::kernel::session::ReplyMode;
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, Flags, LockNeed};
 use crate::kernel::watched;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;
 
-const ANYTIME: Flags = Flags::LOADING.or(Flags::STALE).or(Flags::FAST);
-/// Also before a login.
-const LOGIN: Flags = ANYTIME.or(Flags::NOSCRIPT).or(Flags::NO_AUTH).or(Flags::ALLOW_BUSY);
-/// Even inside MULTI, at once.
-const AT_ONCE: Flags = LOGIN.or(Flags::NOT_QUEUED);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys("ping", -1, Flags::FAST, LockNeed::None, ping),
-    CommandSpec::without_keys("echo", 2, ANYTIME, LockNeed::None, echo),
-    CommandSpec::without_keys("select", 2, ANYTIME, LockNeed::None, select),
-    CommandSpec::without_keys("quit", -1, AT_ONCE, LockNeed::None, quit),
-    CommandSpec::without_keys("reset", 1, AT_ONCE, LockNeed::Own, reset),
-    CommandSpec::without_keys("auth", -2, LOGIN, LockNeed::None, auth::auth),
-    CommandSpec::without_keys("hello", -1, LOGIN, LockNeed::None, hello::hello),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("ping", LockNeed::None, ping),
+    Code::with_locks("echo", LockNeed::None, echo),
+    Code::with_locks("select", LockNeed::None, select),
+    Code::with_locks("quit", LockNeed::None, quit).with(Flags::NOT_QUEUED),
+    Code::with_locks("reset", LockNeed::Own, reset).with(Flags::NOT_QUEUED),
+    Code::with_locks("auth", LockNeed::None, auth::auth),
+    Code::with_locks("hello", LockNeed::None, hello::hello),
 ];
 
 fn ping(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -49,7 +44,7 @@ fn select(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.reply.ok();
-    ctx.after = After::Close;
+    ctx.flow = Flow::Close;
     Ok(())
 }
 

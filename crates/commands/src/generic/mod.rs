@@ -10,39 +10,33 @@ mod scan;
 mod ttl;
 pub(crate) mod wait;
 
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 
-const READ: Flags = Flags::READONLY;
-const READ_FAST: Flags = READ.or(Flags::FAST);
-const WRITE: Flags = Flags::WRITE;
-const WRITE_FAST: Flags = WRITE.or(Flags::FAST);
-const TWO: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("del", -2, WRITE, KeySpec::ALL, look::del),
-    CommandSpec::on_keys("unlink", -2, WRITE_FAST, KeySpec::ALL, look::del),
-    CommandSpec::on_keys("exists", -2, READ_FAST, KeySpec::ALL, look::exists),
-    CommandSpec::on_keys("touch", -2, READ_FAST, KeySpec::ALL, look::touch),
-    CommandSpec::on_keys("type", 2, READ_FAST, KeySpec::FIRST, look::type_of),
-    CommandSpec::on_keys("expire", -3, WRITE_FAST, KeySpec::FIRST, expire::expire),
-    CommandSpec::on_keys("pexpire", -3, WRITE_FAST, KeySpec::FIRST, expire::pexpire),
-    CommandSpec::on_keys("expireat", -3, WRITE_FAST, KeySpec::FIRST, expire::expireat),
-    CommandSpec::on_keys("pexpireat", -3, WRITE_FAST, KeySpec::FIRST, expire::pexpireat),
-    CommandSpec::on_keys("persist", 2, WRITE_FAST, KeySpec::FIRST, expire::persist),
-    CommandSpec::on_keys("ttl", 2, READ_FAST, KeySpec::FIRST, ttl::ttl),
-    CommandSpec::on_keys("pttl", 2, READ_FAST, KeySpec::FIRST, ttl::pttl),
-    CommandSpec::on_keys("expiretime", 2, READ_FAST, KeySpec::FIRST, ttl::expiretime),
-    CommandSpec::on_keys("pexpiretime", 2, READ_FAST, KeySpec::FIRST, ttl::pexpiretime),
-    CommandSpec::on_keys("rename", 3, WRITE, TWO, relocate::rename),
-    CommandSpec::on_keys("renamenx", 3, WRITE_FAST, TWO, relocate::renamenx),
-    CommandSpec::on_keys("copy", -3, WRITE.or(Flags::DENYOOM), TWO, relocate::copy),
-    CommandSpec::on_keys("move", 3, WRITE_FAST, KeySpec::FIRST, relocate::move_key),
-    CommandSpec::container("object", object::SUBCOMMANDS),
-    CommandSpec::without_keys("keys", 2, READ, LockNeed::All, scan::keys),
-    CommandSpec::without_keys("scan", -2, READ, LockNeed::Own, scan::scan),
-    CommandSpec::without_keys("randomkey", 1, READ, LockNeed::Own, random::randomkey),
-    CommandSpec::without_keys("dbsize", 1, READ_FAST, LockNeed::All, database::dbsize),
-    CommandSpec::without_keys("flushdb", -1, WRITE, LockNeed::All, database::flushdb),
-    CommandSpec::without_keys("flushall", -1, WRITE, LockNeed::All, database::flushall),
-    CommandSpec::without_keys("swapdb", 3, WRITE_FAST, LockNeed::All, database::swapdb),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("del", look::del),
+    Code::on_keys("unlink", look::del),
+    Code::on_keys("exists", look::exists),
+    Code::on_keys("touch", look::touch),
+    Code::on_keys("type", look::type_of),
+    Code::on_keys("expire", expire::expire),
+    Code::on_keys("pexpire", expire::pexpire),
+    Code::on_keys("expireat", expire::expireat),
+    Code::on_keys("pexpireat", expire::pexpireat),
+    Code::on_keys("persist", expire::persist),
+    Code::on_keys("ttl", ttl::ttl),
+    Code::on_keys("pttl", ttl::pttl),
+    Code::on_keys("expiretime", ttl::expiretime),
+    Code::on_keys("pexpiretime", ttl::pexpiretime),
+    Code::on_keys("rename", relocate::rename),
+    Code::on_keys("renamenx", relocate::renamenx),
+    Code::on_keys("copy", relocate::copy),
+    Code::on_keys("move", relocate::move_key),
+    Code::container("object", object::SUBCOMMANDS),
+    Code::with_locks("keys", LockNeed::All, scan::keys),
+    Code::with_locks("scan", LockNeed::Own, scan::scan),
+    Code::with_locks("randomkey", LockNeed::Own, random::randomkey),
+    Code::with_locks("dbsize", LockNeed::All, database::dbsize),
+    Code::with_locks("flushdb", LockNeed::All, database::flushdb),
+    Code::with_locks("flushall", LockNeed::All, database::flushall),
+    Code::with_locks("swapdb", LockNeed::All, database::swapdb),
 ];

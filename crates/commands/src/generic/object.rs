@@ -2,18 +2,16 @@
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec};
+use crate::kernel::spec::Code;
 use crate::shared::help::HELP;
 use ladon_engine::types::encoding_of;
 use ladon_engine::{AccessNow, EntryRef, Tracking};
 
-const KEY: KeySpec = KeySpec::Range { first: 2, last: 2, step: 1 };
-
-pub(super) const SUBCOMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("encoding", 3, Flags::READONLY, KEY, encoding),
-    CommandSpec::on_keys("freq", 3, Flags::READONLY, KEY, freq),
-    CommandSpec::on_keys("idletime", 3, Flags::READONLY, KEY, idletime),
-    CommandSpec::on_keys("refcount", 3, Flags::READONLY, KEY, refcount),
+pub(super) const SUBCOMMANDS: &[Code] = &[
+    Code::on_keys("encoding", encoding),
+    Code::on_keys("freq", freq),
+    Code::on_keys("idletime", idletime),
+    Code::on_keys("refcount", refcount),
     HELP,
 ];
 

@@ -4,16 +4,17 @@
 //! node is the log's position on the disk, at whichever gate.
 
 use crate::kernel::args;
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, BlockedKind, LogWait};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use ladon_model::Lsn;
 use std::sync::Arc;
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys("wait", 3, Flags::BLOCKING, LockNeed::None, wait),
-    CommandSpec::without_keys("waitaof", 4, Flags::BLOCKING, LockNeed::None, waitaof),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("wait", LockNeed::None, wait),
+    Code::with_locks("waitaof", LockNeed::None, waitaof),
 ];
 
 fn wait(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -24,7 +25,7 @@ fn wait(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Ok(());
     }
     let finish = BlockedKind::Wait;
-    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
+    ctx.flow = Flow::Block(Blocked::Log(Box::new(LogWait {
         durable: Lsn::ZERO,
         replicas,
         deadline_ms,
@@ -48,7 +49,7 @@ fn waitaof(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Ok(());
     }
     let finish = BlockedKind::WaitAof;
-    ctx.after = After::Block(Blocked::Log(Box::new(LogWait {
+    ctx.flow = Flow::Block(Blocked::Log(Box::new(LogWait {
         durable,
         replicas,
         deadline_ms,

@@ -13,42 +13,35 @@ mod set;
 mod set_expiring;
 mod ttl;
 
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{Code, Part};
 
-const READ: Flags = Flags::READONLY;
-const READ_FAST: Flags = READ.or(Flags::FAST);
-const WRITE_FAST: Flags = Flags::WRITE.or(Flags::FAST);
-const STORE_FAST: Flags = WRITE_FAST.or(Flags::DENYOOM);
-const KEY: KeySpec = KeySpec::FIRST;
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("hset", -4, STORE_FAST, KEY, set::hset).at(Part::Element(2)),
-    CommandSpec::on_keys("hmset", -4, STORE_FAST, KEY, set::hmset).at(Part::Element(2)),
-    CommandSpec::on_keys("hsetnx", 4, STORE_FAST, KEY, set::hsetnx).at(Part::Element(2)),
-    CommandSpec::on_keys("hget", 3, READ_FAST, KEY, get::hget).at(Part::Element(2)),
-    CommandSpec::on_keys("hmget", -3, READ_FAST, KEY, get::hmget).at(Part::Element(2)),
-    CommandSpec::on_keys("hgetall", 2, READ, KEY, get::hgetall).at(Part::Whole),
-    CommandSpec::on_keys("hkeys", 2, READ, KEY, get::hkeys).at(Part::Whole),
-    CommandSpec::on_keys("hvals", 2, READ, KEY, get::hvals).at(Part::Whole),
-    CommandSpec::on_keys("hlen", 2, READ_FAST, KEY, look::hlen).at(Part::Whole),
-    CommandSpec::on_keys("hexists", 3, READ_FAST, KEY, look::hexists).at(Part::Element(2)),
-    CommandSpec::on_keys("hstrlen", 3, READ_FAST, KEY, look::hstrlen).at(Part::Element(2)),
-    CommandSpec::on_keys("hdel", -3, WRITE_FAST, KEY, set::hdel).at(Part::Element(2)),
-    CommandSpec::on_keys("hincrby", 4, STORE_FAST, KEY, counter::hincrby).at(Part::Element(2)),
-    CommandSpec::on_keys("hincrbyfloat", 4, STORE_FAST, KEY, counter::hincrbyfloat)
-        .at(Part::Element(2)),
-    CommandSpec::on_keys("hrandfield", -2, READ, KEY, random::hrandfield),
-    CommandSpec::on_keys("hscan", -3, READ, KEY, scan::hscan),
-    CommandSpec::on_keys("hexpire", -6, WRITE_FAST, KEY, expire::hexpire),
-    CommandSpec::on_keys("hpexpire", -6, WRITE_FAST, KEY, expire::hpexpire),
-    CommandSpec::on_keys("hexpireat", -6, WRITE_FAST, KEY, expire::hexpireat),
-    CommandSpec::on_keys("hpexpireat", -6, WRITE_FAST, KEY, expire::hpexpireat),
-    CommandSpec::on_keys("httl", -5, READ_FAST, KEY, ttl::httl),
-    CommandSpec::on_keys("hpttl", -5, READ_FAST, KEY, ttl::hpttl),
-    CommandSpec::on_keys("hexpiretime", -5, READ_FAST, KEY, ttl::hexpiretime),
-    CommandSpec::on_keys("hpexpiretime", -5, READ_FAST, KEY, ttl::hpexpiretime),
-    CommandSpec::on_keys("hpersist", -5, WRITE_FAST, KEY, ttl::hpersist),
-    CommandSpec::on_keys("hgetdel", -5, WRITE_FAST, KEY, get_and_change::hgetdel),
-    CommandSpec::on_keys("hgetex", -5, WRITE_FAST, KEY, get_and_change::hgetex),
-    CommandSpec::on_keys("hsetex", -6, STORE_FAST, KEY, set_expiring::hsetex),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("hset", set::hset).at(Part::Element(2)),
+    Code::on_keys("hmset", set::hmset).at(Part::Element(2)),
+    Code::on_keys("hsetnx", set::hsetnx).at(Part::Element(2)),
+    Code::on_keys("hget", get::hget).at(Part::Element(2)),
+    Code::on_keys("hmget", get::hmget).at(Part::Element(2)),
+    Code::on_keys("hgetall", get::hgetall).at(Part::Whole),
+    Code::on_keys("hkeys", get::hkeys).at(Part::Whole),
+    Code::on_keys("hvals", get::hvals).at(Part::Whole),
+    Code::on_keys("hlen", look::hlen).at(Part::Whole),
+    Code::on_keys("hexists", look::hexists).at(Part::Element(2)),
+    Code::on_keys("hstrlen", look::hstrlen).at(Part::Element(2)),
+    Code::on_keys("hdel", set::hdel).at(Part::Element(2)),
+    Code::on_keys("hincrby", counter::hincrby).at(Part::Element(2)),
+    Code::on_keys("hincrbyfloat", counter::hincrbyfloat).at(Part::Element(2)),
+    Code::on_keys("hrandfield", random::hrandfield),
+    Code::on_keys("hscan", scan::hscan),
+    Code::on_keys("hexpire", expire::hexpire),
+    Code::on_keys("hpexpire", expire::hpexpire),
+    Code::on_keys("hexpireat", expire::hexpireat),
+    Code::on_keys("hpexpireat", expire::hpexpireat),
+    Code::on_keys("httl", ttl::httl),
+    Code::on_keys("hpttl", ttl::hpttl),
+    Code::on_keys("hexpiretime", ttl::hexpiretime),
+    Code::on_keys("hpexpiretime", ttl::hpexpiretime),
+    Code::on_keys("hpersist", ttl::hpersist),
+    Code::on_keys("hgetdel", get_and_change::hgetdel),
+    Code::on_keys("hgetex", get_and_change::hgetex),
+    Code::on_keys("hsetex", set_expiring::hsetex),
 ];

@@ -18,10 +18,11 @@
 //! was touched in between it begins again, and after a few times it is done under the locks, like a
 //! small one, so that it ends. So is what runs inside `EXEC`.
 
-use crate::kernel::ctx::{After, Append, Ctx};
+use crate::kernel::ctx::{Append, Ctx};
 use crate::kernel::error::CommandError;
 use crate::kernel::long_reply::{Large, Slices};
 use crate::kernel::node::Node;
+use crate::kernel::outcome::Flow;
 use crate::kernel::session::Session;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
@@ -179,7 +180,8 @@ impl Ctx<'_> {
         &mut self,
         job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
     ) {
-        self.local.job = Some(self.job(|keyspace, _| (Outcome::Reply(job(keyspace)), None)));
+        let job = self.job(|keyspace, _| (Outcome::Reply(job(keyspace)), None));
+        self.deferred().job = Some(job);
     }
 
     /// Stores what the job makes of these sources, which are locked, under `to`; only after
@@ -235,7 +237,8 @@ impl Ctx<'_> {
         sources: &[Key<'_>],
         job: impl FnOnce(&Keyspace) -> Result<Stored, CommandError> + Send + 'static,
     ) {
-        self.local.job = Some(self.job(move |keyspace, _| (Outcome::Value(job(keyspace)), None)));
+        let job = self.job(move |keyspace, _| (Outcome::Value(job(keyspace)), None));
+        self.deferred().job = Some(job);
         self.rest(sources);
     }
 
@@ -250,13 +253,13 @@ impl Ctx<'_> {
         watched: &[Key<'_>],
     ) {
         let (db, to) = (self.db(), to.to_vec());
-        self.local.lend = Some(at);
-        self.local.job = Some(self.job(move |_, lent| {
+        let job = self.job(move |_, lent| {
             let string = LongString::from(lent.map(Lent::into_vec).unwrap_or_default());
             let argument = string.freeze().into_shared();
             let stored = Stored::new(db, &to, Object::String(string), expire_at);
             (Outcome::Value(Ok(stored)), Some(argument))
-        }));
+        });
+        (self.deferred().job, self.deferred().lend) = (Some(job), Some(at));
         self.rest(watched);
     }
 
@@ -280,7 +283,7 @@ impl Ctx<'_> {
         });
         aside.flag = flag;
         aside.watched = sources.iter().map(|key| key.bytes.to_vec()).collect();
-        self.after = After::Compute;
+        self.flow = Flow::Compute;
     }
 
     fn job(

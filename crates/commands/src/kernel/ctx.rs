@@ -1,14 +1,13 @@
 //! What a command's handler works with.
 
 use crate::kernel::args;
-use crate::kernel::aside::Job;
 use crate::kernel::blocking::Answer;
 use crate::kernel::error::CommandError;
 use crate::kernel::eviction::Eviction;
-use crate::kernel::long_reply::{LongReply, Slices};
 use crate::kernel::node::Node;
+use crate::kernel::outcome::{Deferred, Flow};
 use crate::kernel::rng::Rng;
-use crate::kernel::session::{Blocked, Session};
+use crate::kernel::session::Session;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::timing::Timing;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
@@ -29,14 +28,6 @@ pub struct Local {
     /// Whoever runs requests here makes the rest of a long reply later. Otherwise, the default, every
     /// reply is whole.
     pub replies_later: bool,
-    /// The reply of the request that has just run goes on with this; the worker takes it.
-    pub long_reply: Option<Box<LongReply>>,
-    /// What it goes on with, as the handler says.
-    pub(crate) slices: Option<Box<dyn Slices>>,
-    /// What has to be computed before the request that has just run goes on; the worker takes it.
-    pub job: Option<Job>,
-    /// Which of the request's arguments the job is to keep; the worker takes it.
-    pub lend: Option<usize>,
     /// Testing only: stores do not look whether their sources have changed, which the simulator must
     /// notice.
     pub stale_store_canary: bool,
@@ -57,10 +48,6 @@ impl Local {
             rng,
             answers: Vec::new(),
             replies_later: false,
-            long_reply: None,
-            slices: None,
-            job: None,
-            lend: None,
             stale_store_canary: false,
             monitored: Vec::new(),
             timing: Timing::default(),
@@ -71,24 +58,6 @@ impl Local {
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.
 pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;
-
-/// What a handler wants done with the connection after its reply.
-#[derive(Clone, Debug, Default)]
-pub enum After {
-    /// Nothing special.
-    #[default]
-    Continue,
-    /// Close it once the reply is out.
-    Close,
-    /// Close it at once, nothing is sent (`CLIENT KILL` of itself with `SKIPME no`, `SHUTDOWN`).
-    Drop,
-    /// Answer later.
-    Block(Blocked),
-    /// Run the request again once its job is done.
-    Compute,
-    /// Run the request again in a moment: another thread is about to do what the answer depends on.
-    Again,
-}
 
 /// What a command's handler works with.
 pub struct Ctx<'a> {
@@ -103,7 +72,9 @@ pub struct Ctx<'a> {
     /// The moment of this command, Unix milliseconds.
     pub now_ms: u64,
     /// What becomes of the connection after the reply.
-    pub after: After,
+    pub flow: Flow,
+    /// What is left to do after the command.
+    pub(crate) deferred: Option<Box<Deferred>>,
     /// The command runs inside `EXEC`, where it must not block.
     pub in_exec: bool,
     /// The command waited for a key and is run again because it came: it must not block.
@@ -132,6 +103,38 @@ pub(crate) struct Later<'a> {
 }
 
 impl<'a> Ctx<'a> {
+    /// A context in which nothing has happened, of a request outside `EXEC`.
+    #[inline(always)]
+    pub(crate) fn new(
+        node: &'a Node,
+        local: &'a mut Local,
+        session: &'a mut Session,
+        reply: Reply<'a>,
+        now_ms: u64,
+        append: Append<'a>,
+    ) -> Ctx<'a> {
+        Ctx {
+            node,
+            session,
+            local,
+            reply,
+            now_ms,
+            flow: Flow::Continue,
+            deferred: None,
+            in_exec: false,
+            in_attempt: false,
+            first_key: None,
+            depends: Lsn::ZERO,
+            data: Data::Gone,
+            append,
+        }
+    }
+
+    /// What is left to do after the command, to add to.
+    pub(crate) fn deferred(&mut self) -> &mut Deferred {
+        self.deferred.get_or_insert_default()
+    }
+
     /// The data of a command that runs with locks.
     ///
     /// # Panics
@@ -234,10 +237,10 @@ impl<'a> Ctx<'a> {
     }
 
     /// Ends the transaction, if there is one, and lets go of its locks. Returns the LSN that the
-    /// reply depends on and, if anything changed, that of the changes.
+    /// reply depends on.
     #[inline]
-    pub(crate) fn commit(&mut self) -> (Lsn, Option<Lsn>) {
-        let Data::Held(tx) = &mut self.data else { return (self.depends, None) };
+    pub(crate) fn commit(&mut self) -> Lsn {
+        let Data::Held(tx) = &mut self.data else { return self.depends };
         let changes = tx.change_count();
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
         self.data = Data::Gone;
@@ -245,7 +248,7 @@ impl<'a> Ctx<'a> {
             self.session.last_write = lsn;
             self.local.stats.dirty.add(u64::from(changes));
         }
-        (self.depends.max(lsn), wrote.then_some(lsn))
+        self.depends.max(lsn)
     }
 
     /// The numbers of all partitions.

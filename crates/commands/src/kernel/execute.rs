@@ -1,21 +1,20 @@
-//! Running one request: the checks that every command passes, its locks, its handler, its commit.
+//! Running one request: the checks that every command passes, then its locks and the call.
 
 use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::ctx::{Append, Ctx, Data, Local};
 use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
-use crate::kernel::long_reply::LongReply;
-use crate::kernel::monitored;
+use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::node::{Node, Paused};
-use crate::kernel::session::{Blocked, Multi, ReplyMode, Session};
-use crate::kernel::spec::{CommandSpec, Flags, Handler, HandlerFn, LockNeed};
+use crate::kernel::outcome::{Flow, Outcome};
+use crate::kernel::session::{Multi, ReplyMode, Session};
+use crate::kernel::spec::{CommandSpec, Flags, Handler, LockNeed};
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use ladon_resp::Reply;
-use smallvec::SmallVec;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A request whose command has been looked up.
@@ -27,41 +26,6 @@ pub struct Request<'a> {
     pub args: &'a [&'a [u8]],
     /// The hash of the first key, where the batch has computed it.
     pub first_key: Option<KeyHash>,
-}
-
-/// What becomes of the connection.
-#[derive(Clone, Debug)]
-pub enum Flow {
-    /// Go on with the next request.
-    Continue,
-    /// Send what is there, then close.
-    Close,
-    /// Close now.
-    Drop,
-    /// No reply yet; see [`crate::connection`]'s waiting commands.
-    Block(Blocked),
-    /// No reply yet: its job (`Local::job`) is to be done and the session to take in what comes of it,
-    /// then the request to be offered again.
-    Compute,
-    /// Clients are paused: nothing was done, offer the request again later.
-    Paused,
-    /// Nothing was done: offer the request again in the next turn.
-    Again,
-}
-
-/// What a request led to.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The reply may leave when the gate has passed this.
-    pub depends: Lsn,
-    /// What becomes of the connection.
-    pub flow: Flow,
-}
-
-impl Outcome {
-    fn reply(depends: Lsn) -> Outcome {
-        Outcome { depends, flow: Flow::Continue }
-    }
 }
 
 /// Runs one request and appends its reply to `out`.
@@ -78,25 +42,27 @@ pub fn execute(
 ) -> Outcome {
     let start = out.len();
     if session.info.killed.load(Relaxed) || (request.id.is_none() && is_http(request.args[0])) {
-        return Outcome { depends: Lsn::ZERO, flow: Flow::Drop };
+        return Outcome::new(Lsn::ZERO, Flow::Drop);
     }
     // SKIP silences the command after it.
     if session.reply_mode == ReplyMode::SkipNext {
         session.reply_mode = ReplyMode::Skip;
     }
+    let running = Running {
+        node,
+        local: &mut *local,
+        scratch: &mut *scratch,
+        session: &mut *session,
+        now_ms,
+        out: &mut *out,
+        append: &mut *append,
+    };
     let outcome = match resolve(node, request) {
-        Ok((id, spec, handler)) => {
-            let command = Resolved { id, spec, handler };
-            run(node, local, scratch, session, request, command, now_ms, out, &mut *append)
-        }
+        Ok(command) => running.run(command, request.first_key),
         Err(Unresolved { id, error }) => {
-            let wanted = id.map(|id| (id, node.table.spec(id)));
-            reject(node, local, scratch, session, wanted, &error, out, &mut *append)
+            running.reject(id.map(|id| (id, node.table.spec(id))), &error)
         }
     };
-    if out.get(start) == Some(&b'-') {
-        count_error(local, &out[start..]);
-    }
     if !scratch.ready.is_empty() {
         blocking::serve(node, local, scratch, now_ms, &mut *append);
     }
@@ -120,19 +86,6 @@ pub fn execute(
     outcome
 }
 
-#[cold]
-pub(crate) fn count_error(local: &Local, reply: &[u8]) {
-    let line = reply.split(|&byte| byte == b'\r').next().unwrap_or_default();
-    local.stats.count_error(&line[1..]);
-}
-
-#[derive(Clone, Copy)]
-struct Resolved {
-    id: CommandId,
-    spec: &'static CommandSpec,
-    handler: HandlerFn,
-}
-
 /// A request that no code answers.
 struct Unresolved {
     /// The command, if there is one.
@@ -141,10 +94,7 @@ struct Unresolved {
 }
 
 /// Finds the code that answers a request, or the error that does.
-fn resolve(
-    node: &Node,
-    request: Request<'_>,
-) -> Result<(CommandId, &'static CommandSpec, HandlerFn), Unresolved> {
+fn resolve<'a>(node: &Node, request: Request<'a>) -> Result<Command<'a>, Unresolved> {
     let Some(id) = request.id else {
         return Err(Unresolved { id: None, error: unknown_command(request.args) });
     };
@@ -154,7 +104,7 @@ fn resolve(
             if !spec.accepts(args.len()) {
                 return Err(wrong_arity(node, id));
             }
-            Ok((id, spec, handler))
+            Ok(Command { id, spec, handler, args: request.args })
         }
         (Handler::Container | Handler::RunOrContainer(_), args) => {
             let Some(name) = args.get(1) else { return Err(wrong_arity(node, id)) };
@@ -173,7 +123,7 @@ fn resolve(
             if !spec.accepts(args.len()) {
                 return Err(wrong_arity(node, id));
             }
-            Ok((id, spec, handler))
+            Ok(Command { id, spec, handler, args: request.args })
         }
     }
 }
@@ -212,144 +162,134 @@ fn wrong_arity(node: &Node, id: CommandId) -> Unresolved {
     Unresolved { id: Some(id), error }
 }
 
-#[allow(clippy::too_many_arguments, reason = "as `execute`")]
-fn run<'a>(
+/// A request on its way, with what it needs of its thread. It is passed by value, so that its parts
+/// stay in registers.
+struct Running<'a> {
     node: &'a Node,
     local: &'a mut Local,
     scratch: &'a mut Scratch,
     session: &'a mut Session,
-    request: Request<'a>,
-    command: Resolved,
     now_ms: u64,
     out: &'a mut Vec<u8>,
     append: Append<'a>,
-) -> Outcome {
-    let Resolved { id, spec, handler } = command;
-    let mut flags = spec.flags;
-    if let Some(multi) = &session.multi
-        && flags.has(Flags::RUNS_QUEUE)
-    {
-        // It does what was queued.
-        flags = flags.or(multi.flags);
+}
+
+impl<'a> Running<'a> {
+    /// Runs a command, or queues it, or refuses it, or holds it back.
+    #[inline(always)]
+    fn run(self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
+        let Command { id, spec, args, .. } = command;
+        let (node, now_ms) = (self.node, self.now_ms);
+        let mut flags = spec.flags;
+        if let Some(multi) = &self.session.multi
+            && flags.has(Flags::RUNS_QUEUE)
+        {
+            // It does what was queued.
+            flags = flags.or(multi.flags);
+        }
+        let memory = if takes_memory(self.session, flags) {
+            eviction::make_room(
+                node,
+                &mut *self.local,
+                &mut *self.scratch,
+                now_ms,
+                &mut *self.append,
+            )
+        } else {
+            Room::Enough
+        };
+        if let Err(error) = admit(node, self.session, memory, flags) {
+            return self.reject(Some((id, spec)), &error);
+        }
+        let paused = node.paused(now_ms);
+        if let Some(paused) = paused
+            && is_held_back(flags, paused)
+            && self.session.pausing.is_none()
+        {
+            return Outcome::new(Lsn::ZERO, Flow::Paused);
+        }
+        if let Some(multi) = &mut self.session.multi
+            && !flags.has(Flags::NOT_QUEUED)
+        {
+            let flow = queue(node, multi, id, flags, args);
+            Reply::new(self.out, self.session.proto).simple("QUEUED");
+            return Outcome::new(Lsn::ZERO, flow);
+        }
+        self.session.info.set_command(id);
+        let started = self.local.start(node, spec, args);
+        // While writes are paused nothing may change, so that expired keys only look gone. A change
+        // that was let in goes on, should the log fail at this very moment.
+        self.scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
+            || paused.is_some() && flags.has(Flags::READONLY);
+        self.scratch.no_touch = self.session.no_touch;
+        let reply = Reply::new(self.out, self.session.proto);
+        let mut ctx = Ctx::new(node, self.local, self.session, reply, now_ms, self.append);
+        ctx.first_key = first_key;
+        begin(&mut ctx, self.scratch, spec, args);
+        let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
+        if matches!(outcome.flow, Flow::Close) {
+            ctx.session.info.leaving.store(true, Relaxed);
+        }
+        // Nothing is left in it, which the compiler would look for.
+        debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
+        std::mem::forget(ctx);
+        outcome
     }
-    let memory = if takes_memory(session, flags) {
-        eviction::make_room(node, local, scratch, now_ms, append)
-    } else {
-        Room::Enough
-    };
-    if let Err(error) = admit(node, session, memory, flags) {
-        return reject(node, local, scratch, session, Some((id, spec)), &error, out, append);
+
+    /// Answers a request that must not run. An open transaction will not run either; `EXEC` itself
+    /// ends it there and then.
+    #[cold]
+    fn reject(
+        self,
+        wanted: Option<(CommandId, &'static CommandSpec)>,
+        error: &CommandError,
+    ) -> Outcome {
+        if let Some((id, _)) = wanted {
+            self.local.stats.command(id).rejected.add(1);
+        }
+        let mut text = error.to_string();
+        if wanted.is_some_and(|(_, spec)| spec.flags.has(Flags::RUNS_QUEUE)) {
+            // An error without a code of its own goes without one here.
+            let reason = text.strip_prefix("ERR ").unwrap_or(&text);
+            text = format!("EXECABORT Transaction discarded because of: {reason}");
+            let append = &mut *self.append;
+            watched::abandon_outside(
+                self.node,
+                &mut *self.local,
+                self.scratch,
+                &mut *self.session,
+                append,
+            );
+        } else if let Some(multi) = &mut self.session.multi {
+            multi.aborted = true;
+        }
+        self.local.stats.count_error(text.as_bytes());
+        Reply::new(self.out, self.session.proto).error(text);
+        Outcome::new(Lsn::ZERO, Flow::Continue)
     }
-    let paused = node.paused(now_ms);
-    if let Some(paused) = paused
-        && is_held_back(flags, paused)
-        && session.pausing.is_none()
-    {
-        return Outcome { depends: Lsn::ZERO, flow: Flow::Paused };
-    }
-    if let Some(multi) = &mut session.multi
-        && !flags.has(Flags::NOT_QUEUED)
-    {
-        let flow = queue(node, multi, id, flags, request.args);
-        Reply::new(out, session.proto).simple("QUEUED");
-        return Outcome { depends: Lsn::ZERO, flow };
-    }
-    session.info.set_command(id);
-    let started = local.start(node, spec, request.args);
-    scratch.no_touch = session.no_touch;
-    // While writes are paused nothing may change, so that expired keys only look gone. A change
-    // that was let in goes on, should the log fail at this very moment.
-    scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
-        || paused.is_some() && flags.has(Flags::READONLY);
-    let position = out.len();
-    let reply = Reply::new(out, session.proto);
-    let mut ctx = Ctx {
-        node,
-        session,
-        local,
-        reply,
-        now_ms,
-        after: After::Continue,
-        in_exec: false,
-        in_attempt: false,
-        first_key: request.first_key,
-        depends: Lsn::ZERO,
-        data: Data::Gone,
-        append,
-    };
-    // Each in its place at once: moving a transaction costs more than beginning it.
+}
+
+/// Begins the transaction that the command needs: in its place at once, as moving one costs more
+/// than beginning it.
+#[inline(always)]
+fn begin<'a>(ctx: &mut Ctx<'a>, scratch: &'a mut Scratch, spec: &CommandSpec, args: &[&[u8]]) {
+    let (node, now_ms) = (ctx.node, ctx.now_ms);
     match spec.locks {
         LockNeed::None | LockNeed::Own => ctx.data = Data::Free(scratch),
-        LockNeed::Keys | LockNeed::KeysUnless(_) if !reaches_further(spec, request.args) => {
-            match request.first_key {
-                Some(hash) if spec.keys.is_one(request.args.len()) => {
+        LockNeed::Keys | LockNeed::KeysUnless(_) if !reaches_further(spec, args) => {
+            match ctx.first_key {
+                Some(hash) if spec.keys.is_one(args.len()) => {
                     let locks = Locks::One(hash);
                     ctx.data = Data::Held(node.keyspace.begin(locks, scratch, now_ms));
                 }
                 _ => {
-                    let tx = begin_on_keys(node, spec, request.args, scratch, now_ms);
+                    let tx = begin_on_keys(node, spec, args, scratch, now_ms);
                     ctx.data = Data::Held(tx);
                 }
             }
         }
         _ => ctx.data = Data::Held(begin_on_all(node, scratch, now_ms)),
     }
-    if let Err(error) = handler(&mut ctx, request.args) {
-        ctx.reply.rewind(position);
-        (ctx.local.slices, ctx.local.job, ctx.local.lend) = (None, None, None);
-        ctx.reply.error(error.to_string());
-        ctx.local.stats.command(id).failed.add(1);
-    }
-    let (depends, _) = ctx.commit();
-    if matches!(ctx.after, After::Compute) {
-        let spent_ns = ctx.local.pause(node, started);
-        if let Some(aside) = &mut ctx.session.aside {
-            aside.nanoseconds += spent_ns;
-            aside.depends = aside.depends.max(depends);
-        }
-        // Nothing was done so far that anybody could see.
-        return Outcome { depends: Lsn::ZERO, flow: Flow::Compute };
-    }
-    if matches!(ctx.after, After::Again) {
-        ctx.local.pause(node, started);
-        return Outcome { depends: Lsn::ZERO, flow: Flow::Again };
-    }
-    if ctx.session.reply_mode != ReplyMode::On {
-        // Nobody waits for the rest.
-        (ctx.local.slices, ctx.local.job) = (None, None);
-    }
-    // Who waits for a key is counted when the wait is over, and a long reply when it is made.
-    let reply_bytes = ctx.reply.position().saturating_sub(position);
-    if ctx.local.slices.is_some() || ctx.local.job.is_some() {
-        let slices = ctx.local.slices.take();
-        let spent_ns = ctx.local.pause(node, started);
-        let proto = ctx.reply.proto();
-        let long = LongReply::new(slices, proto, id, request.args, spent_ns, now_ms);
-        ctx.local.long_reply = Some(Box::new(long));
-    } else if !matches!(ctx.after, After::Block(Blocked::Keys(_))) {
-        let before_ns = ctx.session.aside.as_ref().map_or(0, |aside| aside.nanoseconds);
-        let started = started.earlier(before_ns);
-        ctx.local.stop(node, ctx.session, id, request.args, started, reply_bytes);
-    }
-    // After it ran, as in Redis: what a transaction does is shown before its EXEC.
-    if node.clients.has_monitors() {
-        monitored::note(node, ctx.local, ctx.session, spec, request.args);
-    }
-    if !ctx.local.monitored.is_empty() {
-        monitored::show(node, ctx.local, depends);
-    }
-    let flow = match ctx.after {
-        After::Continue => Flow::Continue,
-        After::Close => {
-            ctx.session.info.leaving.store(true, Relaxed);
-            Flow::Close
-        }
-        After::Drop => Flow::Drop,
-        After::Block(blocked) => Flow::Block(blocked),
-        After::Compute => Flow::Compute,
-        After::Again => Flow::Again,
-    };
-    Outcome { depends, flow }
 }
 
 /// Whether a command over its keys looks at keys that these arguments do not name.
@@ -364,21 +304,6 @@ fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Tx
     node.keyspace.begin(Locks::All, scratch, now_ms)
 }
 
-/// Begins a transaction on all keys of a request.
-#[inline(never)]
-pub(crate) fn begin_on_keys<'a>(
-    node: &'a Node,
-    spec: &CommandSpec,
-    args: &[&[u8]],
-    scratch: &'a mut Scratch,
-    now_ms: u64,
-) -> Tx<'a> {
-    let positions = spec.keys.positions(args);
-    let hashes: SmallVec<[KeyHash; 16]> =
-        positions.map(|at| node.keyspace.hash(args[at])).collect();
-    node.keyspace.begin(Locks::Keys(&hashes), scratch, now_ms)
-}
-
 /// Keeps a command for `EXEC`. A client whose queue outgrows what it may send at once is closed,
 /// as the queue is no more than requests that have not run.
 #[cold]
@@ -387,36 +312,6 @@ fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[
     multi.push(id, args);
     let limit = node.settings.client_query_buffer_limit();
     if limit != 0 && multi.bytes as u64 > limit { Flow::Drop } else { Flow::Continue }
-}
-
-/// Answers a request that must not run. An open transaction will not run either; `EXEC` itself
-/// ends it there and then.
-#[cold]
-#[allow(clippy::too_many_arguments, reason = "as `execute`")]
-fn reject(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    wanted: Option<(CommandId, &'static CommandSpec)>,
-    error: &CommandError,
-    out: &mut Vec<u8>,
-    append: Append<'_>,
-) -> Outcome {
-    if let Some((id, _)) = wanted {
-        local.stats.command(id).rejected.add(1);
-    }
-    let mut text = error.to_string();
-    if wanted.is_some_and(|(_, spec)| spec.flags.has(Flags::RUNS_QUEUE)) {
-        // An error without a code of its own goes without one here.
-        let reason = text.strip_prefix("ERR ").unwrap_or(&text);
-        text = format!("EXECABORT Transaction discarded because of: {reason}");
-        watched::abandon_outside(node, local, scratch, session, append);
-    } else if let Some(multi) = &mut session.multi {
-        multi.aborted = true;
-    }
-    Reply::new(out, session.proto).error(text);
-    Outcome::reply(Lsn::ZERO)
 }
 
 /// Whether the command may make the data larger. What is queued takes memory, whatever it will do.

@@ -16,7 +16,6 @@
 use crate::kernel::aside::Computed;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Later, Local};
-use crate::kernel::execute::count_error;
 use crate::kernel::node::Node;
 use crate::kernel::session::Session;
 use ladon_engine::{Collection, Garbage};
@@ -367,7 +366,8 @@ impl LongReply {
         local.finish(node, session, self.command, &args, self.nanoseconds);
         if let Some(error) = &self.error {
             local.stats.command(self.command).failed.add(1);
-            count_error(local, error);
+            let line = error.split(|&byte| byte == b'\r').next().unwrap_or_default();
+            local.stats.count_error(&line[1..]);
         }
     }
 }
@@ -390,7 +390,7 @@ impl Ctx<'_> {
     /// The rest of the reply comes from these; only after `large` has said so of the value.
     pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
         debug_assert_ne!(self.large().0, usize::MAX);
-        self.local.slices = Some(Box::new(slices));
+        self.deferred().slices = Some(Box::new(slices));
     }
 }
 

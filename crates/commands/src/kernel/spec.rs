@@ -1,7 +1,8 @@
-//! What a command is, as data.
+//! What a command is, as data: the facts (`ladon-command-docs`) and its code together.
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use ladon_command_docs::{BeginSearch, CommandDoc, FindKeys};
 
 /// A command's code: writes the reply, or returns the error that is the reply.
 pub type HandlerFn = fn(&mut Ctx<'_>, &[&[u8]]) -> CommandResult;
@@ -19,7 +20,7 @@ pub enum Handler {
 
 /// Where a command's keys stand among its arguments.
 #[derive(Clone, Copy)]
-pub enum KeySpec {
+pub enum KeyPositions {
     /// It has none.
     None,
     /// At `first`, `first + step`, ... up to `last` (negative: counted from the end).
@@ -46,22 +47,41 @@ pub enum KeySpec {
     },
 }
 
-impl KeySpec {
-    /// One key at position 1.
-    pub const FIRST: KeySpec = KeySpec::Range { first: 1, last: 1, step: 1 };
-    /// Every argument from position 1 on.
-    pub const ALL: KeySpec = KeySpec::Range { first: 1, last: -1, step: 1 };
+impl KeyPositions {
+    /// What the facts say. Keys that only options or data tell are not among them.
+    ///
+    /// # Panics
+    /// When no variant says as much.
+    fn of(doc: &CommandDoc) -> KeyPositions {
+        let narrow = |number: i32| u8::try_from(number).expect("a position");
+        let counted =
+            doc.key_specs.iter().find_map(|spec| match (spec.begin_search, spec.find_keys) {
+                (BeginSearch::Index(at), FindKeys::KeyNumber { .. }) => Some(narrow(at)),
+                _ => None,
+            });
+        match (doc.key_range(), counted) {
+            ((0, ..), None) => KeyPositions::None,
+            ((0, ..), Some(count_at)) => KeyPositions::Counted { count_at },
+            ((1, 1, _), Some(count_at)) => KeyPositions::FirstAndCounted { count_at },
+            ((first, last, step), None) => KeyPositions::Range {
+                first: narrow(first),
+                last: i8::try_from(last).expect("a position"),
+                step: narrow(step),
+            },
+            _ => panic!("{}: keys in a range and behind a number", doc.name),
+        }
+    }
 
     /// Whether the only key among `count` arguments (the name included) is the one at position 1.
     #[inline]
     pub fn is_one(self, count: usize) -> bool {
         match self {
-            KeySpec::Range { first: 1, last: 1, .. } => true,
-            KeySpec::Range { first: 1, last, step } if last < 0 => {
+            KeyPositions::Range { first: 1, last: 1, .. } => true,
+            KeyPositions::Range { first: 1, last, step } if last < 0 => {
                 count <= usize::from(step) + usize::from(last.unsigned_abs())
             }
             // The option and its key take two more.
-            KeySpec::FirstAndOption(_) => count <= 3,
+            KeyPositions::FirstAndOption(_) => count <= 3,
             _ => false,
         }
     }
@@ -70,17 +90,17 @@ impl KeySpec {
     /// missing or the count be nonsense.
     pub fn positions(self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let leading = match self {
-            KeySpec::FirstAndCounted { .. } if args.len() > 1 => 1..2,
+            KeyPositions::FirstAndCounted { .. } if args.len() > 1 => 1..2,
             _ => 0..0,
         };
         let mut other = None;
         let (first, end, step) = match self {
-            KeySpec::None => (0, 0, 1),
-            KeySpec::FirstAndOption(find) => {
+            KeyPositions::None => (0, 0, 1),
+            KeyPositions::FirstAndOption(find) => {
                 other = find(args);
                 (1, args.len().min(2), 1)
             }
-            KeySpec::Range { first, last, step } => {
+            KeyPositions::Range { first, last, step } => {
                 let last = if last < 0 {
                     (args.len() as isize + isize::from(last)).max(0) as usize
                 } else {
@@ -88,7 +108,7 @@ impl KeySpec {
                 };
                 (usize::from(first), (last + 1).min(args.len()), usize::from(step))
             }
-            KeySpec::Counted { count_at } | KeySpec::FirstAndCounted { count_at } => {
+            KeyPositions::Counted { count_at } | KeyPositions::FirstAndCounted { count_at } => {
                 let at = usize::from(count_at);
                 let count = args.get(at).and_then(|text| ladon_resp::parse_i64(text)).unwrap_or(0);
                 let first = at + 1;
@@ -173,29 +193,98 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Names as `COMMAND INFO` gives them, in Redis' order.
+    /// As `COMMAND INFO` gives them, in Redis' order.
+    const NAMES: [(Flags, &str); 18] = [
+        (Flags::WRITE, "write"),
+        (Flags::READONLY, "readonly"),
+        (Flags::DENYOOM, "denyoom"),
+        (Flags::ADMIN, "admin"),
+        (Flags::PUBSUB, "pubsub"),
+        (Flags::NOSCRIPT, "noscript"),
+        (Flags::BLOCKING, "blocking"),
+        (Flags::LOADING, "loading"),
+        (Flags::STALE, "stale"),
+        (Flags::SKIP_MONITOR, "skip_monitor"),
+        (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+        (Flags::FAST, "fast"),
+        (Flags::NO_AUTH, "no_auth"),
+        (Flags::MAY_REPLICATE, "may_replicate"),
+        (Flags::NO_ASYNC_LOADING, "no_async_loading"),
+        (Flags::NO_MULTI, "no_multi"),
+        (Flags::MOVABLEKEYS, "movablekeys"),
+        (Flags::ALLOW_BUSY, "allow_busy"),
+    ];
+
+    /// The flags of these names.
+    ///
+    /// # Panics
+    /// When there is no such flag.
+    fn of(names: &[&str]) -> Flags {
+        let flag = |name: &str| {
+            let known = Flags::NAMES.iter().find(|(_, known)| *known == name);
+            known.unwrap_or_else(|| panic!("no flag is called {name}")).0
+        };
+        names.iter().fold(Flags::NONE, |flags, name| flags.or(flag(name)))
+    }
+
+    /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 18] = [
-            (Flags::WRITE, "write"),
-            (Flags::READONLY, "readonly"),
-            (Flags::DENYOOM, "denyoom"),
-            (Flags::ADMIN, "admin"),
-            (Flags::PUBSUB, "pubsub"),
-            (Flags::NOSCRIPT, "noscript"),
-            (Flags::BLOCKING, "blocking"),
-            (Flags::LOADING, "loading"),
-            (Flags::STALE, "stale"),
-            (Flags::SKIP_MONITOR, "skip_monitor"),
-            (Flags::SKIP_SLOWLOG, "skip_slowlog"),
-            (Flags::FAST, "fast"),
-            (Flags::NO_AUTH, "no_auth"),
-            (Flags::MAY_REPLICATE, "may_replicate"),
-            (Flags::NO_ASYNC_LOADING, "no_async_loading"),
-            (Flags::NO_MULTI, "no_multi"),
-            (Flags::MOVABLEKEYS, "movablekeys"),
-            (Flags::ALLOW_BUSY, "allow_busy"),
-        ];
-        NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+        Flags::NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+    }
+}
+
+/// A command's code, as its family lists it.
+pub struct Code {
+    /// Lower case.
+    pub(crate) name: &'static str,
+    handler: Handler,
+    locks: LockNeed,
+    part: Part,
+    /// Beside those of the facts.
+    flags: Flags,
+    /// In place of what the facts say.
+    keys: Option<KeyPositions>,
+    /// A container's subcommands.
+    pub(crate) subcommands: &'static [Code],
+}
+
+impl Code {
+    /// A command that locks its keys.
+    pub const fn on_keys(name: &'static str, handler: HandlerFn) -> Code {
+        Code::with_locks(name, LockNeed::Keys, handler)
+    }
+
+    /// A command that needs these locks.
+    pub const fn with_locks(name: &'static str, locks: LockNeed, handler: HandlerFn) -> Code {
+        let (handler, part, flags) = (Handler::Run(handler), Part::None, Flags::NONE);
+        Code { name, handler, locks, part, flags, keys: None, subcommands: &[] }
+    }
+
+    /// A container of subcommands.
+    pub const fn container(name: &'static str, subcommands: &'static [Code]) -> Code {
+        let (handler, locks) = (Handler::Container, LockNeed::None);
+        let (part, flags) = (Part::None, Flags::NONE);
+        Code { name, handler, locks, part, flags, keys: None, subcommands }
+    }
+
+    /// The same container, which does something itself when it stands alone.
+    pub const fn alone(self, handler: HandlerFn) -> Code {
+        Code { handler: Handler::RunOrContainer(handler), ..self }
+    }
+
+    /// The same command, which looks at this part of its first key's value.
+    pub const fn at(self, part: Part) -> Code {
+        Code { part, ..self }
+    }
+
+    /// The same command, with these flags beside those that clients see.
+    pub const fn with(self, flags: Flags) -> Code {
+        Code { flags, ..self }
+    }
+
+    /// The same command, whose keys the facts cannot say.
+    pub const fn with_keys(self, keys: KeyPositions) -> Code {
+        Code { keys: Some(keys), ..self }
     }
 }
 
@@ -208,59 +297,29 @@ pub struct CommandSpec {
     /// Properties.
     pub flags: Flags,
     /// Where the keys are.
-    pub keys: KeySpec,
+    pub keys: KeyPositions,
     /// What it looks at inside the first key's value.
     pub part: Part,
     /// Which locks it needs.
     pub locks: LockNeed,
     /// Its code.
     pub handler: Handler,
-    /// A container's subcommands.
-    pub subcommands: &'static [CommandSpec],
 }
 
 impl CommandSpec {
-    /// A command over its keys.
-    pub const fn on_keys(
-        name: &'static str,
-        arity: i16,
-        flags: Flags,
-        keys: KeySpec,
-        handler: HandlerFn,
-    ) -> CommandSpec {
-        let (handler, part) = (Handler::Run(handler), Part::None);
-        let locks = LockNeed::Keys;
-        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
-    }
-
-    /// The same command, which looks at this part of its first key's value.
-    pub const fn at(self, part: Part) -> CommandSpec {
-        CommandSpec { part, ..self }
-    }
-
-    /// A command without keys.
-    pub const fn without_keys(
-        name: &'static str,
-        arity: i16,
-        flags: Flags,
-        locks: LockNeed,
-        handler: HandlerFn,
-    ) -> CommandSpec {
-        let (keys, part, handler) = (KeySpec::None, Part::None, Handler::Run(handler));
-        CommandSpec { name, arity, flags, keys, part, locks, handler, subcommands: &[] }
-    }
-
-    /// A container of subcommands.
-    pub const fn container(name: &'static str, subcommands: &'static [CommandSpec]) -> CommandSpec {
+    /// The facts and the code.
+    ///
+    /// # Panics
+    /// When a fact has no place here; a test makes all of them.
+    pub(crate) fn new(doc: &CommandDoc, code: &Code) -> CommandSpec {
         CommandSpec {
-            name,
-            arity: -2,
-            flags: Flags::NONE,
-            keys: KeySpec::None,
-            part: Part::None,
-            locks: LockNeed::None,
-            handler: Handler::Container,
-            subcommands,
+            name: code.name,
+            arity: doc.arity,
+            flags: Flags::of(&doc.flags).or(code.flags),
+            keys: code.keys.unwrap_or_else(|| KeyPositions::of(doc)),
+            part: code.part,
+            locks: code.locks,
+            handler: code.handler,
         }
     }
 

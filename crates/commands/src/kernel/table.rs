@@ -1,12 +1,15 @@
 //! A table of commands, and looking a name up in it. `families.rs` makes the one there is.
 
 use crate::kernel::command_id::CommandId;
-use crate::kernel::spec::CommandSpec;
+use crate::kernel::spec::{Code, CommandSpec};
+use ladon_command_docs::CommandDoc;
 
 /// Entry of the table: a command, or a subcommand with its container.
 pub struct Entry {
     /// What it is.
     pub spec: &'static CommandSpec,
+    /// What else is to be said about it.
+    pub doc: &'static CommandDoc,
     /// The container of a subcommand.
     pub parent: Option<CommandId>,
     /// `get`, or `client|list`.
@@ -27,13 +30,16 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 11;
 
 impl CommandTable {
-    /// The table of these families' commands.
-    pub(crate) fn of(families: &[&'static [CommandSpec]]) -> CommandTable {
+    /// The table of these families' commands, which lasts as long as the process.
+    ///
+    /// # Panics
+    /// When there are no facts about one of them; a test makes the table.
+    pub(crate) fn of(families: &[&'static [Code]]) -> CommandTable {
         let mut table = CommandTable { entries: Vec::new(), slots: Box::new([FREE; SLOTS]) };
-        for spec in families.iter().copied().flatten() {
-            let id = table.push(spec, None);
-            let new = Slot::new(spec.name, id.0);
-            let mut slot = slot_of(new.word, spec.name.len());
+        for code in families.iter().copied().flatten() {
+            let id = table.push(code, None);
+            let new = Slot::new(code.name, id.0);
+            let mut slot = slot_of(new.word, code.name.len());
             while table.slots[slot].index != FREE.index {
                 slot = (slot + 1) % SLOTS;
             }
@@ -42,14 +48,17 @@ impl CommandTable {
         table
     }
 
-    fn push(&mut self, spec: &'static CommandSpec, parent: Option<CommandId>) -> CommandId {
+    fn push(&mut self, code: &'static Code, parent: Option<CommandId>) -> CommandId {
         let id = CommandId(self.entries.len() as u16);
         let full_name = match parent {
-            Some(parent) => format!("{}|{}", self.entry(parent).spec.name, spec.name),
-            None => spec.name.to_owned(),
+            Some(parent) => format!("{}|{}", self.entry(parent).spec.name, code.name),
+            None => code.name.to_owned(),
         };
-        self.entries.push(Entry { spec, parent, full_name, subcommands: Vec::new() });
-        for subcommand in spec.subcommands {
+        let doc = ladon_command_docs::find(&full_name)
+            .unwrap_or_else(|| panic!("{full_name}: no facts in command-docs/commands.txt"));
+        let spec = Box::leak(Box::new(CommandSpec::new(doc, code)));
+        self.entries.push(Entry { spec, doc, parent, full_name, subcommands: Vec::new() });
+        for subcommand in code.subcommands {
             let subcommand = self.push(subcommand, Some(id));
             self.entries[usize::from(id.0)].subcommands.push(subcommand);
         }

@@ -1,10 +1,9 @@
 //! The end of what `WATCH` and `MULTI` began.
 
-use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
+use crate::kernel::ctx::{Append, Ctx, Data, Local};
 use crate::kernel::node::Node;
 use crate::kernel::session::{Session, WatchedKey};
 use ladon_engine::{Locks, Scratch};
-use ladon_model::Lsn;
 use ladon_resp::{Proto, Reply};
 
 /// Stops watching; also when a connection ends.
@@ -44,18 +43,8 @@ pub(crate) fn abandon_outside(
         return;
     }
     let mut unused = Vec::new();
-    forget(&mut Ctx {
-        node,
-        session,
-        local,
-        reply: Reply::new(&mut unused, Proto::Resp2),
-        now_ms: node.clock.unix_ms(),
-        after: After::Continue,
-        in_exec: false,
-        in_attempt: false,
-        first_key: None,
-        depends: Lsn::ZERO,
-        data: Data::Free(scratch),
-        append,
-    });
+    let (reply, now_ms) = (Reply::new(&mut unused, Proto::Resp2), node.clock.unix_ms());
+    let mut ctx = Ctx::new(node, local, session, reply, now_ms, append);
+    ctx.data = Data::Free(scratch);
+    forget(&mut ctx);
 }

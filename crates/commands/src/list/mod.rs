@@ -9,56 +9,33 @@ mod relocate;
 
 use crate::kernel::args::is;
 use crate::kernel::error::CommandError;
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{Code, Part};
 use ladon_engine::types::list::{Element, End};
 use ladon_resp::Reply;
 
-const READ: Flags = Flags::READONLY;
-const WRITE: Flags = Flags::WRITE;
-const TAKE: Flags = Flags::WRITE.or(Flags::FAST);
-const GROW: Flags = Flags::WRITE.or(Flags::DENYOOM);
-const PUSH: Flags = GROW.or(Flags::FAST);
-const FIRST: KeySpec = KeySpec::FIRST;
-const BLOCKING: Flags = WRITE.or(Flags::BLOCKING);
-/// All but the timeout.
-const ALL_BUT_LAST: KeySpec = KeySpec::Range { first: 1, last: -2, step: 1 };
-const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("lpush", -3, PUSH, FIRST, ends::lpush).at(Part::Whole),
-    CommandSpec::on_keys("rpush", -3, PUSH, FIRST, ends::rpush).at(Part::Whole),
-    CommandSpec::on_keys("lpushx", -3, PUSH, FIRST, ends::lpushx).at(Part::Whole),
-    CommandSpec::on_keys("rpushx", -3, PUSH, FIRST, ends::rpushx).at(Part::Whole),
-    CommandSpec::on_keys("lpop", -2, TAKE, FIRST, ends::lpop).at(Part::Whole),
-    CommandSpec::on_keys("rpop", -2, TAKE, FIRST, ends::rpop).at(Part::Whole),
-    CommandSpec::on_keys("llen", 2, READ.or(Flags::FAST), FIRST, look::llen).at(Part::Whole),
-    CommandSpec::on_keys("lrange", 4, READ, FIRST, look::lrange).at(Part::Whole),
-    CommandSpec::on_keys("lindex", 3, READ, FIRST, look::lindex).at(Part::Whole),
-    CommandSpec::on_keys("lpos", -3, READ, FIRST, position::lpos),
-    CommandSpec::on_keys("lset", 4, GROW, FIRST, edit::lset),
-    CommandSpec::on_keys("linsert", 5, GROW, FIRST, edit::linsert),
-    CommandSpec::on_keys("lrem", 4, WRITE, FIRST, edit::lrem),
-    CommandSpec::on_keys("ltrim", 4, WRITE, FIRST, edit::ltrim),
-    CommandSpec::on_keys("lmove", 5, GROW, TWO_KEYS, relocate::lmove),
-    CommandSpec::on_keys("rpoplpush", 3, GROW, TWO_KEYS, relocate::rpoplpush),
-    CommandSpec::on_keys(
-        "lmpop",
-        -4,
-        WRITE.or(Flags::MOVABLEKEYS),
-        KeySpec::Counted { count_at: 1 },
-        ends::lmpop,
-    ),
-    CommandSpec::on_keys("blpop", -3, BLOCKING, ALL_BUT_LAST, blocking::blpop),
-    CommandSpec::on_keys("brpop", -3, BLOCKING, ALL_BUT_LAST, blocking::brpop),
-    CommandSpec::on_keys("blmove", 6, GROW.or(BLOCKING), TWO_KEYS, blocking::blmove),
-    CommandSpec::on_keys("brpoplpush", 4, GROW.or(BLOCKING), TWO_KEYS, blocking::brpoplpush),
-    CommandSpec::on_keys(
-        "blmpop",
-        -5,
-        BLOCKING.or(Flags::MOVABLEKEYS),
-        KeySpec::Counted { count_at: 2 },
-        blocking::blmpop,
-    ),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("lpush", ends::lpush).at(Part::Whole),
+    Code::on_keys("rpush", ends::rpush).at(Part::Whole),
+    Code::on_keys("lpushx", ends::lpushx).at(Part::Whole),
+    Code::on_keys("rpushx", ends::rpushx).at(Part::Whole),
+    Code::on_keys("lpop", ends::lpop).at(Part::Whole),
+    Code::on_keys("rpop", ends::rpop).at(Part::Whole),
+    Code::on_keys("llen", look::llen).at(Part::Whole),
+    Code::on_keys("lrange", look::lrange).at(Part::Whole),
+    Code::on_keys("lindex", look::lindex).at(Part::Whole),
+    Code::on_keys("lpos", position::lpos),
+    Code::on_keys("lset", edit::lset),
+    Code::on_keys("linsert", edit::linsert),
+    Code::on_keys("lrem", edit::lrem),
+    Code::on_keys("ltrim", edit::ltrim),
+    Code::on_keys("lmove", relocate::lmove),
+    Code::on_keys("rpoplpush", relocate::rpoplpush),
+    Code::on_keys("lmpop", ends::lmpop),
+    Code::on_keys("blpop", blocking::blpop),
+    Code::on_keys("brpop", blocking::brpop),
+    Code::on_keys("blmove", blocking::blmove),
+    Code::on_keys("brpoplpush", blocking::brpoplpush),
+    Code::on_keys("blmpop", blocking::blmpop),
 ];
 
 /// An element as a reply.

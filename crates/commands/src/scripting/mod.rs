@@ -4,35 +4,17 @@
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::container(
-        "function",
-        &[
-            CommandSpec::without_keys(
-                "flush",
-                -2,
-                Flags::WRITE.or(Flags::NOSCRIPT),
-                LockNeed::None,
-                function_flush,
-            ),
-            HELP,
-        ],
-    ),
-    CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::container("function", &[Code::with_locks("flush", LockNeed::None, function_flush), HELP]),
+    Code::container(
         "script",
         &[
-            CommandSpec::without_keys("exists", -3, Flags::NOSCRIPT, LockNeed::None, exists),
-            CommandSpec::without_keys("flush", -2, Flags::NOSCRIPT, LockNeed::None, script_flush),
-            CommandSpec::without_keys(
-                "kill",
-                2,
-                Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
-                LockNeed::None,
-                kill,
-            ),
+            Code::with_locks("exists", LockNeed::None, exists),
+            Code::with_locks("flush", LockNeed::None, script_flush),
+            Code::with_locks("kill", LockNeed::None, kill),
             HELP,
         ],
     ),

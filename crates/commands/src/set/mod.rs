@@ -7,45 +7,31 @@ use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::long_reply::{Headed, Room, Slices};
-use crate::kernel::spec::{CommandSpec, Flags, KeySpec, Part};
+use crate::kernel::spec::{Code, Part};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_resp::Reply;
 
-const READ: Flags = Flags::READONLY;
-const READ_FAST: Flags = READ.or(Flags::FAST);
-const WRITE_FAST: Flags = Flags::WRITE.or(Flags::FAST);
-const STORE: Flags = Flags::WRITE.or(Flags::DENYOOM);
-const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::on_keys("sadd", -3, WRITE_FAST.or(Flags::DENYOOM), KeySpec::FIRST, sadd)
-        .at(Part::Element(2)),
-    CommandSpec::on_keys("srem", -3, WRITE_FAST, KeySpec::FIRST, srem).at(Part::Element(2)),
-    CommandSpec::on_keys("smove", 4, WRITE_FAST, TWO_KEYS, smove),
-    CommandSpec::on_keys("sismember", 3, READ_FAST, KeySpec::FIRST, sismember).at(Part::Element(2)),
-    CommandSpec::on_keys("smismember", -3, READ_FAST, KeySpec::FIRST, smismember)
-        .at(Part::Element(2)),
-    CommandSpec::on_keys("scard", 2, READ_FAST, KeySpec::FIRST, scard).at(Part::Whole),
-    CommandSpec::on_keys("smembers", 2, READ, KeySpec::FIRST, smembers),
-    CommandSpec::on_keys("sscan", -3, READ, KeySpec::FIRST, sscan),
-    CommandSpec::on_keys("spop", -2, WRITE_FAST, KeySpec::FIRST, random::spop),
-    CommandSpec::on_keys("srandmember", -2, READ, KeySpec::FIRST, random::srandmember),
-    CommandSpec::on_keys("sinter", -2, READ, KeySpec::ALL, algebra::sinter),
-    CommandSpec::on_keys("sinterstore", -3, STORE, KeySpec::ALL, algebra::sinterstore),
-    CommandSpec::on_keys(
-        "sintercard",
-        -3,
-        READ.or(Flags::MOVABLEKEYS),
-        KeySpec::Counted { count_at: 1 },
-        algebra::sintercard,
-    ),
-    CommandSpec::on_keys("sunion", -2, READ, KeySpec::ALL, algebra::sunion),
-    CommandSpec::on_keys("sunionstore", -3, STORE, KeySpec::ALL, algebra::sunionstore),
-    CommandSpec::on_keys("sdiff", -2, READ, KeySpec::ALL, algebra::sdiff),
-    CommandSpec::on_keys("sdiffstore", -3, STORE, KeySpec::ALL, algebra::sdiffstore),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("sadd", sadd).at(Part::Element(2)),
+    Code::on_keys("srem", srem).at(Part::Element(2)),
+    Code::on_keys("smove", smove),
+    Code::on_keys("sismember", sismember).at(Part::Element(2)),
+    Code::on_keys("smismember", smismember).at(Part::Element(2)),
+    Code::on_keys("scard", scard).at(Part::Whole),
+    Code::on_keys("smembers", smembers),
+    Code::on_keys("sscan", sscan),
+    Code::on_keys("spop", random::spop),
+    Code::on_keys("srandmember", random::srandmember),
+    Code::on_keys("sinter", algebra::sinter),
+    Code::on_keys("sinterstore", algebra::sinterstore),
+    Code::on_keys("sintercard", algebra::sintercard),
+    Code::on_keys("sunion", algebra::sunion),
+    Code::on_keys("sunionstore", algebra::sunionstore),
+    Code::on_keys("sdiff", algebra::sdiff),
+    Code::on_keys("sdiffstore", algebra::sdiffstore),
 ];
 
 /// A member as a reply.

@@ -2,20 +2,18 @@
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use ladon_command_docs::{Argument, ArgumentKind, CommandDoc};
 
 /// The subcommand `HELP`, for any container.
-pub(crate) const HELP: CommandSpec =
-    CommandSpec::without_keys("help", 2, Flags::LOADING.or(Flags::STALE), LockNeed::None, help);
+pub(crate) const HELP: Code = Code::with_locks("help", LockNeed::None, help);
 
 fn help(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let name = String::from_utf8_lossy(args[0]).to_ascii_lowercase();
     let entry = ctx.node.table.find(args[0]).map(|id| ctx.node.table.entry(id));
     let subcommands = entry.into_iter().flat_map(|entry| &entry.subcommands);
-    let docs = subcommands
-        .filter_map(|&id| ladon_command_docs::find(&ctx.node.table.entry(id).full_name))
-        .map(|doc| (usage(doc), doc.summary));
+    let docs =
+        subcommands.map(|&id| ctx.node.table.entry(id).doc).map(|doc| (usage(doc), doc.summary));
     reply(ctx, &name, &docs.collect::<Vec<_>>());
     Ok(())
 }

@@ -13,7 +13,7 @@ mod sorted;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::long_reply::{Headed, Large};
-use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::spec::{Code, KeyPositions, LockNeed};
 use elements::Elements;
 use ladon_engine::{Key, Object, ValueRef, Variant};
 use ladon_model::DbId;
@@ -21,35 +21,13 @@ use options::Options;
 use pattern::Source;
 use sorted::Sorted;
 
-const READ: Flags = Flags::READONLY.or(Flags::MOVABLEKEYS);
-const WRITE: Flags = Flags::WRITE.or(Flags::DENYOOM).or(Flags::MOVABLEKEYS);
+const LOCKS: LockNeed = LockNeed::KeysUnless(options::reaches_further);
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    command("sort", WRITE, KeySpec::FirstAndOption(options::target_position), |ctx, args| {
-        run(ctx, Options::parse(args, true)?, args)
-    }),
-    command("sort_ro", READ, KeySpec::FIRST, |ctx, args| {
-        run(ctx, Options::parse(args, false)?, args)
-    }),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("sort", LOCKS, |ctx, args| run(ctx, Options::parse(args, true)?, args))
+        .with_keys(KeyPositions::FirstAndOption(options::target_position)),
+    Code::with_locks("sort_ro", LOCKS, |ctx, args| run(ctx, Options::parse(args, false)?, args)),
 ];
-
-const fn command(
-    name: &'static str,
-    flags: Flags,
-    keys: KeySpec,
-    handler: crate::kernel::spec::HandlerFn,
-) -> CommandSpec {
-    CommandSpec {
-        name,
-        arity: -2,
-        flags,
-        keys,
-        part: Part::None,
-        locks: LockNeed::KeysUnless(options::reaches_further),
-        handler: Handler::Run(handler),
-        subcommands: &[],
-    }
-}
 
 fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key, store) = (ctx.db(), ctx.key(args[1]), options.store);

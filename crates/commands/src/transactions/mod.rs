@@ -5,10 +5,10 @@
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::long_replies::Several;
-use crate::kernel::monitored;
 use crate::kernel::session::{Multi, WatchedKey};
-use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::spec::{Code, Flags, Handler, LockNeed};
 use crate::kernel::watched;
 use ladon_engine::{Ahead, Locks};
 use ladon_model::KeyHash;
@@ -19,45 +19,12 @@ use std::sync::Arc;
 /// partition's with its list of watchers.
 const WATCHED_KEY_BYTES: usize = 160;
 
-const CONTROL: Flags = Flags::NOSCRIPT
-    .or(Flags::LOADING)
-    .or(Flags::STALE)
-    .or(Flags::FAST)
-    .or(Flags::ALLOW_BUSY)
-    .or(Flags::NOT_QUEUED);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[
-    CommandSpec::without_keys("multi", 1, CONTROL, LockNeed::None, multi),
-    CommandSpec::without_keys(
-        "exec",
-        1,
-        Flags::NOSCRIPT
-            .or(Flags::LOADING)
-            .or(Flags::STALE)
-            .or(Flags::SKIP_SLOWLOG)
-            .or(Flags::NOT_QUEUED)
-            .or(Flags::RUNS_QUEUE),
-        LockNeed::Own,
-        exec,
-    ),
-    CommandSpec::without_keys("discard", 1, CONTROL, LockNeed::Own, discard),
-    CommandSpec {
-        name: "watch",
-        arity: -2,
-        flags: CONTROL,
-        keys: KeySpec::ALL,
-        part: Part::None,
-        locks: LockNeed::Own,
-        handler: Handler::Run(watch),
-        subcommands: &[],
-    },
-    CommandSpec::without_keys(
-        "unwatch",
-        1,
-        Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::FAST).or(Flags::ALLOW_BUSY),
-        LockNeed::Own,
-        unwatch,
-    ),
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::with_locks("multi", LockNeed::None, multi).with(Flags::NOT_QUEUED),
+    Code::with_locks("exec", LockNeed::Own, exec).with(Flags::NOT_QUEUED.or(Flags::RUNS_QUEUE)),
+    Code::with_locks("discard", LockNeed::Own, discard).with(Flags::NOT_QUEUED),
+    Code::with_locks("watch", LockNeed::Own, watch).with(Flags::NOT_QUEUED),
+    Code::with_locks("unwatch", LockNeed::Own, unwatch),
 ];
 
 fn multi(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -153,23 +120,11 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let is_hashed = matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_))
             && spec.keys.is_one(args.len());
         ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
-        let position = ctx.reply.position();
         let started = ctx.local.start(ctx.node, spec, &args);
-        if let Err(error) = handler(ctx, &args) {
-            ctx.local.stats.command(queued.id).failed.add(1);
-            let text = error.to_string();
-            ctx.local.stats.count_error(text.as_bytes());
-            ctx.local.slices = None;
-            ctx.reply.rewind(position);
-            ctx.reply.error(text);
-        }
-        if let Some(slices) = ctx.local.slices.take() {
+        let command = Command { id: queued.id, spec, handler, args: &args };
+        invoke::call(ctx, command, started, Caller::Exec);
+        if let Some(slices) = ctx.deferred.take().and_then(|deferred| deferred.slices) {
             replies.add(&mut ctx.reply, slices);
-        }
-        let reply_bytes = ctx.reply.position().saturating_sub(position);
-        ctx.local.stop(ctx.node, ctx.session, queued.id, &args, started, reply_bytes);
-        if ctx.node.clients.has_monitors() {
-            monitored::note(ctx.node, ctx.local, ctx.session, spec, &args);
         }
     }
     ctx.in_exec = false;

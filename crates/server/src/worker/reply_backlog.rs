@@ -5,6 +5,11 @@
 //! client that never reads must not take all memory either. So there is one limit for all
 //! (`client-reply-backlog`): above it, a connection with more than a window of unread replies runs
 //! no further requests until it reads.
+//!
+//! The limit is held to within one turn's replies of the thread: replies are counted when their turn
+//! ends, and all that were held back go on together once the others have read enough. They go on in
+//! the turn after the one in which that happened, and that is within a second at the latest, as a
+//! thread ticks then: what is read makes a turn, a limit that is raised by another thread does not.
 
 use crate::connection::Connection;
 use std::collections::BTreeSet;

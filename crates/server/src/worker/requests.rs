@@ -4,7 +4,7 @@ use super::{Planted, Point, Worker};
 use crate::batch::{Batch, Gathered, ItemKind};
 use crate::connection::Again;
 use ladon_commands::aside::Lent;
-use ladon_commands::{Flags, Flow, Request, execute, is_quick};
+use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
 use ladon_engine::Garbage;
 use ladon_resp::{Parser, Reply};
 use std::sync::Arc;
@@ -47,6 +47,7 @@ impl Worker {
             }
         }
         let now_ns = self.local.end_batch(&self.node);
+        batch.trim();
         self.batch = batch;
         self.publish();
         now_ns
@@ -201,7 +202,7 @@ impl Worker {
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
-        let outcome = execute(
+        let Outcome { depends, flow, mut deferred } = execute(
             &self.node,
             &mut self.local,
             &mut self.scratch,
@@ -211,7 +212,7 @@ impl Worker {
             &mut connection.output,
             &mut |record| appender.append_record(record, now_ms),
         );
-        let lends = self.local.lend.take().map(|at| {
+        let lends = deferred.as_mut().and_then(|deferred| deferred.lend.take()).map(|at| {
             let short = |(other, arg): (usize, &&[u8])| {
                 if other == at { Vec::new() } else { arg.to_vec() }
             };
@@ -225,8 +226,7 @@ impl Worker {
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
             connection.mark_up_to(before, gate);
         }
-        let (long_reply, job) = (self.local.long_reply.take(), self.local.job.take());
-        connection.depends = connection.depends.max(outcome.depends);
+        connection.depends = connection.depends.max(depends);
         connection.consumed = item.end;
         let lent = lends.map(|again| {
             let lent = match &item.kind {
@@ -247,19 +247,22 @@ impl Worker {
         {
             connection.aborted = true;
         }
-        if let Some(long_reply) = long_reply {
-            self.begin_long_reply(item.slot, long_reply);
-        }
-        if let Some(job) = job {
-            self.begin_job(item.slot, job, lent);
+        if let Some(deferred) = deferred {
+            let Deferred { long_reply, job, .. } = *deferred;
+            if let Some(long_reply) = long_reply {
+                self.begin_long_reply(item.slot, long_reply);
+            }
+            if let Some(job) = job {
+                self.begin_job(item.slot, job, lent);
+            }
         }
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
-        match outcome.flow {
+        match flow {
             Flow::Continue => {}
             Flow::Close => connection.closing = true,
             Flow::Drop => connection.aborted = true,
             Flow::Block(blocked) => {
-                connection.blocked_depends = outcome.depends;
+                connection.blocked_depends = depends;
                 self.block(item.slot, blocked);
             }
             // It is still in the input, and runs again.

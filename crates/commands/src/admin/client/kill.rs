@@ -3,8 +3,9 @@
 use super::{Class, class};
 use crate::kernel::args::{self, is};
 use crate::kernel::clients::{ClientInfo, DEFAULT_USER, Message};
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::outcome::Flow;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Who is to go: all that is given must hold.
@@ -41,7 +42,7 @@ fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
             continue;
         }
         if info.id == own {
-            ctx.after = After::Close;
+            ctx.flow = Flow::Close;
             killed += 1;
         } else if !info.killed.swap(true, Relaxed) {
             if let Some(claim) = &*info.claim.lock() {

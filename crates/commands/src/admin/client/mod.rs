@@ -12,29 +12,26 @@ mod unblock;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 
-const OWN: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE);
-const OTHERS: Flags = OWN.or(Flags::ADMIN);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "client",
     &[
-        CommandSpec::without_keys("id", 2, OWN, LockNeed::None, id),
-        CommandSpec::without_keys("info", 2, OWN, LockNeed::None, list::info),
-        CommandSpec::without_keys("list", -2, OTHERS, LockNeed::None, list::list),
-        CommandSpec::without_keys("kill", -3, OTHERS, LockNeed::None, kill::kill),
-        CommandSpec::without_keys("setname", 3, OWN, LockNeed::None, names::setname),
-        CommandSpec::without_keys("getname", 2, OWN, LockNeed::None, names::getname),
-        CommandSpec::without_keys("setinfo", 4, OWN, LockNeed::None, names::setinfo),
-        CommandSpec::without_keys("reply", 3, OWN, LockNeed::None, switches::reply),
-        CommandSpec::without_keys("no-evict", 3, OTHERS, LockNeed::None, switches::no_evict),
-        CommandSpec::without_keys("no-touch", 3, OWN, LockNeed::None, switches::no_touch),
-        CommandSpec::without_keys("pause", -3, OTHERS, LockNeed::None, pause::pause),
-        CommandSpec::without_keys("unpause", 2, OTHERS, LockNeed::None, pause::unpause),
-        CommandSpec::without_keys("unblock", -3, OTHERS, LockNeed::None, unblock::unblock),
-        CommandSpec::without_keys("getredir", 2, OWN, LockNeed::None, getredir),
-        CommandSpec::without_keys("gate", -2, OWN, LockNeed::None, gate::gate),
+        Code::with_locks("id", LockNeed::None, id),
+        Code::with_locks("info", LockNeed::None, list::info),
+        Code::with_locks("list", LockNeed::None, list::list),
+        Code::with_locks("kill", LockNeed::None, kill::kill),
+        Code::with_locks("setname", LockNeed::None, names::setname),
+        Code::with_locks("getname", LockNeed::None, names::getname),
+        Code::with_locks("setinfo", LockNeed::None, names::setinfo),
+        Code::with_locks("reply", LockNeed::None, switches::reply),
+        Code::with_locks("no-evict", LockNeed::None, switches::no_evict),
+        Code::with_locks("no-touch", LockNeed::None, switches::no_touch),
+        Code::with_locks("pause", LockNeed::None, pause::pause),
+        Code::with_locks("unpause", LockNeed::None, pause::unpause),
+        Code::with_locks("unblock", LockNeed::None, unblock::unblock),
+        Code::with_locks("getredir", LockNeed::None, getredir),
+        Code::with_locks("gate", LockNeed::None, gate::gate),
         crate::shared::help::HELP,
     ],
 )];

@@ -1,9 +1,10 @@
 //! `CLIENT PAUSE` and `UNPAUSE`.
 
 use crate::kernel::args::{self, is};
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::node::Paused;
+use crate::kernel::outcome::Flow;
 
 pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let what = match args[3..] {
@@ -29,7 +30,7 @@ pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         && !ctx.node.is_pause_seen(generation, ctx.local.thread)
     {
         ctx.session.pausing = pausing;
-        ctx.after = After::Again;
+        ctx.flow = Flow::Again;
         return Ok(());
     }
     // What others were told before is as safe as this connection asks.

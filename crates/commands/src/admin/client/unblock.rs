@@ -3,8 +3,9 @@
 use crate::kernel::args::{self, is};
 use crate::kernel::blocking::Unserved;
 use crate::kernel::clients::Message;
-use crate::kernel::ctx::{After, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::outcome::Flow;
 use std::sync::atomic::Ordering::Acquire;
 
 pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -34,7 +35,7 @@ pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         && ctx.node.paused(ctx.now_ms).is_none()
     {
         // The pause is over, but its thread has not come to the request yet, which may wait then.
-        ctx.after = After::Again;
+        ctx.flow = Flow::Again;
         return Ok(());
     }
     ctx.reply.integer(i64::from(waiting.is_some()));

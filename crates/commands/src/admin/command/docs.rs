@@ -1,30 +1,30 @@
 //! `COMMAND DOCS`.
 
-use super::{doc_of, top_level};
+use super::top_level;
 use crate::admin::command::info::statuses;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use ladon_command_docs::{Argument, CommandDoc};
+use ladon_command_docs::Argument;
 
 pub(super) fn docs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let names = &args[2..];
-    let ids = match names {
+    let ids: Vec<CommandId> = match names {
         [] => top_level(ctx),
         // Unknown ones are passed over in silence.
         names => names.iter().filter_map(|name| ctx.node.table.find_full(name)).collect(),
     };
-    let ids: Vec<(CommandId, &CommandDoc)> =
-        ids.into_iter().filter_map(|id| Some((id, doc_of(ctx, id)?))).collect();
     ctx.reply.map(ids.len());
-    for (id, doc) in ids {
+    for id in ids {
         ctx.reply.bulk(&ctx.node.table.entry(id).full_name);
-        describe(ctx, id, doc);
+        describe(ctx, id);
     }
     Ok(())
 }
 
-fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
+fn describe(ctx: &mut Ctx<'_>, id: CommandId) {
+    let entry = ctx.node.table.entry(id);
+    let doc = entry.doc;
     let mark = ctx.reply.begin_map();
     let mut count = 0;
     let mut text = |ctx: &mut Ctx<'_>, name: &str, value: &str| {
@@ -34,7 +34,7 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
     };
     text(ctx, "summary", doc.summary);
     text(ctx, "since", doc.since);
-    text(ctx, "group", doc.group.name());
+    text(ctx, "group", doc.group);
     if !doc.complexity.is_empty() {
         text(ctx, "complexity", doc.complexity);
     }
@@ -53,7 +53,7 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
     if !doc.history.is_empty() {
         ctx.reply.bulk("history");
         ctx.reply.set(doc.history.len());
-        for (version, change) in doc.history {
+        for (version, change) in &doc.history {
             ctx.reply.array(2);
             ctx.reply.bulk(version);
             ctx.reply.bulk(change);
@@ -66,20 +66,12 @@ fn describe(ctx: &mut Ctx<'_>, id: CommandId, doc: &CommandDoc) {
         list(ctx, &arguments);
         count += 1;
     }
-    let subcommands: Vec<(CommandId, &CommandDoc)> = ctx
-        .node
-        .table
-        .entry(id)
-        .subcommands
-        .iter()
-        .filter_map(|&id| Some((id, doc_of(ctx, id)?)))
-        .collect();
-    if !subcommands.is_empty() {
+    if !entry.subcommands.is_empty() {
         ctx.reply.bulk("subcommands");
-        ctx.reply.map(subcommands.len());
-        for (id, doc) in subcommands {
-            ctx.reply.bulk(doc.name);
-            describe(ctx, id, doc);
+        ctx.reply.map(entry.subcommands.len());
+        for &id in &entry.subcommands {
+            ctx.reply.bulk(&ctx.node.table.entry(id).full_name);
+            describe(ctx, id);
         }
         count += 1;
     }

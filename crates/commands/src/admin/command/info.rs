@@ -1,10 +1,9 @@
 //! `COMMAND` and `COMMAND INFO`.
 
-use super::{doc_of, top_level};
+use super::top_level;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::spec;
 use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
 
 pub(super) fn all(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -32,41 +31,29 @@ pub(super) fn info(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn describe(ctx: &mut Ctx<'_>, id: CommandId) {
-    let (entry, doc) = (ctx.node.table.entry(id), doc_of(ctx, id));
-    let spec = entry.spec;
-    let (first, last, step) = key_range(spec.keys);
+    let entry = ctx.node.table.entry(id);
+    let (spec, doc) = (entry.spec, entry.doc);
+    let (first, last, step) = doc.key_range();
     ctx.reply.array(10);
     ctx.reply.bulk(&entry.full_name);
     ctx.reply.integer(spec.arity.into());
     statuses(ctx, spec.flags.names().map(str::to_owned));
     for position in [first, last, step] {
-        ctx.reply.integer(position);
+        ctx.reply.integer(position.into());
     }
-    let categories = doc.map_or(&[][..], |doc| doc.acl_categories);
+    let categories = &doc.acl_categories;
     statuses(ctx, categories.iter().map(|category| format!("@{category}")));
-    let tips = doc.map_or(&[][..], |doc| doc.tips);
-    ctx.reply.set(tips.len());
-    for tip in tips {
+    ctx.reply.set(doc.tips.len());
+    for tip in &doc.tips {
         ctx.reply.bulk(tip);
     }
-    let key_specs = doc.map_or(&[][..], |doc| doc.key_specs);
-    ctx.reply.set(key_specs.len());
-    for key_spec in key_specs {
+    ctx.reply.set(doc.key_specs.len());
+    for key_spec in &doc.key_specs {
         describe_keys(ctx, key_spec);
     }
     ctx.reply.set(entry.subcommands.len());
     for &subcommand in &entry.subcommands {
         describe(ctx, subcommand);
-    }
-}
-
-/// First, last and step as `COMMAND INFO` has had them since ever; zeros where they do not do.
-fn key_range(keys: spec::KeySpec) -> (i64, i64, i64) {
-    match keys {
-        spec::KeySpec::None | spec::KeySpec::Counted { .. } => (0, 0, 0),
-        // The one at a fixed place is all that this form can say.
-        spec::KeySpec::FirstAndCounted { .. } | spec::KeySpec::FirstAndOption(_) => (1, 1, 1),
-        spec::KeySpec::Range { first, last, step } => (first.into(), last.into(), step.into()),
     }
 }
 

@@ -1,11 +1,10 @@
 //! `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS`.
 
-use super::doc_of;
 use super::info::statuses;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{Handler, KeySpec};
+use crate::kernel::spec::{Handler, KeyPositions};
 use ladon_command_docs::{BeginSearch, FindKeys};
 
 pub(super) fn getkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -45,7 +44,7 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
     });
     let id = id.ok_or(CommandError::text("ERR Invalid command specified"))?;
     let spec = table.spec(id);
-    if matches!(spec.keys, KeySpec::None) {
+    if matches!(spec.keys, KeyPositions::None) {
         return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !spec.accepts(command.len()) {
@@ -59,11 +58,13 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
 }
 
 /// Whether as many keys are there as the command's own count says.
-fn counts_right(keys: KeySpec, command: &[&[u8]], found: usize) -> bool {
+fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     let (count_at, found) = match keys {
-        KeySpec::Counted { count_at } => (count_at, found),
-        KeySpec::FirstAndCounted { count_at } => (count_at, found - 1),
-        KeySpec::None | KeySpec::Range { .. } | KeySpec::FirstAndOption(_) => return true,
+        KeyPositions::Counted { count_at } => (count_at, found),
+        KeyPositions::FirstAndCounted { count_at } => (count_at, found - 1),
+        KeyPositions::None | KeyPositions::Range { .. } | KeyPositions::FirstAndOption(_) => {
+            return true;
+        }
     };
     let count = command.get(usize::from(count_at)).and_then(|text| ladon_resp::parse_i64(text));
     count.is_some_and(|count| usize::try_from(count) == Ok(found))
@@ -80,7 +81,7 @@ fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
 
 /// What happens to the key at this position.
 fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'static [&'static str] {
-    let specs = doc_of(ctx, id).map_or(&[][..], |doc| doc.key_specs);
+    let specs = &ctx.node.table.entry(id).doc.key_specs;
     let covering = specs.iter().find(|spec| {
         // Of the keys that only the options tell, those behind STORE are found.
         let BeginSearch::Index(begin) = spec.begin_search else {
@@ -101,5 +102,5 @@ fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'sta
             }
         }
     });
-    covering.map_or(&[], |spec| spec.flags)
+    covering.map_or(&[], |spec| &spec.flags)
 }

@@ -1,6 +1,5 @@
 //! `COMMAND LIST`.
 
-use super::doc_of;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -20,11 +19,12 @@ pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let table = ctx.node.table;
     let names: Vec<&str> = table
         .iter()
-        .filter(|(id, entry)| match filter {
+        .filter(|(_, entry)| match filter {
             Filter::None => true,
             Filter::Module => false,
-            Filter::Category(wanted) => doc_of(ctx, *id)
-                .is_some_and(|doc| doc.acl_categories.iter().any(|category| is(wanted, category))),
+            Filter::Category(wanted) => {
+                entry.doc.acl_categories.iter().any(|category| is(wanted, category))
+            }
             Filter::Pattern(pattern) => glob_match(pattern, entry.full_name.as_bytes(), true),
         })
         .map(|(_, entry)| entry.full_name.as_str())

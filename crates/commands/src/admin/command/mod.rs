@@ -8,35 +8,22 @@ mod list;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{CommandSpec, Flags, Handler, KeySpec, LockNeed, Part};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 
-const FLAGS: Flags = Flags::LOADING.or(Flags::STALE);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec {
-    name: "command",
-    arity: -1,
-    flags: FLAGS,
-    keys: KeySpec::None,
-    part: Part::None,
-    locks: LockNeed::None,
-    handler: Handler::RunOrContainer(info::all),
-    subcommands: &[
-        CommandSpec::without_keys("count", 2, FLAGS, LockNeed::None, count),
-        CommandSpec::without_keys("list", -2, FLAGS, LockNeed::None, list::list),
-        CommandSpec::without_keys("info", -2, FLAGS, LockNeed::None, info::info),
-        CommandSpec::without_keys("docs", -2, FLAGS, LockNeed::None, docs::docs),
-        CommandSpec::without_keys("getkeys", -3, FLAGS, LockNeed::None, keys::getkeys),
-        CommandSpec::without_keys(
-            "getkeysandflags",
-            -3,
-            FLAGS,
-            LockNeed::None,
-            keys::getkeysandflags,
-        ),
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
+    "command",
+    &[
+        Code::with_locks("count", LockNeed::None, count),
+        Code::with_locks("list", LockNeed::None, list::list),
+        Code::with_locks("info", LockNeed::None, info::info),
+        Code::with_locks("docs", LockNeed::None, docs::docs),
+        Code::with_locks("getkeys", LockNeed::None, keys::getkeys),
+        Code::with_locks("getkeysandflags", LockNeed::None, keys::getkeysandflags),
         HELP,
     ],
-}];
+)
+.alone(info::all)];
 
 fn count(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let count = top_level(ctx).len();
@@ -48,9 +35,4 @@ fn count(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 fn top_level(ctx: &Ctx<'_>) -> Vec<CommandId> {
     let table = ctx.node.table;
     table.iter().filter(|(_, entry)| entry.parent.is_none()).map(|(id, _)| id).collect()
-}
-
-/// What is said about a command beyond what the table has.
-fn doc_of(ctx: &Ctx<'_>, id: CommandId) -> Option<&'static ladon_command_docs::CommandDoc> {
-    ladon_command_docs::find(&ctx.node.table.entry(id).full_name)
 }

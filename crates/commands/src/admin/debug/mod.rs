@@ -11,7 +11,7 @@ use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::node::hex_id;
-use crate::kernel::spec::{CommandSpec, Flags, HandlerFn, LockNeed};
+use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help;
 use ladon_engine::Locks;
 use ladon_engine::types::list::LARGE_BYTES;
@@ -20,13 +20,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::without_keys(
-    "debug",
-    -2,
-    Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE),
-    LockNeed::Own,
-    debug,
-)];
+pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("debug", LockNeed::Own, debug)];
 
 /// Name, fewest and most words (the first two included), code, usage, explanation.
 type Subcommand = (&'static str, usize, usize, HandlerFn, &'static str, &'static str);

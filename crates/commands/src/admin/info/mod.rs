@@ -17,14 +17,13 @@ mod text;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use text::Text;
 
 pub(crate) use memory::{Allocated, ratio};
 pub(crate) use text::human_bytes;
 
-pub(crate) const COMMANDS: &[CommandSpec] =
-    &[CommandSpec::without_keys("info", -1, Flags::LOADING.or(Flags::STALE), LockNeed::Own, info)];
+pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("info", LockNeed::Own, info)];
 
 /// A section: its name, whether it is shown when nobody asks for it, and what writes it.
 struct Section {

@@ -6,21 +6,19 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::latency_events::{Delay, History};
-use crate::kernel::spec::{CommandSpec, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use graph::graph;
 
-const FLAGS: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
-
-pub(crate) const COMMANDS: &[CommandSpec] = &[CommandSpec::container(
+pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "latency",
     &[
-        CommandSpec::without_keys("latest", 2, FLAGS, LockNeed::None, latest),
-        CommandSpec::without_keys("history", 3, FLAGS, LockNeed::None, history),
-        CommandSpec::without_keys("reset", -2, FLAGS, LockNeed::None, reset),
-        CommandSpec::without_keys("graph", 3, FLAGS, LockNeed::None, draw),
-        CommandSpec::without_keys("doctor", 2, FLAGS, LockNeed::None, doctor),
-        CommandSpec::without_keys("histogram", -2, FLAGS, LockNeed::None, histogram),
+        Code::with_locks("latest", LockNeed::None, latest),
+        Code::with_locks("history", LockNeed::None, history),
+        Code::with_locks("reset", LockNeed::None, reset),
+        Code::with_locks("graph", LockNeed::None, draw),
+        Code::with_locks("doctor", LockNeed::None, doctor),
+        Code::with_locks("histogram", LockNeed::None, histogram),
         HELP,
     ],
 )];

@@ -19,8 +19,9 @@ pub use short_way::{SendNow, ShortWay};
 
 use crate::kernel::clients::ClientInfo;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{After, Append, Ctx, Local};
+use crate::kernel::ctx::{Append, Ctx, Local};
 use crate::kernel::node::Node;
+use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
 use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
@@ -157,7 +158,7 @@ impl Ctx<'_> {
         for key in KeyWait::of(&waiter).keys(node) {
             self.tx().wait(db, key, &waiter);
         }
-        self.after = After::Block(Blocked::Keys(waiter));
+        self.flow = Flow::Block(Blocked::Keys(waiter));
     }
 }
 

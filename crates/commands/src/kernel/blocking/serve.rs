@@ -1,13 +1,13 @@
 //! Serving those who wait for keys that have come.
 
 use super::{Answer, KeyWait};
-use crate::kernel::ctx::{After, Append, Ctx, Data, Local};
-use crate::kernel::error::CommandError;
+use crate::kernel::ctx::{Append, Ctx, Data, Local};
+use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::eviction::{self, Room};
-use crate::kernel::execute::begin_on_keys;
+use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::node::Node;
 use crate::kernel::session::Session;
-use crate::kernel::spec::{Flags, Handler};
+use crate::kernel::spec::{Flags, Handler, HandlerFn};
 use ladon_engine::{Key, Locks, Place, Scratch, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
@@ -79,33 +79,16 @@ fn attempt(
     session.db = wait.db;
     session.proto = wait.proto;
     let mut out = Vec::new();
+    let handler: HandlerFn = if is_full { refuse } else { handler };
+    let command = Command { id: wait.command, spec, handler, args: &args };
     let started = local.start(node, spec, &args);
-    let mut ctx = Ctx {
-        node,
-        session: &mut session,
-        local,
-        reply: Reply::new(&mut out, wait.proto),
-        now_ms,
-        after: After::Continue,
-        in_exec: false,
-        in_attempt: true,
-        first_key: None,
-        depends: Lsn::ZERO,
-        data: Data::Held(tx),
-        append,
-    };
-    let outcome = if is_full { Err(CommandError::OutOfMemory) } else { handler(&mut ctx, &args) };
-    if let Err(error) = outcome {
-        let text = error.to_string();
-        ctx.local.stats.command(wait.command).failed.add(1);
-        ctx.local.stats.count_error(text.as_bytes());
-        ctx.reply.rewind(0);
-        ctx.reply.error(text);
-    }
-    let (depends, wrote) = ctx.commit();
-    let reply_bytes = ctx.reply.position();
-    ctx.local.stop(node, ctx.session, wait.command, &args, started, reply_bytes);
+    let reply = Reply::new(&mut out, wait.proto);
+    let mut ctx = Ctx::new(node, local, &mut session, reply, now_ms, append);
+    (ctx.in_attempt, ctx.data) = (true, Data::Held(tx));
+    let depends = invoke::call(&mut ctx, command, started, Caller::Waited).depends;
     drop(ctx);
+    // The session is this attempt's own.
+    let wrote = Some(session.last_write).filter(|&lsn| lsn != Lsn::ZERO);
     if let Some(watch) = &node.watch_served {
         watch(node, &wait.info);
     }
@@ -119,4 +102,9 @@ fn attempt(
         wrote,
     });
     true
+}
+
+/// In place of a command for which there is no room.
+fn refuse(_: &mut Ctx<'_>, _: &[&[u8]]) -> CommandResult {
+    Err(CommandError::OutOfMemory)
 }

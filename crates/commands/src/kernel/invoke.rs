@@ -1,0 +1,142 @@
+//! The one place where a command's handler runs: for a request, for each command inside `EXEC`, and
+//! for a client that waited for a key.
+//!
+//! The caller has checked the request and begun its transaction; `call` runs the handler, turns an
+//! error into the reply, commits, counts, and shows the command to whoever monitors.
+
+use crate::kernel::command_id::CommandId;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::CommandError;
+use crate::kernel::long_reply::LongReply;
+use crate::kernel::monitored;
+use crate::kernel::node::Node;
+use crate::kernel::outcome::{Flow, Outcome};
+use crate::kernel::session::{Blocked, ReplyMode};
+use crate::kernel::spec::{CommandSpec, HandlerFn};
+use crate::kernel::timing::Started;
+use ladon_engine::{Locks, Scratch, Tx};
+use ladon_model::{KeyHash, Lsn};
+use smallvec::SmallVec;
+
+/// A command with its arguments, the name included.
+#[derive(Clone, Copy)]
+pub(crate) struct Command<'a> {
+    pub(crate) id: CommandId,
+    pub(crate) spec: &'static CommandSpec,
+    pub(crate) handler: HandlerFn,
+    pub(crate) args: &'a [&'a [u8]],
+}
+
+/// Who runs a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A request.
+    Request,
+    /// `EXEC`: the transaction goes on afterwards, and the slices of the reply stay in the context.
+    Exec,
+    /// The thread that has made a key that a client waits for.
+    Waited,
+}
+
+/// Runs a command that began at `started`. The caller is a constant wherever this is inlined.
+#[inline(always)]
+pub(crate) fn call(
+    ctx: &mut Ctx<'_>,
+    command: Command<'_>,
+    started: Started,
+    caller: Caller,
+) -> Outcome {
+    debug_assert_eq!(
+        (ctx.in_exec, ctx.in_attempt),
+        match caller {
+            Caller::Request => (false, false),
+            Caller::Exec => (true, false),
+            Caller::Waited => (false, true),
+        }
+    );
+    let in_exec = caller == Caller::Exec;
+    let Command { id, spec, handler, args } = command;
+    let position = ctx.reply.position();
+    if let Err(error) = handler(ctx, args) {
+        fail(ctx, id, position, &error);
+    }
+    let depends = if in_exec { Lsn::ZERO } else { ctx.commit() };
+    if caller == Caller::Request && matches!(ctx.flow, Flow::Compute | Flow::Again) {
+        return retry_later(ctx, started, depends);
+    }
+    let is_deferred = ctx.deferred.is_some() && !in_exec && defer(ctx, command, started);
+    // A wait for a key is counted when it is over, a reply that goes on when it is made.
+    if !is_deferred && !matches!(ctx.flow, Flow::Block(Blocked::Keys(_))) {
+        let reply_bytes = ctx.reply.position().saturating_sub(position);
+        let before_ns = ctx.session.aside.as_ref().map_or(0, |aside| aside.nanoseconds);
+        let started = started.earlier(before_ns);
+        ctx.local.stop(ctx.node, ctx.session, id, args, started, reply_bytes);
+    }
+    // After it ran, as in Redis: the commands of a transaction are shown before its EXEC. A command
+    // that waited was shown when it began to wait.
+    if caller != Caller::Waited && ctx.node.clients.has_monitors() {
+        monitored::note(ctx.node, ctx.local, ctx.session, spec, args);
+    }
+    if !in_exec && !ctx.local.monitored.is_empty() {
+        monitored::show(ctx.node, ctx.local, depends);
+    }
+    if in_exec {
+        return Outcome::new(depends, Flow::Continue);
+    }
+    Outcome { depends, flow: std::mem::take(&mut ctx.flow), deferred: ctx.deferred.take() }
+}
+
+/// The error becomes the reply, in place of what the command has written from `position` on.
+#[cold]
+fn fail(ctx: &mut Ctx<'_>, id: CommandId, position: usize, error: &CommandError) {
+    let text = error.to_string();
+    ctx.local.stats.command(id).failed.add(1);
+    ctx.local.stats.count_error(text.as_bytes());
+    ctx.deferred = None;
+    ctx.reply.rewind(position);
+    ctx.reply.error(text);
+}
+
+/// The request runs again; nothing was done so far that anybody could see.
+#[cold]
+fn retry_later(ctx: &mut Ctx<'_>, started: Started, depends: Lsn) -> Outcome {
+    debug_assert!(!ctx.must_answer(), "only a request can be retried");
+    let spent_ns = ctx.local.pause(ctx.node, started);
+    let flow = std::mem::take(&mut ctx.flow);
+    if matches!(flow, Flow::Compute)
+        && let Some(aside) = &mut ctx.session.aside
+    {
+        aside.nanoseconds += spent_ns;
+        aside.depends = aside.depends.max(depends);
+    }
+    Outcome { depends: Lsn::ZERO, flow, deferred: ctx.deferred.take() }
+}
+
+/// Makes the rest of the reply a thing of its own; `false` if nobody waits for it.
+#[cold]
+fn defer(ctx: &mut Ctx<'_>, command: Command<'_>, started: Started) -> bool {
+    if ctx.session.reply_mode != ReplyMode::On {
+        ctx.deferred = None;
+    }
+    let Some(deferred) = &mut ctx.deferred else { return false };
+    let spent_ns = ctx.local.pause(ctx.node, started);
+    let (slices, proto) = (deferred.slices.take(), ctx.reply.proto());
+    let long = LongReply::new(slices, proto, command.id, command.args, spent_ns, ctx.now_ms);
+    deferred.long_reply = Some(Box::new(long));
+    true
+}
+
+/// Begins a transaction on all keys of a request.
+#[inline(never)]
+pub(crate) fn begin_on_keys<'a>(
+    node: &'a Node,
+    spec: &CommandSpec,
+    args: &[&[u8]],
+    scratch: &'a mut Scratch,
+    now_ms: u64,
+) -> Tx<'a> {
+    let positions = spec.keys.positions(args);
+    let hashes: SmallVec<[KeyHash; 16]> =
+        positions.map(|at| node.keyspace.hash(args[at])).collect();
+    node.keyspace.begin(Locks::Keys(&hashes), scratch, now_ms)
+}

@@ -1,0 +1,68 @@
+//! What a request leads to.
+
+use crate::kernel::aside::Job;
+use crate::kernel::long_reply::{LongReply, Slices};
+use crate::kernel::session::Blocked;
+use ladon_model::Lsn;
+
+/// What becomes of the connection.
+#[derive(Clone, Debug, Default)]
+pub enum Flow {
+    /// Go on with the next request.
+    #[default]
+    Continue,
+    /// Send what is there, then close.
+    Close,
+    /// Close now; nothing is sent (`SHUTDOWN`).
+    Drop,
+    /// No reply yet: the connection waits.
+    Block(Blocked),
+    /// No reply yet. The caller runs the job, gives the result to the session, and retries the
+    /// request.
+    Compute,
+    /// Clients are paused: nothing was done, retry the request later.
+    Paused,
+    /// Nothing was done: retry the request in the next turn, as another thread is about to do what
+    /// the answer depends on.
+    Again,
+}
+
+/// What a request led to. Its reply, or the beginning of it, is in the buffer.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The reply may leave when the gate has passed this.
+    pub depends: Lsn,
+    /// What becomes of the connection.
+    pub flow: Flow,
+    /// What is left to do; boxed, as most requests leave nothing.
+    pub deferred: Option<Box<Deferred>>,
+}
+
+impl Outcome {
+    /// Nothing is left to do.
+    #[inline]
+    pub(crate) fn new(depends: Lsn, flow: Flow) -> Outcome {
+        Outcome { depends, flow, deferred: None }
+    }
+}
+
+/// What a request leaves to do after its command.
+#[derive(Default)]
+pub struct Deferred {
+    /// The rest of the reply.
+    pub long_reply: Option<Box<LongReply>>,
+    /// What computes the long reply, or what the request stores when it is retried.
+    pub job: Option<Job>,
+    /// Which of the request's arguments the job takes.
+    pub lend: Option<usize>,
+    /// What the long reply consists of, as the handler says.
+    pub(crate) slices: Option<Box<dyn Slices>>,
+}
+
+impl std::fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Deferred { long_reply, job, lend, slices } = self;
+        let (job, slices) = (job.is_some(), slices.is_some());
+        write!(f, "Deferred({long_reply:?}, job: {job}, lend: {lend:?}, slices: {slices})")
+    }
+}
