@@ -36,10 +36,15 @@ const _: () = assert!(
 #[repr(C)]
 pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
-    changed: Changed,
     /// Elements that went while no change could be logged; see `tx/expiry.rs`.
     pub(crate) unlogged: Vec<Unlogged>,
+    changed: Changed,
 }
+
+const _: () = assert!(
+    size_of::<usize>() + offset_of!(Partition, changed) + offset_of!(Changed, by_hash) <= 64,
+    "what every change needs spills over the lock's line"
+);
 
 /// Elements of a value whose time was over, as the log will have it.
 pub(crate) struct Unlogged {
@@ -100,7 +105,7 @@ impl Partition {
             awaited: Awaited::default(),
             object_bytes: 0,
         });
-        Partition { dbs: dbs.collect(), changed: Changed::default(), unlogged: Vec::new() }
+        Partition { dbs: dbs.collect(), unlogged: Vec::new(), changed: Changed::default() }
     }
 
     /// Where, from the partition's start, it keeps when this key last changed.

@@ -225,7 +225,9 @@ impl<'a> Tx<'a> {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
             return (self.dependency, false);
-        } else if self.scratch.changes.as_bytes().len() >= LARGE_RECORD_BYTES {
+        } else if self.scratch.changes.as_bytes().len() >= LARGE_RECORD_BYTES
+            || self.scratch.changes.is_shared()
+        {
             append(self.take_large())
         } else {
             append(Record::Changes(self.scratch.changes.as_bytes()))
@@ -470,11 +472,7 @@ impl<'a> Tx<'a> {
     /// Records a change that has just been made.
     #[inline]
     fn changed(&mut self, key: Key<'_>, change: Change<'_>) {
-        debug_assert!(!self.scratch.read_only, "a change of data that must not change");
-        debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
-        if !self.locked.partition(key.hash).unlogged.is_empty() {
-            self.log_unlogged(partition_of(key.hash));
-        }
+        self.begin_change(key);
         self.scratch.changes.push(change);
         match change {
             Change::Put { db, kind, .. } | Change::Update { db, kind, .. } => {
@@ -483,6 +481,16 @@ impl<'a> Tx<'a> {
             Change::Expire { db, .. } => self.noted(db, key, true, None),
             Change::Delete { db, .. } => self.noted(db, key, false, None),
             Change::FlushDb { .. } | Change::SwapDb { .. } => self.scratch.touched.push(key.hash),
+        }
+    }
+
+    /// The next change to record is one of this key.
+    #[inline]
+    fn begin_change(&mut self, key: Key<'_>) {
+        debug_assert!(!self.scratch.read_only, "a change of data that must not change");
+        debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
+        if !self.locked.partition(key.hash).unlogged.is_empty() {
+            self.log_unlogged(partition_of(key.hash));
         }
     }
 
@@ -502,7 +510,7 @@ impl<'a> Tx<'a> {
     /// All changes, for the log to keep.
     #[cold]
     fn take_large(&mut self) -> Record<'static> {
-        Record::Large(LargeRecord::new(self.scratch.changes.take_bytes()))
+        Record::Large(self.scratch.changes.take_record())
     }
 
     /// What `put_stored` has left for the log.

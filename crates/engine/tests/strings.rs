@@ -1,8 +1,8 @@
 //! Strings edited in place, against a plain map: what they hold, what they take, and what their
 //! log gives back.
 
-use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch, types};
-use ladon_model::Lsn;
+use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch, Tx, types};
+use ladon_model::{LargeRecord, Lsn, Record};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -117,4 +117,45 @@ proptest! {
         let left = scratch.counters.bytes_delta;
         prop_assert!((0..20_000).contains(&left), "{} bytes are still accounted for", left);
     }
+}
+
+/// The log holds a long string's own memory until it is written: what changes the string meanwhile
+/// changes a copy.
+#[test]
+fn a_record_stays_as_it_was_whatever_becomes_of_its_string() {
+    let keyspace = keyspace();
+    let mut scratch = Scratch::default();
+    let mut log = Vec::new();
+    let (a, b) = (vec![b'a'; 5 << 20], vec![b'b'; 4 << 20]);
+    let mut run = |change: &dyn Fn(&mut Tx<'_>)| {
+        let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+        change(&mut tx);
+        tx.commit(|record| {
+            log.push(match record {
+                Record::Changes(changes) => LargeRecord::new(changes.to_vec()),
+                Record::Large(record) => record,
+            });
+            Lsn(log.len() as u64)
+        });
+    };
+    run(&|tx| {
+        tx.put_string(0, tx.key(b"a"), &a, 0);
+        tx.put_string(0, tx.key(b"short"), b"short", 9);
+        tx.put_string(0, tx.key(b"b"), &b, 7);
+        tx.put_string(0, tx.key(b"b"), &a, 7);
+        tx.write_string_at(0, tx.key(b"b"), 1, b"in the same transaction").expect("a string");
+    });
+    run(&|tx| {
+        tx.write_string_at(0, tx.key(b"a"), 3, b"in the next").expect("a string");
+        tx.delete(0, tx.key(b"short"));
+    });
+    let expected = contents(&keyspace);
+    let again = self::keyspace();
+    let recovering = Recovering::new(&again, 0);
+    for (index, record) in log.iter().enumerate() {
+        let lsn = Lsn(index as u64 + 1);
+        recovering.record((0, 1), lsn, &record.changes()).expect("it applies");
+    }
+    assert!(contents(&again) == expected);
+    assert!(log[0].changes()[..100].ends_with(b"aaaa"));
 }

@@ -2,11 +2,14 @@
 //!
 //! mimalloc returns a long piece of memory to the system some time after it was freed, when a thread
 //! comes by that wants some. A server that has just lost a value of 512 MB wants none, so such pieces
-//! are mapped one by one, go back at once, and grow without a copy.
+//! are mapped one by one, go back at once, and grow without a copy. A piece that is still mimalloc's
+//! and grows leaves its old memory behind; if that is long, it goes back at once as well: all that a
+//! buffer outgrows on its way to 4 MiB is as much again.
 //!
 //! # Soundness
 //! Which of the two a piece came from follows from its layout alone, which is the same when it is
-//! freed. `mi_collect` takes a flag and no pointer, may be called at any time from any thread, and
+//! freed. What a growing piece leaves is let go while it is still its owner's, who has copied it; a
+//! page that was let go reads as zeros. `mi_collect` takes a flag and no pointer, may be called at any time from any thread, and
 //! works on the calling thread's heap and what is shared.
 
 use ladon_platform::pages::{self, PAGE_BYTES};
@@ -21,11 +24,33 @@ static ALLOCATOR: Allocator = Allocator;
 /// From here on, what the system takes for a piece is little beside what filling it takes.
 const MAPPED_BYTES_MIN: usize = 4 << 20;
 
+/// What a growing piece of mimalloc's leaves is let go from here on; below, that costs more than
+/// copying it did.
+const LET_GO_BYTES_MIN: usize = 256 << 10;
+
 struct Allocator;
 
 #[inline]
 fn is_mapped(layout: Layout) -> bool {
     layout.size() >= MAPPED_BYTES_MIN && layout.align() <= PAGE_BYTES
+}
+
+/// Whether a piece that grows to `size` leaves much memory behind: mimalloc has four sizes for each
+/// doubling, so that it will move.
+fn leaves_much(layout: Layout, size: usize) -> bool {
+    layout.size() >= LET_GO_BYTES_MIN && size >= layout.size() + layout.size() / 4
+}
+
+/// Gives the memory of a piece of mimalloc's back, but for the pages that it shares with others.
+///
+/// # Safety
+/// The caller owns the piece and does not need what is in it.
+unsafe fn let_go(piece: NonNull<u8>, bytes: usize) {
+    let begin = piece.addr().get().next_multiple_of(PAGE_BYTES) - piece.addr().get();
+    let end = (piece.addr().get() + bytes) / PAGE_BYTES * PAGE_BYTES - piece.addr().get();
+    // SAFETY: whole pages within the piece; it is longer than two. If the system refuses, they stay
+    // as they are.
+    unsafe { pages::discard(piece.add(begin), end - begin) };
 }
 
 /// Whole pages; a layout is far from overflowing.
@@ -76,10 +101,15 @@ unsafe impl GlobalAlloc for Allocator {
                     let moved = pages::remap(piece, paged(layout.size()), paged(size));
                     moved.map_or(ptr::null_mut(), NonNull::as_ptr)
                 }
-                (Some(_), was_mapped, is_mapped) if was_mapped != is_mapped => {
+                (Some(old), was_mapped, is_mapped)
+                    if was_mapped != is_mapped || leaves_much(layout, size) =>
+                {
                     let moved = self.alloc(new);
                     if !moved.is_null() {
                         moved.copy_from_nonoverlapping(piece, size.min(layout.size()));
+                        if !was_mapped && layout.size() >= LET_GO_BYTES_MIN {
+                            let_go(old, layout.size());
+                        }
                         self.dealloc(piece, layout);
                     }
                     moved

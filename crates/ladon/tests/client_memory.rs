@@ -4,9 +4,9 @@
 mod live;
 
 use ladon_crash::{Client, Server};
-use ladon_resp::client::Value;
+use ladon_resp::client::{Value, write_request};
 use live::large::connect;
-use live::{call, closed_within, info_number, ok, on_both_backends, pong, rss_bytes};
+use live::{call, closed_within, info_number, ok, on_both_backends, peak_bytes, pong, rss_bytes};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::thread::sleep;
@@ -295,4 +295,52 @@ fn output_that_is_not_taken_ends_a_connection_that_does_nothing_else() {
         }
         until("it is closed", || field(&mut admin, "deaf", "omem").is_none());
     });
+}
+
+fn request(words: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_request(&mut bytes, words);
+    bytes
+}
+
+/// The most memory that a server has ever taken, of a request of this many bytes in proportion to it,
+/// in percent.
+fn peak_percent(server: &Server, bytes: &[u8], is_whole: bool) -> u64 {
+    let mut client = connect(server);
+    let before = peak_bytes(server);
+    client.send(bytes).expect("sent");
+    if is_whole {
+        client.reply().expect("a reply");
+    } else {
+        let mut admin = connect(server);
+        until("all has arrived", || {
+            info_number(&mut admin, "stats", "total_net_input_bytes") >= bytes.len() as u64
+        });
+    }
+    (peak_bytes(server) - before) * 100 / bytes.len() as u64
+}
+
+/// Redis takes: an AUTH once, a CONFIG SET three times, a refused one once, half a request of a million
+/// short arguments four times.
+#[test]
+fn one_long_request_takes_little_beside_itself() {
+    let long = "x".repeat(20 << 20);
+    let many = "$5\r\nm1234\r\n".repeat(1_000_000);
+    let auth = request(&["AUTH", &long[..10 << 20]]);
+    let change = request(&["CONFIG", "SET", "requirepass", &long]);
+    let refused = request(&["CONFIG", "SET", "maxmemory", &long]);
+    let half = format!("*1000002\r\n$4\r\nSADD\r\n{many}").into_bytes();
+    let whole = format!("*1000002\r\n$4\r\nSADD\r\n$1\r\ns\r\n{many}").into_bytes();
+    for (what, bytes, is_whole, percent_max) in [
+        ("AUTH", auth, true, 125),
+        ("CONFIG SET", change, true, 225),
+        ("a CONFIG SET that is refused", refused, true, 125),
+        ("half a SADD", half, false, 250),
+        ("SADD", whole, true, 450),
+    ] {
+        on_both_backends(&["--io-threads", "1"], |server| {
+            let percent = peak_percent(server, &bytes, is_whole);
+            assert!(percent <= percent_max, "{what} took {percent} % of its length");
+        });
+    }
 }

@@ -37,8 +37,8 @@ impl Appender {
         match record {
             Record::Changes(changes) => self.append(changes, unix_ms),
             // What is short is quickly copied, and memory of its own would cost more.
-            Record::Large(record) if record.changes().len() < self.log.options.chunk_bytes / 16 => {
-                self.append(record.changes(), unix_ms)
+            Record::Large(record) if record.len() < self.log.options.chunk_bytes / 16 => {
+                self.append(&record.changes(), unix_ms)
             }
             Record::Large(record) => {
                 let (log, slot) = (&self.log, &mut self.slot);

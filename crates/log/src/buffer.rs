@@ -10,7 +10,7 @@
 //! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
 //! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
 //! Everything below every mark is published. A large record brings its payload with it: its header is
-//! copied in as above, and its memory becomes a chunk.
+//! copied in as above, and each part of its memory becomes a chunk.
 //!
 //! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
 //! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
@@ -22,7 +22,7 @@ use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::SEGMENT_HEADER_BYTES;
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
-use ladon_model::{LargeRecord, Lsn};
+use ladon_model::{LargeRecord, Lsn, RecordPart};
 use std::collections::VecDeque;
 
 /// How many appenders a log can have at a time: IO threads and a few helpers.
@@ -176,19 +176,27 @@ impl LogBuffer {
         unix_ms: u64,
         record: LargeRecord,
     ) -> Lsn {
-        let (payload, payload_crc) = record.into_parts();
-        let length = payload.len();
+        let length = record.len();
+        let (parts, payload_crc) = record.into_parts();
         let payload_bytes = length as u64;
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
         self.open_batch(slot);
         self.large_bytes.fetch_add(payload_bytes, Ordering::Relaxed);
-        let payload = Chunk::of(payload);
+        let parts: Vec<(u64, Chunk)> = parts
+            .into_iter()
+            .map(|part| match part {
+                RecordPart::Own(bytes) => (bytes.len() as u64, Chunk::of(bytes)),
+                RecordPart::Shared(bytes) => (bytes.len() as u64, Chunk::shared(bytes)),
+            })
+            .collect();
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
             let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
             reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
             let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
-            reserve.take_over(payload, payload_bytes);
+            for (bytes, chunk) in parts {
+                reserve.take_over(chunk, bytes);
+            }
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
@@ -359,6 +367,7 @@ impl Reserve {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn bytes(buffer: &LogBuffer, from: u64, to: u64) -> Vec<u8> {
         let mut pieces = Vec::new();
@@ -423,7 +432,14 @@ mod tests {
             if payload.len() == 10 {
                 buffer.append(&mut slot, FrameKind::Changes, 7, payload);
             } else {
-                let record = LargeRecord::new(payload.clone());
+                let record = match payload.len() {
+                    4000 => LargeRecord::new(payload.clone()),
+                    length => {
+                        let (own, shared) = payload.split_at(length.min(77));
+                        let shared = RecordPart::Shared(Arc::new(shared.to_vec()));
+                        LargeRecord::of(vec![RecordPart::Own(own.into()), shared])
+                    }
+                };
                 buffer.append_large(&mut slot, FrameKind::Changes, 7, record);
             }
         }

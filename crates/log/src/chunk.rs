@@ -7,6 +7,7 @@
 //! writer's mark, acquire load by the reader), so a read never races with the write, and every byte
 //! read was written. A chunk is freed or reused only when all that was reserved in it has been
 //! written to the file, which needs all of it to be published: no writer still holds a [`Place`].
+//! What a chunk shares with others nobody writes to: it is behind an `Arc` that the chunk holds.
 //! Loom checks exactly this protocol, each byte tracked (`tests/loom.rs`); Miri runs the unit tests.
 
 #[cfg(not(loom))]
@@ -18,11 +19,14 @@ pub(crate) use under_loom::{Chunk, Place};
 mod native {
     use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
     use std::ptr::NonNull;
+    use std::sync::Arc;
 
-    /// Uninitialised heap memory of a fixed size.
+    /// Heap memory of a fixed size: uninitialised, or with the bytes that it came with.
     pub(crate) struct Chunk {
         start: NonNull<u8>,
         layout: Layout,
+        /// Whose memory it is, if not the chunk's own; only to be read.
+        shared: Option<Arc<Vec<u8>>>,
     }
 
     // SAFETY: the memory is owned by the chunk; who touches which byte when is argued above.
@@ -39,7 +43,7 @@ mod native {
             // SAFETY: the size is not zero.
             let start = unsafe { alloc(layout) };
             let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-            Chunk { start, layout }
+            Chunk { start, layout, shared: None }
         }
 
         /// A chunk that holds these bytes, which are not copied.
@@ -49,7 +53,13 @@ mod native {
             }
             // What a box of these bytes was allocated with.
             let layout = Layout::for_value(&*bytes);
-            Chunk { start: NonNull::from(Box::leak(bytes)).cast(), layout }
+            Chunk { start: NonNull::from(Box::leak(bytes)).cast(), layout, shared: None }
+        }
+
+        /// A chunk of bytes that others hold too; only to be read.
+        pub(crate) fn shared(bytes: Arc<Vec<u8>>) -> Chunk {
+            let layout = Layout::for_value(&bytes[..]);
+            Chunk { start: NonNull::from(&bytes[..]).cast(), layout, shared: Some(bytes) }
         }
 
         pub(crate) fn capacity(&self) -> usize {
@@ -66,8 +76,10 @@ mod native {
 
     impl Drop for Chunk {
         fn drop(&mut self) {
-            // SAFETY: allocated in `new`, or as the box given to `of`, with this layout.
-            unsafe { dealloc(self.start.as_ptr(), self.layout) }
+            if self.shared.is_none() {
+                // SAFETY: allocated in `new`, or as the box given to `of`, with this layout.
+                unsafe { dealloc(self.start.as_ptr(), self.layout) }
+            }
         }
     }
 
@@ -138,6 +150,10 @@ mod under_loom {
 
         pub(crate) fn of(bytes: Box<[u8]>) -> Chunk {
             Chunk(Arc::new(Cells(bytes.iter().map(|&byte| UnsafeCell::new(byte)).collect())))
+        }
+
+        pub(crate) fn shared(bytes: Arc<Vec<u8>>) -> Chunk {
+            Chunk::of(bytes.as_slice().into())
         }
 
         pub(crate) fn capacity(&self) -> usize {

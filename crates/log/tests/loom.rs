@@ -8,7 +8,7 @@ mod common;
 
 use common::{DIR, ManualClock, MemorySink};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{LargeRecord, Lsn, Record};
+use ladon_model::{LargeRecord, Lsn, Record, RecordPart};
 use ladon_sim_disk::SimDisk;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -111,7 +111,9 @@ fn a_large_record_is_written_whole() {
         let other = {
             let log = log.clone();
             thread::spawn(move || {
-                let large = Record::Large(LargeRecord::new(b"large".to_vec()));
+                let own = RecordPart::Own((*b"lar").into());
+                let shared = RecordPart::Shared(std::sync::Arc::new(b"ge".to_vec()));
+                let large = Record::Large(LargeRecord::of(vec![own, shared]));
                 batch_of(&log, [large, Record::Changes(b"a")]);
                 log.write_published().unwrap();
             })

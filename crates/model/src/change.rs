@@ -15,8 +15,10 @@
 //! bytes := length varint, then that many bytes
 //! ```
 
+use crate::record::{LargeRecord, RecordPart};
 use crate::varint;
 use crate::{DbId, UnixMillis};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Which type a value has; a number of the file format, never reused.
@@ -140,6 +142,22 @@ impl Change<'_> {
         }
     }
 
+    /// Appends the encoding of a [`Change::Put`] up to its body, which has so many bytes and is to
+    /// follow.
+    pub fn encode_put_head(
+        out: &mut Vec<u8>,
+        (db, key): (DbId, &[u8]),
+        expire_at: UnixMillis,
+        kind: ValueKind,
+        body_bytes: usize,
+    ) {
+        head(out, TAG_PUT, db);
+        varint::put_bytes(out, key);
+        varint::put(out, expire_at);
+        out.push(kind as u8);
+        varint::put(out, body_bytes as u64);
+    }
+
     /// The key that the change touches, with its database; `None` for whole databases.
     pub fn key(&self) -> Option<(DbId, &[u8])> {
         match *self {
@@ -250,6 +268,8 @@ fn take_kind(input: &mut &[u8]) -> Result<ValueKind, ChangeError> {
 #[derive(Clone, Debug, Default)]
 pub struct ChangeBuffer {
     bytes: Vec<u8>,
+    /// Bodies that stand elsewhere, and where in `bytes` each belongs.
+    shared: Vec<(usize, Arc<Vec<u8>>)>,
     count: u32,
 }
 
@@ -266,15 +286,46 @@ impl ChangeBuffer {
         self.count += 1;
     }
 
-    /// The encoded changes: the payload of a log record.
+    /// The encoded changes, without what is shared: the payload of a log record.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Takes the encoded changes out; how many there are stays known.
-    pub fn take_bytes(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
+    /// Adds a [`Change::Put`] whose body the data holds as well: it is not copied.
+    pub fn push_shared_put(
+        &mut self,
+        key: (DbId, &[u8]),
+        expire_at: UnixMillis,
+        kind: ValueKind,
+        body: Arc<Vec<u8>>,
+    ) {
+        Change::encode_put_head(&mut self.bytes, key, expire_at, kind, body.len());
+        self.shared.push((self.bytes.len(), body));
+        self.count += 1;
+    }
+
+    /// Whether some body is shared, so that `as_bytes` is not all.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// Takes the encoded changes out, as a record; how many there are stays known.
+    pub fn take_record(&mut self) -> LargeRecord {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let mut parts = Vec::with_capacity(2 * self.shared.len() + 1);
+        let mut begin = 0;
+        for (end, body) in self.shared.drain(..) {
+            parts.push(RecordPart::Own(bytes[begin..end].into()));
+            parts.push(RecordPart::Shared(body));
+            begin = end;
+        }
+        bytes.drain(..begin);
+        if !bytes.is_empty() {
+            parts.push(RecordPart::Own(bytes.into_boxed_slice()));
+        }
+        LargeRecord::of(parts)
     }
 
     /// How many changes were added since the last `clear` (Redis calls this "dirty").
@@ -297,6 +348,7 @@ impl ChangeBuffer {
             self.bytes = Vec::new();
         }
         self.bytes.clear();
+        self.shared.clear();
         self.count = 0;
     }
 }
@@ -304,6 +356,32 @@ impl ChangeBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shared_bodies_read_back_in_their_places() {
+        let body = |length| Arc::new(vec![length as u8; length]);
+        let mut changes = ChangeBuffer::new();
+        changes.push_shared_put((0, b"a"), 0, ValueKind::String, body(300));
+        changes.push(Change::Delete { db: 1, key: b"b" });
+        changes.push_shared_put((200, b"c"), 9, ValueKind::String, body(200));
+        assert_eq!((changes.count(), changes.is_shared()), (3, true));
+        let record = changes.take_record();
+        let encoded = record.changes();
+        let read: Result<Vec<_>, _> = Changes::new(&encoded).collect();
+        let put = |db, key, expire_at, body| {
+            let kind = ValueKind::String;
+            Change::Put { db, key, expire_at, kind, body }
+        };
+        let (first, last) = (body(300), body(200));
+        let expected = [
+            put(0, b"a" as &[u8], 0, &first),
+            Change::Delete { db: 1, key: b"b" },
+            put(200, b"c", 9, &last),
+        ];
+        assert_eq!(read.unwrap(), expected);
+        assert_eq!(record.into_parts().0.len(), 4);
+        assert!(!changes.is_shared() && changes.is_empty());
+    }
 
     #[test]
     fn every_change_reads_back_and_every_cut_is_an_error() {

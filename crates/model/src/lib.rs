@@ -15,7 +15,7 @@ pub use change::{Change, ChangeBuffer, ChangeError, Changes, ValueKind};
 pub use gate::Gate;
 pub use hash::{KeyHash, KeyHasher};
 pub use lsn::Lsn;
-pub use record::{LargeRecord, Record};
+pub use record::{LargeRecord, Record, RecordPart};
 
 /// Number of a database as the data knows it: stable under `SWAPDB`, which only changes which
 /// number a client's `SELECT n` means.

@@ -1,6 +1,9 @@
 //! What a transaction hands to the log: its encoded changes, borrowed or, where they are long, owned
 //! and with their checksum made beforehand, so that logging them costs nothing while locks are held.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 /// The changes of one transaction.
 #[derive(Debug)]
 pub enum Record<'a> {
@@ -11,11 +14,11 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// The encoded changes.
-    pub fn changes(&self) -> &[u8] {
+    /// The encoded changes; copied where they are in two places.
+    pub fn changes(&self) -> Cow<'_, [u8]> {
         match self {
-            Record::Changes(changes) => changes,
-            Record::Large(record) => &record.changes,
+            Record::Changes(changes) => Cow::Borrowed(changes),
+            Record::Large(record) => record.changes(),
         }
     }
 }
@@ -23,24 +26,78 @@ impl Record<'_> {
 /// Encoded changes and their CRC-32C.
 #[derive(Debug)]
 pub struct LargeRecord {
-    changes: Box<[u8]>,
+    parts: Vec<RecordPart>,
     crc: u32,
+}
+
+/// A part of the encoding.
+#[derive(Debug)]
+pub enum RecordPart {
+    /// Memory of the record's own.
+    Own(Box<[u8]>),
+    /// Bytes that the data holds as well.
+    Shared(Arc<Vec<u8>>),
+}
+
+impl RecordPart {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            RecordPart::Own(bytes) => bytes,
+            RecordPart::Shared(bytes) => bytes,
+        }
+    }
 }
 
 impl LargeRecord {
     /// Computes the checksum, which takes its time: call it where nobody waits.
     pub fn new(changes: Vec<u8>) -> LargeRecord {
-        let crc = crc_fast::crc32_iscsi(&changes);
-        LargeRecord { changes: changes.into_boxed_slice(), crc }
+        LargeRecord::of(vec![RecordPart::Own(changes.into_boxed_slice())])
     }
 
-    /// The encoded changes.
-    pub fn changes(&self) -> &[u8] {
-        &self.changes
+    /// As `new`, of parts that follow each other.
+    pub fn of(parts: Vec<RecordPart>) -> LargeRecord {
+        let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
+        let crc = parts.iter().fold(0, |crc, part| {
+            let next = crc_fast::crc32_iscsi(part.bytes());
+            crc_fast::checksum_combine(algorithm, crc, next.into(), part.bytes().len() as u64)
+        });
+        LargeRecord { parts, crc: crc as u32 }
+    }
+
+    /// The encoded changes; copied where they have several parts.
+    pub fn changes(&self) -> Cow<'_, [u8]> {
+        match &self.parts[..] {
+            [only] => Cow::Borrowed(only.bytes()),
+            parts => Cow::Owned(parts.iter().flat_map(RecordPart::bytes).copied().collect()),
+        }
+    }
+
+    /// Length of the encoded changes in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "a transaction without changes has no record")]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.bytes().len()).sum()
     }
 
     /// The encoded changes and their checksum.
-    pub fn into_parts(self) -> (Box<[u8]>, u32) {
-        (self.changes, self.crc)
+    pub fn into_parts(self) -> (Vec<RecordPart>, u32) {
+        (self.parts, self.crc)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_as_one() {
+        let whole: Vec<u8> = (0..300u32).map(|n| (n * 37 % 251) as u8).collect();
+        for cut in [0, 1, 17, 299, 300] {
+            let (first, second) = whole.split_at(cut);
+            let parts = [first, second].map(|part| RecordPart::Shared(Arc::new(part.to_vec())));
+            let record = LargeRecord::of(parts.into());
+            assert_eq!((&*record.changes(), record.len()), (&whole[..], whole.len()));
+            assert_eq!(record.crc, LargeRecord::new(whole.clone()).crc, "cut at {cut}");
+        }
     }
 }

@@ -66,7 +66,7 @@ pub fn reserve(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// refuses: then they are unchanged.
 ///
 /// # Safety
-/// The range is of whole pages from `reserve`, and nobody uses what is in it.
+/// The range is of whole pages of private memory, and nobody uses what is in it.
 pub unsafe fn discard(begin: NonNull<u8>, bytes: usize) -> bool {
     // The system rounds a length up to its pages, which may be larger than the caller's; and only
     // Linux promises zeros.

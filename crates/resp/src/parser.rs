@@ -162,7 +162,7 @@ impl Parser {
                 args.truncate(before);
                 (self.position, self.remaining, self.scanned) = (position, remaining, scanned);
                 self.unfinished = unfinished;
-                Ok(Progress::Incomplete { needed: believable(needed, buffer.len()) })
+                Ok(Progress::Incomplete { needed: believable(needed, remaining, buffer.len()) })
             }
             Err(error) => {
                 args.truncate(before);
@@ -186,14 +186,20 @@ impl Parser {
         let before = self.pending.len();
         match bulks(buffer, position, remaining, scanned, limits, &mut self.pending)? {
             Step::Done { position } => {
-                args.extend(std::mem::take(self).pending);
+                // Many arguments change hands; a copy would be as much memory again.
+                let mut pending = std::mem::take(self).pending;
+                if args.is_empty() && args.capacity() < pending.len() {
+                    *args = pending;
+                } else {
+                    args.append(&mut pending);
+                }
                 Ok(Progress::Complete { consumed: position })
             }
             Step::Stopped { position, remaining, scanned, needed, unfinished } => {
                 self.pending_bytes += lengths(&self.pending[before..]);
                 (self.position, self.remaining, self.scanned) = (position, remaining, scanned);
                 self.unfinished = unfinished;
-                Ok(Progress::Incomplete { needed: believable(needed, buffer.len()) })
+                Ok(Progress::Incomplete { needed: believable(needed, remaining, buffer.len()) })
             }
         }
     }
@@ -259,9 +265,12 @@ impl Parser {
     }
 }
 
-/// Bounds `needed` by what the client has sent.
-fn believable(needed: usize, arrived: usize) -> usize {
-    needed.min(arrived.max(UNPROVEN_BYTES_MAX))
+/// Bounds `needed`, what the first of `remaining` arguments still needs, by what the client has sent.
+/// The others need some bytes at least.
+fn believable(needed: usize, remaining: u32, arrived: usize) -> usize {
+    const ARGUMENT_BYTES_MIN: usize = b"$0\r\n\r\n".len();
+    let others = (remaining as usize - 1) * ARGUMENT_BYTES_MIN;
+    needed.min(arrived.max(UNPROVEN_BYTES_MAX)).max(others.min(arrived))
 }
 
 fn lengths(args: &[Arg]) -> usize {

@@ -15,6 +15,9 @@ pub(crate) const REQUESTS_MAX: usize = 64;
 /// Empty lines and empty arrays in a row, each of which is nothing to run.
 const EMPTY_MAX: usize = 1024;
 
+/// Room for more arguments than this is given back after their request has run: 512 KiB.
+const ARGUMENTS_KEPT_MAX: usize = 64 * 1024;
+
 /// With fewer keys than this, fetching ahead costs more than it hides.
 const LOOKAHEAD_KEYS_MIN: usize = 3;
 
@@ -80,6 +83,14 @@ impl Batch {
         self.keys.clear();
         self.insides.clear();
         self.looks_inside = Lookahead::is_inside_worthwhile(&node.keyspace);
+    }
+
+    /// Its requests have run: gives back the room that a very long one needed.
+    #[inline]
+    pub(crate) fn trim(&mut self) {
+        if self.args.capacity() > ARGUMENTS_KEPT_MAX {
+            self.args = Vec::new();
+        }
     }
 
     /// Parses whole requests off a connection's input. `parsed` is how far earlier calls of this

@@ -6,6 +6,7 @@ use crate::origin::Origin;
 use crate::setting::Setting;
 use crate::table::{CORES, Id, TABLE};
 use ladon_model::Gate;
+use std::sync::Arc;
 
 /// One value and where it came from.
 #[derive(Clone, Debug)]
@@ -36,6 +37,14 @@ impl Draft {
     /// The value as text.
     pub(crate) fn text(&self, setting: &Setting) -> String {
         setting.kind.format(&self.entry(setting.id).value)
+    }
+
+    /// As `text`; what is text already is not copied.
+    pub(crate) fn shared_text(&self, setting: &Setting) -> Arc<String> {
+        match &self.entry(setting.id).value {
+            Value::Text(text) => Arc::clone(text),
+            Value::Number(_) => Arc::new(self.text(setting)),
+        }
     }
 
     /// Sets one setting, and those that are another way to say the same.
@@ -89,9 +98,9 @@ impl Draft {
             Endpoint::Unix(path) => Some(path.display().to_string()),
             Endpoint::Tcp { .. } => None,
         });
-        self.put(Id::bind, Value::Text(hosts.join(" ")), origin);
+        self.put(Id::bind, Value::text(hosts.join(" ")), origin);
         self.put(Id::port, Value::Number(port.unwrap_or(0)), origin);
-        self.put(Id::unixsocket, Value::Text(path.unwrap_or_default()), origin);
+        self.put(Id::unixsocket, Value::text(path.unwrap_or_default()), origin);
     }
 
     fn join_resp(&mut self, origin: &Origin) -> Result<(), String> {
@@ -109,7 +118,7 @@ impl Draft {
         if endpoint::parse_list(&text)? != endpoints {
             return Err("spaces and commas cannot be part of an address or a path".to_owned());
         }
-        self.put(Id::resp, Value::Text(text), origin);
+        self.put(Id::resp, Value::text(text), origin);
         Ok(())
     }
 
@@ -162,9 +171,9 @@ pub(crate) fn default_value(setting: &Setting) -> Value {
         return Value::Number(cores as i64);
     }
     let nothing = match setting.kind {
-        Kind::Fixed { .. } => Value::Text(setting.default.to_owned()),
+        Kind::Fixed { .. } => Value::text(setting.default),
         _ if setting.kind.is_number() => Value::Number(0),
-        _ => Value::Text(String::new()),
+        _ => Value::text(""),
     };
     setting.kind.parse(setting.default, &nothing).unwrap_or(nothing)
 }

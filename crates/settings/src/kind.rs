@@ -3,6 +3,7 @@
 //! Error texts are Redis' own, since clients' tests compare them.
 
 use crate::{endpoint, memory_size, output_limits, percentiles, save_points};
+use std::sync::Arc;
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +68,15 @@ pub enum Unlike {
 pub enum Value {
     /// Bool, Integer, Clamped, Octal, Memory, MemoryOrPercent, Choice.
     Number(i64),
-    /// The others, in their canonical form.
-    Text(String),
+    /// The others, in their canonical form. Shared, as a client can make it long.
+    Text(Arc<String>),
+}
+
+impl Value {
+    /// A value that is text.
+    pub fn text(text: impl Into<String>) -> Value {
+        Value::Text(Arc::new(text.into()))
+    }
 }
 
 /// A percentage can be told from bytes by its sign; zero is zero either way.
@@ -107,13 +115,13 @@ impl Kind {
             }
             Kind::MemoryOrPercent => parse_memory_or_percent(input)?,
             Kind::Choice(choices) => parse_choice(input, choices)?,
-            Kind::Text => return Ok(Value::Text(input.to_owned())),
+            Kind::Text => return Ok(Value::text(input)),
             Kind::Endpoints => {
-                return Ok(Value::Text(endpoint::format_list(&endpoint::parse_list(input)?)));
+                return Ok(Value::text(endpoint::format_list(&endpoint::parse_list(input)?)));
             }
             Kind::SavePoints => {
                 let points = save_points::parse(input).ok_or("Invalid save parameters")?;
-                return Ok(Value::Text(save_points::format(&points)));
+                return Ok(Value::text(save_points::format(&points)));
             }
             Kind::OutputLimits => {
                 let present = match present {
@@ -121,10 +129,10 @@ impl Kind {
                     Value::Number(_) => None,
                 };
                 let limits = output_limits::parse(input, present.unwrap_or_default())?;
-                return Ok(Value::Text(output_limits::format(&limits)));
+                return Ok(Value::text(output_limits::format(&limits)));
             }
             Kind::Percentiles => {
-                return Ok(Value::Text(percentiles::format(&percentiles::parse(input)?)));
+                return Ok(Value::text(percentiles::format(&percentiles::parse(input)?)));
             }
             Kind::Fixed { reason, .. } => {
                 return match present {
@@ -140,7 +148,7 @@ impl Kind {
     /// Writes `value` as `CONFIG GET` answers.
     pub fn format(&self, value: &Value) -> String {
         match (self, value) {
-            (_, Value::Text(text)) => text.clone(),
+            (_, Value::Text(text)) => text.to_string(),
             (Kind::Bool, Value::Number(number)) => yes_no(*number != 0).to_owned(),
             (Kind::Octal, Value::Number(bits)) => format!("{bits:o}"),
             (Kind::MemoryOrPercent, Value::Number(number)) if *number < 0 => {
@@ -233,7 +241,7 @@ mod tests {
 
     #[track_caller]
     fn check(kind: Kind, input: &str, expected: Result<&str, &str>) {
-        let present = Value::Text("no".to_owned());
+        let present = Value::text("no");
         let found = kind.parse(input, &present).map(|value| kind.format(&value));
         assert_eq!(found.as_deref().map_err(String::as_str), expected);
     }

@@ -4,6 +4,10 @@
 pub fn parse(text: &str) -> Option<i64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
+    if unit.len() > 2 {
+        // It is no unit, and may be long.
+        return None;
+    }
     let unit: i64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" => 1000,

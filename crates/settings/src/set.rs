@@ -42,7 +42,8 @@ pub(crate) fn change(
         match setting.when {
             When::Live => {}
             When::Apply if follows => {}
-            When::Apply | When::Restart if present.text(setting) == value.as_ref() => {}
+            When::Apply | When::Restart
+                if present.shared_text(setting).as_str() == value.as_ref() => {}
             When::Start | When::Apply | When::Restart => {
                 return Err(failed("can't set immutable config"));
             }

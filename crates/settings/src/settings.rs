@@ -144,12 +144,12 @@ impl Settings {
             if let Value::Number(number) = draft.entry(setting.id).value {
                 self.numbers[index].store(number, Ordering::Relaxed);
             }
-            let text = draft.text(setting);
-            if **self.texts[index].load() != text {
-                self.texts[index].store(Arc::new(text));
+            let text = draft.shared_text(setting);
+            if **self.texts[index].load() != *text {
+                self.texts[index].store(text);
             }
         }
-        let limits = draft.text(&TABLE[Id::client_output_buffer_limit as usize]);
+        let limits = draft.shared_text(&TABLE[Id::client_output_buffer_limit as usize]);
         if let Ok(limits) = output_limits::parse(&limits, Default::default()) {
             for (stored, limit) in self.output_limits.iter().zip(limits) {
                 stored[0].store(limit.hard_bytes, Ordering::Relaxed);

@@ -16,6 +16,7 @@ use crate::typed::{
     LogLevel,
 };
 use ladon_model::Gate;
+use std::sync::Arc;
 
 macro_rules! settings {
     ($(section $section:literal {
@@ -67,7 +68,7 @@ settings! {
         /// Refuse connections from other machines while there is no password.
         protected_mode: bool = Setting::bool("protected-mode", "yes");
         /// Password of the default user; empty for none.
-        requirepass: String = Setting::text("requirepass", "").sensitive();
+        requirepass: Arc<String> = Setting::text("requirepass", "").sensitive();
         /// Connections at a time; one more is told so and closed.
         maxclients: usize = Setting::integer("maxclients", 1, U32_MAX, "10000");
         /// Close a connection that was silent for this many seconds; 0 for never.

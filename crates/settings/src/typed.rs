@@ -6,6 +6,7 @@ use crate::save_points::{self, SavePoint};
 use crate::settings::Settings;
 use crate::table::Id;
 use ladon_model::Gate;
+use std::sync::Arc;
 
 /// A type that an accessor gives. Numbers cost one relaxed load.
 pub(crate) trait FromSetting {
@@ -191,6 +192,12 @@ impl FromSetting for ClientMemory {
 impl FromSetting for String {
     fn read(settings: &Settings, id: Id) -> String {
         settings.text(id).to_string()
+    }
+}
+
+impl FromSetting for Arc<String> {
+    fn read(settings: &Settings, id: Id) -> Arc<String> {
+        settings.text(id)
     }
 }
 

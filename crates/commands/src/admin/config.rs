@@ -31,9 +31,9 @@ fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (pairs, []) = args[2..].as_chunks::<2>() else { return Err(CommandError::Syntax) };
     let pairs = pairs.iter().map(|[name, value]| {
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name = String::from_utf8_lossy(name);
         match str::from_utf8(value) {
-            Ok(value) => Ok((name, value.to_owned())),
+            Ok(value) => Ok((name, value)),
             Err(_) => Err(CommandError::err(format_args!(
                 "CONFIG SET failed (possibly related to argument '{name}') - \
                  argument must be text in UTF-8"

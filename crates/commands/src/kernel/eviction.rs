@@ -249,7 +249,7 @@ fn evict_until(
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;
     let mut append = |record: Record<'_>| match &node.watch_evictions {
-        Some(watch) if !watch(node, record.changes()) => Lsn::ZERO,
+        Some(watch) if !watch(node, &record.changes()) => Lsn::ZERO,
         _ => append(record),
     };
     for step in 1.. {

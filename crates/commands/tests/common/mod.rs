@@ -92,7 +92,7 @@ impl TestNode {
             Request { id, args, first_key },
             now_ms,
             &mut out,
-            &mut |record| self.log.append(record.changes()),
+            &mut |record| self.log.append(&record.changes()),
         );
         (out, outcome)
     }
@@ -108,7 +108,7 @@ impl TestNode {
     pub fn end(&self, mut client: TestClient) {
         let TestClient { session, local, scratch } = &mut client;
         disconnect(&self.node, local, scratch, session, &mut |record| {
-            self.log.append(record.changes())
+            self.log.append(&record.changes())
         });
     }
 

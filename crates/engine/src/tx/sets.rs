@@ -1,6 +1,5 @@
 //! What a transaction does to sets.
 
-use super::values::Members;
 use super::{Key, Tx};
 use crate::types::ahead::ElementsAhead;
 use crate::types::collection::{Collection, WrongType};
@@ -22,25 +21,25 @@ impl Tx<'_> {
         &mut self,
         db: DbId,
         key: Key<'_>,
-        members: impl ExactSizeIterator<Item = &'m [u8]>,
+        members: impl ExactSizeIterator<Item = &'m [u8]> + Clone,
     ) -> Result<usize, WrongType> {
         let limits = self.set_limits();
         let expected = members.len();
-        let mut members = members.peekable();
-        let first: &[u8] = members.peek().copied().unwrap_or_default();
+        let first: &[u8] = members.clone().next().unwrap_or_default();
         self.upsert_value(
             db,
             key,
             |_| SetValue::for_members(first, expected, limits),
             |set, op, env| {
                 set.expect(env.hasher, limits, expected);
-                let members: Members<'_> = members.collect();
-                let mut ahead = ElementsAhead::of(members.len());
+                let mut ahead = ElementsAhead::of(expected);
+                let mut further_on = members.clone();
                 let mut added = 0;
-                for (at, &member) in members.iter().enumerate() {
+                for (at, member) in members.enumerate() {
                     if let Some(ahead) = &mut ahead {
-                        ahead.advance(members.len(), at, |at, guard| {
-                            set.prefetch_element(env.hasher.hash(members[at]), guard)
+                        ahead.advance(expected, at, |_, guard| {
+                            let member = further_on.next().unwrap_or_default();
+                            set.prefetch_element(env.hasher.hash(member), guard)
                         });
                     }
                     if set.add(env.hasher, limits, member) {

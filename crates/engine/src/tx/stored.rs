@@ -4,8 +4,7 @@ use super::{Key, Tx};
 use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
-use ladon_model::{Change, DbId, LargeRecord};
-use std::borrow::Cow;
+use ladon_model::{Change, DbId, LargeRecord, RecordPart};
 
 /// A value on its way to a key, with the record that says so.
 pub struct Stored {
@@ -62,7 +61,8 @@ impl Stored {
 /// More than a change takes beyond its key and its body.
 const CHANGE_HEAD_BYTES: usize = 64;
 
-/// Adds that the key has the value to what a record says.
+/// Adds that the key has the value to what a record says. A string's bytes are the record's as well:
+/// until they are written, the living string is copied before it changes.
 fn encode(
     mut changes: Vec<u8>,
     db: DbId,
@@ -70,16 +70,18 @@ fn encode(
     object: &Object,
     expire_at: u64,
 ) -> Box<LargeRecord> {
-    let body = match object {
-        Object::String(string) => Cow::Borrowed(&string[..]),
-        _ => {
-            let mut body = Vec::new();
-            object.encode(&mut body);
-            Cow::Owned(body)
-        }
-    };
+    let kind = object.kind();
+    if let Object::String(string) = object {
+        changes.reserve_exact(CHANGE_HEAD_BYTES + key.len());
+        Change::encode_put_head(&mut changes, (db, key), expire_at, kind, string.len());
+        let shared = RecordPart::Shared(string.freeze().into_shared());
+        let parts = vec![RecordPart::Own(changes.into_boxed_slice()), shared];
+        return Box::new(LargeRecord::of(parts));
+    }
+    let mut body = Vec::new();
+    object.encode(&mut body);
     changes.reserve_exact(CHANGE_HEAD_BYTES + key.len() + body.len());
-    Change::Put { db, key, expire_at, kind: object.kind(), body: &body }.encode(&mut changes);
+    Change::Put { db, key, expire_at, kind, body: &body }.encode(&mut changes);
     drop(body);
     Box::new(LargeRecord::new(changes))
 }

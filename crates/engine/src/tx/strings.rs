@@ -1,6 +1,6 @@
 //! Changing strings.
 
-use super::{Key, Tx, weight_of};
+use super::{Key, LARGE_RECORD_BYTES, Tx, weight_of};
 use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
@@ -52,8 +52,22 @@ impl Tx<'_> {
 
     #[inline]
     fn put_string_as(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64, form: Form) {
+        if bytes.len() >= LARGE_RECORD_BYTES {
+            return self.put_long_string(db, key, bytes, expire_at);
+        }
         self.put(db, key, string::init(bytes, form), expire_at);
         self.put_changed(db, key, bytes, expire_at);
+    }
+
+    /// The value's memory is the record's as well, until that is written.
+    #[cold]
+    fn put_long_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        let string = LongString::from(bytes.to_vec());
+        let (kind, body) = (ValueKind::String, string.freeze().into_shared());
+        self.put(db, key, ValueInit::Object(Box::new(Object::String(string))), expire_at);
+        self.begin_change(key);
+        self.scratch.changes.push_shared_put((db, key.bytes), expire_at, kind, body);
+        self.noted(db, key, true, Some(kind));
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //! The hints are only used while `guard`, under which they were made, is held: all live and die
 //! together.
 
-use crate::table::prefetch::BucketHint;
+use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
 /// How many elements ahead a bucket is fetched, ...
@@ -40,13 +40,13 @@ impl ElementsAhead {
     }
 
     /// The element at `next` of `count` is about to be looked at: `fetch` fetches the bucket of
-    /// another one.
+    /// another one, each in its turn.
     #[inline]
     pub(crate) fn advance(
         &mut self,
         count: usize,
         next: usize,
-        fetch: impl Fn(usize, &Guard) -> BucketHint,
+        mut fetch: impl FnMut(usize, &Guard) -> BucketHint,
     ) {
         while self.buckets < count.min(next + BUCKETS_AHEAD) {
             self.hints[self.buckets % WINDOW] = fetch(self.buckets, &self.guard);

@@ -67,8 +67,17 @@ pub fn closed_within(client: &mut Client, seconds: u64) -> bool {
 
 /// What the process holds in memory.
 pub fn rss_bytes(server: &Server) -> u64 {
+    status_bytes(server, "VmRSS:")
+}
+
+/// The most that it has ever had.
+pub fn peak_bytes(server: &Server) -> u64 {
+    status_bytes(server, "VmHWM:")
+}
+
+fn status_bytes(server: &Server, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("Linux");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
+    let line = status.lines().find(|line| line.starts_with(field)).expect(field);
     let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
     kib * 1024
 }

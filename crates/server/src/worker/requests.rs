@@ -47,6 +47,7 @@ impl Worker {
             }
         }
         let now_ns = self.local.end_batch(&self.node);
+        batch.trim();
         self.batch = batch;
         self.publish();
         now_ns

@@ -86,7 +86,7 @@ fn redis_conf_lines_apply() {
     assert_eq!(settings.gate(), Gate::Fsync);
     assert_eq!(settings.value(Id::save), "900 1 300 10 60 10000");
     assert_eq!(settings.value(Id::resp), "127.0.0.1:7001 -[::1]:7001");
-    assert_eq!(settings.requirepass(), "two words");
+    assert_eq!(*settings.requirepass(), "two words");
     assert_eq!(settings.unixsocketperm(), 0o700);
     assert_eq!(settings.client_output_buffer_limit()[0].soft_bytes, 2 << 20);
     assert_eq!(settings.client_output_buffer_limit()[1].hard_bytes, 256 << 20);
