@@ -5,13 +5,16 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
+use crate::inside::{Ahead, AheadInside, Inside};
 use crate::known_strings::KnownStrings;
-use crate::lookahead::{Ahead, AheadInside, Inside, Lookahead};
+use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
+use crate::prefetch::prefetch;
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::LocalHash;
-use crate::table::prefetch::{BucketHint, Root, RootPtr, prefetch};
+use crate::table::bucket::BucketHint;
+use crate::table::prefetch::{Root, RootPtr};
 use crate::tx::{Scratch, Tx};
 use crate::types::Limits;
 use crate::types::collection::Env;

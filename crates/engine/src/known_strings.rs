@@ -8,7 +8,7 @@
 //! another key's: it is only ever fetched from, never read, so that this does no harm. Its owner forgets
 //! all of them every so often, since nothing else would notice that a string has moved.
 
-use crate::table::prefetch::prefetch;
+use crate::prefetch::prefetch;
 use ladon_model::KeyHash;
 
 /// 32 KiB: a part of a core's second cache.

@@ -20,11 +20,11 @@
 //! The hints in the windows are only used while `guard`, under which they were made, is held: all
 //! live and die together.
 
+use crate::inside::{Ahead, AheadInside};
 use crate::keyspace::Keyspace;
 use crate::known_strings::KnownStrings;
-use crate::table::prefetch::BucketHint;
+use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
-use ladon_model::KeyHash;
 
 /// How many keys ahead an entry is fetched: eight executions take longer than one miss.
 const ENTRIES_AHEAD: usize = 8;
@@ -43,42 +43,6 @@ const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_
 
 /// With less data than this, values are in a core's own caches anyway.
 const CACHED_BYTES: u64 = 2 << 20;
-
-/// What a command will look at inside a value that does not sit in its entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inside {
-    /// Nothing, or it is not known.
-    #[default]
-    Nothing,
-    /// Its beginning and its end.
-    Whole,
-    /// The member or field with this hash.
-    Element(KeyHash),
-    /// A string's byte.
-    Byte(usize),
-}
-
-/// A key that will be looked up.
-#[derive(Clone, Copy, Debug)]
-pub struct Ahead {
-    /// The number of its database.
-    pub db: u16,
-    /// Its hash.
-    pub hash: KeyHash,
-}
-
-/// What will be looked at inside a key's value.
-#[derive(Clone, Copy, Debug)]
-pub struct AheadInside {
-    /// The key.
-    pub key: Ahead,
-    /// Which of the batch's keys that is.
-    pub at: u32,
-    /// What is looked at.
-    pub inside: Inside,
-    /// The value's header was not looked at lately, and has to be fetched before what it points to.
-    pub fetch_header: bool,
-}
 
 /// How far a batch's keys have been fetched.
 pub struct Lookahead<'k> {

@@ -1,7 +1,8 @@
 //! Values that live outside their entry, and the table of their types.
 
-use crate::lookahead::Inside;
-use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
+use crate::inside::Inside;
+use crate::prefetch::{prefetch, prefetch_bytes};
+use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;

@@ -6,7 +6,7 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Append, Ctx, Data, Local};
 use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
-use crate::kernel::invoke::{self, Command, begin_on_keys};
+use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
@@ -48,14 +48,21 @@ pub fn execute(
     if session.reply_mode == ReplyMode::SkipNext {
         session.reply_mode = ReplyMode::Skip;
     }
-    let mut running = Running { node, local, scratch, session, now_ms, out, append };
+    let running = Running {
+        node,
+        local: &mut *local,
+        scratch: &mut *scratch,
+        session: &mut *session,
+        now_ms,
+        out: &mut *out,
+        append: &mut *append,
+    };
     let outcome = match resolve(node, request) {
         Ok(command) => running.run(command, request.first_key),
         Err(Unresolved { id, error }) => {
             running.reject(id.map(|id| (id, node.table.spec(id))), &error)
         }
     };
-    let Running { local, scratch, session, out, append, .. } = running;
     if !scratch.ready.is_empty() {
         blocking::serve(node, local, scratch, now_ms, &mut *append);
     }
@@ -155,7 +162,8 @@ fn wrong_arity(node: &Node, id: CommandId) -> Unresolved {
     Unresolved { id: Some(id), error }
 }
 
-/// A request on its way, with what it needs of its thread.
+/// A request on its way, with what it needs of its thread. It is passed by value, so that its parts
+/// stay in registers.
 struct Running<'a> {
     node: &'a Node,
     local: &'a mut Local,
@@ -166,10 +174,10 @@ struct Running<'a> {
     append: Append<'a>,
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
     /// Runs a command, or queues it, or refuses it, or holds it back.
     #[inline(always)]
-    fn run(&mut self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
+    fn run(self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
         let Command { id, spec, args, .. } = command;
         let (node, now_ms) = (self.node, self.now_ms);
         let mut flags = spec.flags;
@@ -180,7 +188,13 @@ impl Running<'_> {
             flags = flags.or(multi.flags);
         }
         let memory = if takes_memory(self.session, flags) {
-            eviction::make_room(node, self.local, self.scratch, now_ms, &mut *self.append)
+            eviction::make_room(
+                node,
+                &mut *self.local,
+                &mut *self.scratch,
+                now_ms,
+                &mut *self.append,
+            )
         } else {
             Room::Enough
         };
@@ -209,13 +223,16 @@ impl Running<'_> {
             || paused.is_some() && flags.has(Flags::READONLY);
         self.scratch.no_touch = self.session.no_touch;
         let reply = Reply::new(self.out, self.session.proto);
-        let mut ctx = Ctx::new(node, self.local, self.session, reply, now_ms, &mut *self.append);
+        let mut ctx = Ctx::new(node, self.local, self.session, reply, now_ms, self.append);
         ctx.first_key = first_key;
         begin(&mut ctx, self.scratch, spec, args);
-        let outcome = invoke::call(&mut ctx, command, started);
+        let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
         }
+        // Nothing is left in it, which the compiler would look for.
+        debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
+        std::mem::forget(ctx);
         outcome
     }
 
@@ -223,7 +240,7 @@ impl Running<'_> {
     /// ends it there and then.
     #[cold]
     fn reject(
-        &mut self,
+        self,
         wanted: Option<(CommandId, &'static CommandSpec)>,
         error: &CommandError,
     ) -> Outcome {
@@ -236,7 +253,13 @@ impl Running<'_> {
             let reason = text.strip_prefix("ERR ").unwrap_or(&text);
             text = format!("EXECABORT Transaction discarded because of: {reason}");
             let append = &mut *self.append;
-            watched::abandon_outside(self.node, self.local, self.scratch, self.session, append);
+            watched::abandon_outside(
+                self.node,
+                &mut *self.local,
+                self.scratch,
+                &mut *self.session,
+                append,
+            );
         } else if let Some(multi) = &mut self.session.multi {
             multi.aborted = true;
         }

@@ -27,20 +27,44 @@ pub(crate) struct Command<'a> {
     pub(crate) args: &'a [&'a [u8]],
 }
 
-/// Runs a command that began at `started`. Inside `EXEC` its transaction goes on afterwards, and the
-/// slices of its reply stay in the context.
+/// Who runs a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A request.
+    Request,
+    /// `EXEC`: the transaction goes on afterwards, and the slices of the reply stay in the context.
+    Exec,
+    /// The thread that has made a key that a client waits for.
+    Waited,
+}
+
+/// Runs a command that began at `started`. The caller is a constant wherever this is inlined.
 #[inline(always)]
-pub(crate) fn call(ctx: &mut Ctx<'_>, command: Command<'_>, started: Started) -> Outcome {
+pub(crate) fn call(
+    ctx: &mut Ctx<'_>,
+    command: Command<'_>,
+    started: Started,
+    caller: Caller,
+) -> Outcome {
+    debug_assert_eq!(
+        (ctx.in_exec, ctx.in_attempt),
+        match caller {
+            Caller::Request => (false, false),
+            Caller::Exec => (true, false),
+            Caller::Waited => (false, true),
+        }
+    );
+    let in_exec = caller == Caller::Exec;
     let Command { id, spec, handler, args } = command;
     let position = ctx.reply.position();
     if let Err(error) = handler(ctx, args) {
         fail(ctx, id, position, &error);
     }
-    let depends = if ctx.in_exec { Lsn::ZERO } else { ctx.commit() };
-    if matches!(ctx.flow, Flow::Compute | Flow::Again) {
+    let depends = if in_exec { Lsn::ZERO } else { ctx.commit() };
+    if caller == Caller::Request && matches!(ctx.flow, Flow::Compute | Flow::Again) {
         return retry_later(ctx, started, depends);
     }
-    let is_deferred = ctx.deferred.is_some() && !ctx.in_exec && defer(ctx, command, started);
+    let is_deferred = ctx.deferred.is_some() && !in_exec && defer(ctx, command, started);
     // A wait for a key is counted when it is over, a reply that goes on when it is made.
     if !is_deferred && !matches!(ctx.flow, Flow::Block(Blocked::Keys(_))) {
         let reply_bytes = ctx.reply.position().saturating_sub(position);
@@ -50,13 +74,13 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, command: Command<'_>, started: Started) ->
     }
     // After it ran, as in Redis: the commands of a transaction are shown before its EXEC. A command
     // that waited was shown when it began to wait.
-    if ctx.node.clients.has_monitors() && !ctx.in_attempt {
+    if caller != Caller::Waited && ctx.node.clients.has_monitors() {
         monitored::note(ctx.node, ctx.local, ctx.session, spec, args);
     }
-    if !ctx.in_exec && !ctx.local.monitored.is_empty() {
+    if !in_exec && !ctx.local.monitored.is_empty() {
         monitored::show(ctx.node, ctx.local, depends);
     }
-    if ctx.in_exec {
+    if in_exec {
         return Outcome::new(depends, Flow::Continue);
     }
     Outcome { depends, flow: std::mem::take(&mut ctx.flow), deferred: ctx.deferred.take() }

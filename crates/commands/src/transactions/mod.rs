@@ -5,7 +5,7 @@
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::invoke::{self, Command};
+use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::long_replies::Several;
 use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{Code, Flags, Handler, LockNeed};
@@ -121,7 +121,8 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
             && spec.keys.is_one(args.len());
         ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
         let started = ctx.local.start(ctx.node, spec, &args);
-        invoke::call(ctx, Command { id: queued.id, spec, handler, args: &args }, started);
+        let command = Command { id: queued.id, spec, handler, args: &args };
+        invoke::call(ctx, command, started, Caller::Exec);
         if let Some(slices) = ctx.deferred.take().and_then(|deferred| deferred.slices) {
             replies.add(&mut ctx.reply, slices);
         }

@@ -14,6 +14,7 @@
 //! guard (`prefetch.rs`). What these may still be reading is therefore retired, not freed.
 
 pub(crate) mod arena;
+pub(crate) mod bucket;
 pub(crate) mod compact;
 mod cursor;
 mod directory;
@@ -27,11 +28,12 @@ mod slot;
 mod walk;
 
 use arena::Arena;
+use bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use directory::{Directory, Root};
 use entry::{EntryPtr, EntryRef, ValueInit};
 use ladon_model::KeyHasher;
-use prefetch::{BucketHint, RootPtr};
+use prefetch::RootPtr;
 pub(crate) use segment::LocalHash;
 use segment::{Place, Segment, pack, unpack};
 use sharing::Sharing;

@@ -105,7 +105,7 @@ impl Table {
             while drawn.len() < wanted {
                 let Some(found) = self.random_place(&mut random) else { return };
                 if drawn.iter().all(|other| other.entry != found.entry) {
-                    prefetch::prefetch(found.entry.0.as_ptr());
+                    crate::prefetch::prefetch(found.entry.0.as_ptr());
                     drawn.push(found);
                 }
             }

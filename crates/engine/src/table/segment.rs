@@ -16,6 +16,8 @@
 //! cells are only touched under the lock. Addresses in words were exposed by the arena.
 
 use super::arena::PAGES;
+pub(super) use super::bucket::SLOTS;
+use super::bucket::{Bucket, POINTER_BITS};
 use super::entry::EntryPtr;
 use std::alloc::{self, Layout};
 use std::cell::Cell;
@@ -23,14 +25,12 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) const BUCKETS: usize = 63;
-pub(super) const SLOTS: usize = 8;
 /// Keys that a segment can hold at most.
 pub(super) const CAPACITY: usize = BUCKETS * SLOTS;
 /// How many buckets a key may live in, its home included.
 const WINDOW: usize = 4;
 /// A displaced count that reached this is no longer exact and stays.
 const DISPLACED_MAX: u8 = 15;
-pub(super) const POINTER_BITS: u32 = 48;
 const POINTER_MASK: u64 = (1 << POINTER_BITS) - 1;
 
 /// The part of a hash that orders keys within one table: its top bits choose the segment.
@@ -48,7 +48,7 @@ pub(crate) struct Segment {
     pub(super) generation: Cell<u64>,
     /// The rest of the header's line: a bucket that began within it would lie on two lines.
     _rest: [u64; 1],
-    buckets: [[AtomicU64; SLOTS]; BUCKETS],
+    buckets: [Bucket; BUCKETS],
 }
 
 const _: () = assert!(size_of::<Segment>() == 4096);

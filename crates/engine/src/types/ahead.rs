@@ -5,7 +5,7 @@
 //! The hints are only used while `guard`, under which they were made, is held: all live and die
 //! together.
 
-use crate::table::prefetch::BucketHint;
+use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
 /// How many elements ahead a bucket is fetched, ...

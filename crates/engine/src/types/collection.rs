@@ -4,7 +4,7 @@
 use super::Limits;
 use super::shown::Shown;
 use crate::object::Variant;
-use crate::table::prefetch::BucketHint;
+use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use ladon_model::{KeyHash, KeyHasher};
 use thiserror::Error;

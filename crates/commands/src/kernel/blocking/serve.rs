@@ -4,7 +4,7 @@ use super::{Answer, KeyWait};
 use crate::kernel::ctx::{Append, Ctx, Data, Local};
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::eviction::{self, Room};
-use crate::kernel::invoke::{self, Command, begin_on_keys};
+use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::node::Node;
 use crate::kernel::session::Session;
 use crate::kernel::spec::{Flags, Handler, HandlerFn};
@@ -85,7 +85,7 @@ fn attempt(
     let reply = Reply::new(&mut out, wait.proto);
     let mut ctx = Ctx::new(node, local, &mut session, reply, now_ms, append);
     (ctx.in_attempt, ctx.data) = (true, Data::Held(tx));
-    let depends = invoke::call(&mut ctx, command, started).depends;
+    let depends = invoke::call(&mut ctx, command, started, Caller::Waited).depends;
     drop(ctx);
     // The session is this attempt's own.
     let wrote = Some(session.last_write).filter(|&lsn| lsn != Lsn::ZERO);

@@ -11,8 +11,9 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-use crate::lookahead::Inside;
-use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crate::inside::Inside;
+use crate::prefetch::prefetch_bytes;
+use crate::table::bucket::BucketHint;
 use crate::table::{Entries, Position};
 use crate::types::ahead::ElementsAhead;
 use crossbeam_epoch::Guard;

@@ -26,8 +26,9 @@ pub use delta::Step;
 pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
 
-use crate::lookahead::Inside;
-use crate::table::prefetch::{BucketHint, prefetch, prefetch_bytes};
+use crate::inside::Inside;
+use crate::prefetch::{prefetch, prefetch_bytes};
+use crate::table::bucket::BucketHint;
 use chunk::Chunk;
 use chunks::Chunks;
 use crossbeam_epoch::Guard;

@@ -2,9 +2,9 @@
 //! what was added or removed.
 
 use super::{Repr, SetValue};
-use crate::lookahead::Inside;
+use crate::inside::Inside;
 use crate::table::Table;
-use crate::table::prefetch::BucketHint;
+use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::shown::Shown;
 use crossbeam_epoch::Guard;

@@ -1,6 +1,6 @@
 //! A sorted array of integers, all in the narrowest width that holds each of them.
 
-use crate::table::prefetch::prefetch;
+use crate::prefetch::prefetch;
 
 /// Distinct integers in ascending order.
 #[derive(Clone)]

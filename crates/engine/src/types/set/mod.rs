@@ -14,9 +14,10 @@ mod tests;
 pub(crate) use collection::{OP_ADD, OP_REMOVE};
 pub use member::{Member, Members};
 
-use crate::lookahead::Inside;
+use crate::inside::Inside;
+use crate::prefetch::prefetch_bytes;
+use crate::table::bucket::BucketHint;
 use crate::table::entry::ValueInit;
-use crate::table::prefetch::{BucketHint, prefetch_bytes};
 use crate::table::{Position, Table};
 use crate::types::string::parse_int;
 use crossbeam_epoch::Guard;

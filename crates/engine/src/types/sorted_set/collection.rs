@@ -4,8 +4,8 @@
 use super::packed::{put, take};
 use super::score::write_score_17;
 use super::{Indexed, Repr, SortedSet};
-use crate::lookahead::Inside;
-use crate::table::prefetch::BucketHint;
+use crate::inside::Inside;
+use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::shown::Shown;
 use crossbeam_epoch::Guard;

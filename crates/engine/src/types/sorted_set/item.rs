@@ -9,8 +9,8 @@
 //! A frozen tree's items stand for entries that the frozen table next to it keeps.
 //! Items are looked at under the borrow of the owner only, so the entry outlives the look.
 
+use crate::prefetch::prefetch;
 use crate::table::entry::EntryPtr;
-use crate::table::prefetch::prefetch;
 use std::cmp::Ordering;
 use std::ptr::{self, NonNull};
 

@@ -21,8 +21,9 @@ pub use gather::Gathered;
 pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::write_score_17;
 
-use crate::lookahead::Inside;
-use crate::table::prefetch::{BucketHint, prefetch_bytes};
+use crate::inside::Inside;
+use crate::prefetch::prefetch_bytes;
+use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use indexed::Indexed;
 use ladon_model::KeyHasher;
