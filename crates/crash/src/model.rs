@@ -146,6 +146,12 @@ impl Model {
                 }
                 None => Value::NullArray,
             }),
+            // The list stays, and its expiry with it, though it is empty for a moment.
+            Command::Lmove(from, to, side, end) if from == to => self.list(from, |list| {
+                let Some(element) = take(list, *side) else { return Value::Null };
+                put(list, *end, element);
+                number(element)
+            }),
             Command::Lmove(from, to, side, end) => {
                 let Some(element) = self.list(from, |list| take(list, *side)) else {
                     return Value::Null;
@@ -332,5 +338,21 @@ fn take(list: &mut VecDeque<u64>, side: Side) -> Option<u64> {
     match side {
         Side::Left => list.pop_front(),
         Side::Right => list.pop_back(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Side;
+
+    /// As Redis has it: the list is never seen to be empty.
+    #[test]
+    fn a_list_that_moves_its_only_element_keeps_its_expiry() {
+        let mut model = Model::default();
+        model.run(0, &Command::Push("l0", Side::Left, vec![7]));
+        model.run(0, &Command::ExpireAt("l0", 4_000_000_000));
+        model.run(0, &Command::Lmove("l0", "l0", Side::Left, Side::Right));
+        assert_eq!(model.keys["l0"].1, 4_000_000_000);
     }
 }

@@ -249,7 +249,9 @@ mod tests {
         }
         assert!(cfg!(miri) || slices > 20, "{slices} slices");
         assert!(!table.is_sparse());
-        assert!(table.free_bytes() <= live / 2, "{} of {live}", table.free_bytes());
+        // So few keys fill hardly a slab of each size.
+        let begun = if cfg!(miri) { 2 * 4096 } else { 0 };
+        assert!(table.free_bytes() <= live / 2 + begun, "{} of {live}", table.free_bytes());
     }
 
     /// Readers of a frozen table hold no lock: what they may see stays where it is.

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""What a polite client waits beside an impolite one, without the load generator's own pauses.
+
+    scripts/polite-client.py --systems ladon=target/release/ladon,redis=redis-server --rounds 5
+
+The server has the first core. The polite client has the second one and real-time priority (where the
+system allows that, else it says so), so that the impolite client, which shares its core, cannot delay
+it: `ladon-lab run --work fairness` sends both from one thread. Milliseconds of PING, SET and GET, one
+at a time; the median of the rounds, in which the systems take turns.
+"""
+import argparse, multiprocessing, os, shutil, socket, statistics, subprocess, sys, tempfile, threading, time
+
+SECONDS = 2
+
+
+def request(*words):
+    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+
+def connect(port):
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def endless():
+    yield from iter(lambda: request("SET", "k", "v") * 1000, None)
+
+
+def deletes():
+    value, first = b"x" * 40, 0
+    while True:
+        names = [b"d%d" % number for number in range(first, first + 2000)]
+        yield b"".join(request("SET", name, value) for name in names) + request("DEL", *names)
+        first += 2000
+
+
+IMPOLITE = {
+    "nothing": ("nothing else going on", None),
+    "pipeline": ("SETs in a pipeline without end", endless),
+    "delete": ("SETs of 2,000 keys and a DEL of them, without end", deletes),
+}
+
+
+def be_impolite(port, requests):
+    os.sched_setaffinity(0, {1})
+    connection = connect(port)
+
+    def read():
+        try:
+            while connection.recv(1 << 18):
+                pass
+        except OSError:
+            pass
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        for batch in requests():
+            connection.sendall(batch)
+    except OSError:
+        pass
+
+
+def be_polite(port, answer):
+    os.sched_setaffinity(0, {1})
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    except PermissionError:
+        print("no real-time priority: the client's own waits for its core are in the figures", file=sys.stderr)
+    connection = connect(port)
+    requests = [request("PING"), request("SET", "polite", b"v" * 40), request("GET", "polite")]
+    waits, ends = [], time.perf_counter() + SECONDS
+    while time.perf_counter() < ends:
+        began = time.perf_counter()
+        connection.sendall(requests[len(waits) % 3])
+        if not connection.recv(4096):
+            break
+        waits.append((time.perf_counter() - began) * 1000)
+        time.sleep(0.0005)
+    waits.sort()
+    answer.put([waits[int(len(waits) * share)] for share in (0.5, 0.99, 0.999)])
+
+
+def start(path, port, directory):
+    command = path.split() + (
+        ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", "1", "--dir", directory, "--gate", "none"]
+        if "ladon" in path
+        else ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
+              "/tmp" if "chroot" in path else directory]
+    )
+    server = subprocess.Popen(["taskset", "-c", "0"] + command, stdout=subprocess.DEVNULL)
+    for _ in range(200):
+        try:
+            connect(port).close()
+            return server
+        except OSError:
+            time.sleep(0.05)
+    sys.exit("%s does not start" % path)
+
+
+def measure(path, port, requests):
+    directory, answer = tempfile.mkdtemp(), multiprocessing.Queue()
+    server, impolite = start(path, port, directory), None
+    try:
+        if requests:
+            impolite = multiprocessing.Process(target=be_impolite, args=(port, requests))
+            impolite.start()
+        polite = multiprocessing.Process(target=be_polite, args=(port, answer))
+        polite.start()
+        waits = answer.get(timeout=60)
+        polite.join()
+        return waits
+    finally:
+        if impolite:
+            impolite.kill()
+            impolite.join()
+        server.kill()
+        server.wait()
+        shutil.rmtree(directory)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--systems", default="ladon=target/release/ladon,redis=redis-server",
+                        help="name=command, separated by commas")
+    parser.add_argument("--port", type=int, default=17500)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(IMPOLITE))
+    options = parser.parse_args()
+    systems = [system.split("=", 1) for system in options.systems.split(",")]
+    print("| wait at 50 / 99 / 99.9 %%, ms, beside | %s |" % " | ".join(name for name, _ in systems))
+    print("|---%s|" % ("|---" * len(systems)))
+    for name in options.names or IMPOLITE:
+        title, requests = IMPOLITE[name]
+        waits = {system: [] for system, _ in systems}
+        for number in range(options.rounds):
+            for offset, (system, path) in enumerate(systems):
+                waits[system].append(measure(path, options.port + number * len(systems) + offset, requests))
+        cells = [" / ".join("%.2f" % statistics.median(column) for column in zip(*waits[system]))
+                 for system, _ in systems]
+        print("| %s | %s |" % (title, " | ".join(cells)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
