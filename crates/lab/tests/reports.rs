@@ -124,7 +124,7 @@ fn several_runs_make_one_report() {
     let out = folder.path().to_str().unwrap();
     let output = lab(&["report", FIXTURE, FIXTURE, "--out", out]);
     assert!(
-        text(&output.stdout).contains("; 10 interleaved rounds, measurements of 2 s"),
+        text(&output.stdout).contains("; 6 to 10 interleaved rounds, measurements of 2 s"),
         "{}",
         text(&output.stdout)
     );
