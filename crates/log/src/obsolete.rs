@@ -63,8 +63,11 @@ impl Log {
         let place = &self.place;
         for path in place.disk.list(&place.dir)? {
             if checkpoint_begin(&path).is_some_and(|begin| begin < newest.begin) {
-                place.disk.remove(&path)?;
-                deleted.checkpoints += 1;
+                match place.disk.remove(&path) {
+                    // Somebody else may do the same at this moment.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => deleted.checkpoints += 1,
+                }
             }
         }
         // An older checkpoint must be gone for good before the log that it needs.

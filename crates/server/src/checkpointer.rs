@@ -128,8 +128,8 @@ pub struct Checkpointer {
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
-    /// When obsolete log was last deleted for want of room, Unix seconds.
-    tried_to_make_room_unix: AtomicU64,
+    /// When obsolete log was last deleted for want of room, monotonic nanoseconds; 0 for never.
+    tried_to_make_room_ns: AtomicU64,
 }
 
 /// What has failed is tried again after so many seconds.
@@ -181,7 +181,7 @@ impl Checkpointer {
             shared: Mutex::new(Shared { status, ..Shared::default() }),
             changed: Condvar::new(),
             stopping: AtomicBool::new(false),
-            tried_to_make_room_unix: AtomicU64::new(0),
+            tried_to_make_room_ns: AtomicU64::new(0),
         }
     }
 
@@ -273,16 +273,26 @@ impl Checkpointer {
         if log_bytes == self.log.needed_bytes() {
             return;
         }
-        let is_short = || self.log.look_at_room().is_some_and(|free| log_bytes >= free / 2);
-        let now_s = self.clock.unix_ms() / 1000;
-        if now_s.saturating_sub(self.tried_to_make_room_unix.load(Relaxed)) < RETRY_AFTER_S
-            || !self.log.is_out_of_space() && !is_short()
-        {
+        let now_ns = self.clock.monotonic_ns().max(1);
+        let tried_ns = self.tried_to_make_room_ns.load(Relaxed);
+        if tried_ns != 0 && now_ns.saturating_sub(tried_ns) < RETRY_AFTER_S * 1_000_000_000 {
             return;
         }
-        self.tried_to_make_room_unix.store(now_s, Relaxed);
-        if let Err(error) = self.log.delete_obsolete() {
-            tracing::warn!("cannot delete obsolete log files, and room is short: {error}");
+        let last_bytes = self.shared.lock().status.last.as_ref().map_or(0, |info| info.bytes);
+        let free = self.log.look_at_room();
+        if !self.log.is_out_of_space() && !fills_the_disk(log_bytes, last_bytes, free) {
+            return;
+        }
+        self.tried_to_make_room_ns.store(now_ns, Relaxed);
+        match self.log.delete_obsolete() {
+            Ok(deleted) if deleted.segments > 0 => tracing::info!(
+                "room is short: deleted {} log files that no start needs",
+                deleted.segments
+            ),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!("cannot delete obsolete log files, and room is short: {error}");
+            }
         }
     }
 
@@ -326,16 +336,14 @@ impl Checkpointer {
         /// Less is not worth a checkpoint.
         const LOG_BYTES_MIN: u64 = 256 << 10;
         const LOG_BYTES_MIN_FULL: u64 = 64 << 10;
+        // In any case, as the log adapts to it.
         let free = self.log.look_at_room();
         let log_bytes = self.log.needed_bytes();
         if self.log.is_out_of_space() {
             return log_bytes >= LOG_BYTES_MIN_FULL;
         }
-        // A checkpoint is at most as large as the last one and the log since then together, so at
-        // this point it still fits.
         let last_bytes = status.last.as_ref().map_or(0, |info| info.bytes);
-        let worth_it = log_bytes >= last_bytes.max(LOG_BYTES_MIN);
-        worth_it && free.is_some_and(|free| log_bytes >= free / 2)
+        log_bytes >= LOG_BYTES_MIN && fills_the_disk(log_bytes, last_bytes, free)
     }
 
     fn run_now(&self, pace: Pace, is_unwanted: impl Fn() -> bool) -> Result<(), CheckpointError> {
@@ -420,6 +428,12 @@ impl Checkpointer {
     }
 }
 
+/// Whether so much log leaves no room for the next checkpoint, which is at most as large as the last
+/// one and the log since then together: at this point it still fits.
+fn fills_the_disk(log_bytes: u64, last_bytes: u64, free: Option<u64>) -> bool {
+    log_bytes >= last_bytes && free.is_some_and(|free| log_bytes >= free / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,7 +493,7 @@ mod tests {
         assert!(!is_due(&checkpointer), "the next checkpoint would make no room");
         checkpointer.make_room();
         disk.fail_next(Fault::Remove, 0);
-        checkpointer.tried_to_make_room_unix.store(0, Relaxed);
+        checkpointer.tried_to_make_room_ns.store(0, Relaxed);
         checkpointer.make_room();
         assert!(checkpointer.log.bytes_on_disk() < CAPACITY / 10);
         assert!(!is_due(&checkpointer));
@@ -502,5 +516,12 @@ mod tests {
         assert!(kept > CAPACITY * 3 / 8);
         checkpointer.make_room();
         assert!(checkpointer.log.bytes_on_disk() < kept / 4);
+    }
+    #[test]
+    fn log_that_is_small_beside_the_data_is_kept() {
+        assert!(!fills_the_disk(40, 100, Some(60)), "the next checkpoint needs the room anyway");
+        assert!(fills_the_disk(40, 30, Some(60)));
+        assert!(!fills_the_disk(40, 30, Some(90)));
+        assert!(!fills_the_disk(40, 30, None));
     }
 }

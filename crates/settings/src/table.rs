@@ -156,8 +156,8 @@ settings! {
                 .aliases(&["auto-aof-rewrite-percentage"]);
         /// Bytes after which the log goes on in a new file.
         log_segment_bytes: u64 = Setting::memory("log-segment-bytes", MB, "256mb").restart();
-        /// Bytes of log that are kept behind the newest checkpoint at least, for readers that
-        /// come back after a pause; whole files are kept.
+        /// Bytes of log that are kept behind the newest checkpoint at least, unless the disk is short
+        /// of room, for readers that come back after a pause; whole files are kept.
         log_keep_bytes: u64 =
             Setting::memory("log-keep-bytes", 1, "1mb").aliases(&["repl-backlog-size"]);
         /// Microseconds that loading a key is slowed down by, for tests of loading.

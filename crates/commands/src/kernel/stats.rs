@@ -75,10 +75,11 @@ impl ThreadStats {
         &self.per_command[usize::from(id.0)]
     }
 
-    /// Counts an error reply by its code (the first word).
+    /// Counts an error reply by its code: the first word of its first line.
     pub fn count_error(&self, text: &[u8]) {
         self.error_replies.add(1);
-        let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
+        let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
+        let code = text.split(ends).next().unwrap_or_default();
         let mut errors = self.errors.lock();
         // A server that is fed made-up codes must not grow without bound; Redis stops at 128.
         const CODES_MAX: usize = 128;
@@ -121,5 +122,20 @@ impl ThreadStats {
             }
         }
         self.errors.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_code_ends_with_its_word_and_its_line() {
+        let stats = ThreadStats::new(0);
+        for text in ["WRONGTYPE Operation", "X\r\nrole:slave", "X\n", "X"] {
+            stats.count_error(text.as_bytes());
+        }
+        let errors = stats.errors.lock();
+        assert_eq!((errors["WRONGTYPE"], errors["X"], errors.len()), (1, 3, 2));
     }
 }
