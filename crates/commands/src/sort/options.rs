@@ -47,7 +47,10 @@ impl<'a> Options<'a> {
                     after
                 }
                 [pattern, after @ ..] if is(word, "by") => {
-                    options.by = Some(Pattern::parse(pattern));
+                    // One that asks not to sort counts whatever comes after it, as in Redis.
+                    if !options.keeps_order() {
+                        options.by = Some(Pattern::parse(pattern));
+                    }
                     after
                 }
                 [pattern, after @ ..] if is(word, "get") => {
