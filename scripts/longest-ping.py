@@ -7,7 +7,9 @@ Starts one server at a time on one core, fills it, sends one long command, and p
 PING of another connection meanwhile and how long the reply took, in milliseconds. Without names it
 runs everything. The client shares the machine: compare columns of one run only.
 """
-import argparse, select, shutil, socket, subprocess, sys, tempfile, time
+import select, subprocess, sys, time
+
+from servers import Server, connect, options, print_head, request
 
 COUNT = 100_000
 MB = 1 << 20
@@ -30,18 +32,9 @@ while True:
 """
 
 
-def request(*words):
-    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
-        parts += [b"$%d\r\n" % len(word), word, b"\r\n"]
-    return b"".join(parts)
-
-
 class Client:
     def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = connect(port)
 
     def exchange(self, data):
         """Sends requests; seconds until the last byte that came before a pause."""
@@ -139,62 +132,35 @@ WORK = {
 }
 
 
-def start(path, port, directory):
-    command = path.split() + (
-        ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", "1", "--dir", directory, "--gate", "none"]
-        if "ladon" in path
-        else ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
-              "/tmp" if "chroot" in path else directory]
-    )
-    server = subprocess.Popen(["taskset", "-c", "1"] + command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
-        try:
-            Client(port).call("PING")
-            return server
-        except OSError:
-            time.sleep(0.05)
-    sys.exit("%s does not start" % path)
-
-
 def measure(path, name, port):
     _, prepare, words = WORK[name]
-    directory = tempfile.mkdtemp()
-    server = start(path, port, directory)
-    pinger = subprocess.Popen(
-        ["taskset", "-c", "0", sys.executable, "-c", PINGER, str(port)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with Server(path, port, core=1):
+        pinger = subprocess.Popen(
+            ["taskset", "-c", "0", sys.executable, "-c", PINGER, str(port)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def longest():
-        pinger.stdin.write("\n")
-        pinger.stdin.flush()
-        return float(pinger.stdout.readline())
+        def longest():
+            pinger.stdin.write("\n")
+            pinger.stdin.flush()
+            return float(pinger.stdout.readline())
 
-    try:
-        client = Client(port)
-        prepare(client)
-        time.sleep(0.15)
-        longest()
-        took = client.exchange(request(*words))
-        return longest(), took * 1000
-    finally:
-        pinger.kill()
-        server.kill()
-        server.wait()
-        shutil.rmtree(directory)
+        try:
+            client = Client(port)
+            prepare(client)
+            time.sleep(0.15)
+            longest()
+            took = client.exchange(request(*words))
+            return longest(), took * 1000
+        finally:
+            pinger.kill()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--systems", default="ladon=target/release/ladon,redis=redis-server",
-                        help="name=command, separated by commas")
-    parser.add_argument("--port", type=int, default=17400)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(WORK))
-    options = parser.parse_args()
-    systems = [system.split("=", 1) for system in options.systems.split(",")]
-    print("| longest PING / reply after, ms | %s |" % " | ".join(name for name, _ in systems))
-    print("|---%s|" % ("|---" * len(systems)))
-    for name in options.names or WORK:
-        cells = ["%.1f / %.0f" % measure(path, name, options.port) for _, path in systems]
+    given = options(__doc__, WORK, port=17400).parse_args()
+    systems = [system.split("=", 1) for system in given.systems.split(",")]
+    print_head("longest PING / reply after, ms", systems)
+    for name in given.names or WORK:
+        cells = ["%.1f / %.0f" % measure(path, name, given.port) for _, path in systems]
         print("| %s | %s |" % (WORK[name][0], " | ".join(cells)), flush=True)
 
 

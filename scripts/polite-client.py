@@ -8,20 +8,11 @@ system allows that, else it says so), so that the impolite client, which shares 
 it: `ladon-lab run --work fairness` sends both from one thread. Milliseconds of PING, SET and GET, one
 at a time; the median of the rounds, in which the systems take turns.
 """
-import argparse, multiprocessing, os, shutil, socket, statistics, subprocess, sys, tempfile, threading, time
+import multiprocessing, os, statistics, sys, threading, time
+
+from servers import Server, connect, options, print_head, request
 
 SECONDS = 2
-
-
-def request(*words):
-    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
-
-
-def connect(port):
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
 
 
 def endless():
@@ -82,61 +73,36 @@ def be_polite(port, answer):
     answer.put([waits[int(len(waits) * share)] for share in (0.5, 0.99, 0.999)])
 
 
-def start(path, port, directory):
-    command = path.split() + (
-        ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", "1", "--dir", directory, "--gate", "none"]
-        if "ladon" in path
-        else ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
-              "/tmp" if "chroot" in path else directory]
-    )
-    server = subprocess.Popen(["taskset", "-c", "0"] + command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
-        try:
-            connect(port).close()
-            return server
-        except OSError:
-            time.sleep(0.05)
-    sys.exit("%s does not start" % path)
-
-
 def measure(path, port, requests):
-    directory, answer = tempfile.mkdtemp(), multiprocessing.Queue()
-    server, impolite = start(path, port, directory), None
-    try:
-        if requests:
-            impolite = multiprocessing.Process(target=be_impolite, args=(port, requests))
-            impolite.start()
-        polite = multiprocessing.Process(target=be_polite, args=(port, answer))
-        polite.start()
-        waits = answer.get(timeout=60)
-        polite.join()
-        return waits
-    finally:
-        if impolite:
-            impolite.kill()
-            impolite.join()
-        server.kill()
-        server.wait()
-        shutil.rmtree(directory)
+    answer, impolite = multiprocessing.Queue(), None
+    with Server(path, port, core=0):
+        try:
+            if requests:
+                impolite = multiprocessing.Process(target=be_impolite, args=(port, requests))
+                impolite.start()
+            polite = multiprocessing.Process(target=be_polite, args=(port, answer))
+            polite.start()
+            waits = answer.get(timeout=60)
+            polite.join()
+            return waits
+        finally:
+            if impolite:
+                impolite.kill()
+                impolite.join()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--systems", default="ladon=target/release/ladon,redis=redis-server",
-                        help="name=command, separated by commas")
-    parser.add_argument("--port", type=int, default=17500)
+    parser = options(__doc__, IMPOLITE, port=17500)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(IMPOLITE))
-    options = parser.parse_args()
-    systems = [system.split("=", 1) for system in options.systems.split(",")]
-    print("| wait at 50 / 99 / 99.9 %%, ms, beside | %s |" % " | ".join(name for name, _ in systems))
-    print("|---%s|" % ("|---" * len(systems)))
-    for name in options.names or IMPOLITE:
+    given = parser.parse_args()
+    systems = [system.split("=", 1) for system in given.systems.split(",")]
+    print_head("wait at 50 / 99 / 99.9 %, ms, beside", systems)
+    for name in given.names or IMPOLITE:
         title, requests = IMPOLITE[name]
         waits = {system: [] for system, _ in systems}
-        for number in range(options.rounds):
+        for number in range(given.rounds):
             for offset, (system, path) in enumerate(systems):
-                waits[system].append(measure(path, options.port + number * len(systems) + offset, requests))
+                waits[system].append(measure(path, given.port + number * len(systems) + offset, requests))
         cells = [" / ".join("%.2f" % statistics.median(column) for column in zip(*waits[system]))
                  for system, _ in systems]
         print("| %s | %s |" % (title, " | ".join(cells)), flush=True)

@@ -517,6 +517,7 @@ mod tests {
         checkpointer.make_room();
         assert!(checkpointer.log.bytes_on_disk() < kept / 4);
     }
+
     #[test]
     fn log_that_is_small_beside_the_data_is_kept() {
         assert!(!fills_the_disk(40, 100, Some(60)), "the next checkpoint needs the room anyway");
