@@ -6,7 +6,7 @@
 
 use crate::model::Call;
 use ladon_resp::client::Value;
-use ladon_sim_disk::Random;
+use ladon_testkit::Random;
 
 /// What the oracle sees of a reply that says what nobody can know beforehand.
 pub(crate) fn waited() -> Value {

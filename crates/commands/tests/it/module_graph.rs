@@ -7,10 +7,7 @@
 //!               └─▶ kernel/        knows no command
 //! ```
 
-#[path = "common/graph.rs"]
-mod graph;
-
-use graph::{Graph, Module};
+use ladon_testkit::module_graph::{Graph, Module};
 
 /// The largest circle of files that import each other, all of the kernel. Lower it when the circle
 /// shrinks.
@@ -29,7 +26,7 @@ fn may_import(from: &str, to: &str) -> bool {
 
 #[test]
 fn no_import_leads_up() {
-    let graph = Graph::of_this_crate();
+    let graph = Graph::of_crate(env!("CARGO_MANIFEST_DIR"));
     let folder = |module: &Module| module.first().cloned().unwrap_or_default();
     let edges = graph.0.iter().flat_map(|(from, targets)| targets.iter().map(move |to| (from, to)));
     let wrong: Vec<String> = edges
@@ -41,5 +38,5 @@ fn no_import_leads_up() {
 
 #[test]
 fn circles_do_not_grow() {
-    Graph::of_this_crate().check_circle(CIRCLE_FILES_MAX);
+    Graph::of_crate(env!("CARGO_MANIFEST_DIR")).check_circle(CIRCLE_FILES_MAX);
 }

@@ -6,6 +6,7 @@ use ladon_engine::{
     Ahead, AheadInside, Inside, Keyspace, KeyspaceOptions, KnownStrings, Locks, Scratch, Tx,
 };
 use ladon_model::{KeyHash, Lsn, Record};
+use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;
 
@@ -28,15 +29,6 @@ fn size(miri: u64, test: u64, release: u64) -> u64 {
     }
 }
 
-/// splitmix64.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn add(tx: &mut Tx<'_>, key: &[u8], delta: i64) -> i64 {
     let key = tx.key(key);
     tx.add_to_int(0, key, delta).expect("an integer")
@@ -55,9 +47,9 @@ fn transfers_keep_the_sum_whoever_looks() {
         let writers: Vec<_> = (0..3u64)
             .map(|seed| {
                 scope.spawn(move || {
-                    let (mut state, mut scratch) = (seed, Scratch::default());
+                    let (mut random, mut scratch) = (Random::new(seed), Scratch::default());
                     for _ in 0..rounds {
-                        let (from, to) = (next(&mut state) % ACCOUNTS, next(&mut state) % ACCOUNTS);
+                        let (from, to) = (random.below(ACCOUNTS), random.below(ACCOUNTS));
                         let hashes = [all[from as usize], all[to as usize]];
                         let mut tx = keyspace.begin(Locks::Keys(&hashes), &mut scratch, 1);
                         add(&mut tx, &account(from), -1);
@@ -100,11 +92,10 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
     scope(|scope| {
         for seed in 0..2u64 {
             scope.spawn(move || {
-                let mut state = seed;
+                let mut random = Random::new(seed);
                 let mut known = KnownStrings::default();
                 while !done.load(Relaxed) {
-                    let names: Vec<u64> =
-                        (0..ahead_keys).map(|_| next(&mut state) % keys).collect();
+                    let names: Vec<u64> = (0..ahead_keys).map(|_| random.below(keys)).collect();
                     let ahead = |key: u64| Ahead { db: 0, hash: keyspace.hash(&name(key)) };
                     let batch: Vec<Ahead> = names.iter().map(|&key| ahead(key)).collect();
                     let insides: Vec<AheadInside> = (0u32..)

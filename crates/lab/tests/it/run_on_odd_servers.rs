@@ -21,7 +21,7 @@ use ladon_lab::systems::registry;
 use ladon_lab::traffic::iterations::Deed;
 use ladon_lab::traffic::speaking::Speaking;
 use ladon_lab::traffic::{Asked, World};
-use ladon_ports::Ports;
+use ladon_testkit::Ports;
 
 /// A server that answers each piece of bytes that arrives by what `answer` makes of it.
 fn fake_server(answer: fn(&[u8], u64) -> Vec<u8>) -> SocketAddr {

@@ -91,3 +91,30 @@ fn dependencies_point_downwards_only() {
         }
     }
 }
+
+/// Every use of another crate of ours in the sources of a crate: `ladon_testkit::Ports`.
+fn uses_of_ours(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            uses_of_ours(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let uses = text.lines().filter_map(|line| line.trim().strip_prefix("use ladon_"));
+            found.extend(uses.map(|rest| format!("ladon_{}", rest.trim_end_matches(';'))));
+        }
+    }
+}
+
+/// What judges Ladon from outside shares no code with it, nor with the other judges.
+#[test]
+fn judges_from_outside_share_nothing_but_ports() {
+    for name in ["lab", "conformance"] {
+        let mut found = Vec::new();
+        uses_of_ours(&root().join("crates").join(name).join("src"), &mut found);
+        found.retain(|path| *path != "ladon_testkit::Ports");
+        // A program's `main.rs` uses its own library.
+        found.retain(|path| !path.starts_with(&format!("ladon_{name}::")));
+        assert!(found.is_empty(), "{name} uses {found:?}");
+    }
+}

@@ -2,8 +2,8 @@
 
 use crate::live::{self, call, error, ok, on_both_backends, pong};
 use ladon_crash::{Client, Server};
-use ladon_ports::Ports;
 use ladon_resp::client::Value;
+use ladon_testkit::Ports;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 

@@ -10,7 +10,8 @@
 use crate::common::*;
 use ladon_log::{BlockHeader, CheckpointWriter, LogOptions, Planted, RecoverError};
 use ladon_model::{LargeRecord, Lsn, Record};
-use ladon_sim_disk::{Fault, Random, SimDisk};
+use ladon_sim_disk::{Fault, SimDisk};
+use ladon_testkit::Random;
 use std::time::Duration;
 
 /// Half of the records by their number's parity: two blocks, saved at different moments.

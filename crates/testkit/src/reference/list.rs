@@ -1,6 +1,6 @@
 //! What the list commands mean.
 
-use super::{Call, Datum, State, number, text};
+use super::{Call, Datum, State, integer, number, text};
 use ladon_resp::client::Value;
 use std::collections::VecDeque;
 
@@ -17,8 +17,19 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             }
             number(list.len())
         }
+        b"LPOP" | b"RPOP" if call.len() > 2 => {
+            if list(state, key)?.is_none() {
+                return Some(Value::NullArray);
+            }
+            let mut popped = Vec::new();
+            for _ in 0..integer::<u64>(&call[2]) {
+                let Some(element) = pop(state, key, call[0][0] == b'L')? else { break };
+                popped.push(Value::Bulk(element));
+            }
+            Value::Array(popped)
+        }
         b"LPOP" | b"RPOP" => pop(state, key, call[0][0] == b'L')?.map_or(Value::Null, Value::Bulk),
-        b"BLPOP" => match pop(state, key, true)? {
+        b"BLPOP" | b"BRPOP" => match pop(state, key, call[0][1] == b'L')? {
             Some(element) => Value::Array(vec![Value::Bulk(key.clone()), Value::Bulk(element)]),
             None => Value::NullArray,
         },
@@ -69,10 +80,12 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             },
         },
         b"LTRIM" => {
-            // To so many, from the front on.
-            let kept = std::str::from_utf8(&call[3]).ok()?.parse::<usize>().ok()? + 1;
+            // Counted from the front only.
+            let (first, last): (usize, usize) = (integer(&call[2]), integer(&call[3]));
             if let Some(list) = list(state, key)? {
-                list.truncate(kept);
+                list.truncate(last + 1);
+                list.drain(..first.min(list.len()));
+                drop_empty(state, key);
             }
             text(b"OK")
         }

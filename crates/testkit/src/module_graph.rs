@@ -12,9 +12,12 @@ pub type Module = Vec<String>;
 pub struct Graph(pub BTreeMap<Module, BTreeSet<Module>>);
 
 impl Graph {
-    /// Of the crate whose test this is.
-    pub fn of_this_crate() -> Graph {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    /// Of the crate in this folder: a test's own is `env!("CARGO_MANIFEST_DIR")`.
+    ///
+    /// # Panics
+    /// If a source cannot be read.
+    pub fn of_crate(folder: &str) -> Graph {
+        let root = Path::new(folder).join("src");
         let mut sources = BTreeMap::new();
         read_folder(&root, &mut Vec::new(), &mut sources);
         let modules: BTreeSet<Module> = sources.keys().cloned().collect();
@@ -43,6 +46,17 @@ impl Graph {
             others.filter(|other| reachable[other].contains(module)).collect::<Vec<_>>()
         };
         self.0.keys().map(circle_of).max_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// Checks that no more than `most` modules import each other.
+    ///
+    /// # Panics
+    /// With their names, if more do.
+    #[track_caller]
+    pub fn check_circle(&self, most: usize) {
+        let circle = self.largest_circle();
+        let names: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
+        assert!(circle.len() <= most, "{} files: {}", circle.len(), names.join(" "));
     }
 }
 
@@ -136,35 +150,30 @@ fn resolve(module: &Module, path: &[String], modules: &BTreeSet<Module>) -> Opti
     Some(found)
 }
 
-impl Graph {
-    /// Fails, with their names, if more modules than `most` import each other.
-    #[track_caller]
-    pub fn check_circle(&self, most: usize) {
-        let circle = self.largest_circle();
-        let names: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
-        assert!(circle.len() <= most, "{} files: {}", circle.len(), names.join(" "));
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[test]
-fn paths_are_read_as_the_compiler_reads_them() {
-    let modules: BTreeSet<Module> = [&[][..], &["a"], &["a", "b"], &["a", "c"], &["d"]]
-        .into_iter()
-        .map(|path| path.iter().map(|&name| name.to_owned()).collect())
-        .collect();
-    let found = |text: &str| -> Vec<String> {
-        let at = vec!["a".to_owned(), "b".to_owned()];
-        let paths = paths_in(text);
-        paths
-            .iter()
-            .filter_map(|path| resolve(&at, path, &modules))
-            .map(|it| it.join("/"))
-            .collect()
-    };
-    assert_eq!(found("use crate::{a::{self, c::{X, Y}}, d::Z};"), ["a", "a/c", "a/c", "d"]);
-    assert_eq!(
-        found("use super::c; fn f() { crate::d::g(); super::super::h() }"),
-        ["a/c", "d", ""]
-    );
-    assert_eq!(found("use std::a; other::a::b()"), [""; 0]);
+    #[test]
+    fn paths_are_read_as_the_compiler_reads_them() {
+        let modules: BTreeSet<Module> = [&[][..], &["a"], &["a", "b"], &["a", "c"], &["d"]]
+            .into_iter()
+            .map(|path| path.iter().map(|&name| name.to_owned()).collect())
+            .collect();
+        let found = |text: &str| -> Vec<String> {
+            let at = vec!["a".to_owned(), "b".to_owned()];
+            let paths = paths_in(text);
+            paths
+                .iter()
+                .filter_map(|path| resolve(&at, path, &modules))
+                .map(|it| it.join("/"))
+                .collect()
+        };
+        assert_eq!(found("use crate::{a::{self, c::{X, Y}}, d::Z};"), ["a", "a/c", "a/c", "d"]);
+        assert_eq!(
+            found("use super::c; fn f() { crate::d::g(); super::super::h() }"),
+            ["a/c", "d", ""]
+        );
+        assert_eq!(found("use std::a; other::a::b()"), [""; 0]);
+    }
 }

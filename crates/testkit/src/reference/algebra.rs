@@ -1,6 +1,6 @@
 //! What commands mean that make a value of others: of sets, of sorted sets, and COPY.
 
-use super::{Call, Datum, State, number};
+use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,9 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             Some(number(count))
         }
         b"ZUNIONSTORE" | b"ZINTERSTORE" => {
-            let result = summed(state, &call[3..], call[0] == b"ZINTERSTORE")?;
+            let (keys, options) = call[3..].split_at(integer(&call[2]));
+            let highest = options.ends_with(&[b"MAX".to_vec()]);
+            let result = scored(state, keys, call[0] == b"ZINTERSTORE", highest)?;
             let count = result.len();
             store(state, &call[1], (count > 0).then_some(Datum::Sorted(result)));
             Some(number(count))
@@ -59,8 +61,13 @@ fn combined(state: &State, name: &[u8], keys: &[Vec<u8>]) -> Option<BTreeSet<Vec
     })
 }
 
-/// The scores of all, added up: of members that any has, or that every one has.
-fn summed(state: &State, keys: &[Vec<u8>], in_all: bool) -> Option<BTreeMap<Vec<u8>, i64>> {
+/// Of members that any key has, or that every one has: their scores added up, or the highest.
+fn scored(
+    state: &State,
+    keys: &[Vec<u8>],
+    in_all: bool,
+    highest: bool,
+) -> Option<BTreeMap<Vec<u8>, i64>> {
     let mut sums: BTreeMap<Vec<u8>, (i64, usize)> = BTreeMap::new();
     for key in keys {
         let scores = match state.get(key) {
@@ -71,7 +78,7 @@ fn summed(state: &State, keys: &[Vec<u8>], in_all: bool) -> Option<BTreeMap<Vec<
         };
         for (member, score) in scores {
             let (sum, times) = sums.entry(member).or_default();
-            *sum += score;
+            *sum = if highest && *times > 0 { score.max(*sum) } else { score + *sum };
             *times += 1;
         }
     }

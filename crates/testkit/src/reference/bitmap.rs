@@ -1,6 +1,6 @@
 //! What the bitmap commands mean.
 
-use super::{Call, Datum, State, number};
+use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 
 /// Does what the call does; `None` if a key holds another type.
@@ -8,7 +8,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let key = &call[1];
     Some(match call[0].as_slice() {
         b"SETBIT" => {
-            let (at, bit) = (parsed(&call[2]), call[3] == b"1");
+            let (at, bit) = (integer::<usize>(&call[2]), call[3] == b"1");
             let bytes = bytes(state, key, at / 8 + 1)?;
             let mask = 0x80 >> (at % 8);
             let old = bytes[at / 8] & mask != 0;
@@ -31,7 +31,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             },
             Some(_) => return None,
         },
-        // BITOP OR to from from
+        // BITOP OR to from..., or XOR
         b"BITOP" => {
             let mut result: Vec<u8> = Vec::new();
             for key in &call[3..] {
@@ -39,7 +39,12 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
                     None => {}
                     Some(Datum::Text(bytes)) => {
                         result.resize(result.len().max(bytes.len()), 0);
-                        result.iter_mut().zip(bytes).for_each(|(byte, other)| *byte |= other);
+                        let combine = |byte: u8, other: u8| {
+                            if call[1] == b"XOR" { byte ^ other } else { byte | other }
+                        };
+                        for (byte, other) in result.iter_mut().zip(bytes) {
+                            *byte = combine(*byte, *other);
+                        }
                     }
                     Some(_) => return None,
                 }
@@ -51,19 +56,20 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             }
             number(length)
         }
-        // BITFIELD key INCRBY u4 offset by GET u4 offset: bits one by one, and it wraps.
+        // BITFIELD key INCRBY u4 offset by, maybe with GET u4 offset behind it: it wraps.
         b"BITFIELD" => {
-            let (at, by) = (parsed(&call[4]), parsed(&call[5]));
-            let bytes = bytes(state, key, (at + 3) / 8 + 1)?;
+            let width: usize = integer(&call[3][1..]);
+            let (at, by): (usize, i64) = (integer(&call[4]), integer(&call[5]));
+            let bytes = bytes(state, key, (at + width - 1) / 8 + 1)?;
             let is_set = |bytes: &[u8], at: usize| bytes[at / 8] & (0x80 >> (at % 8)) != 0;
-            let old = (at..at + 4).fold(0, |sum, at| sum * 2 + usize::from(is_set(bytes, at)));
-            let new = (old + by) % 16;
-            for bit in 0..4 {
-                let mask = 0x80 >> ((at + bit) % 8);
-                let byte = &mut bytes[(at + bit) / 8];
-                *byte = if new & (8 >> bit) != 0 { *byte | mask } else { *byte & !mask };
+            let bits = at..at + width;
+            let old = bits.clone().fold(0, |sum, at| sum * 2 + i64::from(is_set(bytes, at)));
+            let new = (old + by).rem_euclid(1 << width);
+            for (place, at) in bits.rev().enumerate() {
+                let (byte, mask) = (&mut bytes[at / 8], 0x80 >> (at % 8));
+                *byte = if new & (1 << place) != 0 { *byte | mask } else { *byte & !mask };
             }
-            Value::Array(vec![number(new), number(new)])
+            Value::Array(vec![Value::Integer(new); if call.len() > 6 { 2 } else { 1 }])
         }
         other => unreachable!("{} is not modelled", other.escape_ascii()),
     })
@@ -77,8 +83,4 @@ fn bytes<'s>(state: &'s mut State, key: &[u8], length: usize) -> Option<&'s mut 
         }
         _ => None,
     }
-}
-
-fn parsed(text: &[u8]) -> usize {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
 }

@@ -1,6 +1,6 @@
 //! What the commands on sorted sets mean.
 
-use super::{Call, Datum, State, number};
+use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
         b"ZADD" => {
             let added = call[2..]
                 .chunks(2)
-                .filter(|pair| set.insert(pair[1].clone(), score(&pair[0])).is_none());
+                .filter(|pair| set.insert(pair[1].clone(), integer(&pair[0])).is_none());
             number(added.count())
         }
         b"ZINCRBY" => {
             let sum = set.entry(call[3].clone()).or_insert(0);
-            *sum += score(&call[2]);
+            *sum += integer::<i64>(&call[2]);
             Value::Bulk(sum.to_string().into_bytes())
         }
         b"ZREM" => number(call[2..].iter().filter(|member| set.remove(*member).is_some()).count()),
@@ -39,10 +39,15 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             Value::Array(each.map(Value::Bulk).collect())
         }
         b"ZPOPMIN" => {
-            let first = ordered(set).first().map(|(score, member)| (*score, (*member).clone()));
-            let (score, member) = first?;
-            set.remove(&member);
-            Value::Array(vec![Value::Bulk(member), Value::Bulk(score.to_string().into_bytes())])
+            let count = call.get(2).map_or(1, |count| integer(count));
+            let first = ordered(set).into_iter().take(count);
+            let first: Vec<_> = first.map(|(score, member)| (score, member.clone())).collect();
+            for (_, member) in &first {
+                set.remove(member);
+            }
+            let each = first.into_iter();
+            let each = each.flat_map(|(score, member)| [member, score.to_string().into_bytes()]);
+            Value::Array(each.map(Value::Bulk).collect())
         }
         other => unreachable!("{} is not modelled", other.escape_ascii()),
     };
@@ -50,10 +55,6 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
         state.remove(&call[1]);
     }
     Some(reply)
-}
-
-fn score(text: &[u8]) -> i64 {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a whole number")
 }
 
 fn ordered(set: &BTreeMap<Vec<u8>, i64>) -> Vec<(i64, &Vec<u8>)> {

@@ -1,6 +1,6 @@
 //! What the commands on hashes mean.
 
-use super::{Call, Datum, State, number};
+use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
 
@@ -34,8 +34,9 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
             let old = std::str::from_utf8(value).ok().and_then(|text| text.parse::<i64>().ok());
             match old {
                 Some(old) => {
-                    *value = (old + 1).to_string().into_bytes();
-                    Value::Integer(old + 1)
+                    let new = old + integer::<i64>(&call[3]);
+                    *value = new.to_string().into_bytes();
+                    Value::Integer(new)
                 }
                 None => Value::Error(b"ERR hash value is not an integer".to_vec()),
             }
