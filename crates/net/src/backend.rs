@@ -72,8 +72,9 @@ pub trait Backend {
     /// Starts what is queued, waits until something completed, `timeout` is over (`None`: no
     /// limit) or a [`Waker`] was used, then reports everything that is ready.
     ///
-    /// A connection gets a bounded share of one call (some hundred KiB), so that a fast peer
-    /// cannot keep the others waiting. It may return early with nothing to report.
+    /// A connection gets a bounded share of one call, so that a fast peer cannot keep the others
+    /// waiting: some hundred KiB, and 64 KiB at most once its reading was paused. It may return early
+    /// with nothing to report.
     ///
     /// # Errors
     /// The kernel's own, when the backend as a whole cannot go on. Errors of one connection or

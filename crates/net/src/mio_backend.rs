@@ -2,7 +2,7 @@
 //!
 //! Sockets are registered once, for both directions, edge triggered. So every path that stops
 //! short of `WouldBlock` must remember that the socket may still be ready: `Connection::readable`
-//! while paused, and the `unread` queue when a fair share is used up.
+//! while paused, and the `unread` queue when its share of a poll is used up.
 
 use crate::direct::{hang_up, has_ended};
 use crate::slots::Slots;
@@ -20,9 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Shared by all connections: a read of less than this has emptied the socket.
+/// One read of one connection in one poll, so it is a connection's share, too.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// Reads of one connection in one poll; keeps its share at 256 KiB.
-const READS_PER_POLL: usize = 4;
 /// Connections accepted from one listener in one poll.
 const ACCEPTS_PER_POLL: usize = 256;
 /// Events fetched by one system call.
@@ -49,8 +48,10 @@ pub struct MioBackend {
     sent: Vec<ConnId>,
     /// One of them must be reported without a wait.
     report_now: bool,
-    /// May have more to read than their fair share of the last poll.
+    /// May have something to read; each once.
     unread: Vec<ConnId>,
+    /// Empty between polls; kept for its memory.
+    reading: Vec<ConnId>,
     /// Over, to be reported.
     finished: Vec<ConnId>,
 }
@@ -61,6 +62,10 @@ struct Connection {
     over: Option<CloseReason>,
     paused: bool,
     readable: bool,
+    /// It is in `MioBackend::unread`.
+    queued: bool,
+    /// A short read does not mean that the socket is empty.
+    to_the_end: bool,
     input_ended: bool,
 }
 
@@ -95,6 +100,7 @@ impl MioBackend {
             sent: Vec::new(),
             report_now: false,
             unread: Vec::new(),
+            reading: Vec::new(),
             finished: Vec::new(),
         })
     }
@@ -190,9 +196,18 @@ impl MioBackend {
         }
     }
 
-    /// `to_the_end`: a short read does not mean that the socket is empty.
-    fn receive<S: Sink>(&mut self, conn: ConnId, to_the_end: bool, sink: &mut S) {
+    fn queue_to_read(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.unread.push(conn);
+        }
+    }
+
+    fn receive<S: Sink>(&mut self, conn: ConnId, sink: &mut S) {
         let Some(connection) = self.connections.get_mut(conn) else { return };
+        connection.queued = false;
         if connection.over.is_some() || connection.input_ended {
             return;
         }
@@ -200,30 +215,25 @@ impl MioBackend {
             connection.readable = true;
             return;
         }
-        for _ in 0..READS_PER_POLL {
-            match (&*connection.socket).read(&mut self.read_buffer) {
-                Ok(0) => {
-                    connection.input_ended = true;
-                    if sink.input_ended(conn) == AfterInput::Close {
-                        self.end(conn, CloseReason::PeerClosed);
-                    }
-                    return;
-                }
-                Ok(length) => {
-                    sink.received(conn, &self.read_buffer[..length]);
-                    if length < self.read_buffer.len() && !to_the_end {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.end(conn, CloseReason::Failed(error));
-                    return;
+        match (&*connection.socket).read(&mut self.read_buffer) {
+            Ok(0) => {
+                connection.input_ended = true;
+                if sink.input_ended(conn) == AfterInput::Close {
+                    self.end(conn, CloseReason::PeerClosed);
                 }
             }
+            Ok(length) => {
+                sink.received(conn, &self.read_buffer[..length]);
+                if length == self.read_buffer.len() || connection.to_the_end {
+                    self.queue_to_read(conn);
+                }
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => {}
+                ErrorKind::Interrupted => self.queue_to_read(conn),
+                _ => self.end(conn, CloseReason::Failed(error)),
+            },
         }
-        self.unread.push(conn);
     }
 
     fn accept<S: Sink>(&mut self, sink: &mut S) {
@@ -283,9 +293,6 @@ impl Backend for MioBackend {
         }
         self.report_sent(sink);
 
-        for conn in std::mem::take(&mut self.unread) {
-            self.receive(conn, true, sink);
-        }
         // Taken out, so that the handlers may borrow the rest.
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
@@ -307,10 +314,19 @@ impl Backend for MioBackend {
                 self.continue_send(conn);
             }
             if event.is_readable() || event.is_read_closed() || event.is_error() {
-                self.receive(conn, event.is_read_closed() || event.is_error(), sink);
+                if let Some(connection) = self.connections.get_mut(conn) {
+                    connection.to_the_end |= event.is_read_closed() || event.is_error();
+                }
+                self.queue_to_read(conn);
             }
         }
         self.events = events;
+        // What is read to the end of its share is queued for the next poll.
+        let mut reading = std::mem::replace(&mut self.unread, std::mem::take(&mut self.reading));
+        for conn in reading.drain(..) {
+            self.receive(conn, sink);
+        }
+        self.reading = reading;
         self.report_sent(sink);
         self.accept(sink);
         self.report_finished(sink);
@@ -334,7 +350,7 @@ impl Backend for MioBackend {
         connection.paused = paused;
         if !paused && connection.readable {
             connection.readable = false;
-            self.unread.push(conn);
+            self.queue_to_read(conn);
         }
     }
 
@@ -352,6 +368,8 @@ impl Backend for MioBackend {
             over: None,
             paused: false,
             readable: false,
+            queued: false,
+            to_the_end: false,
             input_ended: false,
         });
         let token = (u64::from(conn.generation) << 32 | u64::from(conn.slot)) & !SPECIAL;

@@ -54,15 +54,32 @@ pub struct UringBackend {
     done: Vec<(ConnId, Outgoing)>,
 }
 
+/// How many receives in a row must come short of a buffer before a connection that was paused gets a
+/// multishot one again.
+const SHORT_RECEIVES: u8 = 64;
+
 struct Connection {
     socket: Arc<Socket>,
     over: Option<CloseReason>,
-    /// A receive is in flight.
-    receiving: bool,
-    /// And was cancelled.
-    cancelled: bool,
+    receive: Receive,
+    /// How many receives are still to take one buffer only: the peer sends faster than it is served.
+    ///
+    /// A multishot receive takes up to 32 buffers at once, half a megabyte, which nobody can stop:
+    /// 0.7 ms of a turn and, as requests, 50 turns' work.
+    single_buffers: u8,
     paused: bool,
     input_ended: bool,
+}
+
+/// The receive of a connection that is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receive {
+    None,
+    /// Until it is cancelled.
+    Multishot,
+    /// Of one buffer.
+    Single,
+    Cancelled,
 }
 
 struct Accepting {
@@ -164,8 +181,7 @@ impl UringBackend {
         let Some(conn) = self.find(token) else { return };
         let Some(connection) = self.connections.get_mut(conn) else { return };
         if !more {
-            connection.receiving = false;
-            connection.cancelled = false;
+            connection.receive = Receive::None;
         }
         let is_over = connection.over.is_some();
         match result {
@@ -176,11 +192,20 @@ impl UringBackend {
                     return;
                 }
             }
-            Ok(received) => self.ring.take(received, |bytes| {
-                if !is_over {
-                    sink.received(conn, bytes);
+            Ok(received) => {
+                if received.fills_its_buffer() {
+                    if connection.single_buffers != 0 {
+                        connection.single_buffers = SHORT_RECEIVES;
+                    }
+                } else {
+                    connection.single_buffers = connection.single_buffers.saturating_sub(1);
                 }
-            }),
+                self.ring.take(received, |bytes| {
+                    if !is_over {
+                        sink.received(conn, bytes);
+                    }
+                });
+            }
             Err(error) => match error.raw_os_error() {
                 // No buffer was free, or reading was paused.
                 Some(libc::ENOBUFS | libc::ECANCELED | libc::EINTR | libc::EAGAIN) => {}
@@ -200,11 +225,18 @@ impl UringBackend {
 
     fn receive_if_wanted(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && !(connection.receiving || connection.paused || connection.input_ended)
+            && connection.receive == Receive::None
+            && !(connection.paused || connection.input_ended)
             && connection.over.is_none()
         {
-            connection.receiving = true;
-            self.ring.receive(conn, connection.socket.as_raw_fd());
+            let fd = connection.socket.as_raw_fd();
+            if connection.single_buffers == 0 {
+                connection.receive = Receive::Multishot;
+                self.ring.receive(conn, fd);
+            } else {
+                connection.receive = Receive::Single;
+                self.ring.receive_buffer(conn, fd);
+            }
         }
     }
 
@@ -225,10 +257,9 @@ impl UringBackend {
 
     fn cancel_receive(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && connection.receiving
-            && !connection.cancelled
+            && !matches!(connection.receive, Receive::None | Receive::Cancelled)
         {
-            connection.cancelled = true;
+            connection.receive = Receive::Cancelled;
             self.ring.cancel(token::of_connection(Kind::Receive, conn));
         }
     }
@@ -237,7 +268,7 @@ impl UringBackend {
     /// the last of these calls finds nothing in flight.
     fn finish_if_idle(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && !connection.receiving
+            && connection.receive == Receive::None
             && !self.ring.is_sending(conn)
         {
             self.finished.push(conn);
@@ -341,11 +372,12 @@ impl Backend for UringBackend {
     fn pause_receive(&mut self, conn: ConnId, paused: bool) {
         let Some(connection) = self.connections.get_mut(conn) else { return };
         connection.paused = paused;
-        if paused {
-            self.cancel_receive(conn);
-        } else {
+        if !paused {
             self.receive_if_wanted(conn);
-        }
+        } else if connection.receive != Receive::Single {
+            connection.single_buffers = SHORT_RECEIVES;
+            self.cancel_receive(conn);
+        } // else what is in flight brings one buffer, and is the last
     }
 
     fn has_ended(&mut self, conn: ConnId) -> bool {
@@ -359,8 +391,8 @@ impl Backend for UringBackend {
         let conn = self.connections.insert(Connection {
             socket,
             over: None,
-            receiving: false,
-            cancelled: false,
+            receive: Receive::None,
+            single_buffers: 0,
             paused: false,
             input_ended: false,
         });

@@ -17,7 +17,7 @@
 //! Dropping cancels all requests and waits for that; if it cannot be sure, it leaks the memory.
 //! Requests other than sends and receives carry no pointers.
 
-use super::buffers::{GROUP, ReceiveBuffers};
+use super::buffers::{BUFFER_BYTES, GROUP, ReceiveBuffers};
 use super::token::{self, Kind};
 use crate::{ConnId, Outgoing};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::{self, ManuallyDrop};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// Requests of one turn before a system call in between; 64 bytes each.
@@ -52,6 +53,8 @@ pub(super) struct Ring {
     in_flight: usize,
     started: bool,
     offered_more: bool,
+    /// The last system call took all requests.
+    all_submitted: bool,
 }
 
 struct Sending {
@@ -100,6 +103,11 @@ impl Received {
     pub(super) fn is_end(&self) -> bool {
         self.length == 0
     }
+
+    /// More bytes may have been there.
+    pub(super) fn fills_its_buffer(&self) -> bool {
+        self.length == BUFFER_BYTES
+    }
 }
 
 impl Ring {
@@ -135,6 +143,7 @@ impl Ring {
             in_flight: 0,
             started: false,
             offered_more: false,
+            all_submitted: true,
         })
     }
 
@@ -153,8 +162,21 @@ impl Ring {
         self.push(accept.user_data(token));
     }
 
+    /// Receives whatever comes, until it is cancelled.
     pub(super) fn receive(&mut self, conn: ConnId, fd: RawFd) {
-        let receive = opcode::RecvMulti::new(Fd(fd), GROUP).build();
+        self.push_receive(conn, opcode::RecvMulti::new(Fd(fd), GROUP).build());
+    }
+
+    /// Receives once, what one buffer holds at most.
+    pub(super) fn receive_buffer(&mut self, conn: ConnId, fd: RawFd) {
+        let receive = opcode::Recv::new(Fd(fd), ptr::null_mut(), BUFFER_BYTES as u32)
+            .buf_group(GROUP)
+            .build()
+            .flags(squeue::Flags::BUFFER_SELECT);
+        self.push_receive(conn, receive);
+    }
+
+    fn push_receive(&mut self, conn: ConnId, receive: squeue::Entry) {
         self.in_flight += 1;
         self.push(receive.user_data(token::of_connection(Kind::Receive, conn)));
     }
@@ -212,6 +234,7 @@ impl Ring {
                 self.uring.submitter().submit_with_args(1, &arguments)
             }
         };
+        self.all_submitted = self.waiting.is_empty() && self.uring.submission().is_empty();
         match result {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
@@ -267,12 +290,11 @@ impl Ring {
         if self.quiet.is_empty() {
             return true;
         }
-        let submission = self.uring.submission();
-        if submission.cq_overflow() || !submission.is_empty() || !self.waiting.is_empty() {
-            // Not all were submitted, or a failure is still kept inside the kernel.
+        // Requests may have been queued since, for what completed: receives of one buffer always are.
+        if !self.all_submitted || self.uring.submission().cq_overflow() {
+            // Not all sends were submitted, or a failure is still kept inside the kernel.
             return false;
         }
-        drop(submission);
         for slot in self.quiet.drain(..) {
             if let Some(done) = self.outgoing[slot as usize].take_if(|outgoing| outgoing.quiet) {
                 self.in_flight -= 1;
