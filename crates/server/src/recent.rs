@@ -1,33 +1,33 @@
-//! What a thread has looked at lately: that is in its caches, and need not be fetched ahead.
+//! Values that a thread accessed recently. They are in the core's caches and need no prefetch.
 //!
-//! A small table of hashes where the newer takes the older's place. It forgets early and remembers
-//! wrongly once in a while, neither of which does any harm.
+//! A small table of hash tags in which a new entry replaces the old one. The table forgets early
+//! and is sometimes wrong; neither does harm.
 
 use ladon_engine::Inside;
 use ladon_model::KeyHash;
 
-/// As many values of some lines each as a core's second cache holds; 4 KiB of tags for them, and as
-/// much for their parts.
+/// About as many values of a few cache lines each as a second-level cache holds. The tags take 4
+/// KiB for the values, and 4 KiB for the parts.
 const SLOTS: usize = 2048;
 
-/// Which values, and which parts of them, were looked at lately.
+/// The values, and the parts of values, that were accessed recently.
 #[derive(Default)]
 pub(crate) struct Recent {
     values: Seen,
     parts: Seen,
 }
 
-/// What is not in the caches, most likely.
+/// What is probably not in the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unseen {
     /// The value's header.
     pub(crate) value: bool,
-    /// The part within.
+    /// The part inside the value.
     pub(crate) part: bool,
 }
 
 impl Recent {
-    /// Takes note of a look at a part of a key's value: what of it was not looked at for long.
+    /// Records an access to a part of a key's value. Returns what was not accessed recently.
     #[inline]
     pub(crate) fn look(&mut self, key: KeyHash, inside: Inside) -> Unseen {
         const LINE_BYTES: usize = 64;
@@ -44,14 +44,14 @@ impl Recent {
     }
 }
 
-/// Tags by hash; without memory until the first.
+/// Tags by hash. Allocated on first use.
 #[derive(Default)]
 struct Seen(Vec<u16>);
 
 impl Seen {
     #[inline]
     fn is_new(&mut self, hash: u64) -> bool {
-        /// Odd and without a pattern, so that every line of a string has a hash of its own.
+        /// Odd and without a pattern, so that every line of a string gets its own hash.
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let hash = hash.wrapping_mul(SPREAD);
         let tag = (hash >> 48) as u16;
@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(first, Unseen { value: number == 0, part: true });
             assert_eq!(recent.look(of(1), inside), old);
         }
-        // The same line of the string, and another.
+        // The same line of the string, then another.
         assert_eq!(recent.look(of(1), Inside::Byte(640)), old);
         assert_eq!(recent.look(of(1), Inside::Byte(639)), Unseen { value: false, part: true });
         let mut is_new = |n: u64| recent.look(of(n), Inside::Whole) == new;

@@ -1,19 +1,19 @@
-//! When this thread looks for memory of its own that nobody uses any more.
+//! Collects memory of this thread that other threads have freed.
 //!
-//! What other threads free of a thread's memory (the dropper, or whoever overwrites a value) its own
-//! part of the allocator learns only when the thread looks. That takes about 1 ms for each GB that has
-//! holes, and 60 ms for each GB that is found, so it is done once much has gone, and only when all is
-//! quiet: a busy thread finds such memory bit by bit, as it needs some. What was found, the dropper
-//! has returned to the system.
+//! mimalloc returns memory that other threads freed (the dropper, or a thread that overwrites a
+//! value) only when the owning thread collects. Collecting takes about 1 ms per GB with holes, and
+//! 60 ms per GB that is found. So a thread collects only after much memory was freed, and only
+//! while the server is quiet: a busy thread finds such memory bit by bit as it allocates.
+//! Afterwards the dropper returns the memory to the system.
 
 use super::Worker;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// So much of the data, or an eighth of it if that is more, has to go for a look.
+/// Collect after this much data was freed, or an eighth of the data if that is more.
 const MUCH_BYTES: u64 = 8 << 20;
 
 impl Worker {
-    /// Looks if it is time; at a tick.
+    /// Collects if it is due. Called at a tick.
     pub(super) fn look_for_unused_memory(&mut self, is_quiet: bool) {
         let Some(dropper) = &self.dropper else { return };
         if !is_quiet {
