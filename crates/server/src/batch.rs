@@ -2,7 +2,7 @@
 //! executed together, so that cache misses overlap and fixed costs are paid once per batch.
 
 use crate::connection::Connection;
-use crate::recent::Recent;
+use crate::recent_accesses::RecentAccesses;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{Ahead, AheadInside, Inside, KnownStrings, Lookahead};
 use ladon_model::KeyHash;
@@ -56,7 +56,7 @@ pub(crate) struct Batch {
     insides: Vec<AheadInside>,
     /// Whether to prefetch inside the keys' values.
     looks_inside: bool,
-    recent: Recent,
+    recent: RecentAccesses,
     known_strings: KnownStrings,
 }
 

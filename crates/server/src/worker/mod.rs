@@ -7,6 +7,7 @@
 //! when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
 //! runs between a record and its publication, because that would hold back every thread's gate.
 
+mod allocator_collect;
 mod blocked;
 mod buffers;
 mod carried;
@@ -22,7 +23,6 @@ mod reply_backlog;
 mod requests;
 mod time;
 mod turn;
-mod unused;
 
 use crate::aside::{Aside, Task};
 use crate::batch::Batch;

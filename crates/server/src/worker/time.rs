@@ -106,7 +106,7 @@ impl Worker {
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
         self.node.keyspace.begin_compaction(self.now_ms);
-        self.look_for_unused_memory(is_quiet);
+        self.collect_freed_memory(is_quiet);
     }
 
     /// Excludes time in which this thread could not run (the process or its machine was stopped)

@@ -10,11 +10,11 @@ use super::Worker;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Collect after this much data was freed, or an eighth of the data if that is more.
-const MUCH_BYTES: u64 = 8 << 20;
+const COLLECT_AFTER_BYTES: u64 = 8 << 20;
 
 impl Worker {
     /// Collects if it is due. Called at a tick.
-    pub(super) fn look_for_unused_memory(&mut self, is_quiet: bool) {
+    pub(super) fn collect_freed_memory(&mut self, is_quiet: bool) {
         let Some(dropper) = &self.dropper else { return };
         if !is_quiet {
             dropper.purge_later();
@@ -22,7 +22,7 @@ impl Worker {
         let bytes = self.node.keyspace.used_bytes();
         self.most_bytes = self.most_bytes.max(bytes);
         let gone = self.most_bytes - bytes;
-        let is_much = gone >= MUCH_BYTES.max(self.most_bytes / 8);
+        let is_much = gone >= COLLECT_AFTER_BYTES.max(self.most_bytes / 8);
         if is_quiet && is_much && self.node.lazy_free.pending.load(Relaxed) == 0 {
             self.node.process.purge_idle_memory();
             self.most_bytes = bytes;
