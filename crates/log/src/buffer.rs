@@ -21,7 +21,7 @@ use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::SEGMENT_HEADER_BYTES;
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
 use ladon_model::{LargeRecord, Lsn, RecordPart};
 use std::collections::VecDeque;
 

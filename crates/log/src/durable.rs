@@ -6,7 +6,7 @@ use crate::log::Log;
 use crate::log_end::{LogEnd, LogEndFile};
 use crate::planted::Planted;
 use crate::state::LogError;
-use crate::sync::{Ordering, fence};
+use crate::sync_primitives::{Ordering, fence};
 use ladon_model::Lsn;
 use std::io;
 use std::path::Path;
@@ -192,14 +192,14 @@ impl Log {
         if let Err(error) = outcome {
             sync.failed = Some(error.clone());
             self.state.sync_failed(error.clone());
-            self.listeners.state_changed();
+            self.waiters.state_changed();
             return Err(error);
         }
         self.positions.durable.0.store(written, Ordering::Release);
         if sync.has_records(durable, written) {
             self.append_mark(&mut sync, FrameKind::SyncMark);
         }
-        self.listeners.durable_advanced(written);
+        self.waiters.durable_advanced(written);
         // After the others were woken: it is evidence, and no reply waits for it.
         note(&mut sync);
         Ok(true)

@@ -7,7 +7,7 @@
 //!        |  operating system: `written`
 //!  sync: step / make_durable          (the background writer, the checkpoint)  durable.rs
 //!        |  disk: `durable`
-//!  Listeners wake whoever waits                                               listener.rs
+//!  PositionWaiters wake whoever waits                                               position_waiter.rs
 //! ```
 //! **Invariants:** `durable <= written <= published <= reserved`, and each only grows. Locks are
 //! taken in the order sync, io, buffer; none is held by an appender while it copies or waits.
@@ -16,14 +16,14 @@ use crate::appender::Appender;
 use crate::buffer::LogBuffer;
 use crate::checkpoint::CheckpointInfo;
 use crate::durable::SyncSide;
-use crate::listener::{Listener, Listeners, Positions};
 use crate::log_end::LogEndFile;
 use crate::obsolete::Pins;
 use crate::options::LogOptions;
+use crate::position_waiter::{PositionWaiter, PositionWaiters, Positions};
 use crate::reserve::Reserve;
 use crate::segment::segment_path;
 use crate::state::{LogError, LogState, StateCell};
-use crate::sync::{AtomicU64, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicU64, Mutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
 use ladon_model::Lsn;
@@ -42,7 +42,7 @@ pub struct Log {
     /// Up to here everything is promised to be synced within a second: the gate `everysec`.
     pub(crate) wanted_soon: AtomicU64,
     pub(crate) state: StateCell,
-    pub(crate) listeners: Listeners,
+    pub(crate) waiters: PositionWaiters,
     pub(crate) io: Mutex<Io>,
     pub(crate) sync: Mutex<SyncSide>,
     pub(crate) worker: Worker,
@@ -98,7 +98,7 @@ impl Log {
             sync_every_ns: AtomicU64::new(0),
             wanted_soon: AtomicU64::new(0),
             state: StateCell::new(),
-            listeners: Listeners::new(),
+            waiters: PositionWaiters::new(),
             io: Mutex::new(Io::new(segment)),
             sync: Mutex::new(sync),
             worker: Worker::new(),
@@ -219,13 +219,13 @@ impl Log {
     /// Registers somebody who is to be woken: when a position that he asked for is reached, and
     /// whenever the state changes. `wake` runs on whichever thread advanced the log, must be cheap
     /// and must not call back into the log.
-    pub fn add_listener(&self, wake: Arc<dyn Fn() + Send + Sync>) -> Arc<Listener> {
-        self.listeners.add(&self.positions, wake)
+    pub fn add_waiter(&self, wake: Arc<dyn Fn() + Send + Sync>) -> Arc<PositionWaiter> {
+        self.waiters.add(&self.positions, wake)
     }
 
-    /// Forgets a listener.
-    pub fn remove_listener(&self, listener: &Arc<Listener>) {
-        self.listeners.remove(listener);
+    /// Forgets a waiter.
+    pub fn remove_waiter(&self, waiter: &Arc<PositionWaiter>) {
+        self.waiters.remove(waiter);
     }
 
     /// The directory.

@@ -3,7 +3,7 @@
 use crate::checkpoint::format::checkpoint_begin;
 use crate::log::Log;
 use crate::segment::segment_path;
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_model::Lsn;
 use std::collections::BTreeMap;
 use std::io;

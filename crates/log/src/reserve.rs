@@ -6,7 +6,7 @@
 //! takes no more records; the checkpoint that is then due lets go the rest. When there is room for the
 //! whole file again, the log takes records again.
 
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_platform::Disk;
 use std::io;
 use std::path::{Path, PathBuf};

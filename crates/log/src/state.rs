@@ -1,6 +1,6 @@
 //! How the log is doing.
 
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync_primitives::{AtomicBool, Mutex, Ordering};
 use ladon_model::Lsn;
 use std::io;
 use std::path::PathBuf;

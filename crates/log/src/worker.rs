@@ -2,7 +2,7 @@
 
 use crate::log::Log;
 use crate::state::LogState;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, fence};
 use std::io;
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};

@@ -4,7 +4,7 @@ use crate::buffer::Piece;
 use crate::log::Log;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::state::{LogError, LogState};
-use crate::sync::{MutexGuard, Ordering, fence};
+use crate::sync_primitives::{MutexGuard, Ordering, fence};
 use ladon_model::Lsn;
 use ladon_platform::{Disk, DiskFile};
 use std::io;
@@ -108,7 +108,7 @@ impl Log {
     /// Writes what is published, in the caller's thread, with one system call in the ordinary case:
     /// for the gates `write` and `everysec`, after a batch. When another thread is writing, it
     /// writes this thread's records too, and this returns at once; compare the result with what
-    /// you need and use a [`crate::Listener`] for the rest. Much at once is left to the background
+    /// you need and use a [`crate::PositionWaiter`] for the rest. Much at once is left to the background
     /// writer.
     ///
     /// # Errors
@@ -143,9 +143,9 @@ impl Log {
     /// writer sync it should that be wanted.
     #[inline]
     pub(crate) fn serve_waiters(&self) {
-        // Pairs with the fence of `Listener::await_written`: one of the two sees the other.
+        // Pairs with the fence of `PositionWaiter::await_written`: one of the two sees the other.
         fence(Ordering::SeqCst);
-        if self.listeners.is_anything_awaited() {
+        if self.waiters.is_anything_awaited() {
             // A failure is in the state.
             let _ = self.write_published();
             self.worker.wake_if_idle();
@@ -172,7 +172,7 @@ impl Log {
         let outcome = self.write_pieces(io, to).or_else(|error| self.use_reserve(io, to, error));
         if io.whole > before {
             self.positions.written.0.store(io.whole, Ordering::Release);
-            self.listeners.written_advanced(io.whole);
+            self.waiters.written_advanced(io.whole);
         }
         match &outcome {
             Ok(()) => self.heal(io),
@@ -180,7 +180,7 @@ impl Log {
                 let now_ns = self.place.clock.monotonic_ns();
                 io.retry_at_ns = now_ns + RETRY_AFTER_NS;
                 self.state.write_failed(error.clone(), now_ns);
-                self.listeners.state_changed();
+                self.waiters.state_changed();
                 self.worker.wake();
             }
         }
@@ -202,7 +202,7 @@ impl Log {
             return Err(error);
         }
         self.state.write_failed(error, self.place.clock.monotonic_ns());
-        self.listeners.state_changed();
+        self.waiters.state_changed();
         self.worker.wake();
         self.write_pieces(io, to)
     }
@@ -215,7 +215,7 @@ impl Log {
         }
         if self.reserve.make(&*self.place.disk) {
             if self.state.write_succeeded() {
-                self.listeners.state_changed();
+                self.waiters.state_changed();
             }
         } else {
             io.retry_at_ns = self.place.clock.monotonic_ns() + RETRY_AFTER_NS;

@@ -3,7 +3,7 @@
 
 use crate::connection::{Connection, Positions};
 use ladon_commands::session::{BlockedKind, LogWait};
-use ladon_log::{Listener, Log, LogError, LogState};
+use ladon_log::{Log, LogError, LogState, PositionWaiter};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
@@ -36,10 +36,10 @@ impl Awaited {
 
     /// Registers what is awaited with the log. Returns true if some of it is already reached, in
     /// which case the waiting room must be checked again.
-    pub(crate) fn register(self, log: &Log, listener: &Arc<Listener>) -> bool {
+    pub(crate) fn register(self, log: &Log, waiter: &Arc<PositionWaiter>) -> bool {
         let mut reached = false;
         if self.written != Lsn::MAX {
-            reached |= listener.await_written(self.written);
+            reached |= waiter.await_written(self.written);
             // Another thread may have published the awaited records just before it could see this
             // registration.
             if !reached && log.accepts_writes() && log.has_unwritten() {
@@ -49,7 +49,7 @@ impl Awaited {
         }
         if self.durable_lowest != Lsn::MAX {
             // The order matters: the writer looks for published records after this call.
-            reached |= listener.await_durable(self.durable_lowest);
+            reached |= waiter.await_durable(self.durable_lowest);
             log.want_durable(self.durable_highest);
         }
         reached

@@ -11,7 +11,7 @@ use super::format::{
 use crate::damage::Damage;
 use crate::reader::read_full;
 use crate::segment::HeaderFault;
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_platform::{Disk, DiskFile};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -37,7 +37,7 @@ use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
-use ladon_log::{Appender, Listener, Log};
+use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
@@ -89,7 +89,7 @@ pub struct WorkerParts {
 pub struct Worker {
     node: Arc<Node>,
     log: Arc<Log>,
-    listener: Arc<Listener>,
+    position_waiter: Arc<PositionWaiter>,
     appender: Appender,
     local: Local,
     scratch: Scratch,
@@ -168,7 +168,7 @@ pub struct Worker {
 impl Worker {
     /// Creates a worker without connections.
     pub fn new(parts: WorkerParts) -> Worker {
-        let listener = parts.log.add_listener(parts.wake);
+        let position_waiter = parts.log.add_waiter(parts.wake);
         let stats = Arc::clone(&parts.node.stats[parts.thread]);
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
@@ -179,7 +179,7 @@ impl Worker {
             seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
             node: parts.node,
             log: parts.log,
-            listener,
+            position_waiter,
             scratch: Scratch::default(),
             dropper: parts.dropper,
             aside: parts.aside,
@@ -339,6 +339,6 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.node.ends_running(self.local.thread);
-        self.log.remove_listener(&self.listener);
+        self.log.remove_waiter(&self.position_waiter);
     }
 }

@@ -68,7 +68,7 @@ impl Worker {
     /// Registers with the log what the waiting connections need.
     fn register_awaited(&mut self, net: &mut impl Net) {
         self.registered = self.awaited;
-        if self.awaited.register(&self.log, &self.listener) {
+        if self.awaited.register(&self.log, &self.position_waiter) {
             self.look_through_waiting(net);
         }
     }
@@ -107,7 +107,7 @@ impl Worker {
                 self.settle(slot, net);
             }
             self.registered = self.awaited;
-            if !self.awaited.register(&self.log, &self.listener) {
+            if !self.awaited.register(&self.log, &self.position_waiter) {
                 return;
             }
         }

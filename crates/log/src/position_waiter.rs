@@ -1,14 +1,14 @@
 //! Who wants to know when the log's positions move.
 //!
-//! An IO thread that parks replies stores the lowest LSN that it waits for in its own listener, and
-//! is woken once when that is reached. Whoever advances a position looks at every listener, which is
+//! An IO thread that parks replies stores the lowest LSN that it waits for in its own waiter, and
+//! is woken once when that is reached. Whoever advances a position looks at every waiter, which is
 //! one load each; nobody is woken for a position that he does not wait for.
 //!
 //! **Invariant:** the waiter stores what it awaits, then (sequentially consistent fence) reads the
 //! position; the writer stores the position, then (fence) reads what is awaited. At least one of
 //! them sees the other, so no wake-up is lost.
 
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
 use ladon_model::Lsn;
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ impl Positions {
     }
 }
 
-/// One waiter's slot, from [`crate::Log::add_listener`]; for one thread at a time.
-pub struct Listener {
+/// One waiter's slot, from [`crate::Log::add_waiter`]; for one thread at a time.
+pub struct PositionWaiter {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
     positions: Arc<Positions>,
@@ -39,7 +39,7 @@ pub struct Listener {
     wake: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Listener {
+impl PositionWaiter {
     /// Asks for one wake-up when everything up to `lsn` is handed to the operating system, in place
     /// of an earlier request. Returns true when it already is, and then asks for nothing.
     pub fn await_written(&self, lsn: Lsn) -> bool {
@@ -91,16 +91,16 @@ impl Listener {
     }
 }
 
-/// All listeners of a log.
-pub(crate) struct Listeners {
-    all: Mutex<Vec<Arc<Listener>>>,
-    /// Positions that are awaited, of all listeners together.
+/// All waiters of a log.
+pub(crate) struct PositionWaiters {
+    all: Mutex<Vec<Arc<PositionWaiter>>>,
+    /// Positions that are awaited, of all waiters together.
     awaited: Arc<AtomicUsize>,
 }
 
-impl Listeners {
-    pub(crate) fn new() -> Listeners {
-        Listeners { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
+impl PositionWaiters {
+    pub(crate) fn new() -> PositionWaiters {
+        PositionWaiters { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
     }
 
     /// Whether anybody waits for a position. Callers order it after what they published with a
@@ -114,32 +114,32 @@ impl Listeners {
         &self,
         positions: &Arc<Positions>,
         wake: Arc<dyn Fn() + Send + Sync>,
-    ) -> Arc<Listener> {
-        let listener = Arc::new(Listener {
+    ) -> Arc<PositionWaiter> {
+        let waiter = Arc::new(PositionWaiter {
             awaits_written: AtomicU64::new(NOTHING),
             awaits_durable: AtomicU64::new(NOTHING),
             positions: positions.clone(),
             awaited: self.awaited.clone(),
             wake,
         });
-        self.all.lock().push(listener.clone());
-        listener
+        self.all.lock().push(waiter.clone());
+        waiter
     }
 
-    pub(crate) fn remove(&self, listener: &Arc<Listener>) {
-        listener.await_instead(&listener.awaits_written, NOTHING);
-        listener.await_instead(&listener.awaits_durable, NOTHING);
-        self.all.lock().retain(|other| !Arc::ptr_eq(other, listener));
+    pub(crate) fn remove(&self, waiter: &Arc<PositionWaiter>) {
+        waiter.await_instead(&waiter.awaits_written, NOTHING);
+        waiter.await_instead(&waiter.awaits_durable, NOTHING);
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
     pub(crate) fn written_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_written, position));
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_written, position));
     }
 
     pub(crate) fn durable_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_durable, position));
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_durable, position));
     }
 
     /// The state changed: everyone has to look at it.
@@ -147,10 +147,10 @@ impl Listeners {
         self.wake_where(|_| true);
     }
 
-    fn wake_where(&self, condition: impl Fn(&Listener) -> bool) {
-        for listener in self.all.lock().iter() {
-            if condition(listener) {
-                (listener.wake)();
+    fn wake_where(&self, condition: impl Fn(&PositionWaiter) -> bool) {
+        for waiter in self.all.lock().iter() {
+            if condition(waiter) {
+                (waiter.wake)();
             }
         }
     }
