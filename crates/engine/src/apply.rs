@@ -1,11 +1,11 @@
 //! Applying changes: a checkpoint's blocks, then the log's records.
 //!
 //! A block speaks for a range of hashes as of its own LSN, so a record's change is skipped where
-//! the key's block already holds it (`held.rs`). Blocks load in parallel and in any order; records are replayed by several
+//! the key's block already holds it (`checkpoint_coverage.rs`). Blocks load in parallel and in any order; records are replayed by several
 //! workers, each of which sees them all in order and applies those of its own partitions.
 
 use crate::access::AccessNow;
-use crate::held::Held;
+use crate::checkpoint_coverage::CheckpointCoverage;
 use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
 use crate::object::Object;
 use crate::partition::Weight;
@@ -48,7 +48,7 @@ pub enum ApplyError {
 pub struct Recovering<'a> {
     keyspace: &'a Keyspace,
     access: AccessNow,
-    held: Held,
+    held: CheckpointCoverage,
     select_lsn: Mutex<Lsn>,
 }
 
@@ -56,7 +56,12 @@ impl<'a> Recovering<'a> {
     /// Recovers into `keyspace`, which must be empty; keys count as used at `now_ms`.
     pub fn new(keyspace: &'a Keyspace, now_ms: UnixMillis) -> Self {
         let access = keyspace.access_rules().at(now_ms);
-        Recovering { keyspace, access, held: Held::new(), select_lsn: Mutex::new(Lsn::ZERO) }
+        Recovering {
+            keyspace,
+            access,
+            held: CheckpointCoverage::new(),
+            select_lsn: Mutex::new(Lsn::ZERO),
+        }
     }
 
     /// Loads one block of a checkpoint. May be called from several threads at once.

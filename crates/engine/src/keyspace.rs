@@ -11,7 +11,7 @@ use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::prefetch::prefetch;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync_primitives::{Mutex, MutexGuard};
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};

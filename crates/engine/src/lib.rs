@@ -8,10 +8,10 @@
 
 mod access;
 mod apply;
+mod checkpoint_coverage;
 mod compact;
 mod evict;
 mod expiry;
-mod held;
 mod inside;
 mod keyspace;
 mod known_strings;
@@ -21,7 +21,7 @@ mod partition;
 mod pieces;
 mod prefetch;
 mod save;
-mod sync;
+mod sync_primitives;
 mod table;
 mod tx;
 pub mod types;

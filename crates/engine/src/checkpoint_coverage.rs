@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 type Ranges = BTreeMap<(DbId, u64), (u64, Lsn)>;
 
 /// All of a checkpoint's blocks.
-pub(crate) struct Held {
+pub(crate) struct CheckpointCoverage {
     partitions: Vec<RwLock<Ranges>>,
     lsn_max: AtomicU64,
 }
 
-impl Held {
-    pub(crate) fn new() -> Held {
+impl CheckpointCoverage {
+    pub(crate) fn new() -> CheckpointCoverage {
         let partitions = (0..PARTITIONS).map(|_| RwLock::default()).collect();
-        Held { partitions, lsn_max: AtomicU64::new(0) }
+        CheckpointCoverage { partitions, lsn_max: AtomicU64::new(0) }
     }
 
     /// Takes note of a block of keys.
