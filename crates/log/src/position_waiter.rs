@@ -1,8 +1,8 @@
-//! Who wants to know when the log's positions move.
+//! Threads that wait for the log's positions to advance.
 //!
-//! An IO thread that parks replies stores the lowest LSN that it waits for in its own waiter, and
-//! is woken once when that is reached. Whoever advances a position looks at every waiter, which is
-//! one load each; nobody is woken for a position that he does not wait for.
+//! An IO thread that holds back replies stores the lowest LSN that it waits for in its own waiter,
+//! and is woken once when that LSN is reached. A thread that advances a position checks every
+//! waiter, which is one load each. No thread is woken for a position that it does not wait for.
 //!
 //! **Invariant:** the waiter stores what it awaits, then (sequentially consistent fence) reads the
 //! position; the writer stores the position, then (fence) reads what is awaited. At least one of
@@ -12,10 +12,10 @@ use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Orderin
 use ladon_model::Lsn;
 use std::sync::Arc;
 
-/// Waits for nothing.
+/// Value of a slot that awaits nothing.
 const NOTHING: u64 = u64::MAX;
 
-/// How far the log has got; each only moves forward.
+/// The log's positions; each only grows.
 pub(crate) struct Positions {
     pub(crate) written: CachePadded<AtomicU64>,
     pub(crate) durable: CachePadded<AtomicU64>,
@@ -30,7 +30,7 @@ impl Positions {
     }
 }
 
-/// One waiter's slot, from [`crate::Log::add_waiter`]; for one thread at a time.
+/// One thread's slot, from [`crate::Log::add_waiter`].
 pub struct PositionWaiter {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
@@ -40,15 +40,15 @@ pub struct PositionWaiter {
 }
 
 impl PositionWaiter {
-    /// Asks for one wake-up when everything up to `lsn` is handed to the operating system, in place
-    /// of an earlier request. Returns true when it already is, and then asks for nothing.
+    /// Requests one wake-up when everything up to `lsn` is handed to the operating system, and
+    /// replaces an earlier request. Returns true, and requests nothing, if that is already so.
     pub fn await_written(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_written, lsn, &self.positions.written.0)
     }
 
-    /// Asks for one wake-up when everything up to `lsn` is on the disk, in place of an earlier
-    /// request. Returns true when it already is. Somebody must also ask for the sync itself: see
-    /// [`crate::Log::want_durable`].
+    /// Requests one wake-up when everything up to `lsn` is on the disk, and replaces an earlier
+    /// request. Returns true if that is already so. The caller must also request the sync itself:
+    /// see [`crate::Log::want_durable`].
     pub fn await_durable(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_durable, lsn, &self.positions.durable.0)
     }
@@ -65,12 +65,12 @@ impl PositionWaiter {
         true
     }
 
-    /// Replaces what is awaited, and keeps the count of all that is.
+    /// Replaces the awaited LSN, and updates the count of awaited positions.
     fn await_instead(&self, awaits: &AtomicU64, lsn: u64) {
         if awaits.load(Ordering::Relaxed) == lsn {
             return;
         }
-        // Counted too early rather than too late: a count that is too high costs a look.
+        // Count too early rather than too late: a count that is too high costs only a check.
         if lsn != NOTHING {
             self.awaited.fetch_add(1, Ordering::Relaxed);
         }
@@ -79,7 +79,7 @@ impl PositionWaiter {
         }
     }
 
-    /// True for exactly one of the threads that find the awaited position reached.
+    /// Returns true for exactly one of the threads that find the awaited position reached.
     fn take_if_reached(&self, awaits: &AtomicU64, position: u64) -> bool {
         let lsn = awaits.load(Ordering::Relaxed);
         let taken = lsn <= position
@@ -94,7 +94,7 @@ impl PositionWaiter {
 /// All waiters of a log.
 pub(crate) struct PositionWaiters {
     all: Mutex<Vec<Arc<PositionWaiter>>>,
-    /// Positions that are awaited, of all waiters together.
+    /// Number of awaited positions, of all waiters together.
     awaited: Arc<AtomicUsize>,
 }
 
@@ -103,8 +103,8 @@ impl PositionWaiters {
         PositionWaiters { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
     }
 
-    /// Whether anybody waits for a position. Callers order it after what they published with a
-    /// fence: then either they see the waiter here, or the waiter sees what they published.
+    /// Whether any position is awaited. Callers order the read with a fence after publishing: then
+    /// either they see the waiter here, or the waiter sees what they published.
     #[inline]
     pub(crate) fn is_anything_awaited(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) != 0
@@ -142,7 +142,7 @@ impl PositionWaiters {
         self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_durable, position));
     }
 
-    /// The state changed: everyone has to look at it.
+    /// Wakes every waiter, because the state changed.
     pub(crate) fn state_changed(&self) {
         self.wake_where(|_| true);
     }

@@ -1,4 +1,4 @@
-//! The synchronisation types of the log, so that `--cfg loom` can swap them for loom's.
+//! The log's synchronization primitives, which `--cfg loom` replaces with loom's.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -11,7 +11,8 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom_mutex::{Mutex, MutexGuard};
 
-/// Keeps what different threads write on different cache lines (and adjacent-line prefetch apart).
+/// Puts data written by different threads on different cache lines, and avoids adjacent-line
+/// prefetch.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct CachePadded<T>(pub(crate) T);
