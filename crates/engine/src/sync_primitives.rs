@@ -1,4 +1,4 @@
-//! The partition locks' types, so that `--cfg loom` can swap them for loom's.
+//! The types of the partition locks, which `--cfg loom` replaces with loom's.
 
 #[cfg(not(loom))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
