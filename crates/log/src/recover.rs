@@ -2,12 +2,13 @@
 //!
 //! 1. The newest checkpoint is loaded, its blocks in parallel.
 //! 2. The segments from its begin position on are read in order, and every record is given to every
-//!      worker.
+//!    worker.
 //! 3. What follows the last complete record is cut off. If the files prove that it was on the disk
-//!      (see [`crate::tail`]), recovery stops instead.
+//!    (see [`crate::tail`]), recovery stops instead.
 //! 4. What was kept is made durable **before** the log takes a record. Everything after the last
-//!      proof of durability is written again and synced, because after a failed sync the page cache
-//!      may hold what the disk does not. Later files are removed, and a new segment begins at the end.
+//!    proof of durability is written again and synced, because after a failed sync the page cache
+//!    may hold what the disk does not. Later files are removed, and a new segment begins at the
+//!    end.
 
 use crate::alternative::{misplaced, way_out_of_checkpoint};
 use crate::checkpoint::format::{CHECKPOINT_FORMAT, checkpoint_begin};
