@@ -1,8 +1,8 @@
-//! The portable backend: readiness (epoll, kqueue) made to look like completions.
+//! The portable backend: turns readiness (epoll, kqueue) into completions.
 //!
-//! Sockets are registered once, for both directions, edge triggered. So every path that stops
-//! short of `WouldBlock` must remember that the socket may still be ready: `Connection::readable`
-//! while paused, and the `unread` queue when its share of a poll is used up.
+//! Sockets are registered once, for both directions, edge triggered. So every path that stops short
+//! of `WouldBlock` must remember that the socket may still be ready: `Connection::readable` while
+//! paused, and the `unread` queue when its share of a poll is used up.
 
 use crate::direct::{hang_up, has_ended};
 use crate::slots::Slots;
@@ -19,8 +19,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Shared by all connections: a read of less than this has emptied the socket.
-/// One read of one connection in one poll, so it is a connection's share, too.
+/// Shared by all connections: a shorter read has emptied the socket. A connection gets one read per
+/// poll, so this is also its share.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// Connections accepted from one listener in one poll.
 const ACCEPTS_PER_POLL: usize = 256;
@@ -29,7 +29,8 @@ const EVENTS_PER_POLL: usize = 1024;
 /// How long accepting pauses when descriptors have run out.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Marks tokens that are no connection's: connections use 31 bits of generation and 32 of slot.
+/// Marks tokens that do not belong to a connection: connections use 31 bits of generation and 32 of
+/// slot.
 const SPECIAL: u64 = 1 << 63;
 const WAKER: Token = Token(usize::MAX);
 
@@ -105,16 +106,15 @@ impl MioBackend {
         })
     }
 
-    /// Gives a connection's socket back, for another backend to adopt; what was not reported of its
-    /// input is still in there. `None`, and nothing happens, while a buffer is in flight, and when the
-    /// connection is over.
+    /// Returns a connection's socket for another backend to adopt; unreported input is still in the
+    /// socket. `None`, without effect, while a buffer is in flight or if the connection is over.
     pub fn release(&mut self, conn: ConnId) -> Option<OwnedFd> {
         let connection = self.connections.get_mut(conn)?;
         if connection.over.is_some() || connection.output.is_some() {
             return None;
         }
         let socket = Arc::clone(&self.connections.remove(conn)?.socket);
-        // It was registered, or it would be over.
+        // It was registered, because otherwise the connection would be over.
         let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
         Some(Arc::try_unwrap(socket).ok()?.into())
     }
@@ -175,8 +175,8 @@ impl MioBackend {
     fn report_finished<S: Sink>(&mut self, sink: &mut S) {
         for conn in self.finished.drain(..) {
             if let Some(connection) = self.connections.remove(conn) {
-                // The descriptor first: a sink that counts connections against a limit may let
-                // the next one in. Closing it also takes it out of the poller.
+                // Close the descriptor first: a sink that limits the number of connections may then
+                // admit the next one. Closing also removes it from the poller.
                 hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }

@@ -89,7 +89,7 @@ pub struct ClientInfo {
     pub name_bytes: AtomicUsize,
     /// Its share of [`Clients::bytes`]; zero once it was asked to close.
     pub counted_bytes: AtomicUsize,
-    /// Its rank in [`Clients::by_size`]; 0 if it has none.
+    /// Its rank in `Clients::by_size`; 0 if it has none.
     pub rank: AtomicU8,
     /// Its thread closes it at the next turn.
     pub killed: AtomicBool,

@@ -37,7 +37,7 @@ use token::Kind;
 
 /// A [`Backend`] on io_uring; needs Linux 6.1.
 pub struct UringBackend {
-    // The ring first: it lets go of the sockets before they are closed.
+    // The ring first: it releases the sockets before they are closed.
     ring: Ring,
     waker: Waker,
     bell: i32,
@@ -54,24 +54,25 @@ pub struct UringBackend {
     done: Vec<(ConnId, Outgoing)>,
 }
 
-/// How many receives in a row must come short of a buffer before a connection that was paused gets a
-/// multishot one again.
+/// Consecutive receives that do not fill their buffer before a connection that was paused gets a
+/// multishot receive again.
 const SHORT_RECEIVES: u8 = 64;
 
 struct Connection {
     socket: Arc<Socket>,
     over: Option<CloseReason>,
     receive: Receive,
-    /// How many receives are still to take one buffer only: the peer sends faster than it is served.
+    /// Remaining receives that take only one buffer, because the peer sends faster than it is
+    /// served.
     ///
-    /// A multishot receive takes up to 32 buffers at once, half a megabyte, which nobody can stop:
-    /// 0.7 ms of a turn and, as requests, 50 turns' work.
+    /// A multishot receive takes up to 32 buffers at once, half a megabyte, and cannot be stopped:
+    /// that costs 0.7 ms of a turn, and holds 50 turns' work of requests.
     single_buffers: u8,
     paused: bool,
     input_ended: bool,
 }
 
-/// The receive of a connection that is in flight.
+/// The receive in flight on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Receive {
     None,
@@ -89,12 +90,12 @@ struct Accepting {
 }
 
 impl UringBackend {
-    /// Opens an io_uring and, once per process, tries out on a socket pair whether it does what
-    /// this backend relies on.
+    /// Opens an io_uring and, once per process, verifies on a socket pair that it does what this
+    /// backend relies on.
     ///
     /// # Errors
-    /// With a text that says why it cannot be used: the kernel is too old or has none, a sandbox
-    /// forbids it, a limit is too low.
+    /// With a text that says why it is not usable: the kernel is too old or has none, a sandbox
+    /// forbids it, or a limit is too low.
     pub fn new() -> io::Result<UringBackend> {
         trial::passed()?;
         UringBackend::open()
@@ -150,7 +151,7 @@ impl UringBackend {
         sink: &mut S,
     ) {
         let Some(accepting) = self.listeners.iter_mut().find(|it| it.token == token) else {
-            // Accepted after its listener went: hangs up.
+            // Accepted after its listener was removed: close it.
             return;
         };
         accepting.armed &= more;
@@ -264,8 +265,8 @@ impl UringBackend {
         }
     }
 
-    /// To be called when a connection is over and when a request of such a one has completed:
-    /// the last of these calls finds nothing in flight.
+    /// Called when a connection is over and when a request of such a connection has completed: the
+    /// last of these calls finds nothing in flight.
     fn finish_if_idle(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
             && connection.receive == Receive::None
@@ -278,8 +279,8 @@ impl UringBackend {
     fn report_finished<S: Sink>(&mut self, sink: &mut S) {
         for conn in self.finished.drain(..) {
             if let Some(connection) = self.connections.remove(conn) {
-                // The descriptor first: a sink that counts connections against a limit may let
-                // the next one in.
+                // Close the descriptor first: a sink that limits the number of connections may then
+                // admit the next one.
                 hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }
@@ -386,7 +387,7 @@ impl Backend for UringBackend {
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
         let socket = Arc::new(Socket::from(socket));
-        // Waiting is io_uring's business: it would take O_NONBLOCK for "fail rather than wait".
+        // io_uring does the waiting; it would treat O_NONBLOCK as "fail rather than wait".
         let usable = socket.set_nonblocking(false);
         let conn = self.connections.insert(Connection {
             socket,
