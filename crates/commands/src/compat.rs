@@ -1,4 +1,4 @@
-//! `docs/compat/resp.md`: what of Redis 7.2's commands works, made from the command table.
+//! `docs/compat/resp.md`: which of Redis 7.2's commands work, generated from the command table.
 
 use crate::families;
 use ladon_command_docs::CommandDoc;

@@ -5,17 +5,17 @@
 //! frequency               minutes of the last use, 12 bits: wraps after 68 hours | counter, 8 bits
 //! ```
 //!
-//! An entry pays no more than its spare head bits for it. The clocks wrap, so that a longer idle
-//! time shows as shorter; eviction, which looks at keys all the time, writes down what has faded
-//! whenever it comes past, so that its counters are not fooled.
+//! It needs no memory beyond the spare bits of an entry's head. The clocks wrap, so a longer idle
+//! time appears shorter. Eviction looks at keys all the time and writes back the decayed counters
+//! that it passes, so that the wrap does not mislead it.
 //!
-//! The counter is logarithmic, as Morris' (1978) and as Redis has it: each use raises it with a
-//! probability that falls with its height, and it falls by one every so many minutes without use.
+//! The counter is logarithmic, as in Morris (1978) and Redis: each use raises it with a probability
+//! that falls with its value, and it falls by one after each period without use.
 
 use crate::table::entry::ACCESS_MAX;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-/// What access words tell.
+/// What access words measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Tracking {
@@ -38,7 +38,7 @@ impl Tracking {
     }
 }
 
-/// What access words tell and how their counters go; shared by all threads.
+/// What access words measure, and the parameters of their counters; shared by all threads.
 #[derive(Debug)]
 pub struct AccessRules {
     tracking: AtomicU8,
@@ -57,16 +57,16 @@ impl Default for AccessRules {
 }
 
 impl AccessRules {
-    /// Changes the rules. What words hold already is taken for what they tell from now on, until
-    /// their keys are used again. `log_factor`: the larger, the more uses a counter's next step
-    /// takes. `decay_minutes`: after how many minutes without use it loses one; 0 for never.
+    /// Changes the rules. Existing words are read under the new rules until their keys are used
+    /// again. `log_factor`: the larger, the more uses each step of a counter takes.
+    /// `decay_minutes`: minutes without use after which a counter loses one; 0 for never.
     pub fn set(&self, tracking: Tracking, log_factor: u32, decay_minutes: u32) {
         self.log_factor.store(log_factor, Relaxed);
         self.decay_minutes.store(decay_minutes, Relaxed);
         self.tracking.store(tracking as u8, Relaxed);
     }
 
-    /// What words tell now.
+    /// What words measure at present.
     pub fn tracking(&self) -> Tracking {
         Tracking::from_u8(self.tracking.load(Relaxed))
     }
@@ -113,7 +113,7 @@ pub(crate) enum Use {
     /// Nothing that counts.
     None,
     Read,
-    /// Changes it, or looks whether to.
+    /// Changes it, or checks whether to change it.
     Change,
 }
 
@@ -125,14 +125,15 @@ fn seconds(unix_ms: u64) -> u32 {
 const COUNTER_BITS: u32 = 8;
 const COUNTER_MAX: u32 = (1 << COUNTER_BITS) - 1;
 const MINUTES_MAX: u32 = ACCESS_MAX >> COUNTER_BITS;
-/// A new key's counter, so that it is not the first to go before it could be used again.
+/// Initial counter of a new key, so that eviction does not remove the key before it can be used
+/// again.
 const COUNTER_FIRST: u32 = 5;
 
 /// The rules at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessNow {
     tracking: Tracking,
-    /// As in a word that tells of now.
+    /// The present time, as in a word.
     time: u32,
     log_factor: u32,
     decay_minutes: u32,
@@ -162,7 +163,7 @@ impl AccessNow {
         self.time << COUNTER_BITS | counter
     }
 
-    /// The word as it is after what has faded is taken off; the time then is now.
+    /// The word after decay; its time is the present.
     pub(crate) fn faded(self, word: u32) -> u32 {
         let counter = u32::from(self.frequency(word));
         if self.tracking != Tracking::Frequency || counter == word & COUNTER_MAX {
@@ -173,12 +174,13 @@ impl AccessNow {
         (self.time.wrapping_sub(minutes) & MINUTES_MAX) << COUNTER_BITS | counter
     }
 
-    /// How much the key deserves to go, for comparing keys: the rarer used or the longer not.
+    /// How strongly the key is a candidate for eviction: larger for keys used less often or longer
+    /// ago.
     #[inline]
     pub(crate) fn staleness(self, word: u32) -> u64 {
         match self.tracking {
             Tracking::Recency | Tracking::Modification => u64::from(self.idle_seconds(word)),
-            // Of equals, the one that was used longer ago.
+            // Among equals, the key that was used longer ago.
             Tracking::Frequency => {
                 u64::from(COUNTER_MAX - u32::from(self.frequency(word))) << 12
                     | u64::from(self.minutes_since(word))
@@ -204,7 +206,7 @@ impl AccessNow {
     }
 }
 
-/// SplitMix64: any state will do, zero too.
+/// SplitMix64: any state works, including zero.
 pub(crate) fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
@@ -223,7 +225,7 @@ mod tests {
         rules.at(minutes * 60_000)
     }
 
-    /// Redis' documentation gives these for its counter: after so many uses, at this factor.
+    /// Redis' documentation gives these values of its counter, by number of uses and factor.
     #[test]
     fn counters_grow_as_documented() {
         for (log_factor, uses, documented) in

@@ -1,11 +1,12 @@
-//! Applying changes: a checkpoint's blocks, then the log's records.
+//! Applies changes: a checkpoint's blocks, then the log's records.
 //!
-//! A block speaks for a range of hashes as of its own LSN, so a record's change is skipped where
-//! the key's block already holds it (`held.rs`). Blocks load in parallel and in any order; records are replayed by several
-//! workers, each of which sees them all in order and applies those of its own partitions.
+//! A block covers a range of hashes as of its own LSN, so a record's change is skipped if the key's
+//! block already contains it (`checkpoint_coverage.rs`). Blocks load in parallel and in any order.
+//! Several workers replay the records; each reads all of them in order and applies those of its own
+//! partitions.
 
 use crate::access::AccessNow;
-use crate::held::Held;
+use crate::checkpoint_coverage::CheckpointCoverage;
 use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
 use crate::object::Object;
 use crate::partition::Weight;
@@ -19,13 +20,13 @@ use ladon_model::{
 use parking_lot::Mutex;
 use thiserror::Error;
 
-/// Why a change cannot be applied: what is on the disk does not fit together.
+/// Why a change cannot be applied: the files contradict each other.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ApplyError {
-    /// The encoding is broken.
+    /// The encoding is malformed.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// A value's body or delta is broken.
+    /// A value's body or delta is malformed.
     #[error("malformed {what} of key '{key}'")]
     Malformed {
         /// Which part.
@@ -39,7 +40,7 @@ pub enum ApplyError {
     /// A database number out of range.
     #[error("database {0} is out of range; raise 'databases' to read this data")]
     NoSuchDb(DbId),
-    /// The select map in a checkpoint is broken.
+    /// The select map in a checkpoint is malformed.
     #[error("malformed select map")]
     SelectMap,
 }
@@ -48,7 +49,7 @@ pub enum ApplyError {
 pub struct Recovering<'a> {
     keyspace: &'a Keyspace,
     access: AccessNow,
-    held: Held,
+    held: CheckpointCoverage,
     select_lsn: Mutex<Lsn>,
 }
 
@@ -56,7 +57,12 @@ impl<'a> Recovering<'a> {
     /// Recovers into `keyspace`, which must be empty; keys count as used at `now_ms`.
     pub fn new(keyspace: &'a Keyspace, now_ms: UnixMillis) -> Self {
         let access = keyspace.access_rules().at(now_ms);
-        Recovering { keyspace, access, held: Held::new(), select_lsn: Mutex::new(Lsn::ZERO) }
+        Recovering {
+            keyspace,
+            access,
+            held: CheckpointCoverage::new(),
+            select_lsn: Mutex::new(Lsn::ZERO),
+        }
     }
 
     /// Loads one block of a checkpoint. May be called from several threads at once.
@@ -84,7 +90,7 @@ impl<'a> Recovering<'a> {
             if let Change::Put { expire_at, kind, body: [], .. } = change
                 && kind != ValueKind::String
             {
-                // The elements come in pieces, some of which may have been here first.
+                // The elements follow in pieces, some of which may have been loaded before.
                 self.make_empty(db, key, kind, &mut bytes_delta)?;
                 let change = Change::Expire { db, key: bytes, expire_at };
                 self.apply(change, key, &mut bytes_delta, &mut scratch)?;
@@ -98,9 +104,9 @@ impl<'a> Recovering<'a> {
 
     /// Loads some elements of a value that was saved in pieces.
     ///
-    /// Replay goes over all changes to the value since its block, also over those that a piece
-    /// holds already: of the changes to one element the last decides, so nothing has to be
-    /// remembered of the pieces.
+    /// Replay repeats all changes to the value since its block, including those that a piece
+    /// already contains. The last change to an element decides its state, so the pieces need not be
+    /// recorded.
     fn piece(&self, change: Change<'_>, bytes_delta: &mut i64) -> Result<(), ApplyError> {
         let Change::Update { db, key: bytes, kind, .. } = change else {
             return Err(ApplyError::Malformed { what: "block", key: String::new() });
@@ -112,7 +118,7 @@ impl<'a> Recovering<'a> {
         self.apply(change, key, bytes_delta, &mut scratch)
     }
 
-    /// Puts an empty value, to which pieces add, where nothing is.
+    /// Creates an empty value, to which pieces add, if the key does not exist.
     fn make_empty(
         &self,
         db: DbId,
@@ -133,8 +139,8 @@ impl<'a> Recovering<'a> {
         Ok(())
     }
 
-    /// Applies the changes of one record that belong to `worker` of `workers`. Each worker must
-    /// be given every record, in order.
+    /// Applies the changes of one record that belong to `worker` of `workers`. Each worker must be
+    /// given every record, in order.
     pub fn record(
         &self,
         (worker, workers): (usize, usize),
@@ -189,7 +195,7 @@ impl<'a> Recovering<'a> {
         Ok(())
     }
 
-    /// Every key counts as used once, now: what happened to it before says little.
+    /// Every key counts as used once, now: its earlier use is unknown.
     fn access(&self) -> impl FnOnce(Option<u32>) -> u32 + use<> {
         let word = self.access.first();
         move |_| word
@@ -241,9 +247,9 @@ impl<'a> Recovering<'a> {
                 remove_entry(keyspace, held.partition(key.hash), db, key, bytes_delta);
                 Ok(())
             }
-            // An expiry that is past by now is still only a time: only its owner removes a key.
+            // A past expiry is still applied as a time: only normal operation removes expired keys.
             Change::Expire { db, expire_at, .. } => {
-                // At time zero nothing is due; so it must not count as the time of a use.
+                // At time zero nothing is due, and that time must not count as a use.
                 scratch.no_touch = true;
                 let mut tx = keyspace.begin(Locks::One(key.hash), scratch, 0);
                 let exists = tx.set_expire(db, key, expire_at);
@@ -280,7 +286,7 @@ impl<'a> Recovering<'a> {
         match slot.object_mut() {
             Some(object) => {
                 let before = Weight::of(object);
-                // A malformed one may have changed something all the same.
+                // A malformed op may still have changed something.
                 let applied = object.apply_op(op, keyspace.env());
                 let after = Weight::of(object);
                 *bytes_delta += database.reweigh(key.hash, before, after);
@@ -305,10 +311,10 @@ impl<'a> Recovering<'a> {
 }
 
 impl Keyspace {
-    /// The meaning of every `SELECT` number with the log's end as of its reading: what a
-    /// checkpoint keeps as its metadata.
+    /// The meaning of every `SELECT` number, with the log's end when it was read: a checkpoint's
+    /// metadata.
     pub fn encode_select_map(&self, reserved: impl Fn() -> Lsn) -> (Lsn, Vec<u8>) {
-        // Any lock keeps SWAPDB, which takes all, from happening in between.
+        // Holding any lock excludes SWAPDB, which takes all.
         let _held = self.lock(Locks::Partition(0));
         let mut out = Vec::new();
         varint::put(&mut out, u64::from(self.databases()));

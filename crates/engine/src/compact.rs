@@ -1,12 +1,12 @@
-//! Moving data together in memory, so that slabs with a few entries each become a few full ones and
-//! the rest goes back to the system.
+//! Memory compaction: moves entries out of sparse slabs, so that their memory can be returned to
+//! the system.
 //!
-//! A pass goes over the partitions, a slice at a time; each thread that has a moment may make the
-//! next slice. It takes one partition's lock at a time, never waits for one, and moves nothing
-//! while slabs are full enough: then it only looks at each table's own count of sparse slabs.
+//! A pass visits the partitions, a slice at a time. Any thread with spare time may run the next
+//! slice. A slice takes one partition's lock at a time and never waits for one. While slabs are
+//! full enough, nothing is moved, and a pass only reads each table's own count of sparse slabs.
 //!
-//! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and what is
-//! longer than 32 KiB.
+//! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and
+//! anything longer than 32 KiB.
 
 use crate::keyspace::{Keyspace, PARTITIONS};
 use crate::pieces::Pieces;
@@ -16,34 +16,33 @@ use crate::table::compact::Work;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Up to this, what is free within slabs is not counted: slabs that each size has begun, and a page
-/// for each partition.
+/// Free memory within slabs up to this is ignored: each size has a slab in use, and each partition
+/// a page.
 const SLACK_BYTES_MIN: usize = 8 << 20;
-/// Slabs that could be saved are left alone up to this, ...
+/// A saving of fewer bytes of slabs than this is not worth moving data,
 const EXCESS_BYTES_MIN: usize = 1 << 20;
-/// ... and up to this part of what is in use.
+/// nor is a saving of less than this fraction of the memory in use.
 const EXCESS_SHARE: usize = 32;
-/// A pass that moved less than this part of what is in use is not worth another soon.
+/// After a pass that moved less than this fraction of the memory in use, the next pass waits.
 const MOVED_SHARE: usize = 256;
-/// What is done under one lock: about 25 microseconds.
+/// Work per lock: about 25 microseconds.
 const WORK_A_LOCK: usize = 500;
-/// What is done in a slice: about a tenth of a millisecond.
+/// Work per slice: about a tenth of a millisecond.
 const WORK_A_SLICE: usize = 2000;
-/// From one slice to the next: a tenth of one thread's time is spent.
+/// Interval between slices, so that a tenth of one thread's time is used.
 const SLICE_EVERY_NS: u64 = 1_000_000;
-/// From one look at all tables to the next, where not all are walked through.
+/// Interval between checks of all tables, while not all are compacted.
 const LOOK_EVERY_MS: u64 = 1000;
-/// What taking a lock and looking at a table costs.
+/// Cost of taking a lock and checking a table.
 const TABLE_COST: usize = 2;
 
-/// Gives the memory of free slabs back to the system: of all, or of those that nobody has wanted
-/// since the last call.
+/// Returns the memory of free slabs to the system: of all, or of those unused since the last call.
 pub fn purge_memory(all: bool) {
     Pieces::blocks().purge(all);
     PAGES.purge(all);
 }
 
-/// Where moving data together stands.
+/// Progress of compaction.
 #[derive(Default)]
 pub(crate) struct Compaction {
     state: Mutex<State>,
@@ -56,45 +55,44 @@ pub(crate) struct Compaction {
 
 #[derive(Default)]
 struct State {
-    /// Bytes that were free within tables' slabs of small entries in the last pass, and in this one
-    /// so far.
+    /// Bytes free within tables' slabs of small entries, in the last pass and so far in this one.
     small_free: usize,
     small_free_so_far: usize,
     partition: usize,
     db: usize,
     at: LocalHash,
-    /// Whether all tables are walked through, not only those with sparse slabs of their own.
+    /// Whether all tables are visited, not only those with sparse slabs of their own.
     everything: bool,
     moved_in_pass: usize,
-    /// What was free when a pass had moved hardly anything: until that has changed by much, another
-    /// would move as little.
+    /// The free bytes after a pass that moved almost nothing. Until that number has changed much,
+    /// another pass would move as little.
     futile_at: usize,
-    /// What memory looked like when the last pass began, and when that was.
+    /// The state of memory when the last pass began, and the time of that.
     seen: (u64, usize),
     looked_ms: u64,
 }
 
 impl Keyspace {
-    /// Bytes within slabs that no data takes, as of a moment ago and above 8 MiB: slabs that
-    /// each size has begun are not worth counting. None where data may not be moved.
+    /// Free bytes within slabs, as of a moment ago and above 8 MiB, because partly used slabs of
+    /// each size are not worth counting. Zero if data may not be moved.
     #[inline]
     pub fn slack_bytes(&self) -> u64 {
         self.compaction.slack_bytes.load(Relaxed)
     }
 
-    /// Bytes of free slabs that have not gone back to the system.
+    /// Bytes of free slabs whose memory was not returned to the system.
     pub fn idle_slab_bytes(&self) -> u64 {
         (Pieces::blocks().dirty_bytes() + PAGES.dirty_bytes()) as u64
     }
 
-    /// Data may be moved from now on. Otherwise nothing is, so that the same requests do the same
-    /// again: how full slabs are depends on all of the process.
+    /// Allows moving data from now on. Otherwise nothing moves, so that the same requests always do
+    /// the same: how full slabs are depends on the whole process.
     pub fn allow_compaction(&self) {
         self.compaction.is_allowed.store(true, Relaxed);
     }
 
-    /// Begins to move data together if that is allowed, and there is something to gain or it is time
-    /// to look for that.
+    /// Begins a pass if that is allowed, and if there is something to gain or the next check is
+    /// due.
     pub fn begin_compaction(&self, now_ms: u64) {
         if !self.compaction.is_allowed.load(Relaxed) {
             return;
@@ -120,8 +118,8 @@ impl Keyspace {
         self.compaction.is_running.load(Relaxed)
     }
 
-    /// Goes on moving data together for about a tenth of a millisecond if the last slice is long
-    /// enough ago, unless another thread is at it. No locks may be held.
+    /// Continues compaction for about a tenth of a millisecond if a slice is due and no other
+    /// thread is running one. The caller may hold no locks.
     pub fn compact(&self, now_ns: u64) {
         let next_ns = &self.compaction.next_ns;
         if now_ns < next_ns.load(Relaxed) {
@@ -152,7 +150,7 @@ impl State {
         (self.partition, self.db, self.at, self.moved_in_pass) = (0, 0, 0, 0);
     }
 
-    /// At the end of a pass: whether the next one has begun.
+    /// Called at the end of a pass. Returns whether the next one has begun.
     fn is_another_worthwhile(&mut self) -> bool {
         self.small_free = std::mem::take(&mut self.small_free_so_far);
         let (was_everything, moved) = (self.everything, self.moved_in_pass);
@@ -163,11 +161,11 @@ impl State {
         self.everything && !is_little
     }
 
-    /// Does one table's part under its lock, or as much of it as `work` allows.
+    /// Compacts one table under its lock, as far as `work` allows.
     fn go_on(&mut self, keyspace: &Keyspace, work: &mut Work) {
         work.spend(TABLE_COST);
         let Some(mut partition) = keyspace.try_lock(self.partition) else {
-            // Whoever is at it goes on changing it; the next pass will come past.
+            // Another thread is changing this partition; the next pass visits it again.
             return self.next_partition();
         };
         while let Some(database) = partition.dbs.get_mut(self.db) {

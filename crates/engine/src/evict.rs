@@ -1,11 +1,11 @@
-//! Eviction: making room by removing keys, one at a time, without a lock on everything.
+//! Eviction: frees memory by removing keys, one at a time, without a lock on everything.
 //!
-//! Each thread goes over the partitions in turn. Of one that nobody else is at it removes what has
-//! expired and the memory of tables that are empty; if there is neither, it looks at some keys there and keeps the best candidates for eviction
-//! that it has met so far in a pool of its own. When it has looked at as many as it was told to,
-//! the best of the pool goes, unless it was used since: then it is the next one's turn. So it
-//! never holds two locks and never waits for one, and a candidate that was met a while ago
-//! competes with what is met now, which makes few looks as good as many.
+//! Each thread visits the partitions in turn, skipping those that another thread holds. In a
+//! partition, it removes expired keys and the memory of empty tables. If there are none, it samples
+//! some keys and keeps the best candidates for eviction in its own pool. When it has sampled as
+//! many keys as configured, it evicts the best of the pool, unless that key was used since; then it
+//! tries the next. So a thread never holds two locks and never waits for one, and candidates of
+//! earlier steps compete with new ones, which makes small samples nearly as good as large ones.
 
 use crate::access::{AccessNow, Tracking, next_random};
 use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
@@ -13,19 +13,19 @@ use crate::table::entry::EntryRef;
 use crate::tx::{Candidate, Scratch, Tx};
 use ladon_model::{DbId, Lsn, Record};
 
-/// Which keys may be evicted, and which of them first.
+/// Which keys may be evicted, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victims {
     /// Only keys that expire.
     pub volatile: bool,
-    /// Which first.
+    /// The order.
     pub choice: Choice,
 }
 
 /// Which key to evict first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The one that is used least, as the access words tell ([`Tracking`]).
+    /// The least used one, according to the access words ([`Tracking`]).
     Access,
     /// The one that expires first.
     Expiry,
@@ -33,44 +33,44 @@ pub enum Choice {
     Random,
 }
 
-/// What a step of an eviction came to.
+/// The result of an eviction step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evicted {
-    /// A key is gone, or keys that had expired are, or an empty table's memory.
+    /// A key was removed, expired keys were removed, or an empty table's memory was freed.
     Some,
-    /// No key is gone this time; the next step may find one.
+    /// Nothing was removed this time; the next step may find something.
     NotYet,
     /// There is nothing that may be evicted.
     Nothing,
 }
 
-/// Candidates that a thread keeps; more of them gain little.
+/// Candidates that a thread keeps; more gain little.
 const POOL_MAX: usize = 16;
 
-/// Expired keys removed at one go.
+/// Most expired keys removed in one step.
 const EXPIRED_MAX: usize = 16;
 
-/// A thread's part in evictions.
+/// A thread's state of eviction.
 #[derive(Debug)]
 pub struct Evictor {
     pool: Vec<Candidate>,
-    /// What the pool was gathered for.
+    /// The policy for which the pool was gathered.
     gathered_for: Option<(Victims, Tracking)>,
-    /// Visited last.
+    /// The partition visited last.
     partition: usize,
     random: u64,
 }
 
 impl Evictor {
-    /// An evictor whose choices follow from `seed`.
+    /// An evictor whose choices derive from `seed`.
     pub fn new(seed: u64) -> Evictor {
         let mut random = seed;
         let partition = next_random(&mut random) as usize % PARTITIONS;
         Evictor { pool: Vec::with_capacity(POOL_MAX), gathered_for: None, partition, random }
     }
 
-    /// Tries to evict one key, after looking at `samples` of them. `append` logs what was done and
-    /// returns its LSN. No lock may be held by the thread.
+    /// Tries to evict one key, after sampling `samples` keys. `append` logs the removal and returns
+    /// its LSN. The thread may hold no lock.
     pub fn step(
         &mut self,
         keyspace: &Keyspace,
@@ -105,7 +105,7 @@ impl Evictor {
             if seen < samples {
                 continue;
             }
-            // Often the best is one of those just met, and its lock is held.
+            // Often the best candidate was just sampled, and its lock is still held.
             if let Some(best) = self.best(victims, access)
                 && partition_of(self.pool[best].hash) == self.partition
             {
@@ -134,7 +134,7 @@ impl Evictor {
         if seen == 0 && !busy { Evicted::Nothing } else { Evicted::NotYet }
     }
 
-    /// Looks at keys of a partition; how many.
+    /// Samples keys of a partition; returns how many.
     fn look(
         &mut self,
         tx: &mut Tx<'_>,
@@ -164,7 +164,7 @@ impl Evictor {
         seen
     }
 
-    /// Takes a candidate into the pool if it is good enough.
+    /// Adds a candidate to the pool if it is good enough.
     fn consider(
         &mut self,
         mut candidate: Candidate,
@@ -199,12 +199,12 @@ impl Evictor {
     }
 }
 
-/// How much a candidate deserves to go.
+/// How strongly a candidate should be evicted.
 fn worth(candidate: &Candidate, victims: Victims, access: AccessNow) -> u64 {
     match victims.choice {
         Choice::Access => access.staleness(candidate.access),
         Choice::Expiry => u64::MAX - candidate.expire_at,
-        // In the order in which they were met: the pool is as random as any key.
+        // In the order of sampling: the pool is as random as any key.
         Choice::Random => 0,
     }
 }

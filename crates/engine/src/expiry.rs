@@ -1,5 +1,5 @@
-//! Which keys expire when: an exact index, so that expired keys leave in time and none is
-//! searched for.
+//! Which keys expire when: an exact index, so that expired keys are removed in time and none has to
+//! be searched for.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ impl Expires {
         self.0.len()
     }
 
-    /// A key's expiry went from `old` to `new` (0: none). Returns the change of `bytes`.
+    /// Changes a key's expiry from `old` to `new` (0: none). Returns the change of `bytes`.
     #[must_use]
     #[inline]
     pub(crate) fn change(&mut self, hash: u64, old: u64, new: u64) -> i64 {
@@ -39,13 +39,13 @@ impl Expires {
         self.0.first().copied()
     }
 
-    /// Up to `count` keys that expire one after the other, from a random one on.
+    /// Up to `count` consecutively expiring keys, beginning with a random one.
     pub(crate) fn some(&self, random: u64, count: usize) -> impl Iterator<Item = (u64, u64)> {
         let from = (random % self.0.len().max(1) as u64) as usize;
         self.0.iter().copied().skip(from).chain(self.0.iter().copied().take(from)).take(count)
     }
 
-    /// Up to `count` keys that expire one after the other, from a random time on.
+    /// Up to `count` consecutively expiring keys, beginning at a random time.
     pub(crate) fn some_from_time(
         &self,
         random: u64,

@@ -1,18 +1,18 @@
-//! What will be looked at, and is fetched ahead (`lookahead.rs`).
+//! What to prefetch (`lookahead.rs`).
 
 use ladon_model::KeyHash;
 
-/// What a command will look at inside a value that does not sit in its entry.
+/// The part of a value that a command will access, if the value is not stored in its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inside {
-    /// Nothing, or it is not known.
+    /// None, or unknown.
     #[default]
     Nothing,
-    /// Its beginning and its end.
+    /// The beginning and the end.
     Whole,
     /// The member or field with this hash.
     Element(KeyHash),
-    /// A string's byte.
+    /// A byte of a string.
     Byte(usize),
 }
 
@@ -25,15 +25,16 @@ pub struct Ahead {
     pub hash: KeyHash,
 }
 
-/// What will be looked at inside a key's value.
+/// The part of a key's value that a command will access.
 #[derive(Clone, Copy, Debug)]
 pub struct AheadInside {
     /// The key.
     pub key: Ahead,
-    /// Which of the batch's keys that is.
+    /// The key's index in the batch.
     pub at: u32,
-    /// What is looked at.
+    /// The part.
     pub inside: Inside,
-    /// The value's header was not looked at lately, and has to be fetched before what it points to.
+    /// The value's header was not accessed recently, and has to be fetched before what it points
+    /// to.
     pub fetch_header: bool,
 }

@@ -1,7 +1,7 @@
-//! The keyspace: partitions, each behind its lock, and what is shared by all of them.
+//! The keyspace: partitions, each behind its lock, and the data shared by all of them.
 //!
-//! Locks are taken in index order, by [`Locks`] only; no code here waits for anything else while
-//! it holds one.
+//! Locks are taken in index order, only by [`Locks`]. No code here waits for anything else while it
+//! holds one.
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
@@ -11,7 +11,7 @@ use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::prefetch::prefetch;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync_primitives::{Mutex, MutexGuard};
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};
@@ -23,13 +23,13 @@ use ladon_model::{DbId, KeyHash, KeyHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed};
 
-/// Top bits of a key's hash that choose its partition. Miri makes a keyspace for each case in minutes
-/// if it has as many as that.
+/// Top bits of a key's hash that choose its partition. Fewer under Miri, which would need minutes
+/// to create a keyspace for each case.
 pub(crate) const PARTITION_BITS: u32 = if cfg!(miri) { 6 } else { 9 };
 /// Number of partitions; enough that 16 threads with short locks rarely meet.
 pub const PARTITIONS: usize = 1 << PARTITION_BITS;
 
-/// What a keyspace is made from.
+/// What a keyspace is created from.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyspaceOptions {
     /// The data directory's hash seed.
@@ -41,27 +41,27 @@ pub struct KeyspaceOptions {
 /// All data of a node.
 pub struct Keyspace {
     hasher: KeyHasher,
-    /// Before `hints`, where its tables show their directories.
+    /// Before `hints`, in which its tables publish their directories.
     cells: Box<[Cell]>,
-    /// For prefetching without the lock: of each database, all partitions in a row, so that the
-    /// caches hold them. Not a box, whose contents are its own: the tables know their places.
+    /// For prefetching without the lock: all partitions of each database in a row, to fit the
+    /// caches. Not a `Box`, which would claim unique access: the tables hold pointers into it.
     hints: Arc<[Hint]>,
-    /// What `SELECT n` means, see `Tx::swap`; changed with all partitions locked only.
+    /// What `SELECT n` means, see `Tx::swap`; changes only while all partitions are locked.
     select: Box<[AtomicU16]>,
     limits: Limits,
     access_rules: AccessRules,
     used_bytes: AtomicI64,
-    /// Of each partition, a time before which nothing in it expires; in a row, so that a look at all
-    /// of them is short. Written under the partition's lock.
+    /// For each partition, a time before which nothing in it expires; contiguous, so that a check
+    /// of all of them is short. Written under the partition's lock.
     next_due: Box<[AtomicU64]>,
     pub(crate) compaction: Compaction,
 }
 
-/// Two lines, as processors fetch lines in pairs.
+/// Two cache lines, because processors fetch lines in pairs.
 #[repr(align(128))]
 struct Cell(Mutex<Partition>);
 
-/// Where the data of a database's partition begins.
+/// Address of a database's part of a partition.
 #[derive(Default)]
 struct Hint {
     root: Root,
@@ -119,18 +119,18 @@ impl Keyspace {
         &self.hasher
     }
 
-    /// What values need to know beyond themselves.
+    /// The context that values need.
     #[inline]
     pub fn env(&self) -> Env<'_> {
         Env { hasher: &self.hasher, limits: &self.limits }
     }
 
-    /// Up to where collections stay packed.
+    /// Sizes up to which collections stay packed.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What access words tell.
+    /// What access words measure.
     #[inline]
     pub fn access_rules(&self) -> &AccessRules {
         &self.access_rules
@@ -151,12 +151,12 @@ impl Keyspace {
         self.select[usize::from(number)].store(db, Relaxed);
     }
 
-    /// Bytes that the data takes, as of each thread's last batch.
+    /// Bytes of data, as of each thread's last batch.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Relaxed).max(0) as u64
     }
 
-    /// Bytes that an empty keyspace takes; `used_bytes` has what comes on top.
+    /// Bytes of an empty keyspace; `used_bytes` does not include them.
     pub fn fixed_bytes(&self) -> u64 {
         let database = size_of::<Database>() + size_of::<Hint>();
         (self.cells.len() * (size_of::<Cell>() + self.select.len() * database)) as u64
@@ -169,14 +169,15 @@ impl Keyspace {
         }
     }
 
-    /// Nothing in this partition expires before this moment (Unix milliseconds); `u64::MAX` if nothing
-    /// does at all. The moment itself may have lost its key or element.
+    /// Nothing in this partition expires before this time (Unix milliseconds); `u64::MAX` if
+    /// nothing expires. The key or element of that time may be gone.
     #[inline]
     pub fn next_due(&self, partition: usize) -> u64 {
         self.next_due[partition].load(Relaxed)
     }
 
-    /// The key, or an element of its value, expires at `at` (0: never). The partition is locked.
+    /// Notes that a key, or an element of its value, expires at `at` (0: never). The partition is
+    /// locked.
     #[inline]
     pub(crate) fn note_expiry(&self, hash: KeyHash, at: u64) {
         let next = &self.next_due[partition_of(hash)];
@@ -185,36 +186,37 @@ impl Keyspace {
         }
     }
 
-    /// This is when the next thing in the locked partition expires.
+    /// Sets when the next key or element in the locked partition expires.
     pub(crate) fn set_next_due(&self, partition: usize, at: u64) {
         self.next_due[partition].store(at, Relaxed);
     }
 
-    /// Begins to fetch ahead what the keys of a batch will need.
+    /// Begins prefetching for the keys of a batch.
     pub fn lookahead(&self) -> Lookahead<'_> {
         Lookahead::new(self)
     }
 
-    /// Fetches the lock, the database and the bucket of a key in the database of this number.
+    /// Prefetches the lock, the database and the bucket of a key in the database of this number.
     #[inline]
     pub(crate) fn prefetch_bucket(&self, number: u16, hash: KeyHash, guard: &Guard) -> BucketHint {
         let index = partition_of(hash);
         let cell = (&raw const self.cells[index]).cast::<u8>();
         prefetch(cell);
-        // Behind the lock, which need not come first; a line too far does no harm.
+        // After the lock, which is not necessarily first; one line too many does no harm.
         prefetch(cell.wrapping_add(Partition::changed_offset(hash) + size_of::<usize>()));
         let hint = &self.hints[usize::from(self.select(number)) * PARTITIONS + index];
         prefetch(hint.database.load(Relaxed));
         hint.root.prefetch_bucket(local_of(hash), guard)
     }
 
-    /// Fetches the header of a key's value, if it is one of its own.
+    /// Prefetches the header of a key's value, if the value is outside its entry.
     pub(crate) fn prefetch_value(&self, key: &Ahead) {
         self.look_ahead(key, |object| prefetch(object));
     }
 
-    /// Fetches what a key's value points to, as far as that will be looked at; where a member will
-    /// be found then. Where a string lies is kept, if it is looked at byte by byte.
+    /// Prefetches what a key's value points to, as far as the command will access it. Returns the
+    /// bucket that will then hold a member. Remembers the address of a string that is accessed
+    /// bytewise.
     pub(crate) fn prefetch_inside(
         &self,
         part: &AheadInside,
@@ -230,7 +232,8 @@ impl Keyspace {
         hint.unwrap_or(BucketHint::NONE)
     }
 
-    /// Shows what is likely the key's value, unless it is in its entry or another thread is at it.
+    /// Visits what is probably the key's value, unless the value is in its entry or another thread
+    /// holds the lock.
     #[inline]
     fn look_ahead<R>(&self, key: &Ahead, look: impl FnOnce(&Object) -> R) -> Option<R> {
         let partition = self.cells[partition_of(key.hash)].0.try_lock()?;
@@ -239,13 +242,13 @@ impl Keyspace {
         entry.object().map(look)
     }
 
-    /// Begins a transaction on the partitions that `locks` names, waiting for them.
+    /// Begins a transaction on the partitions that `locks` names, waiting for their locks.
     #[inline(always)]
     pub fn begin<'a>(&'a self, locks: Locks<'_>, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
         Tx::new(self, self.lock(locks), scratch, now_ms)
     }
 
-    /// As `begin` on one partition; `None` where another thread is at it.
+    /// As `begin` on one partition; `None` if another thread holds it.
     pub(crate) fn try_begin<'a>(
         &'a self,
         partition: usize,
@@ -256,7 +259,7 @@ impl Keyspace {
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
     }
 
-    /// A partition, unless another thread is at it.
+    /// A partition, unless another thread holds it.
     pub(crate) fn try_lock(&self, partition: usize) -> Option<MutexGuard<'_, Partition>> {
         self.cells[partition].0.try_lock()
     }
@@ -277,7 +280,7 @@ impl Keyspace {
         Locked::All(self.cells.iter().map(|cell| cell.0.lock()).collect())
     }
 
-    /// A set of bits sorts the partitions and merges repeats, without memory of its own.
+    /// A bit set sorts the partitions and removes duplicates, without allocating.
     #[inline(never)]
     fn lock_many(&self, hashes: &[KeyHash]) -> Locked<'_> {
         const WORD_BITS: usize = u64::BITS as usize;
@@ -306,10 +309,10 @@ impl Keyspace {
     }
 }
 
-/// Which partitions a transaction needs.
+/// The partitions that a transaction needs.
 #[derive(Clone, Copy, Debug)]
 pub enum Locks<'a> {
-    /// None: it only looks at what is shared.
+    /// None: it only reads shared data.
     None,
     /// The partition of one key.
     One(KeyHash),
@@ -334,7 +337,7 @@ impl Locked<'_> {
     /// The partition of a key.
     ///
     /// # Panics
-    /// When it was not locked: the caller's key extraction is wrong, and going on would race.
+    /// If it was not locked: the caller's key extraction is wrong, and continuing would race.
     #[inline]
     pub(crate) fn partition(&mut self, hash: KeyHash) -> &mut Partition {
         self.at(partition_of(hash))
@@ -354,7 +357,7 @@ impl Locked<'_> {
         }
     }
 
-    /// As `at`, only to look.
+    /// As `at`, for reading only.
     pub(crate) fn look_at(&self, index: usize) -> &Partition {
         match self {
             Locked::One(held, guard) => {

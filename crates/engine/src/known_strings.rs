@@ -1,30 +1,30 @@
-//! Where long strings lay when they were last looked at.
+//! Remembers the addresses of long strings that were recently accessed.
 //!
-//! To fetch a string's byte ahead of its command takes the string's address, and to find that takes the
-//! partition's lock and two steps through memory: as much work as a quarter of a SETBIT. Bitmaps stay
-//! where they are for long, so a thread remembers their addresses.
+//! Prefetching a string's byte requires its address. Finding that requires the partition's lock and
+//! two steps through memory, a quarter of the work of a SETBIT. Bitmaps keep their address for
+//! long, so each thread remembers the addresses.
 //!
-//! A small table of hashes where the newer takes the older's place. An address may be out of date, or
-//! another key's: it is only ever fetched from, never read, so that this does no harm. Its owner forgets
-//! all of them every so often, since nothing else would notice that a string has moved.
+//! A small table of hashes in which a new entry replaces the old one. An address may be outdated,
+//! or another key's. That does no harm, because the address is only prefetched, never read. The
+//! owner clears the table periodically, since nothing else notices that a string has moved.
 
 use crate::prefetch::prefetch;
 use ladon_model::KeyHash;
 
-/// 32 KiB: a part of a core's second cache.
+/// 32 KiB: part of a core's second-level cache.
 const SLOTS: usize = 4096;
 const ADDRESS_BITS: u32 = 48;
 
-/// Addresses by hash; without memory until the first.
+/// Addresses by hash; allocated on first use.
 #[derive(Debug, Default)]
 pub struct KnownStrings(Vec<u64>);
 
 impl KnownStrings {
-    /// Fetches the line of a string's byte; whether it is known where that is.
+    /// Prefetches the line of a string's byte. Returns whether the address is known.
     #[inline]
     pub fn fetch(&self, key: KeyHash, at: usize) -> bool {
         let Some(word) = self.0.get(slot_of(key)) else { return false };
-        // Only the address is left if the tags are equal.
+        // Equal tags cancel out and leave the address.
         let address = word ^ tag_of(key);
         let is_known = address >> ADDRESS_BITS == 0;
         if is_known {
@@ -33,23 +33,23 @@ impl KnownStrings {
         is_known
     }
 
-    /// The key's string lies here.
+    /// Remembers the key's string at this address.
     pub(crate) fn learn(&mut self, key: KeyHash, string: &[u8]) {
         if self.0.is_empty() {
-            // No address: every tag differs from that of its slot's keys, but for one in 65,536.
+            // No address: every tag differs from that of the slot's keys, except for one in 65,536.
             self.0 = vec![u64::MAX; SLOTS];
         }
         let address = string.as_ptr().addr() as u64;
         self.0[slot_of(key)] = tag_of(key) | address & ((1 << ADDRESS_BITS) - 1);
     }
 
-    /// Forgets all of them, and the memory.
+    /// Clears the table and frees its memory.
     pub fn forget(&mut self) {
         self.0 = Vec::new();
     }
 }
 
-/// Bits that choose no partition, so that these spread.
+/// Bits that do not choose the partition, so that a partition's keys spread over the slots.
 #[inline]
 fn slot_of(key: KeyHash) -> usize {
     (key.0 >> 16) as usize % SLOTS

@@ -1,17 +1,17 @@
 //! Ladon's keyspace: partitions, the table, value types, expiry and transactions.
 //!
 //! **Architecture invariant:** no sockets, no protocol, no files, no clock of its own. A [`Tx`]
-//! holds the locks of the partitions it touches, changes them and collects the [`Change`]s that
-//! happened; whoever commits it hands these to a log and tells the partitions the LSN.
+//! holds the locks of the partitions it touches, changes them and collects the [`Change`]s. The
+//! caller that commits it passes these to a log, and the partitions receive the LSN.
 //!
 //! [`Change`]: ladon_model::Change
 
 mod access;
 mod apply;
+mod checkpoint_coverage;
 mod compact;
 mod evict;
 mod expiry;
-mod held;
 mod inside;
 mod keyspace;
 mod known_strings;
@@ -21,7 +21,7 @@ mod partition;
 mod pieces;
 mod prefetch;
 mod save;
-mod sync;
+mod sync_primitives;
 mod table;
 mod tx;
 pub mod types;

@@ -1,5 +1,5 @@
-//! Fetching ahead: while one key of a batch is executed, the memory of those that follow is on its
-//! way.
+//! Prefetching: while one key of a batch is executed, the memory of the following keys is being
+//! fetched.
 //!
 //! ```text
 //! keys of the batch   0 . . i . +2 . +4 . +6 . +8 . . . . . . . i+24 . . .
@@ -8,17 +8,17 @@
 //!                                |    +- what the value keeps: its bytes, or a member's bucket
 //!                                +- the member's entry
 //! ```
-//! Against three strict passes over the batch (all buckets, all entries, all executions), nobody
-//! ever waits for a fetch that was only just asked for: the executions in between hide it.
+//! With three strict passes over the batch (all buckets, all entries, all executions), a pass would
+//! wait for fetches that were only just requested. Here the executions in between hide them.
 //!
-//! Buckets and entries are fetched without the partition's lock. What lies inside a value of its own
-//! is only to be found by reading the entry and the value, so that takes the lock, if nobody else
-//! has it; for values that the caches hold that costs more than it hides, so it is only done once
-//! there is more data than they hold.
+//! Buckets and entries are fetched without the partition's lock. To fetch inside a value outside
+//! its entry, the entry and the value have to be read, which takes the lock, if it is free. For
+//! values in the caches that costs more than it saves, so it is done only once there is more data
+//! than the caches hold.
 //!
 //! # Soundness
-//! The hints in the windows are only used while `guard`, under which they were made, is held: all
-//! live and die together.
+//! The hints in the windows are only used while the `guard` under which they were made is held: all
+//! of them are dropped together.
 
 use crate::inside::{Ahead, AheadInside};
 use crate::keyspace::Keyspace;
@@ -26,17 +26,17 @@ use crate::known_strings::KnownStrings;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
-/// How many keys ahead an entry is fetched: eight executions take longer than one miss.
+/// Distance in keys for prefetching an entry: eight executions take longer than one cache miss.
 const ENTRIES_AHEAD: usize = 8;
-/// How many keys ahead a bucket is fetched, which has to be there when its entry is.
+/// Distance in keys for prefetching a bucket, which must arrive before its entry is fetched.
 const BUCKETS_AHEAD: usize = 24;
-/// How many keys ahead the header of a value of its own is fetched, ...
+/// Distance in keys for prefetching the header of a value outside its entry.
 const VALUES_AHEAD: usize = 6;
-/// ... what it points to, ...
+/// Distance in keys for prefetching what the header points to.
 const INSIDES_AHEAD: usize = 4;
-/// ... and what is found there.
+/// Distance in keys for prefetching the element found there.
 const ELEMENTS_AHEAD: usize = 2;
-/// More than lie between bucket and entry.
+/// More than the distance between bucket and entry.
 const WINDOW: usize = 32;
 
 const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_of_two());
@@ -44,7 +44,7 @@ const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_
 /// With less data than this, values are in a core's own caches anyway.
 const CACHED_BYTES: u64 = 2 << 20;
 
-/// How far a batch's keys have been fetched.
+/// How far the keys of a batch have been prefetched.
 pub struct Lookahead<'k> {
     keyspace: &'k Keyspace,
     guard: Guard,
@@ -67,13 +67,13 @@ impl<'k> Lookahead<'k> {
         Lookahead { keyspace, guard, window, elements, buckets, entries, values, insides, fetched }
     }
 
-    /// Whether it is worth telling what commands look at inside values.
+    /// Whether prefetching inside values is worthwhile.
     pub fn is_inside_worthwhile(keyspace: &Keyspace) -> bool {
         keyspace.used_bytes() > CACHED_BYTES
     }
 
-    /// Keys up to position `next` are about to be executed: fetches what those after them need.
-    /// `keys` are all keys of the batch, the same at every call.
+    /// Prefetches for the keys after position `next`, which is about to be executed. `keys` are all
+    /// keys of the batch, the same at every call.
     #[inline]
     pub fn advance(&mut self, keys: &[Ahead], next: usize) {
         let buckets = keys.len().min(next + BUCKETS_AHEAD);
@@ -92,8 +92,8 @@ impl<'k> Lookahead<'k> {
         }
     }
 
-    /// As `advance`, for what lies inside the values of some of these keys, in their order; to be
-    /// called after it. The caller holds no locks. Where strings lie is learnt on the way.
+    /// As `advance`, for the parts inside the values of some of these keys, in their order; call it
+    /// after `advance`. The caller holds no locks. Remembers the addresses of strings.
     #[inline]
     pub fn advance_inside(
         &mut self,

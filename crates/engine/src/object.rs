@@ -1,4 +1,4 @@
-//! Values that live outside their entry, and the table of their types.
+//! Values stored outside their entry, and the table of their types.
 
 use crate::inside::Inside;
 use crate::prefetch::{prefetch, prefetch_bytes};
@@ -27,14 +27,14 @@ pub trait Variant: Sized {
     fn into_object(self) -> Object;
 }
 
-/// The table of types: makes of its rows, each a [`ValueKind`] and the type that implements
-/// [`Collection`] for it, the enum and everything that asks which of them a value is.
+/// The table of types: from its rows, each a [`ValueKind`] and the type that implements
+/// [`Collection`] for it, generates the enum and every function that depends on a value's type.
 macro_rules! table_of_types {
     ($($(#[$doc:meta])* $kind:ident: $value:ty,)*) => {
-        /// A value with an allocation of its own.
+        /// A value with its own allocation.
         #[derive(Debug)]
         pub enum Object {
-            /// A string too long to sit in its entry.
+            /// A string too long to be stored in its entry.
             String(LongString),
             $($(#[$doc])* $kind($value),)*
         }
@@ -63,7 +63,7 @@ macro_rules! table_of_types {
             }
         })*
 
-        /// Evaluates one expression or the other, by what an object is.
+        /// Evaluates the expression for the object's type.
         macro_rules! by_type {
             ($object:expr, $string:pat => $of_string:expr, $other:ident => $of_others:expr) => {
                 match $object {
@@ -73,7 +73,7 @@ macro_rules! table_of_types {
             };
         }
 
-        /// As `by_type`, by number; the type has the given name within the expression.
+        /// As `by_type`, by number; the type has the given name in the expression.
         macro_rules! by_kind {
             ($number:expr, $of_string:expr, $name:ident => $of_others:expr) => {
                 match $number {
@@ -114,7 +114,7 @@ impl Object {
         by_type!(self, bytes => bytes.len(), value => Collection::len(value))
     }
 
-    /// Bytes of memory it owns, itself included.
+    /// Bytes of memory that the value owns, itself included.
     #[inline]
     pub fn bytes(&self) -> usize {
         size_of::<Object>()
@@ -126,7 +126,7 @@ impl Object {
         by_type!(self, _ => "raw", value => Collection::encoding(value))
     }
 
-    /// How much work dropping it is, in pieces of memory.
+    /// Cost of dropping the value, in allocations.
     pub fn drop_effort(&self) -> usize {
         by_type!(self, bytes => bytes.drop_effort(), value => Collection::drop_effort(value))
     }
@@ -145,7 +145,8 @@ impl Object {
         by_type!(self, _ => 0, value => Collection::next_expiry(value))
     }
 
-    /// Removes up to `max` elements that are due at `now`, and writes that into `op`; how many.
+    /// Removes up to `max` elements that are due at `now`, and writes that into `op`; returns how
+    /// many.
     pub(crate) fn expire_due(
         &mut self,
         now: u64,
@@ -156,8 +157,8 @@ impl Object {
         by_type!(self, _ => 0, value => Collection::expire_due(value, now, max, env, op))
     }
 
-    /// Fetches what lies behind this header, as far as `inside` will be looked at; where a member
-    /// will be found then. The hint is good for as long as `guard` is held.
+    /// Prefetches what this header points to, as far as `inside` requires. Returns the bucket that
+    /// will then hold a member. The hint is valid while `guard` is held.
     pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
         by_type!(
             self,
@@ -172,12 +173,12 @@ impl Object {
         )
     }
 
-    /// Calls `visit` with the parts of each element; with the whole of a string.
+    /// Calls `visit` with the parts of each element, or with a whole string.
     pub fn for_each(&self, mut visit: impl FnMut(&[&[u8]])) {
         by_type!(self, bytes => visit(&[bytes]), value => Collection::for_each(value, &mut visit));
     }
 
-    /// The same again, in the same encoding.
+    /// A copy in the same encoding.
     pub(crate) fn duplicate(&self, env: Env<'_>) -> Object {
         by_type!(
             self,
@@ -223,12 +224,12 @@ impl Object {
         )
     }
 
-    /// How it is saved by a checkpoint that takes `piece` elements at a time.
+    /// How a checkpoint that takes `piece` elements at a time saves the value.
     pub(crate) fn saving(&self, piece: usize) -> Saving {
         by_type!(self, bytes => bytes.saving(), value => Collection::saving(value, piece))
     }
 
-    /// See [`Collection::encode_range`]; `None` if the value cannot be gone on with.
+    /// See [`Collection::encode_range`]; `None` if the value was replaced.
     pub(crate) fn encode_range(
         &self,
         from: u64,
@@ -242,18 +243,19 @@ impl Object {
         )
     }
 
-    /// What the ranges of a value are put back into; `None` for a type that is saved otherwise.
+    /// An empty value into which saved ranges are loaded; `None` for a type that is not saved in
+    /// ranges.
     pub(crate) fn for_ranges(kind: ValueKind) -> Option<Object> {
         by_kind!(kind, None, C => C::for_ranges().map(C::into_object))
     }
 }
 
-/// What the body of a collection's `Put` says.
+/// The content of a collection's `Put` body.
 pub(crate) fn show_body(kind: ValueKind, body: &[u8]) -> Option<Shown<'_>> {
     by_kind!(kind, None, C => C::show_body(body))
 }
 
-/// What the op of a collection's `Update` says.
+/// The content of a collection's `Update` op.
 pub(crate) fn show_op(kind: ValueKind, op: &[u8]) -> Option<Shown<'_>> {
     by_kind!(kind, None, C => C::show_op(op))
 }

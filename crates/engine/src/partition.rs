@@ -1,7 +1,7 @@
 //! A partition: the keys whose hash begins with its number, in every database.
 //!
-//! **Architecture invariant:** plain single-threaded code. Whoever has `&mut Partition` holds its
-//! lock; nothing here blocks, and nothing knows of threads.
+//! **Architecture invariant:** plain single-threaded code. The owner of a `&mut Partition` holds
+//! its lock; nothing here blocks, and nothing knows of threads.
 
 use crate::expiry::Expires;
 use crate::keyspace::PARTITION_BITS;
@@ -13,8 +13,8 @@ use crate::watch::Watched;
 use ladon_model::{DbId, KeyHash, Lsn, ValueKind};
 use std::mem::offset_of;
 
-/// One database's part of a partition. The first cache line holds all that most commands need on
-/// their way to the bucket and afterwards.
+/// One database's part of a partition. The first cache line holds what most commands need on their
+/// way to the bucket and afterwards.
 #[repr(C, align(64))]
 pub(crate) struct Database {
     pub(crate) watched: Watched,
@@ -23,7 +23,7 @@ pub(crate) struct Database {
     pub(crate) object_bytes: usize,
     pub(crate) table: Table,
     pub(crate) expires: Expires,
-    /// Keys of values whose elements expire, by the first that does.
+    /// Keys whose values have expiring elements, ordered by the first element that expires.
     pub(crate) element_expires: Expires,
 }
 
@@ -32,11 +32,11 @@ const _: () = assert!(
     "what is always needed spills over the line"
 );
 
-/// What every command needs of it shares a line with the lock.
+/// The part that every command needs shares a cache line with the lock.
 #[repr(C)]
 pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
-    /// Elements that went while no change could be logged; see `tx/expiry.rs`.
+    /// Elements removed while no change could be logged; see `tx/expiry.rs`.
     pub(crate) unlogged: Vec<Unlogged>,
     changed: Changed,
 }
@@ -46,16 +46,16 @@ const _: () = assert!(
     "what every change needs spills over the lock's line"
 );
 
-/// Elements of a value whose time was over, as the log will have it.
+/// Expired elements of a value, in the form that the log will get.
 pub(crate) struct Unlogged {
     pub(crate) db: DbId,
     pub(crate) key: Box<[u8]>,
     pub(crate) kind: ValueKind,
-    /// `None` if the key went with the last of them.
+    /// `None` if the key was removed with the last of them.
     pub(crate) op: Option<Vec<u8>>,
 }
 
-/// What a database's accounts have of a value.
+/// A value's share of a database's accounts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Weight {
     pub(crate) object_bytes: usize,
@@ -70,8 +70,8 @@ impl Weight {
 }
 
 impl Database {
-    /// A value went from one weight to another. Returns the change of memory outside of the
-    /// table.
+    /// Changes the account of a value from one weight to another. Returns the change of memory
+    /// outside of the table.
     #[must_use]
     #[inline]
     pub(crate) fn reweigh(&mut self, hash: KeyHash, old: Weight, new: Weight) -> i64 {
@@ -95,7 +95,8 @@ impl Partition {
         self.dbs.iter().map(Database::next_due).min().unwrap_or(u64::MAX)
     }
 
-    /// A partition with a database for each place where its table's directory is to be shown.
+    /// Creates a partition with one database for each location in which to publish its table's
+    /// directory.
     pub(crate) fn new(shown: impl Iterator<Item = RootPtr>) -> Partition {
         let dbs = shown.map(|shown| Database {
             table: Table::shown_at(PARTITION_BITS, shown),
@@ -108,7 +109,7 @@ impl Partition {
         Partition { dbs: dbs.collect(), unlogged: Vec::new(), changed: Changed::default() }
     }
 
-    /// Where, from the partition's start, it keeps when this key last changed.
+    /// Offset of the place that keeps when this key last changed.
     #[inline]
     pub(crate) fn changed_offset(hash: KeyHash) -> usize {
         offset_of!(Partition, changed)
@@ -127,25 +128,25 @@ impl Partition {
         self.changed.latest
     }
 
-    /// The key was changed by the record at `lsn`.
+    /// Records that the record at `lsn` changed the key.
     #[inline]
     pub(crate) fn mark_changed(&mut self, hash: KeyHash, lsn: Lsn) {
         self.changed.by_hash[Changed::slot(hash)] = lsn;
         self.changed.latest = lsn;
     }
 
-    /// Every key may have been changed by the record at `lsn`.
+    /// Records that the record at `lsn` may have changed every key.
     pub(crate) fn mark_all_changed(&mut self, lsn: Lsn) {
         self.changed.all = lsn;
         self.changed.latest = lsn;
     }
 }
 
-/// When which keys last changed, so that a read waits at the gate for its own key only.
+/// When keys last changed, so that a read waits at the gate for its own key only.
 ///
-/// A fixed number of slots by hash instead of an exact map: it costs no memory per key and one
-/// store per change. Two keys that share a slot (one in 16 within a partition) can make a
-/// read wait for the other's change, never the other way round.
+/// A fixed number of slots by hash instead of an exact map: it needs no memory per key and one
+/// store per change. Two keys that share a slot (one in 16 within a partition) can make a read wait
+/// for the other's change, but never let it leave too early.
 #[repr(C)]
 struct Changed {
     all: Lsn,

@@ -1,9 +1,9 @@
-//! Asking the processor for memory before it is needed.
+//! Asks the processor to fetch memory before it is needed.
 //!
 //! # Soundness
-//! A prefetch reads nothing that the program sees: any address will do.
+//! A prefetch has no visible effect, so any address is allowed.
 
-/// Asks for the cache line at an address, which need not be valid.
+/// Prefetches the cache line at an address, which need not be valid.
 #[inline]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -15,7 +15,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Fetches the lines of some bytes: a few from the beginning, and the last.
+/// Prefetches the first few lines and the last line of some bytes.
 pub(crate) fn prefetch_bytes(bytes: &[u8]) {
     const LINE_BYTES: usize = 64;
     const LINES_MAX: usize = 8;

@@ -1,10 +1,10 @@
 //! Saving for a fuzzy checkpoint: one segment at a time, each as of its own LSN.
 //!
-//! The saver holds one partition's lock for as long as it takes to encode one segment (at most
-//! some five hundred keys), so no writer ever pays for a save and no one waits long. A large value
-//! would take longer than that by itself. Where the order of elements means nothing, its segment
-//! has the key and its expiry only, and the elements follow in pieces, each a range of their
-//! hashes as of its own LSN again. Replay skips what a block already holds (`apply.rs`).
+//! The saver holds one partition's lock while it encodes one segment (at most some five hundred
+//! keys), so no writer pays for a save and none waits long. A large value would take longer than
+//! that by itself. If the order of its elements has no meaning, its segment holds the key and its
+//! expiry only, and the elements follow in pieces, each a range of their hashes as of its own LSN.
+//! Replay skips what a block already contains (`apply.rs`).
 //!
 //! ```text
 //! segment  (key hashes a..=b, LSN 70)   Put small.. Put large{}
@@ -12,12 +12,12 @@
 //! piece    (member hashes m+1..=n, LSN 90) Update large add ...
 //! ```
 //!
-//! If the key goes away between two pieces, the rest is not saved: replay comes to its removal,
-//! which takes along what was. If another value of the type comes there, its pieces do no harm,
-//! as replay comes to its creation.
+//! If the key is removed between two pieces, the rest is not saved: replay reaches the removal,
+//! which also removes the loaded pieces. If another value of the type replaces it, the pieces of
+//! the new value do no harm, because replay reaches its creation.
 //!
-//! Where the order counts, and of a long string, a snapshot is taken with the segment and encoded without the lock, as
-//! a block of its own that speaks for the same hashes as of the same LSN.
+//! For a value whose order counts, and for a long string, a snapshot is taken with the segment and
+//! encoded without the lock, as a separate block that covers the same hashes as of the same LSN.
 
 use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
 use crate::table::entry::ValueRef;
@@ -25,17 +25,16 @@ use crate::types;
 use crate::types::collection::{Saving, Snapshot};
 use ladon_model::{Change, DbId, KeyHash, Lsn, ValueKind};
 
-/// Elements that a piece has at least, unless it is the last: about a tenth of a millisecond's
-/// work.
+/// Minimum number of elements of a piece, except the last: about a tenth of a millisecond's work.
 const PIECE_ELEMENTS: usize = 2048;
 
-/// Where a saver stands.
+/// The progress of a saver.
 pub struct SaveCursor {
     db: DbId,
     partition: usize,
     local: u64,
     piece: usize,
-    /// Values of the last segment that are still to be saved.
+    /// Large values of the last segment that are still to be saved.
     large: Vec<LargeValue>,
 }
 
@@ -48,24 +47,26 @@ struct LargeValue {
     rest: Rest,
 }
 
-/// What is still to be saved of a large value.
+/// What remains to be saved of a large value.
 enum Rest {
-    /// From this hash on.
+    /// The elements from this hash on.
     Ranges(u64),
-    /// All, in a block like that of its key's segment, which comes in when that is done.
+    /// The whole value, in a block like that of its key's segment, which is filled in when the
+    /// segment is done.
     Snapshot(Option<SavedBlock>, Snapshot),
 }
 
-/// What was saved of one segment, or of one large value.
+/// What was saved: one segment, or a part of one large value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedBlock {
     /// The database.
     pub db: DbId,
-    /// The first hash that the block speaks for: of keys, or in a piece of elements.
+    /// The first hash that the block covers: of keys, or in a piece, of elements.
     pub hash_first: u64,
-    /// The last hash that the block speaks for.
+    /// The last hash that the block covers.
     pub hash_last: u64,
-    /// The block holds the effect of every change up to here on these hashes, and no later one.
+    /// The block contains the effect of every change up to here on these hashes, and of no later
+    /// one.
     pub lsn: Lsn,
     /// Number of keys; a piece has none of its own.
     pub keys: u32,
@@ -73,11 +74,11 @@ pub struct SavedBlock {
 
 impl Keyspace {
     /// Saves the segment or the piece at `cursor`: appends changes to `out` (a `Put` for each key
-    /// of a segment, one `Update` for a piece), moves the cursor on, and returns what was saved;
-    /// `None` when nothing is left.
+    /// of a segment, one `Update` for a piece), advances the cursor, and returns what was saved;
+    /// `None` if nothing is left.
     ///
-    /// `reserved` gives the end of the log as of its call; it runs under the partition's lock.
-    /// Partitions that hold nothing and have not changed since `begin` are passed over.
+    /// `reserved` returns the present end of the log; it is called under the partition's lock.
+    /// Partitions that hold nothing and have not changed since `begin` are skipped.
     pub fn save_next(
         &self,
         cursor: &mut SaveCursor,
@@ -158,7 +159,7 @@ impl Keyspace {
         }
     }
 
-    /// Saves more of a large value, if it is still there; what then remains.
+    /// Saves more of a large value, if it still exists. Returns what then remains.
     fn save_large(
         &self,
         large: LargeValue,
@@ -183,8 +184,7 @@ impl Keyspace {
         }
     }
 
-    /// Saves the elements of a large value from a hash on; `None` if no such value is there any
-    /// more.
+    /// Saves the elements of a large value from a hash on; `None` if the value no longer exists.
     fn save_piece(
         &self,
         large: &LargeValue,
@@ -223,8 +223,8 @@ impl Default for SaveCursor {
 }
 
 impl SaveCursor {
-    /// At the beginning; values of more than twice that many elements are saved in pieces of at
-    /// least that many.
+    /// A cursor at the beginning. Values of more than twice `piece` elements are saved in pieces of
+    /// at least `piece`.
     pub fn in_pieces_of(piece: usize) -> SaveCursor {
         SaveCursor { db: 0, partition: 0, local: 0, piece, large: Vec::new() }
     }
@@ -238,7 +238,7 @@ impl SaveCursor {
         }
     }
 
-    /// Share of the way gone, 0 to 1, for progress lines.
+    /// Progress from 0 to 1, for progress lines.
     pub fn progress(&self, databases: u16) -> f64 {
         let total = PARTITIONS * usize::from(databases);
         (usize::from(self.db) * PARTITIONS + self.partition) as f64 / total as f64

@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use crate::measure::cores;
 use crate::measure::machine::Machine;
 use crate::run::tool::Tool;
-use crate::systems::places::Places;
+use crate::systems::program_paths::ProgramPaths;
 use crate::systems::registry;
 
 /// Options of `ladon-lab doctor`.
@@ -36,10 +36,10 @@ const OPEN_FILES_WANTED: u64 = 20_000;
 /// Looks, prints, and succeeds if Ladon and one other system can be measured.
 #[must_use]
 pub fn run(arguments: &DoctorArguments) -> ExitCode {
-    let places = Places {
+    let places = ProgramPaths {
         ladon: arguments.ladon.clone(),
         peers: arguments.peers.clone(),
-        ..Places::default()
+        ..ProgramPaths::default()
     };
     let (text, enough) = report(&places, &arguments.data_root);
     print!("{text}");
@@ -48,7 +48,7 @@ pub fn run(arguments: &DoctorArguments) -> ExitCode {
 
 /// The report, and whether there is enough to compare.
 #[must_use]
-pub fn report(places: &Places, data_root: &Path) -> (String, bool) {
+pub fn report(places: &ProgramPaths, data_root: &Path) -> (String, bool) {
     let mut text = String::new();
     let enough = systems(places, &mut text);
     tools(&mut text);
@@ -74,7 +74,7 @@ pub fn report(places: &Places, data_root: &Path) -> (String, bool) {
     (text, enough)
 }
 
-fn systems(places: &Places, text: &mut String) -> bool {
+fn systems(places: &ProgramPaths, text: &mut String) -> bool {
     let (found, missing) = registry::everything(places);
     *text += "Systems:\n";
     for one in &found {
@@ -319,10 +319,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_with_the_command_that_installs_it() {
-        let places = Places {
+        let places = ProgramPaths {
             ladon: Some("/nowhere/ladon".into()),
             peers: Some("/nowhere".into()),
-            ..Places::default()
+            ..ProgramPaths::default()
         };
         let mut text = String::new();
         assert!(!systems(&places, &mut text));

@@ -1,7 +1,7 @@
-//! What can be done about a newest checkpoint that cannot be used.
+//! Advice for a newest checkpoint that cannot be used.
 //!
-//! Usually nothing but a backup: the log before it is gone. But an older checkpoint with the log
-//! after it, or a log that was never shortened, may still hold everything.
+//! Usually only a backup helps, because the log before the checkpoint is gone. But an older
+//! checkpoint with the log after it, or a log that was never shortened, may still hold everything.
 
 use crate::checkpoint::CheckpointInfo;
 use crate::checkpoint::format::{CheckpointHeader, checkpoint_begin};
@@ -12,7 +12,7 @@ use crate::scan::{Known, Scan, Source};
 use ladon_model::Lsn;
 use std::path::{Path, PathBuf};
 
-/// The advice about the last of `checkpoints`, which is damaged. Reads what would take its place to
+/// The advice about the last of `checkpoints`, which is damaged. Reads its possible replacement to
 /// the end.
 pub(crate) fn way_out_of_checkpoint(
     source: Source<'_>,
@@ -22,7 +22,7 @@ pub(crate) fn way_out_of_checkpoint(
 ) -> String {
     let Some((damaged, older)) = checkpoints.split_last() else { return String::new() };
     let reaches = checkpoint_begin(damaged).unwrap_or_default();
-    // A start takes the newest one that is left, and no other.
+    // A start uses the newest remaining checkpoint and no other.
     let instead = match older.last() {
         Some(path) => whole_checkpoint(source, path).map(Some),
         None => Some(None),
@@ -64,7 +64,7 @@ fn log_is_whole(
     outcome.is_ok() && !bases.is_empty() && scan.finish().end >= reaches
 }
 
-/// What is wrong with a checkpoint's place, if anything is; without advice.
+/// Why a checkpoint does not belong in this place, if so; without advice.
 pub(crate) fn misplaced(header: &CheckpointHeader, dir_id: u64, path: &Path) -> Option<Damage> {
     let found = if header.dir_id != dir_id {
         "this checkpoint belongs to another data directory"

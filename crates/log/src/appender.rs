@@ -23,20 +23,20 @@ impl Appender {
     /// Appends one record, the encoded `changes` of one transaction, and returns its LSN.
     ///
     /// The caller holds the locks of everything that the changes touch, so that the log's order is
-    /// the order of the data. Costs a short mutex, a copy and a checksum; never waits for a disk.
-    /// Nothing is written before [`Appender::publish`], and nobody else's later records either, so
-    /// publish soon.
+    /// the order of the data. The cost is a short mutex, a copy and a checksum; the call never
+    /// waits for a disk. Neither this record nor later records of other threads are written before
+    /// [`Appender::publish`], so publish soon.
     #[inline]
     pub fn append(&mut self, changes: &[u8], unix_ms: u64) -> Lsn {
         self.log.buffer.append(&mut self.slot, FrameKind::Changes, unix_ms, changes)
     }
 
-    /// As `append`; a large record is taken over instead of copied.
+    /// As `append`, but takes over the memory of a large record instead of copying it.
     #[inline]
     pub fn append_record(&mut self, record: Record<'_>, unix_ms: u64) -> Lsn {
         match record {
             Record::Changes(changes) => self.append(changes, unix_ms),
-            // What is short is quickly copied, and memory of its own would cost more.
+            // Copying a short record is quick, and a chunk of its own would cost more.
             Record::Large(record) if record.len() < self.log.options.chunk_bytes / 16 => {
                 self.append(&record.changes(), unix_ms)
             }
@@ -47,17 +47,17 @@ impl Appender {
         }
     }
 
-    /// Ends the batch: everything appended here may now be written. Does not write and wakes
-    /// nobody; follow with [`Log::write_published`], [`Log::write_soon`] or [`Log::want_durable`].
+    /// Ends the batch: everything appended here may now be written. Neither writes nor wakes a
+    /// thread; follow with [`Log::write_published`], [`Log::write_soon`] or [`Log::want_durable`].
     /// Returns whether anything was appended since the last call.
     #[inline]
     pub fn publish(&mut self) -> bool {
         self.log.buffer.publish(&mut self.slot)
     }
 
-    /// As `publish`, in the middle of more work: if somebody waits for the log, what is published
-    /// is written at once, or the background writer told, as nobody may have to wait for the rest
-    /// of this thread's work. Returns as `publish` does.
+    /// As `publish`, in the middle of more work. If a thread waits for the log, the published
+    /// records are written at once, or the background writer is notified, so that no thread waits
+    /// for the rest of this thread's work. Returns as `publish` does.
     #[inline]
     pub fn publish_in_between(&mut self) -> bool {
         let had = self.publish();

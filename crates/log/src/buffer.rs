@@ -21,18 +21,18 @@ use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::SEGMENT_HEADER_BYTES;
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
 use ladon_model::{LargeRecord, Lsn, RecordPart};
 use std::collections::VecDeque;
 
-/// How many appenders a log can have at a time: IO threads and a few helpers.
+/// Maximum number of appenders: IO threads and a few helpers.
 #[cfg(not(loom))]
 pub const APPENDERS_MAX: usize = 512;
-/// Few, so that loom's models stay small.
+/// Few, to keep loom's models small.
 #[cfg(loom)]
 pub const APPENDERS_MAX: usize = 4;
 
-/// Chunks kept for reuse; more than a burst needs would only hold memory.
+/// Chunks kept for reuse. More than a burst needs would only waste memory.
 const SPARE_CHUNKS_MAX: usize = 8;
 
 /// Nothing in flight.
@@ -42,7 +42,7 @@ pub(crate) struct LogBuffer {
     reserve: CachePadded<Mutex<Reserve>>,
     reserved: CachePadded<AtomicU64>,
     marks: Box<[CachePadded<AtomicU64>]>,
-    /// Marks at and beyond this index were never used.
+    /// Marks from this index on were never used.
     marks_used: AtomicUsize,
     marks_free: Mutex<Vec<usize>>,
     /// Bytes of large records that are not written yet.
@@ -61,12 +61,12 @@ struct Reserve {
     spare: Vec<Chunk>,
 }
 
-/// A chunk and which part of the log it holds; `end` is where reservations in it stopped so far.
+/// A chunk and its part of the log; `end` is the end of the reservations in it so far.
 struct Filled {
     base: u64,
     end: u64,
     chunk: Chunk,
-    /// It came with its bytes.
+    /// The chunk is the memory of a large record.
     is_large_record: bool,
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct MarkSlot {
     in_flight: bool,
 }
 
-/// A run of published bytes that lie together in memory.
+/// A contiguous run of published bytes.
 pub(crate) struct Piece {
     pub(crate) place: Place,
     pub(crate) length: usize,
-    /// A large record's header does not: its payload lies elsewhere.
+    /// False for a large record's header, whose payload is in another chunk.
     pub(crate) ends_frame: bool,
 }
 
@@ -116,7 +116,7 @@ impl LogBuffer {
                 if index == self.marks.len() {
                     return None;
                 }
-                // Released again by every later reservation, which is how readers come to see it.
+                // Every later reservation releases this again, and so readers see it.
                 self.marks_used.store(index + 1, Ordering::Release);
                 index
             }
@@ -130,8 +130,7 @@ impl LogBuffer {
         self.marks_free.lock().push(slot.index);
     }
 
-    /// Reserves, copies, and returns the record's LSN. The record is written no earlier than
-    /// `publish`.
+    /// Reserves, copies, and returns the record's LSN. The record is not written before `publish`.
     #[inline]
     pub(crate) fn append(
         &self,
@@ -144,7 +143,8 @@ impl LogBuffer {
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
         let frame_bytes = FRAME_HEADER_BYTES + payload.len();
         self.open_batch(slot);
-        // Half a gigabyte is not allocated while others wait for the mutex.
+        // Allocated before the mutex is taken, because allocating half a gigabyte would make others
+        // wait.
         let mut own_chunk = (frame_bytes > self.chunk_bytes).then(|| Chunk::new(frame_bytes));
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
@@ -167,8 +167,8 @@ impl LogBuffer {
         Lsn(lsn)
     }
 
-    /// As `append`, but the payload is taken over and its checksum known: nothing is done in
-    /// proportion to its size.
+    /// As `append`, but takes over the payload, whose checksum is known: the cost does not depend
+    /// on its size.
     pub(crate) fn append_large(
         &self,
         slot: &mut MarkSlot,
@@ -224,7 +224,7 @@ impl LogBuffer {
         self.large_bytes.load(Ordering::Relaxed)
     }
 
-    /// Everything appended through this mark may now be written. Whether there was anything.
+    /// Publishes everything appended through this mark. Returns whether there was anything.
     #[inline]
     pub(crate) fn publish(&self, slot: &mut MarkSlot) -> bool {
         let had = std::mem::take(&mut slot.in_flight);
@@ -240,10 +240,11 @@ impl LogBuffer {
         self.reserved.0.load(Ordering::Acquire)
     }
 
-    /// Everything below is whole. Callers order it after what they must not miss with a fence.
+    /// Everything below this position is complete. Callers order the read with a fence after the
+    /// stores that they must not miss.
     #[inline]
     pub(crate) fn published(&self) -> u64 {
-        // `reserved` first: see the invariant at the top of the file.
+        // Read `reserved` first: see the invariant at the top of the file.
         let reserved = self.reserved.0.load(Ordering::Acquire);
         let used = self.marks_used.load(Ordering::Acquire);
         self.marks[..used]
@@ -252,8 +253,8 @@ impl LogBuffer {
             .fold(reserved, u64::min)
     }
 
-    /// The next record begins a new segment, unless this one has just begun: a disk that stays full
-    /// would be filled with empty ones.
+    /// Begins a new segment with the next record, unless the present one is empty: a disk that
+    /// stays full would otherwise fill with empty segments.
     pub(crate) fn turn_segment(&self) {
         const WORTH_A_FILE_BYTES: u64 = 4096;
         let mut reserve = self.reserve.0.lock();
@@ -262,14 +263,14 @@ impl LogBuffer {
         }
     }
 
-    /// The writer has begun the segment at the first boundary.
+    /// Called when the writer has begun the segment at the first boundary.
     pub(crate) fn take_boundary(&self) {
         self.reserve.0.lock().boundaries.pop_front();
     }
 
     /// Collects the memory of `from..to`, which must be published and not released, up to the next
-    /// segment boundary, and returns that boundary. When the boundary is `from` itself, nothing is
-    /// collected: the writer turns to the next file first.
+    /// segment boundary. Returns that boundary. Collects nothing if the boundary is `from` itself:
+    /// the writer then begins the next file first.
     pub(crate) fn pieces(&self, from: u64, to: u64, out: &mut Vec<Piece>) -> Option<u64> {
         out.clear();
         let reserve = self.reserve.0.lock();
@@ -288,9 +289,9 @@ impl LogBuffer {
         boundary
     }
 
-    /// Everything below `to` is in the file: its memory may be reused.
+    /// Frees the memory of everything below `to`, which has been written to the file.
     pub(crate) fn release(&self, to: u64) {
-        // Dropped after the mutex: freeing may be a system call.
+        // Dropped after the mutex is released, because freeing may be a system call.
         let mut freed = Vec::new();
         let mut reserve = self.reserve.0.lock();
         while let Some(first) = reserve.chunks.front() {
@@ -305,7 +306,7 @@ impl LogBuffer {
             } else if filled.chunk.capacity() != self.chunk_bytes {
                 freed.push(filled.chunk);
             } else if is_last {
-                // All is written: begin the same memory again while the caches still hold it.
+                // Everything is written: reuse the same memory while the caches still hold it.
                 let chunk = filled.chunk;
                 reserve.chunks.push_back(Filled {
                     base: to,
@@ -339,7 +340,8 @@ impl Reserve {
     fn place(&mut self, bytes: usize, own: &mut Option<Chunk>, chunk_bytes: usize) -> Place {
         let start = self.end;
         self.end += bytes as u64;
-        // No memory is left in a large record's, and nothing else is to keep that alive.
+        // A large record's chunk has no free space, and appending to it would keep its memory
+        // alive.
         if let Some(last) = self.chunks.back_mut().filter(|last| !last.is_large_record) {
             let used = (last.end - last.base) as usize;
             if last.chunk.capacity() - used >= bytes {
@@ -356,7 +358,7 @@ impl Reserve {
         place
     }
 
-    /// Reserves memory that has come with its bytes.
+    /// Adds a chunk that already contains its bytes.
     fn take_over(&mut self, chunk: Chunk, bytes: u64) {
         let base = self.end;
         self.end += bytes;

@@ -21,11 +21,11 @@ mod native {
     use std::ptr::NonNull;
     use std::sync::Arc;
 
-    /// Heap memory of a fixed size: uninitialised, or with the bytes that it came with.
+    /// Heap memory of a fixed size: uninitialised, or with the bytes that it was created from.
     pub(crate) struct Chunk {
         start: NonNull<u8>,
         layout: Layout,
-        /// Whose memory it is, if not the chunk's own; only to be read.
+        /// The owner of the memory, if it is not the chunk itself; read-only.
         shared: Option<Arc<Vec<u8>>>,
     }
 
@@ -46,17 +46,17 @@ mod native {
             Chunk { start, layout, shared: None }
         }
 
-        /// A chunk that holds these bytes, which are not copied.
+        /// Creates a chunk from these bytes without copying them.
         pub(crate) fn of(bytes: Box<[u8]>) -> Chunk {
             if bytes.is_empty() {
                 return Chunk::new(0);
             }
-            // What a box of these bytes was allocated with.
+            // The layout with which a box of these bytes was allocated.
             let layout = Layout::for_value(&*bytes);
             Chunk { start: NonNull::from(Box::leak(bytes)).cast(), layout, shared: None }
         }
 
-        /// A chunk of bytes that others hold too; only to be read.
+        /// Creates a chunk from bytes that others share; read-only.
         pub(crate) fn shared(bytes: Arc<Vec<u8>>) -> Chunk {
             let layout = Layout::for_value(&bytes[..]);
             Chunk { start: NonNull::from(&bytes[..]).cast(), layout, shared: Some(bytes) }
@@ -108,7 +108,7 @@ mod native {
             }
         }
 
-        /// Copies a header here whose CRC is right; its payload stands elsewhere.
+        /// Copies a header here whose CRC is complete; its payload is in another chunk.
         ///
         /// # Safety
         /// The caller has reserved `header.len()` bytes here and not yet published.
@@ -140,7 +140,7 @@ mod under_loom {
     // SAFETY: as for `Send`.
     unsafe impl Sync for Cells {}
 
-    /// The same with every byte watched by loom.
+    /// The same, with every byte tracked by loom.
     pub(crate) struct Chunk(Arc<Cells>);
 
     impl Chunk {

@@ -1,13 +1,13 @@
-//! The checksum of everything this crate writes: CRC-32C (iSCSI, Castagnoli).
+//! The checksum of everything that this crate writes: CRC-32C (iSCSI, Castagnoli).
 //!
-//! Most records are a few dozen bytes, of which the processor's own instruction takes eight at a time:
-//! less work than it is to choose the right way to do more of them at once.
+//! Most records are a few dozen bytes. The processor's own instruction takes eight of them at a
+//! time, which is less work than choosing an algorithm for longer inputs.
 //!
 //! # Soundness
-//! The one `unsafe` call is to a safe function that needs an instruction, after asking the processor
-//! whether it has it.
+//! The one `unsafe` call is to a safe function that needs an instruction, after a check that the
+//! processor has it.
 
-/// Up to here one instruction after the other is as fast as several at once.
+/// Up to this length, single instructions are as fast as several in parallel.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const SHORT_BYTES_MAX: usize = 128;
 
@@ -37,7 +37,8 @@ fn crc32c_of_few(bytes: &[u8]) -> u32 {
     !rest.iter().fold(crc, |crc, &byte| _mm_crc32_u8(crc, byte))
 }
 
-/// That of some bytes and `length` more behind them, from the checksums of both.
+/// The checksum of two concatenated inputs, from the checksums of both; `length` is that of the
+/// second.
 pub(crate) fn crc32c_of_both(first: u32, second: u32, length: usize) -> u32 {
     let (first, second) = (u64::from(first), u64::from(second));
     let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;

@@ -1,15 +1,15 @@
-//! What is said about a file that cannot be used as it is.
+//! What is reported about a file that is not usable.
 
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A damaged file: where, what was found, and the way out.
+/// A damaged file: where, what was found, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// Where in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// What was found there.
     pub found: String,

@@ -1,11 +1,11 @@
-//! A data directory: its lock, its identity, and what files stand in it.
+//! A data directory: its lock, its identity, and its files.
 //!
 //! ```text
 //! LOCK                             held while a server (or a tool that writes) uses the directory
 //! meta                             identity: 64 bytes, below
 //! log-end                          how far the log had come: log_end.rs
 //! 00000000000000000000.log         segments, named by the LSN at which they begin
-//! 00000000000000004096.checkpoint  the newest whole checkpoint, named by where replay begins
+//! 00000000000000004096.checkpoint  the newest complete checkpoint, named by where replay begins
 //!
 //! meta:
 //!  0        8        12     14     16       24          32        40      60    64
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The format of directories that this version writes, and the newest that it reads.
+/// The directory format that this version writes, and the newest that it reads.
 pub const DIR_FORMAT: u32 = 1;
 
 /// The file that is locked while a server uses the directory.
@@ -41,14 +41,14 @@ pub enum OpenError {
         "the data directory {0} is in use by another server; stop that one, or use another directory"
     )]
     Locked(PathBuf),
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {doing} {path}: {error}")]
     Io {
-        /// What was tried.
+        /// What was attempted.
         doing: &'static str,
-        /// With what.
+        /// The path it was attempted on.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// A newer Ladon wrote it.
@@ -64,7 +64,7 @@ pub enum OpenError {
         /// The newest that this version reads.
         supported: u32,
     },
-    /// The meta file is not usable, or missing beside data.
+    /// The meta file is not usable, or is missing although there is data.
     #[error(transparent)]
     Damaged(Damage),
     /// The directory was created by another node.
@@ -79,12 +79,12 @@ pub enum OpenError {
     },
 }
 
-/// What the meta file says.
+/// The content of the meta file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// The node that created the directory.
     pub node: u16,
-    /// Drawn once, written into every file of the directory.
+    /// A random identity, written into every file of the directory.
     pub dir_id: u64,
     /// Seed of the key hash.
     pub hash_seed: u64,
@@ -130,11 +130,11 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Creates the directory if need be, locks it, and reads its identity; a new one gets
-    /// `fresh_seed` (random, please) as the seed of its key hash.
+    /// Creates the directory if necessary, locks it, and reads its identity. A new directory gets
+    /// `fresh_seed`, which should be random, as the seed of its key hash.
     ///
     /// # Errors
-    /// See [`OpenError`]; nothing is changed in a directory that is refused.
+    /// See [`OpenError`]; a refused directory is left unchanged.
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -173,7 +173,7 @@ impl DataDir {
         self.meta.hash_seed
     }
 
-    /// Everything that the meta file says.
+    /// The content of the meta file.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }

@@ -6,7 +6,7 @@ use crate::log::Log;
 use crate::log_end::{LogEnd, LogEndFile};
 use crate::planted::Planted;
 use crate::state::LogError;
-use crate::sync::{Ordering, fence};
+use crate::sync_primitives::{Ordering, fence};
 use ladon_model::Lsn;
 use std::io;
 use std::path::Path;
@@ -16,16 +16,16 @@ use std::time::Duration;
 /// How long [`Log::make_durable`] waits for other threads' open batches, which last milliseconds.
 const PUBLISH_WAIT_MS_MAX: u64 = 30_000;
 
-/// The syncing side, under one lock: one sync at a time serves everyone who waits (group commit).
+/// The syncing side, under one lock: one sync at a time serves all waiters (group commit).
 pub(crate) struct SyncSide {
     /// The mark through which sync marks are appended.
     slot: MarkSlot,
-    /// Where the last sync mark stands (or the last few, when nothing stands between them); marks
-    /// alone are no reason to sync again.
+    /// Range of the last sync mark, or of the last few if nothing is between them. Marks alone are
+    /// no reason to sync again.
     last_mark: (u64, u64),
     pub(crate) last_began_ns: u64,
     failed: Option<LogError>,
-    /// Where each sync notes how far it came.
+    /// Where each sync notes its position.
     pub(crate) log_end: Option<LogEndFile>,
 }
 
@@ -46,8 +46,8 @@ impl SyncSide {
 }
 
 impl Log {
-    /// Asks the background writer to bring everything up to `lsn` to the disk; cheap when that is
-    /// already asked. One sync serves all who asked before it began.
+    /// Asks the background writer to make everything up to `lsn` durable; cheap if that was already
+    /// asked. One sync serves every request made before it began.
     #[inline]
     pub fn want_durable(&self, lsn: Lsn) {
         if self.durable() >= lsn {
@@ -61,8 +61,8 @@ impl Log {
     }
 
     /// Promises that everything up to `lsn` is synced within about a second, whatever
-    /// [`Log::set_sync_every`] says now or later: for a reply that leaves at the gate `everysec`.
-    /// Cheap when that is promised already.
+    /// [`Log::set_sync_every`] is set to now or later: for a reply that leaves at the gate
+    /// `everysec`. Cheap if that is already promised.
     #[inline]
     pub fn sync_soon(&self, lsn: Lsn) {
         if self.wanted_soon.load(Ordering::Relaxed) < lsn.0 && self.durable() < lsn {
@@ -72,24 +72,25 @@ impl Log {
 
     fn start_second(&self, lsn: Lsn) {
         let before = self.wanted_soon.fetch_max(lsn.0, Ordering::SeqCst);
-        // Pairs with the fence behind each sync: if the second of an earlier promise is over by now,
-        // this sees it; if not, the background writer sees this promise when it is.
+        // Pairs with the fence after each sync. If an earlier promise is already fulfilled, this
+        // thread sees that; if not, the background writer sees this promise when it fulfils the
+        // earlier one.
         fence(Ordering::SeqCst);
         if before <= self.durable().0 {
             self.worker.wake_if_resting();
         }
     }
 
-    /// Whether something is promised to be synced within a second.
+    /// Whether a sync within a second is promised.
     pub(crate) fn is_second_running(&self) -> bool {
         self.wanted_soon.load(Ordering::Relaxed) > self.durable().0
     }
 
-    /// Brings everything up to `lsn` to the disk in the caller's thread.
+    /// Makes everything up to `lsn` durable on the calling thread.
     ///
     /// # Errors
-    /// [`LogError::WriteFailed`] and [`LogError::SyncFailed`] as the disk has it;
-    /// [`LogError::Unpublished`] when another thread's batch stays open for half a minute.
+    /// [`LogError::WriteFailed`] and [`LogError::SyncFailed`] if the disk fails;
+    /// [`LogError::Unpublished`] if another thread's batch stays open for half a minute.
     pub fn make_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         let mut waited_ms = 0;
         while self.durable() < lsn {
@@ -107,8 +108,8 @@ impl Log {
         Ok(())
     }
 
-    /// Begins a new segment, durably, so that a checkpoint that begins now makes everything before it
-    /// obsolete. A full disk gets back all the room that was held for this.
+    /// Begins a new segment, durably, so that a checkpoint that begins now makes everything before
+    /// it obsolete. On a full disk, all reserved space is released for this.
     ///
     /// # Errors
     /// As [`Log::make_durable`].
@@ -127,29 +128,29 @@ impl Log {
         self.make_durable(self.reserved())
     }
 
-    /// Ends the log in good order: writes and syncs everything, then marks the end as clean, so
-    /// that the next start knows that nothing is missing. Call it when nobody appends any more.
+    /// Closes the log cleanly: writes and syncs everything, then marks the end as clean, so that
+    /// the next start knows that nothing is missing. Call it when no thread appends any more.
     ///
     /// # Errors
-    /// As [`Log::make_durable`]; what was durable stays so.
+    /// As [`Log::make_durable`]; what was durable stays durable.
     pub fn close(&self) -> Result<(), LogError> {
         self.make_durable(self.reserved())?;
         self.append_mark(&mut self.sync.lock(), FrameKind::CleanEnd);
         self.make_durable(self.reserved())?;
         if let Some(log_end) = &mut self.sync.lock().log_end {
-            // Evidence only: the log itself is whole.
+            // The note is only evidence: the log itself is complete.
             let _ = log_end.sync(self.place.clock.monotonic_ns());
         }
         Ok(())
     }
 
-    /// Syncs whatever is written; returns whether there was anything to sync.
+    /// Syncs what is written. Returns whether there was anything to sync.
     pub(crate) fn sync_written(&self) -> Result<bool, LogError> {
         let mut sync = self.sync.lock();
         if let Some(error) = &sync.failed {
             return Err(error.clone());
         }
-        // Before `written` is read: what is written later asks for the next sync.
+        // Before `written` is read: later writes ask for the next sync.
         self.worker.dirt_is_taken();
         let (written, noted, segments, dir_changed) = {
             let mut io = self.io.lock();
@@ -192,21 +193,21 @@ impl Log {
         if let Err(error) = outcome {
             sync.failed = Some(error.clone());
             self.state.sync_failed(error.clone());
-            self.listeners.state_changed();
+            self.waiters.state_changed();
             return Err(error);
         }
         self.positions.durable.0.store(written, Ordering::Release);
         if sync.has_records(durable, written) {
             self.append_mark(&mut sync, FrameKind::SyncMark);
         }
-        self.listeners.durable_advanced(written);
-        // After the others were woken: it is evidence, and no reply waits for it.
+        self.waiters.durable_advanced(written);
+        // After the waiters were woken: the note is only evidence, and no reply waits for it.
         note(&mut sync);
         Ok(true)
     }
 
-    /// Notes in the log itself how far it is durable. The mark needs no sync of its own: it is
-    /// evidence for what lies below it.
+    /// Notes in the log itself how far it is durable. The mark needs no sync of its own, because it
+    /// is evidence for what is below it.
     fn append_mark(&self, sync: &mut SyncSide, kind: FrameKind) {
         let durable = self.durable().0.to_le_bytes();
         let unix_ms = self.place.clock.unix_ms();
@@ -214,7 +215,7 @@ impl Log {
         self.buffer.publish(&mut sync.slot);
         let bytes = (crate::frame::FRAME_HEADER_BYTES + durable.len()) as u64;
         let start = end - bytes;
-        // Marks that follow each other count as one.
+        // Consecutive marks count as one.
         let begin = if start == sync.last_mark.1 { sync.last_mark.0 } else { start };
         sync.last_mark = (begin, end);
     }

@@ -15,7 +15,7 @@ use ladon_model::Lsn;
 /// Bytes in front of the payload.
 pub const FRAME_HEADER_BYTES: usize = 24;
 
-/// The longest payload that the 40-bit length can say (1 TiB).
+/// The longest payload that the 40-bit length can express (1 TiB).
 pub const PAYLOAD_BYTES_MAX: u64 = (1 << 40) - 1;
 
 /// What a frame carries.
@@ -24,10 +24,10 @@ pub const PAYLOAD_BYTES_MAX: u64 = (1 << 40) - 1;
 pub enum FrameKind {
     /// Encoded changes: one transaction.
     Changes = 0,
-    /// Eight bytes: the log was durable up to this LSN when the mark was written. It proves after a
-    /// crash that a bad frame below it is damage and not a torn tail.
+    /// Eight bytes: the log was durable up to this LSN when the mark was written. After a crash,
+    /// the mark proves that a bad frame below that LSN is damage and not a torn tail.
     SyncMark = 1,
-    /// As `SyncMark`, and the log was closed in good order here.
+    /// As `SyncMark`, and the log was closed cleanly here.
     CleanEnd = 2,
 }
 
@@ -57,7 +57,7 @@ impl FrameKind {
 pub struct FrameHeader {
     /// CRC-32C of the rest of the frame.
     pub crc: u32,
-    /// Bytes behind the header.
+    /// Size of the payload, which follows the header.
     pub payload_bytes: u64,
     /// End of the frame in the log.
     pub lsn: Lsn,
@@ -72,7 +72,7 @@ pub struct FrameHeader {
 const TIME_BITS: u32 = 44;
 
 impl FrameHeader {
-    /// The 24 bytes, with the CRC as it stands in `self`.
+    /// The 24 bytes, with the CRC from `self`.
     #[inline]
     pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
         let low = u64::from(self.crc) | self.payload_bytes << 32;
@@ -86,7 +86,7 @@ impl FrameHeader {
         out
     }
 
-    /// Reads the header; says nothing about validity.
+    /// Decodes the header without validating it.
     #[inline]
     pub fn decode(bytes: &[u8; FRAME_HEADER_BYTES]) -> FrameHeader {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
@@ -108,7 +108,7 @@ impl FrameHeader {
     }
 }
 
-/// A whole frame as bytes, for tests and tools; the log itself encodes in place.
+/// Encodes a complete frame, for tests and tools; the log itself encodes in place.
 pub fn encode_frame(
     kind: FrameKind,
     node: u16,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | open a directory | [`DataDir::open`], then [`DataDir::recover`] with a [`RecoverySink`] |
 //! | append | [`Log::appender`], [`Appender::append`], [`Appender::publish`] |
-//! | pass the gate | [`Log::write_published`], [`Log::write_soon`], [`Log::want_durable`], [`Listener`] |
+//! | pass the gate | [`Log::write_published`], [`Log::write_soon`], [`Log::want_durable`], [`PositionWaiter`] |
 //! | run the background | [`Log::spawn_writer`], or [`Log::step`] in the simulator |
 //! | save | [`Log::begin_checkpoint`], [`CheckpointWriter`], [`Log::delete_obsolete`] |
 //! | look at files | [`verify`], [`reader`], [`checkpoint::reader`] |
@@ -23,13 +23,13 @@ mod damage;
 mod data_dir;
 mod durable;
 pub mod frame;
-mod listener;
 mod load;
 mod log;
 mod log_end;
 mod obsolete;
 mod options;
 mod planted;
+mod position_waiter;
 pub mod reader;
 mod recover;
 mod replay;
@@ -39,7 +39,7 @@ mod seal;
 pub mod segment;
 mod sink;
 mod state;
-mod sync;
+mod sync_primitives;
 mod tail;
 pub mod verify;
 mod worker;
@@ -51,12 +51,12 @@ pub use checkpoint::{BlockHeader, CheckpointInfo, CheckpointWriter};
 pub use crc::crc32c;
 pub use damage::Damage;
 pub use data_dir::{DIR_FORMAT, DataDir, Meta, OpenError};
-pub use listener::Listener;
 pub use log::Log;
 pub use log_end::{LOG_END_FORMAT, LogEnd, log_end_path};
 pub use obsolete::{Deleted, PinGuard};
 pub use options::LogOptions;
 pub use planted::Planted;
+pub use position_waiter::PositionWaiter;
 pub use recover::RecoverError;
 pub use sink::{Phase, Progress, RecoveryReport, RecoverySink, TornTail};
 pub use state::{LogError, LogState};

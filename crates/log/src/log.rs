@@ -7,7 +7,7 @@
 //!        |  operating system: `written`
 //!  sync: step / make_durable          (the background writer, the checkpoint)  durable.rs
 //!        |  disk: `durable`
-//!  Listeners wake whoever waits                                               listener.rs
+//!  position waiters wake the threads that wait                                position_waiter.rs
 //! ```
 //! **Invariants:** `durable <= written <= published <= reserved`, and each only grows. Locks are
 //! taken in the order sync, io, buffer; none is held by an appender while it copies or waits.
@@ -16,14 +16,14 @@ use crate::appender::Appender;
 use crate::buffer::LogBuffer;
 use crate::checkpoint::CheckpointInfo;
 use crate::durable::SyncSide;
-use crate::listener::{Listener, Listeners, Positions};
 use crate::log_end::LogEndFile;
 use crate::obsolete::Pins;
 use crate::options::LogOptions;
+use crate::position_waiter::{PositionWaiter, PositionWaiters, Positions};
 use crate::reserve::Reserve;
 use crate::segment::segment_path;
 use crate::state::{LogError, LogState, StateCell};
-use crate::sync::{AtomicU64, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicU64, Mutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
 use ladon_model::Lsn;
@@ -39,10 +39,10 @@ pub struct Log {
     pub(crate) positions: Arc<Positions>,
     pub(crate) wanted_durable: AtomicU64,
     pub(crate) sync_every_ns: AtomicU64,
-    /// Up to here everything is promised to be synced within a second: the gate `everysec`.
+    /// The gate `everysec`: everything up to here is promised to be synced within a second.
     pub(crate) wanted_soon: AtomicU64,
     pub(crate) state: StateCell,
-    pub(crate) listeners: Listeners,
+    pub(crate) waiters: PositionWaiters,
     pub(crate) io: Mutex<Io>,
     pub(crate) sync: Mutex<SyncSide>,
     pub(crate) worker: Worker,
@@ -52,12 +52,12 @@ pub struct Log {
     pub(crate) newest_checkpoint: Mutex<Option<CheckpointInfo>>,
     pub(crate) pins: Arc<Pins>,
     pub(crate) reserve: Reserve,
-    /// Above this the log is backlogged.
+    /// With more unwritten bytes than this, the log is backlogged.
     backlog_bytes_max: AtomicU64,
     _lock: Box<dyn DiskLock>,
 }
 
-/// Where the files are and what writes them.
+/// The directory and what accesses its files.
 pub(crate) struct Place {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// What recovery hands over: the durable end of the log and its files.
+/// What recovery hands over: the durable end of the log, and its files.
 pub(crate) struct Opened {
     pub(crate) place: Place,
     pub(crate) options: LogOptions,
@@ -98,7 +98,7 @@ impl Log {
             sync_every_ns: AtomicU64::new(0),
             wanted_soon: AtomicU64::new(0),
             state: StateCell::new(),
-            listeners: Listeners::new(),
+            waiters: PositionWaiters::new(),
             io: Mutex::new(Io::new(segment)),
             sync: Mutex::new(sync),
             worker: Worker::new(),
@@ -122,7 +122,7 @@ impl Log {
         Appender::new(self.clone())
     }
 
-    /// End of the last reservation: what the next record depends on at most.
+    /// End of the last reservation, and so the highest LSN that the next record can depend on.
     #[inline]
     pub fn reserved(&self) -> Lsn {
         Lsn(self.buffer.reserved())
@@ -140,7 +140,7 @@ impl Log {
         Lsn(self.positions.durable.0.load(Ordering::Acquire))
     }
 
-    /// Whether there is something to write that nobody has written yet.
+    /// Whether there are published records that no thread has written yet.
     #[inline]
     pub fn has_unwritten(&self) -> bool {
         fence(Ordering::SeqCst);
@@ -153,20 +153,21 @@ impl Log {
         self.reserved().0.saturating_sub(self.written().0)
     }
 
-    /// Whether requests should wait before they take any lock, until the disk has caught up. Never
-    /// while the log takes no records: waiting would help nobody, as writes are refused.
+    /// Whether requests should wait, before they take any lock, until the disk has caught up. Never
+    /// while the log takes no records, because writes are then refused and waiting would help
+    /// nobody.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         if !self.accepts_writes() {
             return false;
         }
-        // A large record is as long as a burst, and no reason for the others to wait; several are.
+        // One large record is as long as a burst and no reason for others to wait; several are.
         let large_bytes = self.buffer.large_bytes().min(self.options.large_bytes_max);
         self.backlog_bytes().saturating_sub(large_bytes)
             > self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Whether the log is well. One relaxed load, for the hot path.
+    /// Whether the log has not failed. One relaxed load, for the hot path.
     #[inline]
     pub fn accepts_writes(&self) -> bool {
         self.state.accepts_writes()
@@ -177,10 +178,10 @@ impl Log {
         !self.accepts_writes() && self.state().error().is_some_and(LogError::is_out_of_space)
     }
 
-    /// How many bytes may still be written to the disk, if anybody knows. Adapts to it what the log
-    /// holds back and how much it lets gather in memory: that must fit into what is held back.
+    /// How many bytes may still be written to the disk, if known. Also adapts the log's reserve to
+    /// it, and the backlog limit, because the backlog must fit into the reserve.
     pub fn look_at_room(&self) -> Option<u64> {
-        /// With less room than this many backlogs, the log is careful.
+        /// Below this many backlogs of free space, the backlog limit shrinks.
         const CAREFUL_BELOW_BACKLOGS: u64 = 4;
         const BACKLOG_BYTES_MIN: u64 = 4 << 10;
         let free = self.place.disk.free_bytes(&self.place.dir).ok().flatten();
@@ -198,34 +199,34 @@ impl Log {
         free
     }
 
-    /// Bytes of all segment files together, about.
+    /// Approximate size of all segment files together.
     pub fn bytes_on_disk(&self) -> u64 {
         self.reserved().0.saturating_sub(self.oldest().0)
     }
 
-    /// How the log is doing, with the error if it is not well.
+    /// The state of the log, with the error if it has failed.
     pub fn state(&self) -> LogState {
         self.state.get()
     }
 
-    /// Syncs that often while there is something to sync, or only on demand: see
-    /// [`Log::want_durable`] and [`Log::sync_soon`].
+    /// Sets how often the log syncs while there is something to sync; `None` syncs only on demand:
+    /// see [`Log::want_durable`] and [`Log::sync_soon`].
     pub fn set_sync_every(&self, interval: Option<Duration>) {
         let nanos = interval.map_or(0, |interval| (interval.as_nanos() as u64).max(1));
         self.sync_every_ns.store(nanos, Ordering::Relaxed);
         self.worker.wake();
     }
 
-    /// Registers somebody who is to be woken: when a position that he asked for is reached, and
-    /// whenever the state changes. `wake` runs on whichever thread advanced the log, must be cheap
-    /// and must not call back into the log.
-    pub fn add_listener(&self, wake: Arc<dyn Fn() + Send + Sync>) -> Arc<Listener> {
-        self.listeners.add(&self.positions, wake)
+    /// Registers a waiter that is woken when a position that it awaits is reached, and whenever the
+    /// state changes. `wake` runs on the thread that advanced the log. It must be cheap and must
+    /// not call back into the log.
+    pub fn add_waiter(&self, wake: Arc<dyn Fn() + Send + Sync>) -> Arc<PositionWaiter> {
+        self.waiters.add(&self.positions, wake)
     }
 
-    /// Forgets a listener.
-    pub fn remove_listener(&self, listener: &Arc<Listener>) {
-        self.listeners.remove(listener);
+    /// Removes a waiter.
+    pub fn remove_waiter(&self, waiter: &Arc<PositionWaiter>) {
+        self.waiters.remove(waiter);
     }
 
     /// The directory.
@@ -238,12 +239,12 @@ impl Log {
         self.place.node
     }
 
-    /// The newest whole checkpoint, if there is one.
+    /// The newest complete checkpoint, if there is one.
     pub fn last_checkpoint(&self) -> Option<CheckpointInfo> {
         self.newest_checkpoint.lock().clone()
     }
 
-    /// Where the oldest segment on the disk begins.
+    /// Begin of the oldest segment on the disk.
     pub fn oldest(&self) -> Lsn {
         Lsn(self.segments.lock().first().copied().unwrap_or_default())
     }

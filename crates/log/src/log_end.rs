@@ -1,8 +1,8 @@
-//! The file `log-end`: how far the log had come, noted outside the log's own files.
+//! The file `log-end`: the log's end, noted outside the log's own files.
 //!
-//! A sync mark proves that what stands before it had been on the disk, but it is lost together with
-//! the end of the log: a newest segment that somebody deleted or cut looks like one that ended there.
-//! So every sync also notes its position here.
+//! A sync mark proves that the log before it was on the disk, but the mark is lost together with
+//! the end of the log: a newest segment that was deleted or cut looks like one that ended there. So
+//! every sync also notes its position here.
 //!
 //! ```text
 //!  0                 4096              8192              12288
@@ -16,12 +16,12 @@
 //!  0          8             16               24      60    64
 //!  | sequence | durable LSN | newest segment | zeros | crc |
 //! ```
-//! **Invariants:** a note is written after the sync that it speaks of, so it is true even if it is
-//! old. One of the two slots is on the disk, whole, at any time: notes go to the other one until a
+//! **Invariants:** a note is written after the sync that it describes, so it is true even if it is
+//! old. One of the two slots is complete on the disk at any time: notes go to the other one until a
 //! sync of this file has succeeded. The slot with the higher sequence counts.
 //!
-//! A note costs one `pwrite` into a file that does not grow; it is synced about once a second, in the
-//! background. No reply waits for it.
+//! A note costs one `pwrite` into a file that does not grow. The background writer syncs it about
+//! once a second. No reply waits for it.
 
 use crate::crc::crc32c;
 use crate::damage::Damage;
@@ -40,30 +40,30 @@ pub const LOG_END_FORMAT: u32 = 1;
 pub(crate) const SYNC_EVERY_NS: u64 = 1_000_000_000;
 
 const MAGIC: [u8; 8] = *b"LADONEND";
-/// Header and slots lie in disk blocks of their own, so that a torn write of one spares the others.
+/// Header and slots are in separate disk blocks, so that a torn write of one spares the others.
 const BLOCK_BYTES: u64 = 4096;
 const SLOT_BYTES: usize = 64;
 const FILE_BYTES: u64 = 3 * BLOCK_BYTES;
-/// Stands for "no segment".
+/// Means "no segment".
 const NO_SEGMENT: u64 = u64::MAX;
 
-/// How far the log had come.
+/// The noted end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEnd {
-    /// Whole frames up to here had been on the disk.
+    /// Complete frames up to here were on the disk.
     pub durable: Lsn,
-    /// The newest segment file whose name had been on the disk.
+    /// The newest segment file whose name was on the disk.
     pub segment: Option<Lsn>,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug)]
 pub(crate) enum Noted {
-    /// The directory has no such file: an older version wrote it, or somebody removed it.
+    /// The directory has no such file: an older version wrote it, or the file was removed.
     Missing,
-    /// The newest whole note.
+    /// The newest complete note.
     End(LogEnd),
-    /// The file cannot be used.
+    /// The file is not usable.
     Unusable(Damage),
     /// A newer version wrote it: its format number.
     Newer(u32),
@@ -91,7 +91,7 @@ fn log_end_temporary_path(dir: &Path) -> PathBuf {
 /// Reads the newest note.
 ///
 /// # Errors
-/// Only what the system says; bad bytes are [`Noted::Unusable`].
+/// Only system errors; invalid bytes are [`Noted::Unusable`].
 pub(crate) fn read_log_end(disk: &dyn Disk, dir: &Path, dir_id: Option<u64>) -> io::Result<Noted> {
     let path = log_end_path(dir);
     let file = match disk.open_read_only(&path) {
@@ -147,7 +147,7 @@ impl Slot {
     fn decode(bytes: &[u8; SLOT_BYTES]) -> Option<Slot> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let crc = u32::from_le_bytes(std::array::from_fn(|i| bytes[60 + i]));
-        // Sequences begin at one, so that zeros are no note.
+        // Sequences begin at one, so that zeros are not a note.
         if word(0) == 0 || crc != crc32c(&bytes[..60]) {
             return None;
         }
@@ -170,21 +170,20 @@ fn read_slots(file: &dyn DiskFile) -> io::Result<[Option<Slot>; 2]> {
     Ok(slots)
 }
 
-/// The file open for notes.
+/// The file, open for notes.
 pub(crate) struct LogEndFile {
     file: Box<dyn DiskFile>,
-    /// Where notes go; the other slot is on the disk.
+    /// The slot that takes notes; the other one is on the disk.
     slot: usize,
     sequence: u64,
-    /// A whole note stands in `slot` that is not known to be on the disk.
+    /// `slot` holds a complete note that may not be on the disk.
     is_dirty: bool,
     pub(crate) synced_at_ns: u64,
     planted: Planted,
 }
 
 impl LogEndFile {
-    /// Opens the file and brings `end` to the disk in it; makes a new one where there is none that
-    /// can be used.
+    /// Opens the file and makes `end` durable in it. Creates a new file if there is no usable one.
     pub(crate) fn open(
         disk: &dyn Disk,
         dir: &Path,
@@ -234,7 +233,7 @@ impl LogEndFile {
             }
             other => other?,
         };
-        // Zeros and not a hole, so that no later note needs space.
+        // Zeros instead of a hole, so that no later note needs disk space.
         let mut bytes = vec![0; FILE_BYTES as usize];
         bytes[0..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&LOG_END_FORMAT.to_le_bytes());
@@ -252,13 +251,13 @@ impl LogEndFile {
         Ok(LogEndFile { file, slot: 1, sequence: 1, is_dirty: false, synced_at_ns: 0, planted })
     }
 
-    /// Notes what the log's sync has brought to the disk; not yet durable itself.
+    /// Notes what the log's sync has made durable. The note itself is not durable yet.
     pub(crate) fn note(&mut self, end: LogEnd) -> io::Result<()> {
         let slot = Slot { sequence: self.sequence + 1, end };
         if self.planted == Planted::NoNote {
             return Ok(());
         }
-        // A write that fails may leave a part: no note, and nothing to change slots for.
+        // A failed write may be partial: then there is no note, and no reason to switch slots.
         self.is_dirty = self.planted == Planted::TornNotes;
         self.file.write_all_at(&slot.encode(), slot_offset(self.slot))?;
         self.is_dirty = true;
@@ -266,16 +265,17 @@ impl LogEndFile {
         Ok(())
     }
 
-    /// In how many nanoseconds the newest note is to be synced; `None` when it is on the disk.
+    /// Nanoseconds until the newest note has to be synced; `None` if it is on the disk.
     pub(crate) fn sync_due_in_ns(&self, now_ns: u64) -> Option<u64> {
         self.is_dirty.then(|| (self.synced_at_ns + SYNC_EVERY_NS).saturating_sub(now_ns))
     }
 
-    /// Brings the newest note to the disk.
+    /// Makes the newest note durable.
     pub(crate) fn sync(&mut self, now_ns: u64) -> io::Result<()> {
         self.synced_at_ns = now_ns;
         if self.is_dirty {
-            // After a failure the slot stays the one for notes: what it holds is not to be believed.
+            // After a failure, notes keep going to the same slot, because its content cannot be
+            // trusted.
             self.file.sync_data()?;
             self.is_dirty = false;
             self.slot = 1 - self.slot;

@@ -1,15 +1,15 @@
-//! Which files are still needed, and the removal of the others.
+//! Decides which files are still needed, and removes the others.
 
 use crate::checkpoint::format::checkpoint_begin;
 use crate::log::Log;
 use crate::segment::segment_path;
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_model::Lsn;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// Positions that somebody still reads from.
+/// Positions from which the log must be kept.
 pub(crate) struct Pins(Mutex<BTreeMap<u64, usize>>);
 
 impl Default for Pins {
@@ -46,13 +46,13 @@ pub struct Deleted {
 }
 
 impl Log {
-    /// Keeps every segment that holds anything behind `lsn` until the guard is dropped.
+    /// Keeps every segment that holds anything after `lsn` until the guard is dropped.
     pub fn pin(&self, lsn: Lsn) -> PinGuard {
         *self.pins.0.lock().entry(lsn.0).or_insert(0) += 1;
         PinGuard { pins: self.pins.clone(), lsn: lsn.0 }
     }
 
-    /// Removes older checkpoints than the newest whole one, and segments that neither it nor a pin
+    /// Removes all complete checkpoints except the newest, and segments that neither it nor a pin
     /// needs. Without a checkpoint nothing is removed.
     ///
     /// # Errors
@@ -64,20 +64,21 @@ impl Log {
         for path in place.disk.list(&place.dir)? {
             if checkpoint_begin(&path).is_some_and(|begin| begin < newest.begin) {
                 match place.disk.remove(&path) {
-                    // Somebody else may do the same at this moment.
+                    // Another thread may remove it at the same moment.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => deleted.checkpoints += 1,
                 }
             }
         }
-        // An older checkpoint must be gone for good before the log that it needs.
+        // The removal of an older checkpoint must be durable before the log that it needs is
+        // removed.
         if deleted.checkpoints > 0 {
             place.disk.sync_dir(&place.dir)?;
         }
         let pinned = self.pins.0.lock().first_key_value().map(|(&lsn, _)| lsn);
         let needed = pinned.map_or(newest.begin.0, |pinned| pinned.min(newest.begin.0));
-        // A segment may go only when the next one surely stays: it is on the disk, name and all, once
-        // something in it is durable.
+        // A segment may be removed only if the next one is sure to stay. The next one, with its
+        // name, is on the disk once something in it is durable.
         let durable = self.durable().0;
         while let Some(oldest) = self.oldest_obsolete(needed, durable) {
             match place.disk.remove(&segment_path(&place.dir, Lsn(oldest))) {
@@ -87,7 +88,7 @@ impl Log {
             self.segments.lock().remove(&oldest);
             deleted.segments += 1;
         }
-        // A full disk may have the room only then.
+        // Some file systems free the space only with this sync.
         if deleted.segments > 0 {
             place.disk.sync_dir(&place.dir)?;
             if self.is_out_of_space() {
@@ -98,8 +99,8 @@ impl Log {
         Ok(deleted)
     }
 
-    /// Bytes of the log that the next start would read: the others may go already, but for whoever
-    /// keeps them, and another checkpoint would change nothing about them.
+    /// Bytes of the log that the next start would read. The other segments are kept only for pins,
+    /// and another checkpoint would not change that.
     pub fn needed_bytes(&self) -> u64 {
         let begin = self.newest_checkpoint.lock().as_ref().map_or(0, |newest| newest.begin.0);
         let segments = self.segments.lock();
@@ -107,7 +108,7 @@ impl Log {
         self.reserved().0.saturating_sub(first.copied().unwrap_or_default())
     }
 
-    /// The oldest segment, if nobody needs it.
+    /// The oldest segment, if nothing needs it.
     fn oldest_obsolete(&self, needed: u64, durable: u64) -> Option<u64> {
         let segments = self.segments.lock();
         let mut bases = segments.iter().copied();

@@ -6,28 +6,28 @@ use ladon_model::Lsn;
 /// How the log lays out its files and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// A segment file is closed before it would grow beyond this many bytes. A record never spans
-    /// two segments, so a larger record gets a larger segment of its own.
+    /// A segment file is closed before it would grow beyond this size. A record never spans two
+    /// segments, so a larger record gets a segment of its own.
     pub segment_bytes: u64,
     /// This node's number, written into every frame. A directory keeps the number that it was
-    /// created with and refuses to open under another.
+    /// created with, and refuses to open under another.
     pub node_id: u16,
-    /// Above this many bytes of appended but unwritten records [`crate::Log::is_backlogged`] says
-    /// so, and the server stops reading requests for a while.
+    /// With more appended but unwritten bytes than this, [`crate::Log::is_backlogged`] returns
+    /// true, and the server pauses reading requests.
     pub backlog_bytes_max: u64,
-    /// Up to this many bytes of large records (`ladon_model::LargeRecord`) do not count there.
+    /// Large records (`ladon_model::LargeRecord`) up to this many bytes do not count towards the
+    /// backlog.
     pub large_bytes_max: u64,
-    /// Records are collected in memory in pieces of this many bytes; a longer record gets its own.
+    /// Records are collected in memory in chunks of this size; a longer record gets its own chunk.
     pub chunk_bytes: usize,
-    /// Under the gate `fsync`, the file is kept this much longer than its records, with zeros on the
-    /// disk: a sync that finds its blocks there needs no change to the file system's own records and
-    /// takes about half the time (`docs/decisions/log.md`). Zero turns that off.
+    /// Under the gate `fsync`, the file is extended by this many zeros beyond its records, on the
+    /// disk. A sync that finds its blocks allocated changes no file system metadata and takes about
+    /// half the time (`docs/decisions/log.md`). Zero turns this off.
     pub zero_ahead_bytes: u64,
-    /// Bytes that are held back for the day when the disk is full, at most: see `reserve.rs`. Zero
-    /// for none.
+    /// Most bytes to reserve for a full disk: see `reserve.rs`. Zero for none.
     pub reserve_bytes: u64,
-    /// Recovery goes on although the log is missing or damaged after this position, and gives up
-    /// what came after it. It stops as ever where the log ends anywhere else.
+    /// Recovery continues although the log is missing or damaged after this position, and discards
+    /// what came after it. If the log ends anywhere else, recovery stops as usual.
     pub accept_loss_after: Option<Lsn>,
     /// Testing only: a bug that the tests must notice.
     pub planted: Planted,

@@ -1,8 +1,9 @@
 //! Reads a segment file, a batch of frames at a time.
 //!
-//! A segment ends cleanly at the end of the file or where only zeros follow (space that was prepared
-//! and not used). Anything else that is not a whole, valid frame in its place is reported as
-//! [`SegmentEnd::Bad`]; whether that is a torn tail or damage is for the scan in `tail.rs` to say.
+//! A segment ends cleanly at the end of the file, or where only zeros follow (space that was
+//! prepared and not used). Anything else that is not a complete, valid frame in its place is
+//! reported as [`SegmentEnd::Bad`]; the scan in `tail.rs` decides whether that is a torn tail or
+//! damage.
 
 use crate::crc::crc32c;
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
@@ -13,10 +14,10 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Read from the file at once; a longer frame makes its batch longer.
+/// Bytes read from the file at once; a longer frame makes its batch longer.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Whole frames that were read together.
+/// Complete frames that were read together.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -36,16 +37,16 @@ struct FrameRange {
 pub struct Frame<'a> {
     /// Its header.
     pub header: FrameHeader,
-    /// What it carries.
+    /// The kind of the frame.
     pub kind: FrameKind,
     /// Where it begins in the file.
     pub offset: u64,
-    /// What it carries, as bytes.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// How far the log was durable when this frame was written, if it is a mark.
+    /// How far the log was durable when this frame was written, if the frame is a mark.
     pub fn durable_mark(&self) -> Option<Lsn> {
         match self.kind {
             FrameKind::Changes => None,
@@ -67,7 +68,7 @@ impl Batch {
         })
     }
 
-    /// Whether there are none.
+    /// Whether there are no frames.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -76,9 +77,9 @@ impl Batch {
 /// How a segment ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentEnd {
-    /// All frames were read; nothing or only zeros follow.
+    /// All frames were read; only zeros, if anything, follow.
     Clean,
-    /// The bytes at this offset are no valid frame.
+    /// The bytes at this offset are not a valid frame.
     Bad {
         /// Where in the file.
         offset: u64,
@@ -90,7 +91,7 @@ pub enum SegmentEnd {
 /// Why a segment cannot be opened.
 #[derive(Debug)]
 pub enum SegmentOpenError {
-    /// The system said so.
+    /// The system refused a read.
     Io(io::Error),
     /// The header is not usable.
     Header(HeaderFault),
@@ -118,7 +119,7 @@ impl SegmentReader {
         Ok(SegmentReader { file, path, header, length, at: SEGMENT_HEADER_BYTES, end: None })
     }
 
-    /// Opens a file that stands for the segment at `base`, even if its header is unusable.
+    /// Opens a file as the segment at `base`, even if its header is not usable.
     pub(crate) fn open_at(disk: &dyn Disk, path: &Path, base: Lsn) -> io::Result<SegmentReader> {
         match SegmentReader::open(disk, path) {
             Ok(reader) if reader.header.base == base => return Ok(reader),
@@ -133,7 +134,7 @@ impl SegmentReader {
         Ok(SegmentReader { file, path, header, length, at: SEGMENT_HEADER_BYTES, end: None })
     }
 
-    /// What the file says about itself.
+    /// The file's header.
     pub fn header(&self) -> &SegmentHeader {
         &self.header
     }
@@ -158,7 +159,8 @@ impl SegmentReader {
         self.at
     }
 
-    /// Goes on at `lsn`, which must be the end of a frame; false when that lies outside the file.
+    /// Continues at `lsn`, which must be the end of a frame. Returns false if that is outside the
+    /// file.
     pub fn seek(&mut self, lsn: Lsn) -> bool {
         let Some(in_file) = lsn.0.checked_sub(self.header.base.0) else { return false };
         self.at = SEGMENT_HEADER_BYTES.saturating_add(in_file);
@@ -171,11 +173,11 @@ impl SegmentReader {
         self.end.as_ref()
     }
 
-    /// The next frames; an empty batch when there are no more, and then [`SegmentReader::end`] says
-    /// why.
+    /// Returns the next frames. The batch is empty if there are no more; [`SegmentReader::end`]
+    /// then says why.
     ///
     /// # Errors
-    /// Only what the system says; bad bytes are an end, not an error.
+    /// Only system errors; invalid bytes are an end, not an error.
     pub fn next_batch(&mut self) -> io::Result<Batch> {
         let mut batch = Batch::default();
         if self.end.is_some() {
@@ -191,7 +193,8 @@ impl SegmentReader {
                     batch.frames.push(range);
                 }
                 Parsed::NeedsBytes(needed) if batch.frames.is_empty() => {
-                    // The length was checked against the file, so this is bounded by its size.
+                    // The length was checked against the file, so this is bounded by the file's
+                    // size.
                     self.fill(&mut batch.bytes, needed)?;
                     if batch.bytes.len() < needed {
                         return self.finish_bad(batch, "the file became shorter while it was read");
@@ -211,7 +214,7 @@ impl SegmentReader {
         Ok(batch)
     }
 
-    /// Reads from the current place; less than `bytes` only at the end of the file.
+    /// Reads from the current position; fewer than `bytes` only at the end of the file.
     fn fill(&self, buffer: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
         let left = usize::try_from(self.length.saturating_sub(self.at)).unwrap_or(usize::MAX);
         buffer.resize(bytes.min(left), 0);
@@ -293,8 +296,8 @@ impl SegmentReader {
         }
     }
 
-    /// Looks for whole frames that stand where they say, wherever they begin from `from` on: they
-    /// prove that writing went on there. Calls `found` with each one's mark, if it is one.
+    /// Searches for complete frames in their place, at any offset from `from` on. They prove that
+    /// writing continued there. Calls `found` with the mark of each one, if it is a mark.
     pub(crate) fn find_frames(
         &self,
         from: u64,
@@ -326,7 +329,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// The frame's mark and length, if a whole one stands here.
+    /// The frame's mark and length, if a complete frame begins here.
     fn whole_frame_at(
         &self,
         at: u64,
@@ -356,7 +359,7 @@ enum Parsed {
     End(SegmentEnd),
 }
 
-/// Reads until the buffer is full or the file ends; returns how much.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_full(file: &dyn DiskFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {

@@ -1,12 +1,14 @@
 //! Recovery: from the files to the data and an open log.
 //!
 //! 1. The newest checkpoint is loaded, its blocks in parallel.
-//! 2. The segments from its begin on are read in order, and every record is handed to every worker.
-//! 3. What stands behind the last whole record is cut off, unless the files prove that it had been on
-//!    the disk (see [`crate::tail`]): then recovery stops.
-//! 4. What was kept is made durable **before** the log takes a record: everything behind the last
-//!    proof of durability is written again and synced (after a failed sync the page cache may hold
-//!    what the disk does not), later files are removed, and a new segment begins at the end.
+//! 2. The segments from its begin position on are read in order, and every record is given to every
+//!    worker.
+//! 3. What follows the last complete record is cut off. If the files prove that it was on the disk
+//!    (see [`crate::tail`]), recovery stops instead.
+//! 4. What was kept is made durable **before** the log takes a record. Everything after the last
+//!    proof of durability is written again and synced, because after a failed sync the page cache
+//!    may hold what the disk does not. Later files are removed, and a new segment begins at the
+//!    end.
 
 use crate::alternative::{misplaced, way_out_of_checkpoint};
 use crate::checkpoint::format::{CHECKPOINT_FORMAT, checkpoint_begin};
@@ -30,21 +32,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why recovery stopped. Nothing in the directory has been changed then, unless the system failed in
-/// the middle of the last step, which may be repeated.
+/// Why recovery stopped. Nothing in the directory has been changed then, unless the system failed
+/// in the middle of the last step, which may be repeated.
 #[derive(Debug, Error)]
 pub enum RecoverError {
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {doing} {path}: {error}")]
     Io {
-        /// What was tried.
+        /// What was attempted.
         doing: &'static str,
-        /// With what.
+        /// The path it was attempted on.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A file is not as it was written.
+    /// A file is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// A file was written by a newer version.
@@ -60,14 +62,14 @@ pub enum RecoverError {
         /// The newest that this version reads.
         supported: u32,
     },
-    /// The data's owner could not take a block or a record.
+    /// The sink refused a block or a record.
     #[error("{path}, LSN {lsn}: {message}")]
     Sink {
         /// The file.
         path: PathBuf,
         /// The record or block.
         lsn: Lsn,
-        /// What the sink said.
+        /// The sink's message.
         message: String,
     },
 }
@@ -78,8 +80,8 @@ pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Erro
 }
 
 impl DataDir {
-    /// Loads the data into `sink`, with that many threads (one: everything happens in the caller's),
-    /// and opens the log behind it.
+    /// Loads the data into `sink` on `threads` threads (with one, everything runs on the calling
+    /// thread), and opens the log after it.
     ///
     /// # Errors
     /// See [`RecoverError`].
@@ -191,7 +193,7 @@ impl Files {
     }
 }
 
-/// What `log-end` says of how far the log had come.
+/// The content of `log-end`.
 fn note_of(dir: &DataDir) -> Result<Noted, RecoverError> {
     let path = log_end_path(&dir.dir);
     match read_log_end(&*dir.disk, &dir.dir, Some(dir.meta.dir_id)) {
@@ -213,7 +215,7 @@ pub(crate) fn checkpoint_error(path: &Path, error: CheckpointError) -> RecoverEr
     }
 }
 
-/// Opens the checkpoint and sees that it belongs here.
+/// Opens the checkpoint and verifies that it belongs to this directory.
 pub(crate) fn open_checkpoint(
     dir: &DataDir,
     path: &Path,

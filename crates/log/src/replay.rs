@@ -1,7 +1,7 @@
-//! Hands every record to every worker, in order.
+//! Gives every record to every worker, in order.
 //!
-//! The log is read and checked once, in the caller's thread, and each batch is shared by all workers
-//! through short queues. With one worker there are no threads and no queues.
+//! The calling thread reads and checks the log once. All workers share each batch through short
+//! queues. With one worker there are no threads and no queues.
 
 use crate::frame::FrameKind;
 use crate::reader::Batch;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// Batches of about a megabyte that may wait for a worker: enough to even out, little memory.
+/// Batches of about a megabyte that may wait for a worker: enough to even out the load, little
+/// memory.
 const QUEUED_BATCHES: usize = 4;
 
 type Item = Arc<(Batch, PathBuf)>;
@@ -49,7 +50,7 @@ impl<'a> Replay<'a> {
         Replay { here: None, workers }
     }
 
-    /// Gives a batch to everyone. A worker that has failed takes no more; its error comes out here or
+    /// Gives a batch to every worker. A failed worker takes no more; its error is returned here or
     /// at the end.
     pub(crate) fn feed(&mut self, batch: Batch, path: &Path) -> Result<(), RecoverError> {
         if let Some(here) = &self.here {

@@ -1,19 +1,19 @@
-//! The file `reserve`: room that is let go when the disk is full.
+//! The file `reserve`: disk space that is released when the disk is full.
 //!
-//! The log of a small data set may fill a disk. What would help is a checkpoint, after which the log
-//! can go, but that needs room itself. So some room is held in a file of no content. The first write
-//! that finds no space lets half of it go, for what is already appended, and from then on the log
-//! takes no more records; the checkpoint that is then due lets go the rest. When there is room for the
+//! The log of a small data set may fill a disk. A checkpoint would allow the log to be deleted, but
+//! needs space itself. So a file without content reserves some space. The first write that finds no
+//! space releases half of it, for the records that are already appended. From then on the log takes
+//! no more records. The checkpoint that is then due releases the rest. When there is space for the
 //! whole file again, the log takes records again.
 
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_platform::Disk;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// At most this part of the room that the log has.
+/// Largest share of the log's available space to reserve: one part in this many.
 const SHARE_OF_ROOM: u64 = 8;
-/// Less is no use to anybody.
+/// A smaller reserve is useless.
 const BYTES_MIN: u64 = 8 << 10;
 
 pub(crate) struct Reserve {
@@ -24,14 +24,14 @@ pub(crate) struct Reserve {
 
 #[derive(Clone, Copy)]
 struct Size {
-    /// What it shall be; zero while there is none.
+    /// Intended size; zero while there is none.
     wanted: u64,
-    /// What the file has.
+    /// Size of the file.
     held: u64,
 }
 
 impl Reserve {
-    /// Takes over the file, or makes one of at most `bytes_max`, as far as there is room.
+    /// Adopts the existing file, or creates one of at most `bytes_max`, as far as there is space.
     pub(crate) fn open(disk: &dyn Disk, dir: &Path, bytes_max: u64, log_bytes: u64) -> Reserve {
         let path = reserve_path(dir);
         let held = match disk.open_read_only(&path).and_then(|file| file.len()) {
@@ -45,7 +45,7 @@ impl Reserve {
         reserve
     }
 
-    /// Makes the file as large as the room allows, if it is far from that.
+    /// Grows the file to what the free space allows, if that more than doubles it.
     pub(crate) fn adapt(&self, disk: &dyn Disk, free: Option<u64>, log_bytes: u64) {
         let (before, room) = {
             let size = self.size.lock();
@@ -66,13 +66,13 @@ impl Reserve {
         self.size.lock().wanted = before;
     }
 
-    /// Brings the file to its full size; whether it has it now.
+    /// Grows the file to its intended size. Returns whether it has that size now.
     pub(crate) fn make(&self, disk: &dyn Disk) -> bool {
         let mut size = self.size.lock();
         if size.held >= size.wanted {
             return true;
         }
-        // A growth that cannot end would take the last room for that moment.
+        // A growth that cannot complete would use up the last free space for a moment.
         let free = self.path.parent().and_then(|dir| disk.free_bytes(dir).ok().flatten());
         if free.is_some_and(|free| free < size.wanted - size.held) {
             return false;
@@ -85,7 +85,7 @@ impl Reserve {
                 other => other?,
             };
             file.allocate(size.wanted).inspect_err(|_| {
-                // It may have grown in part.
+                // The file may have grown in part.
                 let _ = file.set_len(size.held);
             })
         };
@@ -102,7 +102,8 @@ impl Reserve {
         }
     }
 
-    /// Makes room for what is appended already; whether that made any.
+    /// Releases half of the space, for records that are already appended. Returns whether that
+    /// freed any.
     pub(crate) fn let_half_go(&self, disk: &dyn Disk) -> bool {
         let mut size = self.size.lock();
         if size.held == 0 || size.held < size.wanted {
@@ -116,25 +117,25 @@ impl Reserve {
         cut.is_ok()
     }
 
-    /// Makes all the room there is; whether that made any.
+    /// Releases all of the space. Returns whether that freed any.
     pub(crate) fn let_go(&self, disk: &dyn Disk) -> bool {
         let mut size = self.size.lock();
         let held = std::mem::take(&mut size.held);
         held > 0 && empty(disk, &self.path).is_ok()
     }
 
-    /// Bytes that it shall have.
+    /// Intended size in bytes.
     pub(crate) fn wanted(&self) -> u64 {
         self.size.lock().wanted
     }
 }
 
-/// Lets go of the file in this directory, before it is opened.
+/// Empties the file in this directory before the log is opened.
 pub(crate) fn let_reserve_go(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     empty(disk, &reserve_path(dir))
 }
 
-/// Cut first: a removed name may keep its blocks until the directory is synced.
+/// Truncate first: a removed file may keep its blocks until the directory is synced.
 fn empty(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     disk.open(path)?.set_len(0)?;
     disk.remove(path)

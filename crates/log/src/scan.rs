@@ -1,4 +1,4 @@
-//! Goes through the log as recovery does, and says where it ends: for recovery and for `verify`.
+//! Reads the log as recovery does and finds its end, for recovery and for `verify`.
 
 use crate::checkpoint::CheckpointInfo;
 use crate::damage::Damage;
@@ -13,10 +13,10 @@ use ladon_model::Lsn;
 use ladon_platform::Disk;
 use std::path::{Path, PathBuf};
 
-/// Takes each batch of whole frames, with its file.
+/// Receives each batch of complete frames, with its file.
 pub(crate) type Feed<'a> = dyn FnMut(Batch, &Path) -> Result<(), RecoverError> + 'a;
 
-/// Which directory.
+/// The directory to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) disk: &'a dyn Disk,
@@ -24,14 +24,14 @@ pub(crate) struct Source<'a> {
     pub(crate) dir_id: Option<u64>,
 }
 
-/// One segment file that was read.
+/// A segment file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentReport {
     /// The file.
     pub path: PathBuf,
     /// Where it begins.
     pub base: Lsn,
-    /// Where its last whole frame ends.
+    /// End of its last complete frame.
     pub end: Lsn,
     /// Records, not counting marks.
     pub records: u64,
@@ -39,18 +39,18 @@ pub struct SegmentReport {
     pub bytes: u64,
 }
 
-/// What was found; see [`Scan::finish`].
+/// The result; see [`Scan::finish`].
 #[derive(Debug)]
 pub(crate) struct Scanned {
-    /// Where the log ends.
+    /// End of the log.
     pub(crate) end: Lsn,
-    /// Everything below is proven to be on the disk.
+    /// Everything below this is proven to be on the disk.
     pub(crate) durable: Lsn,
-    /// Segments that hold anything up to `end`, from the first that is needed on.
+    /// Segments that hold anything up to `end`, beginning with the first that is needed.
     pub(crate) kept: Vec<Lsn>,
     /// The first segment that is needed.
     pub(crate) first: Option<Lsn>,
-    /// Segments behind the end.
+    /// Segments after the end.
     pub(crate) dropped: Vec<Lsn>,
     pub(crate) reports: Vec<SegmentReport>,
     pub(crate) records: u64,
@@ -60,22 +60,22 @@ pub(crate) struct Scanned {
     pub(crate) clean: bool,
 }
 
-/// What is known beside the log's own files, and wanted.
+/// What is known besides the log's own files, and what the caller asks for.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Known<'a> {
     pub(crate) checkpoint: Option<&'a CheckpointInfo>,
-    /// How far the log had come.
+    /// The noted end of the log.
     pub(crate) end: Option<LogEnd>,
-    /// Nothing is read beyond here, as a server is writing there.
+    /// Do not read beyond this position, where a server is writing.
     pub(crate) until: Option<Lsn>,
-    /// What comes after this position may be given up.
+    /// What comes after this position may be discarded.
     pub(crate) accept_loss_after: Option<Lsn>,
 }
 
 pub(crate) struct Scan<'a> {
     source: Source<'a>,
     known: Known<'a>,
-    /// All of them, in order; of interest is the part from `first` on.
+    /// All segments in order; the scan reads from `first` on.
     segments: &'a [Lsn],
     first: usize,
     position: Lsn,
@@ -143,8 +143,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The first segment must hold the place where replay begins; false when there is nothing to
-    /// read.
+    /// The first segment must contain the position where replay begins. Returns false if there is
+    /// nothing to read.
     fn check_begin(&mut self) -> Result<bool, Damage> {
         let found = match self.segments.get(self.first) {
             Some(&base) if base <= self.position => return Ok(true),
@@ -159,12 +159,12 @@ impl<'a> Scan<'a> {
         Ok(false)
     }
 
-    /// Everything up to where it shall be read is read.
+    /// Whether everything up to the limit has been read.
     fn is_read(&self) -> bool {
         self.known.until.is_some_and(|until| until <= self.position)
     }
 
-    /// The log must reach as far as it is known to have come.
+    /// Checks that the log reaches its noted end.
     fn check_end(&mut self) -> Result<(), RecoverError> {
         let newest = self.known.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
         if self.given_up.is_some() || self.is_read() {
@@ -190,7 +190,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Returns whether the log goes on in the next file.
+    /// Returns whether the log continues in the next file.
     fn read_segment(
         &mut self,
         index: usize,
@@ -263,7 +263,7 @@ impl<'a> Scan<'a> {
         self.log_bytes + ahead.max(file_bytes)
     }
 
-    /// Opens a segment; `None` if it is a file that was just being made when the machine failed.
+    /// Opens a segment; `None` if the machine failed while the file was being created.
     fn open(&mut self, index: usize, path: &Path) -> Result<Option<SegmentReader>, RecoverError> {
         let base = self.segments[index];
         let reader = match SegmentReader::open(self.source.disk, path) {
@@ -295,7 +295,7 @@ impl<'a> Scan<'a> {
         Ok(None)
     }
 
-    /// The log ends at `position`, unless the files prove that more had been on the disk.
+    /// Ends the log at `position`, unless the files prove that more was on the disk.
     fn end_here(
         &mut self,
         loss: Loss,
@@ -314,7 +314,7 @@ impl<'a> Scan<'a> {
         Ok(false)
     }
 
-    /// What stands behind a bad place and in the segments from `later` on.
+    /// Searches after a bad place and in the segments from `later` on.
     fn look_behind(
         &self,
         bad: Option<(&SegmentReader, u64)>,
@@ -324,8 +324,8 @@ impl<'a> Scan<'a> {
             .map_err(io_error("read", self.source.dir))
     }
 
-    /// What had been on the disk is missing or damaged here: recovery stops, unless it was told to
-    /// give up what comes after this very position. `Ok(false)`: the log ends here.
+    /// Data that was on the disk is missing or damaged here. Recovery stops, unless the options
+    /// allow it to discard what comes after this very position. `Ok(false)`: the log ends here.
     fn stop_at(
         &mut self,
         loss: Loss,
@@ -365,7 +365,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How what had been on the disk is not there any more.
+/// How data that was on the disk was lost.
 #[derive(Clone, Copy)]
 enum Loss {
     Missing,

@@ -1,9 +1,10 @@
 //! The last step of recovery: makes the kept log durable, removes the rest, begins a new segment.
 //!
-//! In this order, so that a crash anywhere leaves what the next recovery brings to the same end:
-//! rewrite and cut the kept files, sync them and the directory; note in `log-end` where the log ends, and that no later
-//! segment is needed; remove the others, sync the directory; only then make the new segment, whose
-//! header says that the log before it is on the disk.
+//! The order ensures that the next recovery reaches the same end after a crash anywhere. First
+//! rewrite and cut the kept files, and sync them and the directory. Then note in `log-end` where
+//! the log ends, and that no later segment is needed. Then remove the other files and sync the
+//! directory. Only then create the new segment, whose header says that the log before it is on the
+//! disk.
 
 use crate::data_dir::DataDir;
 use crate::log_end::{LogEnd, LogEndFile, Noted, log_end_path};
@@ -36,7 +37,7 @@ pub(crate) fn seal(
             rewrite(&*file, base, tail.durable, next).map_err(io_error("make durable", &path))?;
         }
     }
-    // A kept file's name need not be on the disk yet, and what is noted next must be so.
+    // A kept file's name may not be on the disk yet, but must be before it is noted.
     if dir.options.planted != Planted::NoteOfAnUnsyncedName {
         dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
     }
@@ -48,7 +49,7 @@ pub(crate) fn seal(
     }
     dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
     let segment = begin_segment(dir, tail.end).or_else(|error| match error {
-        // The room is held for this: the log before may go after the next checkpoint.
+        // Space is reserved for this: the old log may be deleted after the next checkpoint.
         RecoverError::Io { error: cause, .. }
             if is_out_of_space(&cause) && let_reserve_go(&*dir.disk, &dir.dir).is_ok() =>
         {
@@ -57,13 +58,13 @@ pub(crate) fn seal(
         _ => Err(error),
     })?;
     if let Some(log_end) = &mut log_end {
-        // Evidence only: the first sync notes the same.
+        // Only evidence: the first sync notes the same.
         let _ = log_end.note(LogEnd { durable: tail.end, segment: Some(tail.end) });
     }
     Ok((segment, log_end))
 }
 
-/// `None` when the directory has no such file yet and the disk has no room for one.
+/// `None` if the directory has no such file yet and the disk has no space for one.
 fn note_end(dir: &DataDir, noted: &Noted, end: LogEnd) -> Result<Option<LogEndFile>, RecoverError> {
     let identity = (dir.meta.dir_id, dir.meta.node);
     let (now_ns, planted) = (dir.clock.monotonic_ns(), dir.options.planted);
@@ -74,7 +75,7 @@ fn note_end(dir: &DataDir, noted: &Noted, end: LogEnd) -> Result<Option<LogEndFi
     }
 }
 
-/// Writes `durable..end` of a segment in place again, cuts what is behind, and syncs.
+/// Rewrites `durable..end` of a segment in place, cuts what follows, and syncs.
 fn rewrite(file: &dyn DiskFile, base: Lsn, durable: Lsn, end: Lsn) -> io::Result<()> {
     let offset = |lsn: Lsn| SEGMENT_HEADER_BYTES + (lsn.0 - base.0);
     let (mut at, end) = (if durable <= base { 0 } else { offset(durable.min(end)) }, offset(end));

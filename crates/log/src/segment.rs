@@ -21,25 +21,26 @@ pub const SEGMENT_FORMAT: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"LADONLOG";
 
-/// The last position that a frame's 56 bits can say; at 1 GB/s it is reached after two years.
+/// The largest position that a frame's 56 bits can express; at 1 GB/s it is reached after two
+/// years.
 pub const LSN_MAX: u64 = (1 << 56) - 1;
 
-/// What a segment file says about itself.
+/// The header of a segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// The node that wrote the file.
     pub node: u16,
-    /// The data directory's identity, so that a file from another directory is noticed.
+    /// The data directory's identity, which reveals a file from another directory.
     pub dir_id: u64,
-    /// Where in the log the file begins.
+    /// Position in the log where the file begins.
     pub base: Lsn,
-    /// How far the log was on the disk when the file was made.
+    /// How far the log was on the disk when the file was created.
     pub durable: Lsn,
     /// When, Unix milliseconds.
     pub created_ms: u64,
 }
 
-/// Why a header cannot be used.
+/// Why a header is not usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderFault {
     /// Shorter than a header, wrong magic, or a wrong CRC; says which.
@@ -97,8 +98,8 @@ impl HeaderBytes {
     }
 }
 
-/// Magic first, CRC second, format last: a newer version keeps the first two in place, so that an
-/// older one can name what it cannot read.
+/// Magic first, CRC second, format last. A newer version keeps the first two in place, so that an
+/// older one can report what it cannot read.
 pub(crate) fn checked_header(
     bytes: &[u8],
     magic: &[u8; 8],
@@ -126,7 +127,7 @@ pub fn segment_path(dir: &Path, base: Lsn) -> PathBuf {
     dir.join(format!("{:020}.log", base.0))
 }
 
-/// The base that a segment's file name says; `None` for other files.
+/// The base in a segment's file name; `None` for other files.
 pub fn segment_base(path: &Path) -> Option<Lsn> {
     position_in_name(path, ".log")
 }

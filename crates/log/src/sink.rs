@@ -1,4 +1,4 @@
-//! What recovery needs from whoever owns the data.
+//! What recovery needs from the owner of the data.
 
 use crate::checkpoint::{BlockHeader, CheckpointInfo};
 use crate::damage::Damage;
@@ -6,23 +6,24 @@ use ladon_model::Lsn;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Takes the recovered data. An error stops recovery and is shown with the file and the place.
+/// Receives the recovered data. An error stops recovery and is reported with the file and the
+/// position.
 pub trait RecoverySink: Sync {
-    /// One block of the checkpoint: encoded `Put`s of the keys of `block.db` whose hash lies in
+    /// One block of the checkpoint: encoded `Put`s of the keys of `block.db` whose hash is in
     /// `block.hash_first..=block.hash_last`, as of `block.lsn`, or a piece of one key's value.
-    /// Several threads call it at once, in no order.
+    /// Several threads call this at once, in any order.
     fn block(&self, block: &BlockHeader, changes: &[u8]) -> Result<(), String>;
 
-    /// What the server stored with [`crate::CheckpointWriter::finish`], as of `lsn`. Once, before the
-    /// first record, at any time among the blocks.
+    /// What the server stored with [`crate::CheckpointWriter::finish`], as of `lsn`. Called once,
+    /// before the first record, at any time among the blocks.
     fn meta(&self, lsn: Lsn, meta: &[u8]) -> Result<(), String>;
 
-    /// One record behind the checkpoint's begin, after all blocks. Each of the `workers` threads gets
-    /// every record, in order, and applies its own share of the partitions.
+    /// One record after the checkpoint's begin position; called after all blocks. Each of the
+    /// `workers` threads gets every record, in order, and applies its own share of the partitions.
     fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String>;
 }
 
-/// What recovery is doing.
+/// The present phase of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Loading the checkpoint.
@@ -31,7 +32,7 @@ pub enum Phase {
     Replay,
 }
 
-/// How far recovery is; bytes of the files of this phase.
+/// Progress of recovery, in bytes of this phase's files.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Which files.
@@ -44,18 +45,18 @@ pub struct Progress {
     pub items: u64,
 }
 
-/// A tail that was not whole and has been cut off.
+/// An incomplete tail that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The file in which the log ends now.
+    /// The file in which the log now ends.
     pub path: PathBuf,
     /// Where it was cut.
     pub offset: u64,
-    /// How many bytes went, later files included.
+    /// Number of bytes cut, later files included.
     pub bytes: u64,
-    /// What stood at the place.
+    /// What was found at the offset.
     pub found: String,
-    /// Whole records behind the place that had never been synced, and went with it.
+    /// Complete records after the offset, never synced, that were cut too.
     pub frames: u64,
 }
 
@@ -68,16 +69,16 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
-    /// What was cut off the end.
+    /// The tail that was cut off.
     pub torn: Option<TornTail>,
-    /// What was given up because [`crate::LogOptions::accept_loss_after`] says so.
+    /// What was discarded because of [`crate::LogOptions::accept_loss_after`].
     pub given_up: Option<Damage>,
-    /// Why nobody could tell whether the end of the log is missing: the file `log-end` is not
-    /// usable. It has been written anew.
+    /// Why it is unknown whether the end of the log is missing: the file `log-end` was not usable.
+    /// It has been rewritten.
     pub log_end_fault: Option<Damage>,
-    /// The log had been closed in good order.
+    /// The log was closed cleanly.
     pub clean: bool,
-    /// Where the log goes on.
+    /// Position at which the log continues.
     pub end: Lsn,
     /// How long it took.
     pub duration: Duration,

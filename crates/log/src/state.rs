@@ -1,17 +1,17 @@
-//! How the log is doing.
+//! The state of the log.
 
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync_primitives::{AtomicBool, Mutex, Ordering};
 use ladon_model::Lsn;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why the log cannot do what it was asked.
+/// Why the log cannot do what was asked.
 #[derive(Clone, Debug, Error)]
 pub enum LogError {
-    /// The file system refused a write. It is retried about once a second, at the same place, and
-    /// the log heals by itself when it succeeds.
+    /// The file system refused a write. The log retries about once a second, at the same position,
+    /// and recovers by itself when a retry succeeds.
     #[error(
         "cannot write {path} at byte {offset}: {error}; writes are refused until a retry succeeds \
          (about once a second): free space or repair the disk"
@@ -24,8 +24,8 @@ pub enum LogError {
         /// What the system said.
         error: Arc<io::Error>,
     },
-    /// The file system failed to make written bytes durable. After that no later success can be
-    /// believed, so the log stays closed until the server is started again and has recovered.
+    /// The file system failed to make written bytes durable. No later success can be trusted, so
+    /// the log stays closed until the server has restarted and recovered.
     #[error(
         "cannot make {path} durable: {error}; writes are refused until a restart, because a later \
          success of the same file could not be believed: check the disk, then restart the server"
@@ -36,7 +36,7 @@ pub enum LogError {
         /// What the system said.
         error: Arc<io::Error>,
     },
-    /// A checkpoint's file could not be written; the log itself is well.
+    /// A checkpoint's file could not be written; the log itself has not failed.
     #[error("cannot write the checkpoint {path}: {error}")]
     Checkpoint {
         /// The file.
@@ -44,7 +44,7 @@ pub enum LogError {
         /// What the system said.
         error: Arc<io::Error>,
     },
-    /// A batch that began before was not published in time.
+    /// A batch that was open was not published in time.
     #[error("the log up to {lsn} was not published within {waited_ms} ms")]
     Unpublished {
         /// What was waited for.
@@ -54,13 +54,13 @@ pub enum LogError {
     },
 }
 
-/// Whether the disk, or the user's share of it, is full.
+/// Whether the disk, or the user's quota, is full.
 pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl LogError {
-    /// Whether it is for want of room on the disk.
+    /// Whether the cause is a full disk.
     pub fn is_out_of_space(&self) -> bool {
         match self {
             LogError::WriteFailed { error, .. } | LogError::Checkpoint { error, .. } => {
@@ -74,13 +74,13 @@ impl LogError {
 /// Whether the log takes writes, and why not.
 #[derive(Clone, Debug)]
 pub enum LogState {
-    /// All is well.
+    /// The log works.
     Healthy,
     /// A write failed and is being retried.
     WriteFailed {
         /// The last failure, [`LogError::WriteFailed`].
         error: LogError,
-        /// When the first failure of this series was, nanoseconds of the monotonic clock.
+        /// When the first failure of this series happened, monotonic nanoseconds.
         since_ns: u64,
     },
     /// A sync failed: only a restart helps.
@@ -100,7 +100,7 @@ impl LogState {
     }
 }
 
-/// The state, with a flag beside it that the hot path reads.
+/// The state, with a flag for the hot path.
 pub(crate) struct StateCell {
     accepts_writes: AtomicBool,
     state: Mutex<LogState>,
@@ -120,7 +120,7 @@ impl StateCell {
         self.state.lock().clone()
     }
 
-    /// Notes a failed write; a failed sync outranks it.
+    /// Records a failed write; a failed sync takes precedence.
     pub(crate) fn write_failed(&self, error: LogError, now_ns: u64) {
         let mut state = self.state.lock();
         let since_ns = match &*state {
@@ -132,13 +132,13 @@ impl StateCell {
         self.accepts_writes.store(false, Ordering::Relaxed);
     }
 
-    /// Notes a failed sync, for good.
+    /// Records a failed sync, permanently.
     pub(crate) fn sync_failed(&self, error: LogError) {
         *self.state.lock() = LogState::SyncFailed { error };
         self.accepts_writes.store(false, Ordering::Relaxed);
     }
 
-    /// Notes a write that succeeded; returns whether that ended a series of failures.
+    /// Records a write that succeeded. Returns whether that ended a series of failures.
     pub(crate) fn write_succeeded(&self) -> bool {
         if self.accepts_writes() {
             return false;

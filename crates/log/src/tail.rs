@@ -1,10 +1,10 @@
-//! Torn tail or damage? What recovery does with a place where no valid frame stands.
+//! Torn tail or damage? What recovery does at a position without a valid frame.
 //!
-//! A crash of the machine may take back, in any order, what was written and not yet synced: then the
-//! log ends at the first bad place, though whole frames may stand behind it, and cutting it there
-//! loses nothing that was promised. If the bad place had been on the disk, however, this is damage,
-//! and to cut would lose what was promised. The files say which: a sync mark behind the place, the
-//! header of a later segment, the checkpoint or the note in `log-end` may prove that the log had been durable beyond it.
+//! A crash of the machine may lose writes that were not synced, in any order. Then the log ends at
+//! the first bad position, though complete frames may follow it, and cutting there loses nothing
+//! that was promised. But if the bad position had been on the disk, this is damage, and a cut would
+//! lose promised data. The files tell which: a sync mark after the position, the header of a later
+//! segment, the checkpoint, or the note in `log-end` may prove that the log was durable beyond it.
 
 use crate::reader::SegmentReader;
 use crate::segment::{SEGMENT_HEADER_BYTES, segment_path};
@@ -13,18 +13,18 @@ use ladon_platform::Disk;
 use std::io;
 use std::path::Path;
 
-/// What stands behind a bad place.
+/// What follows a bad position.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Behind {
     /// The log was on the disk at least up to here.
     pub(crate) durable: Lsn,
-    /// Whole frames found.
+    /// Complete frames found.
     pub(crate) frames: u64,
-    /// Bytes from the bad place on, all files together.
+    /// Bytes from the bad position on, in all files.
     pub(crate) bytes: u64,
 }
 
-/// Looks at the rest of the segment at hand and at every later one, whatever its header is like.
+/// Searches the rest of this segment and every later one, whatever their headers contain.
 pub(crate) fn look_behind(
     disk: &dyn Disk,
     dir: &Path,
@@ -34,7 +34,7 @@ pub(crate) fn look_behind(
     let mut behind = Behind::default();
     if let Some((reader, offset)) = bad {
         behind.bytes += reader.file_bytes() - offset;
-        // The bad place itself is no frame.
+        // No frame begins at the bad position itself.
         scan(reader, offset + 1, &mut behind)?;
     }
     for &base in later {

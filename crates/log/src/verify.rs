@@ -1,12 +1,13 @@
 //! Verifies a data directory without a server and without changing anything: `ladon check`.
 //!
-//! Every byte of every checkpoint and of every log file up to where the log ends is read, and
-//! every change in them is taken apart; what lies behind that end is counted. What recovery would
-//! cut is reported as a torn tail, what would stop it as damage. A start needs the newest checkpoint
-//! and the log from its begin on; damage in anything else is reported apart, as it loses nothing.
+//! Reads every byte of every checkpoint, and of every log file up to the end of the log, and
+//! decodes every change in them. Bytes after that end are counted. What recovery would cut is
+//! reported as a torn tail, and what would stop recovery as damage. A start needs the newest
+//! checkpoint and the log from its begin position on. Damage elsewhere is reported separately,
+//! because it loses nothing.
 //!
-//! While a server uses the directory, the log is read up to where it was on the disk when this began:
-//! up to there nothing changes any more.
+//! While a server uses the directory, the log is read only up to its durable end at the begin of
+//! the check. Nothing before that position changes any more.
 
 use crate::alternative::{misplaced, way_out_of_checkpoint};
 use crate::checkpoint::CheckpointInfo;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 pub struct Report {
     /// The directory's identity; `None` when it holds no data.
     pub meta: Option<Meta>,
-    /// Every whole checkpoint, oldest first.
+    /// Every complete checkpoint, oldest first.
     pub checkpoints: Vec<CheckpointInfo>,
     /// Every segment that could be opened, oldest first.
     pub segments: Vec<SegmentReport>,
@@ -39,26 +40,26 @@ pub struct Report {
     pub saved_changes: u64,
     /// Changes in all records of all segments.
     pub logged_changes: u64,
-    /// Log files behind the end of the log; a start deletes them.
+    /// Log files after the end of the log; a start deletes them.
     pub behind_the_end: Vec<PathBuf>,
-    /// Files that are none of Ladon's; nobody looked into them.
+    /// Files that are not Ladon's; they were not read.
     pub strangers: Vec<PathBuf>,
     /// What recovery would cut off.
     pub torn: Option<TornTail>,
     /// What recovery would stop at, or might need.
     pub damages: Vec<Damage>,
-    /// Damage in what no start reads: nothing is lost by it.
+    /// Damage in files that no start reads; nothing is lost by it.
     pub not_needed: Vec<Damage>,
-    /// The log was closed in good order.
+    /// The log was closed cleanly.
     pub clean: bool,
     /// A server is using the directory.
     pub in_use: bool,
-    /// Where the log ends, or, while a server uses the directory, up to where it was read.
+    /// End of the log, or the position up to which it was read while a server uses the directory.
     pub end: Lsn,
 }
 
 impl Report {
-    /// Whether every file is as it was written, needed or not; a torn tail is no damage.
+    /// Whether every file is as it was written, needed or not; a torn tail is not damage.
     pub fn is_sound(&self) -> bool {
         self.damages.is_empty() && self.not_needed.is_empty()
     }
@@ -66,16 +67,16 @@ impl Report {
 
 pub use crate::scan::SegmentReport;
 
-/// Why a directory cannot even be looked at.
+/// Why a directory cannot be read at all.
 pub type VerifyError = OpenError;
 
-/// How often a directory is read again that a server changes meanwhile.
+/// How often to reread a directory that a server changes meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// Reads and checks everything in `dir`.
 ///
 /// # Errors
-/// When the system refuses to list or read, or the meta file is unusable; damage in other files is
+/// If the system refuses to list or read, or the meta file is not usable; damage in other files is
 /// part of the report.
 pub fn verify_dir(disk: &dyn Disk, dir: &Path) -> Result<Report, VerifyError> {
     let lock_path = dir.join(LOCK_NAME);
@@ -83,7 +84,7 @@ pub fn verify_dir(disk: &dyn Disk, dir: &Path) -> Result<Report, VerifyError> {
     loop {
         let in_use = disk.is_locked(&lock_path).map_err(io_error("look at", &lock_path))?;
         let outcome = verify_once(disk, dir, in_use);
-        // A server deletes what it no longer needs, and may have come or gone meanwhile.
+        // A server deletes what it no longer needs, and may have started or stopped meanwhile.
         let is_calm = match &outcome {
             Ok(report) => report.is_sound(),
             Err(OpenError::Io { error, .. }) => error.kind() != io::ErrorKind::NotFound,
@@ -99,7 +100,7 @@ pub fn verify_dir(disk: &dyn Disk, dir: &Path) -> Result<Report, VerifyError> {
 
 fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, VerifyError> {
     let mut report = Report { meta: read_meta(disk, dir)?, in_use, ..Report::default() };
-    // Before the files are listed: a server makes them ever more.
+    // Before the files are listed, because a server keeps creating files.
     let end = check_log_end(disk, dir, &mut report)?;
     let mut files = disk.list(dir).map_err(io_error("list", dir))?;
     files.sort();
@@ -125,7 +126,7 @@ fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, Veri
     if newest_is_whole {
         check_log(source, &bases, end, &mut report)?;
     } else {
-        // Which part of the log is needed depends on what becomes of the checkpoint.
+        // The part of the log that is needed depends on the checkpoint.
         check_segments_alone(source, &bases, "restore the directory from a backup", &mut report)?;
     }
     report.segments.sort_by_key(|segment| segment.base);
@@ -140,7 +141,7 @@ fn is_stranger(path: &Path) -> bool {
     !own && checkpoint_begin(path).is_none() && segment_base(path).is_none()
 }
 
-/// What `log-end` says.
+/// The content of `log-end`.
 fn check_log_end(
     disk: &dyn Disk,
     dir: &Path,
@@ -159,7 +160,7 @@ fn check_log_end(
     }
 }
 
-/// Adds a whole checkpoint to the report; the damage of another one is returned, without advice.
+/// Adds a complete checkpoint to the report. Returns the damage of a damaged one, without advice.
 fn check_checkpoint(
     disk: &dyn Disk,
     path: &Path,
@@ -180,8 +181,8 @@ fn check_checkpoint(
     }
 }
 
-/// Reads a checkpoint to its end: what it holds, how many changes, and what is wrong with it though
-/// its bytes are as they were written.
+/// Reads a checkpoint to its end. Returns its content, the number of changes, and any error in its
+/// content although its bytes are as they were written.
 fn read_checkpoint(
     disk: &dyn Disk,
     path: &Path,
@@ -207,7 +208,7 @@ fn read_checkpoint(
     Ok((reader.info(), changes, fault))
 }
 
-/// What recovery would find, and before the checkpoint or behind a damage whatever else is wrong.
+/// Checks the log as recovery reads it, and the other segments for damage.
 fn check_log(
     source: Source<'_>,
     bases: &[Lsn],
@@ -269,14 +270,13 @@ fn check_log(
     Ok(())
 }
 
-/// The part of the first segment that the checkpoint has made superfluous, where the scan did not
-/// look.
+/// Checks the part of the first segment before the checkpoint, which the scan does not read.
 fn check_prefix(disk: &dyn Disk, until: Lsn, report: &mut Report) -> Result<(), VerifyError> {
     let Some(segment) = report.segments.first_mut() else { return Ok(()) };
     let mut reader = match SegmentReader::open(disk, &segment.path) {
         Ok(reader) => reader,
         Err(SegmentOpenError::Io(error)) => return Err(io_error("open", &segment.path)(error)),
-        // The scan has opened it, and said what there is to say.
+        // The scan has opened it and reported the fault.
         Err(SegmentOpenError::Header(_)) => return Ok(()),
     };
     let advice = format!(
@@ -299,7 +299,7 @@ fn check_prefix(disk: &dyn Disk, until: Lsn, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// Each of these by itself, whatever the others are like.
+/// Checks each of these segments on its own.
 fn check_segments_alone(
     source: Source<'_>,
     bases: &[Lsn],
@@ -345,7 +345,7 @@ fn check_segment_alone(
     Ok(())
 }
 
-/// Takes every record apart; how many changes are in them.
+/// Decodes every record. Returns the number of changes.
 fn check_changes<'a>(
     frames: impl Iterator<Item = Frame<'a>>,
     path: &Path,

@@ -1,41 +1,42 @@
-//! The background writer: a step that the simulator calls itself, and the thread that loops over it.
+//! The background writer: a step that the simulator calls itself, and the thread that loops over
+//! it.
 
 use crate::log::Log;
 use crate::state::LogState;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, fence};
 use std::io;
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
-/// After it wrote something that nobody waits for, the thread lets this much time pass, so that a
-/// busy server at gate `none` pays for a write seldom. At 1 GB/s that is 2 MB of backlog.
+/// After a write that no thread waits for, the thread sleeps this long, so that a busy server at
+/// gate `none` writes seldom. At 1 GB/s that is 2 MB of backlog.
 const NAP: Duration = Duration::from_millis(2);
 
-/// The longest sleep: a net under every wake-up that could be missing.
+/// The longest sleep, in case a wake-up is missed.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// What the gate `everysec` promises.
+/// The promise of the gate `everysec`.
 const EVERY_SECOND_NS: u64 = 1_000_000_000;
 
 /// The thread is in a step.
 const BUSY: usize = 0;
-/// The thread rests, and looks for published records by itself soon.
+/// The thread sleeps briefly and then looks for published records by itself.
 const NAPPING: usize = 1;
-/// The thread sleeps until it is told.
+/// The thread sleeps until it is woken.
 const IDLE: usize = 2;
 
-/// What one [`Log::step`] found.
+/// The result of one [`Log::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Something was written or synced.
     pub worked: bool,
-    /// In how many nanoseconds the next step has something to do by the clock alone: a retry or the
-    /// second of `everysec`.
+    /// Nanoseconds until the next step that the clock alone demands: a retry, or the second of
+    /// `everysec`.
     pub due_in_ns: Option<u64>,
 }
 
-/// How the background thread is reached.
+/// How other threads reach the background thread.
 pub(crate) struct Worker {
     resting: AtomicUsize,
     /// Something was written since the last sync began (`everysec` only).
@@ -54,8 +55,8 @@ impl Worker {
         }
     }
 
-    /// Callers publish or ask before a sequentially consistent fence; the thread announces its rest,
-    /// fences, and looks once more. One of the two sees the other.
+    /// Callers publish or ask before a sequentially consistent fence; the thread announces its
+    /// rest, fences, and checks once more. One of the two sees the other.
     #[inline]
     pub(crate) fn wake_if_idle(&self) {
         if self.resting.load(Ordering::Relaxed) == IDLE {
@@ -91,9 +92,9 @@ impl Worker {
 }
 
 impl Log {
-    /// One step of the background writer: writes what is published, retries a failed write when its
-    /// time has come, syncs when somebody wants it, when `everysec`'s second is over or when a
-    /// segment is complete. Blocks only in the disk's own calls.
+    /// One step of the background writer: writes what is published, retries a failed write that is
+    /// due, and syncs if a thread asks for it, if the second of `everysec` is over, or if a segment
+    /// is complete. Blocks only in the disk's own calls.
     pub fn step(&self) -> Step {
         let mut step = Step { worked: false, due_in_ns: None };
         self.step_write(&mut step);
@@ -108,7 +109,7 @@ impl Log {
         let failing = matches!(self.state(), LogState::WriteFailed { .. });
         if !failing || now_ns >= io.retry_at_ns {
             let before = io.written;
-            // The error is in the state, and everyone who waits has been told.
+            // The error is in the state, and every waiter was woken.
             let outcome = self.write_all_published(&mut io);
             if failing && outcome.is_ok() {
                 self.heal(&mut io);
@@ -131,7 +132,7 @@ impl Log {
         }
     }
 
-    /// In how many nanoseconds what is written is to be synced; `None` if nothing asks for that.
+    /// Nanoseconds until what is written has to be synced; `None` if nothing demands that.
     fn sync_due_in_ns(&self) -> Option<u64> {
         let (written, durable) = (self.written().0, self.durable().0);
         if written <= durable {
@@ -153,14 +154,15 @@ impl Log {
         Some((sync.last_began_ns + every_ns).saturating_sub(now_ns))
     }
 
-    /// Syncs the note of how far the log came, about once a second while there are new ones.
+    /// Syncs the note in `log-end`, about once a second while there are new notes.
     fn step_log_end(&self, step: &mut Step) {
         let mut sync = self.sync.lock();
         let now_ns = self.place.clock.monotonic_ns();
         let Some(log_end) = &mut sync.log_end else { return };
         match log_end.sync_due_in_ns(now_ns) {
             None => {}
-            // If it fails, the note before it is still there, and the next try is a second away.
+            // If it fails, the previous note is still there, and the next attempt follows in a
+            // second.
             Some(0) => step.worked |= log_end.sync(now_ns).is_ok(),
             Some(due_in_ns) => {
                 step.due_in_ns = Some(step.due_in_ns.map_or(due_in_ns, |d| d.min(due_in_ns)));
@@ -168,7 +170,7 @@ impl Log {
         }
     }
 
-    /// How often to sync now; 0: only on demand.
+    /// Present interval between syncs; 0 for syncs only on demand.
     fn sync_every_ns(&self) -> u64 {
         match self.sync_every_ns.load(Ordering::Relaxed) {
             0 if self.is_second_running() => EVERY_SECOND_NS,
@@ -188,9 +190,9 @@ impl Log {
         Ok(WriterThread { log: self.clone(), handle: Some(handle) })
     }
 
-    /// What the background thread does between two sleeps: a step, and then it announces its rest.
-    /// Returns how long that is unless it is woken before ([`Log::is_resting`]); zero if there is
-    /// more to do at once.
+    /// What the background thread does between two sleeps: a step, after which it announces its
+    /// rest. Returns how long to rest unless woken ([`Log::is_resting`]); zero if there is more to
+    /// do at once.
     pub fn work_then_rest(&self) -> Duration {
         self.worker.resting.store(BUSY, Ordering::Relaxed);
         let step = self.step();
@@ -200,13 +202,14 @@ impl Log {
         let rest = step.due_in_ns.map_or(SLEEP_MAX, Duration::from_nanos).min(SLEEP_MAX);
         let (how, rest) = if step.worked { (NAPPING, rest.min(NAP)) } else { (IDLE, rest) };
         if self.sync_due_in_ns().is_none() {
-            // The next write that is to be synced within a second has to wake this thread, so it must
-            // not find `dirty` set by an earlier one.
+            // The next write that has to be synced within a second has to wake this thread, so it
+            // must not find `dirty` set by an earlier one.
             self.worker.dirt_is_taken();
         }
         self.worker.resting.store(how, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Whoever wrote or promised something before it could see the rest is seen here.
+        // A thread that wrote or promised something before it could see the announced rest is seen
+        // here.
         let due_in = self.sync_due_in_ns().map_or(rest, Duration::from_nanos);
         let has_work = self.sync_is_possible()
             || (how == IDLE && self.write_is_possible())
@@ -218,7 +221,7 @@ impl Log {
         rest.min(due_in)
     }
 
-    /// Whether nobody has woken the background writer since it announced its rest.
+    /// Whether no thread has woken the background writer since it announced its rest.
     pub fn is_resting(&self) -> bool {
         self.worker.resting.load(Ordering::Relaxed) != BUSY
     }
@@ -235,7 +238,7 @@ impl Log {
         *self.worker.thread.lock() = None;
     }
 
-    /// Somebody wants more durability than there is, and a step can give him some.
+    /// Whether a thread asks for more durability than there is, and a step can provide some.
     fn sync_is_possible(&self) -> bool {
         let durable = self.durable().0;
         // What was written before a write failed can still be synced.

@@ -4,23 +4,23 @@ use crate::buffer::Piece;
 use crate::log::Log;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::state::{LogError, LogState};
-use crate::sync::{MutexGuard, Ordering, fence};
+use crate::sync_primitives::{MutexGuard, Ordering, fence};
 use ladon_model::Lsn;
 use ladon_platform::{Disk, DiskFile};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A failed write is tried again this often: soon enough to heal without an operator, seldom enough
-/// not to burden a sick disk.
+/// Interval between retries of a failed write: soon enough to recover without an operator, seldom
+/// enough not to burden a failing disk.
 const RETRY_AFTER_NS: u64 = 1_000_000_000;
 
-/// How often a thread goes on writing what others published meanwhile, before it leaves that to the
-/// background writer and turns to its own clients.
+/// How often a thread continues with what others published meanwhile, before it leaves that to the
+/// background writer and returns to its own clients.
 const LEADER_ROUNDS: usize = 4;
 
-/// More than this is left to the background writer: some tenths of a millisecond of copying into the
-/// page cache.
+/// More bytes than this are left to the background writer: copying them into the page cache takes
+/// some tenths of a millisecond.
 const WRITTEN_HERE_BYTES_MAX: u64 = 1 << 20;
 
 /// A segment file open for writing.
@@ -31,7 +31,7 @@ pub(crate) struct OpenSegment {
 }
 
 impl OpenSegment {
-    /// Creates the file, or takes over what an earlier failed attempt left, and writes its header.
+    /// Creates the file, or reuses what an earlier failed attempt left, and writes its header.
     /// Neither the bytes nor the name are durable yet.
     pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &SegmentHeader) -> io::Result<Self> {
         let file = match disk.create_new(path) {
@@ -59,8 +59,8 @@ pub(crate) struct Io {
     /// A segment's name is not yet durable.
     pub(crate) dir_changed: bool,
     pub(crate) written: u64,
-    /// Where the last whole frame ends that is written: a failed write may stop within a frame. What
-    /// anybody is told, and what the log says of itself, is this.
+    /// End of the last complete frame that is written; a failed write may stop within a frame. This
+    /// is the position that waiters and the log's own notes see.
     pub(crate) whole: u64,
     pub(crate) retry_at_ns: u64,
     /// The file has bytes, records or zeros, up to this offset.
@@ -68,16 +68,16 @@ pub(crate) struct Io {
     pieces: Vec<Piece>,
 }
 
-/// The page cache is tended in steps of this many bytes.
+/// The page cache is trimmed in steps of this many bytes.
 const CACHE_STEP_BYTES: u64 = 2 << 20;
 
-/// Pages are let go this many steps after their writing to the disk began; by then it is done,
-/// unless the disk is slower than the log, and then they stay.
+/// Pages are dropped this many steps after their writeback began. By then it is done, unless the
+/// disk is slower than the log; then the pages stay.
 const CACHE_STEPS_KEPT: u64 = 8;
 
 impl Io {
-    /// Keeps the segment's share of the page cache small: what was just written goes to the disk
-    /// soon, what went there a while ago makes room.
+    /// Keeps the segment's share of the page cache small: starts writeback of what was just
+    /// written, and drops pages whose writeback began some steps ago.
     fn let_pages_go(&self, offset: u64, length: u64) {
         let (before, after) = (offset / CACHE_STEP_BYTES, (offset + length) / CACHE_STEP_BYTES);
         if before == after {
@@ -105,19 +105,18 @@ impl Io {
 }
 
 impl Log {
-    /// Writes what is published, in the caller's thread, with one system call in the ordinary case:
-    /// for the gates `write` and `everysec`, after a batch. When another thread is writing, it
-    /// writes this thread's records too, and this returns at once; compare the result with what
-    /// you need and use a [`crate::Listener`] for the rest. Much at once is left to the background
-    /// writer.
+    /// Writes what is published on the calling thread, usually with one system call: for the gates
+    /// `write` and `everysec`, after a batch. If another thread is writing, it writes this thread's
+    /// records too, and this call returns at once; compare the result with what you need and use a
+    /// [`crate::PositionWaiter`] for the rest. A large amount is left to the background writer.
     ///
     /// # Errors
     /// [`LogError::WriteFailed`]; until the retry succeeds, no further attempt is made here.
     pub fn write_published(&self) -> Result<Lsn, LogError> {
         for _ in 0..LEADER_ROUNDS {
-            // Pairs with the fence of every other caller: of two threads that published and looked
-            // at each other's marks, one sees both; and who found the lock taken published before
-            // its holder looks again.
+            // Pairs with the fence of every other caller. Of two threads that published and read
+            // each other's marks, one sees both. A thread that found the lock taken has published
+            // before the lock's holder checks again.
             fence(Ordering::SeqCst);
             let (published, written) = (self.buffer.published(), self.written());
             if published <= written.0 {
@@ -128,7 +127,7 @@ impl Log {
             {
                 return Err(error);
             }
-            // As of one look at it: another thread may have written more since.
+            // Compare both as read above: another thread may have written more since.
             if published - written.0 > WRITTEN_HERE_BYTES_MAX {
                 break;
             }
@@ -139,20 +138,20 @@ impl Log {
         Ok(self.written())
     }
 
-    /// Something was published: if anybody waits for the log, writes it, and has the background
-    /// writer sync it should that be wanted.
+    /// Called after publishing. If a thread waits for the log, writes it, and has the background
+    /// writer sync it if asked for.
     #[inline]
     pub(crate) fn serve_waiters(&self) {
-        // Pairs with the fence of `Listener::await_written`: one of the two sees the other.
+        // Pairs with the fence of `PositionWaiter::await_written`: one of the two sees the other.
         fence(Ordering::SeqCst);
-        if self.listeners.is_anything_awaited() {
+        if self.waiters.is_anything_awaited() {
             // A failure is in the state.
             let _ = self.write_published();
             self.worker.wake_if_idle();
         }
     }
 
-    /// Tells the background writer that something is published, if it sleeps.
+    /// Wakes the background writer, if it sleeps, to write what is published.
     #[inline]
     pub fn write_soon(&self) {
         fence(Ordering::SeqCst);
@@ -172,7 +171,7 @@ impl Log {
         let outcome = self.write_pieces(io, to).or_else(|error| self.use_reserve(io, to, error));
         if io.whole > before {
             self.positions.written.0.store(io.whole, Ordering::Release);
-            self.listeners.written_advanced(io.whole);
+            self.waiters.written_advanced(io.whole);
         }
         match &outcome {
             Ok(()) => self.heal(io),
@@ -180,14 +179,14 @@ impl Log {
                 let now_ns = self.place.clock.monotonic_ns();
                 io.retry_at_ns = now_ns + RETRY_AFTER_NS;
                 self.state.write_failed(error.clone(), now_ns);
-                self.listeners.state_changed();
+                self.waiters.state_changed();
                 self.worker.wake();
             }
         }
         if self.sync_every_ns.load(Ordering::Relaxed) != 0 || self.is_second_running() {
             self.worker.wake_for_dirt();
         }
-        // Whoever wanted a sync of this before it could be written has found nothing to sync.
+        // A request to sync this, made before it could be written, has found nothing to sync.
         fence(Ordering::SeqCst);
         if self.wanted_durable.load(Ordering::Relaxed) > self.durable().0 {
             self.worker.wake_if_idle();
@@ -195,27 +194,27 @@ impl Log {
         outcome
     }
 
-    /// A disk without room gets some back, and what is appended is written; from now on the log takes
-    /// no records.
+    /// On a full disk, releases reserved space and writes what is appended. From now on the log
+    /// takes no records.
     fn use_reserve(&self, io: &mut Io, to: u64, error: LogError) -> Result<(), LogError> {
         if !error.is_out_of_space() || !self.reserve.let_half_go(&*self.place.disk) {
             return Err(error);
         }
         self.state.write_failed(error, self.place.clock.monotonic_ns());
-        self.listeners.state_changed();
+        self.waiters.state_changed();
         self.worker.wake();
         self.write_pieces(io, to)
     }
 
-    /// Everything could be written: the log takes records again, unless room that it holds back is
-    /// still in use.
+    /// Called when everything could be written. The log takes records again, unless its reserved
+    /// space is still in use.
     pub(crate) fn heal(&self, io: &mut Io) {
         if self.accepts_writes() {
             return;
         }
         if self.reserve.make(&*self.place.disk) {
             if self.state.write_succeeded() {
-                self.listeners.state_changed();
+                self.waiters.state_changed();
             }
         } else {
             io.retry_at_ns = self.place.clock.monotonic_ns() + RETRY_AFTER_NS;
@@ -247,8 +246,8 @@ impl Log {
         Ok(())
     }
 
-    /// The next file is begun without waiting for the last one's sync: its header says how far the
-    /// log was durable then, and the next sync does files and directory in order.
+    /// The next file is begun without waiting for the previous one's sync: its header says how far
+    /// the log was durable then, and the next sync handles files and directory in order.
     fn turn_to_next_segment(&self, io: &mut Io) -> Result<(), LogError> {
         let base = Lsn(io.written);
         let path = self.place.segment_path(base);
@@ -272,8 +271,8 @@ impl Log {
 }
 
 impl Io {
-    /// Puts zeros behind the records if the last ones grew the file, so that the next syncs need not
-    /// make it grow. Not if records come in such amounts that the zeros would double the work.
+    /// Writes zeros after the records if the last ones grew the file, so that the next syncs need
+    /// not grow it. Skipped if records arrive so fast that the zeros would double the work.
     pub(crate) fn zero_ahead(&mut self, durable: u64, window_bytes: u64) {
         let offset = self.segment.offset(self.written);
         let since_sync = self.written.saturating_sub(durable);
@@ -281,7 +280,7 @@ impl Io {
             return;
         }
         let zeros = vec![0; window_bytes as usize];
-        // Only an optimisation: if there is no space, the records' own writes will say so.
+        // Only an optimization: if there is no space, the records' own writes will report it.
         if self.segment.file.write_all_at(&zeros, offset).is_ok() {
             self.zeroed_to = offset + window_bytes;
         }

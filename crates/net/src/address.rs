@@ -1,4 +1,4 @@
-//! Who is at the other end.
+//! The addresses of a connection.
 
 use socket2::{SockRef, TcpKeepalive};
 use std::fmt;
@@ -32,7 +32,7 @@ impl fmt::Display for PeerAddr {
 pub struct ConnInfo {
     /// The client's end.
     pub peer: PeerAddr,
-    /// Our end.
+    /// The server's end.
     pub local: PeerAddr,
     /// The descriptor's number, for display; it stays the same when another thread adopts it.
     pub fd: RawFd,

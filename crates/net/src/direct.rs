@@ -1,8 +1,8 @@
-//! Sending past a connection's own thread.
+//! Sending on a connection from other threads.
 //!
-//! Two threads that send on one connection at once would mix their bytes: who sends when is the
-//! server's business. What is settled here is that a sender never reaches another connection: it
-//! keeps the socket, so that the descriptor's number stays taken.
+//! Two threads that send on one connection at once would mix their bytes; the server decides which
+//! one sends. This file ensures that a sender never reaches another connection: it holds the
+//! socket, so that the descriptor's number stays in use.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::Socket;
@@ -10,7 +10,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Sends on a connection from any thread, without a wait.
+/// Sends on a connection from any thread, without blocking.
 #[derive(Clone, Debug)]
 pub struct DirectSender(Arc<Socket>);
 
@@ -19,8 +19,8 @@ impl DirectSender {
         DirectSender(Arc::clone(socket))
     }
 
-    /// Hands over as many of the bytes as the kernel takes at once; how many it took. None on a
-    /// connection that failed or is over: its own backend finds out by itself.
+    /// Passes as many of the bytes as the kernel takes at once; returns how many. Zero for a
+    /// connection that failed or is closed: its own backend detects that by itself.
     pub fn send(&self, bytes: &[u8]) -> usize {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
@@ -31,7 +31,7 @@ impl DirectSender {
     }
 }
 
-/// Whether the peer has sent its end of stream or a reset, whatever of its bytes has not been read.
+/// Whether the peer has sent its end of stream or a reset, even if bytes before that were not read.
 pub(crate) fn has_ended(socket: &Socket) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let ends = PollFlags::from_bits_retain(libc::POLLRDHUP);
@@ -44,11 +44,11 @@ pub(crate) fn has_ended(socket: &Socket) -> bool {
     poll(&mut polled, PollTimeout::ZERO).is_ok_and(|count| count > 0 && is_set(&polled[0]))
 }
 
-/// Lets go of a connection's socket. Whoever still has a sender keeps the descriptor for a moment;
-/// the peer must not.
+/// Closes a connection's socket. A thread with a sender keeps the descriptor open for a moment; the
+/// peer must not wait for that.
 pub(crate) fn hang_up(socket: Arc<Socket>) {
     if Arc::strong_count(&socket) > 1 {
-        // It fails only when the peer is gone.
+        // Fails only if the peer is gone.
         let _ = socket.shutdown(Shutdown::Both);
     }
 }

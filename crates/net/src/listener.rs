@@ -34,9 +34,9 @@ pub struct ListenOptions {
     pub keepalive: Option<Duration>,
     /// Permissions of the unix socket's file; `None`: what the process's umask leaves.
     pub unix_mode: Option<u32>,
-    /// How long an address may be in use before that counts: the kernel takes an io_uring down in
-    /// the background, so the listener of a killed server can outlive its process for some
-    /// milliseconds, and a restart must not fail for that.
+    /// How long to retry if an address is in use. The kernel destroys an io_uring in the
+    /// background, so the listener of a killed server can outlive its process for some
+    /// milliseconds, and a restart must not fail because of that.
     pub in_use_patience: Duration,
 }
 
@@ -55,10 +55,10 @@ impl Default for ListenOptions {
 /// Why it is not possible to listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody else serves this address.
+    /// Another process listens on this address.
     #[error("{0} is in use by another process")]
     InUse(PeerAddr),
-    /// A file that is no socket has the unix socket's name; it is left alone.
+    /// A file that is not a socket has the unix socket's name; it is left alone.
     #[error("{} exists and is not a socket", .0.display())]
     NotASocket(PathBuf),
     /// Everything else: no permission, no such address, a path that is too long.
@@ -93,9 +93,9 @@ impl PartialEq for Listener {
 }
 
 impl Listener {
-    /// Binds and listens; `index` comes back in [`ConnInfo::listener`](crate::ConnInfo).
+    /// Binds and listens; `index` is reported in [`ConnInfo::listener`](crate::ConnInfo).
     ///
-    /// A unix socket that nobody answers any more is replaced.
+    /// A unix socket that no process listens on any more is replaced.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -132,9 +132,9 @@ impl Listener {
         &self.0.local
     }
 
-    /// Stops listening at once, whoever holds a clone; the address is free for others.
+    /// Stops listening at once, even if other clones exist; the address becomes free.
     pub fn shut_down(&self) {
-        // Linux lets go of a listening socket's address here. Other systems refuse, and do so
+        // Linux releases a listening socket's address here. Other systems refuse, and release it
         // when the last clone is dropped.
         let _ = self.0.socket.shutdown(Shutdown::Both);
     }
@@ -196,7 +196,7 @@ fn bind_unix(path: &Path, options: &ListenOptions, index: usize) -> io::Result<L
     let metadata = fs::symlink_metadata(path)?;
     let file =
         SocketFile { path: path.to_path_buf(), device: metadata.dev(), inode: metadata.ino() };
-    // Nobody can connect before `listen`, so nobody slips in under wider permissions.
+    // No client can connect before `listen`, so none can use the wider permissions.
     if let Some(mode) = options.unix_mode {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     }
@@ -224,7 +224,7 @@ fn make_way(path: &Path) -> Result<(), ListenError> {
         Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
             Err(ListenError::Io { address: address(), source })
         }
-        // Also when its backlog is full: somebody serves it.
+        // Also if its backlog is full: a process listens.
         Ok(()) | Err(_) => Err(ListenError::InUse(address())),
     }
 }
@@ -236,7 +236,7 @@ fn try_connect(path: &Path) -> io::Result<()> {
     socket.connect(&SockAddr::unix(path)?)
 }
 
-/// Removes its file when dropped, unless somebody has replaced it meanwhile.
+/// Removes its file when dropped, unless the file was replaced meanwhile.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,

@@ -1,8 +1,8 @@
-//! The portable backend: readiness (epoll, kqueue) made to look like completions.
+//! The portable backend: turns readiness (epoll, kqueue) into completions.
 //!
-//! Sockets are registered once, for both directions, edge triggered. So every path that stops
-//! short of `WouldBlock` must remember that the socket may still be ready: `Connection::readable`
-//! while paused, and the `unread` queue when a fair share is used up.
+//! Sockets are registered once, for both directions, edge triggered. So every path that stops short
+//! of `WouldBlock` must remember that the socket may still be ready: `Connection::readable` while
+//! paused, and the `unread` queue when its share of a poll is used up.
 
 use crate::direct::{hang_up, has_ended};
 use crate::slots::Slots;
@@ -19,10 +19,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Shared by all connections: a read of less than this has emptied the socket.
+/// Shared by all connections: a shorter read has emptied the socket. A connection gets one read per
+/// poll, so this is also its share.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// Reads of one connection in one poll; keeps its share at 256 KiB.
-const READS_PER_POLL: usize = 4;
 /// Connections accepted from one listener in one poll.
 const ACCEPTS_PER_POLL: usize = 256;
 /// Events fetched by one system call.
@@ -30,7 +29,8 @@ const EVENTS_PER_POLL: usize = 1024;
 /// How long accepting pauses when descriptors have run out.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Marks tokens that are no connection's: connections use 31 bits of generation and 32 of slot.
+/// Marks tokens that do not belong to a connection: connections use 31 bits of generation and 32 of
+/// slot.
 const SPECIAL: u64 = 1 << 63;
 const WAKER: Token = Token(usize::MAX);
 
@@ -49,8 +49,10 @@ pub struct MioBackend {
     sent: Vec<ConnId>,
     /// One of them must be reported without a wait.
     report_now: bool,
-    /// May have more to read than their fair share of the last poll.
+    /// May have something to read; each once.
     unread: Vec<ConnId>,
+    /// Empty between polls; kept for its memory.
+    reading: Vec<ConnId>,
     /// Over, to be reported.
     finished: Vec<ConnId>,
 }
@@ -61,6 +63,10 @@ struct Connection {
     over: Option<CloseReason>,
     paused: bool,
     readable: bool,
+    /// It is in `MioBackend::unread`.
+    queued: bool,
+    /// A short read does not mean that the socket is empty.
+    to_the_end: bool,
     input_ended: bool,
 }
 
@@ -95,20 +101,20 @@ impl MioBackend {
             sent: Vec::new(),
             report_now: false,
             unread: Vec::new(),
+            reading: Vec::new(),
             finished: Vec::new(),
         })
     }
 
-    /// Gives a connection's socket back, for another backend to adopt; what was not reported of its
-    /// input is still in there. `None`, and nothing happens, while a buffer is in flight, and when the
-    /// connection is over.
+    /// Returns a connection's socket for another backend to adopt; unreported input is still in the
+    /// socket. `None`, without effect, while a buffer is in flight or if the connection is over.
     pub fn release(&mut self, conn: ConnId) -> Option<OwnedFd> {
         let connection = self.connections.get_mut(conn)?;
         if connection.over.is_some() || connection.output.is_some() {
             return None;
         }
         let socket = Arc::clone(&self.connections.remove(conn)?.socket);
-        // It was registered, or it would be over.
+        // It was registered, because otherwise the connection would be over.
         let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
         Some(Arc::try_unwrap(socket).ok()?.into())
     }
@@ -169,8 +175,8 @@ impl MioBackend {
     fn report_finished<S: Sink>(&mut self, sink: &mut S) {
         for conn in self.finished.drain(..) {
             if let Some(connection) = self.connections.remove(conn) {
-                // The descriptor first: a sink that counts connections against a limit may let
-                // the next one in. Closing it also takes it out of the poller.
+                // Close the descriptor first: a sink that limits the number of connections may then
+                // admit the next one. Closing also removes it from the poller.
                 hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }
@@ -190,9 +196,18 @@ impl MioBackend {
         }
     }
 
-    /// `to_the_end`: a short read does not mean that the socket is empty.
-    fn receive<S: Sink>(&mut self, conn: ConnId, to_the_end: bool, sink: &mut S) {
+    fn queue_to_read(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.unread.push(conn);
+        }
+    }
+
+    fn receive<S: Sink>(&mut self, conn: ConnId, sink: &mut S) {
         let Some(connection) = self.connections.get_mut(conn) else { return };
+        connection.queued = false;
         if connection.over.is_some() || connection.input_ended {
             return;
         }
@@ -200,30 +215,25 @@ impl MioBackend {
             connection.readable = true;
             return;
         }
-        for _ in 0..READS_PER_POLL {
-            match (&*connection.socket).read(&mut self.read_buffer) {
-                Ok(0) => {
-                    connection.input_ended = true;
-                    if sink.input_ended(conn) == AfterInput::Close {
-                        self.end(conn, CloseReason::PeerClosed);
-                    }
-                    return;
-                }
-                Ok(length) => {
-                    sink.received(conn, &self.read_buffer[..length]);
-                    if length < self.read_buffer.len() && !to_the_end {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.end(conn, CloseReason::Failed(error));
-                    return;
+        match (&*connection.socket).read(&mut self.read_buffer) {
+            Ok(0) => {
+                connection.input_ended = true;
+                if sink.input_ended(conn) == AfterInput::Close {
+                    self.end(conn, CloseReason::PeerClosed);
                 }
             }
+            Ok(length) => {
+                sink.received(conn, &self.read_buffer[..length]);
+                if length == self.read_buffer.len() || connection.to_the_end {
+                    self.queue_to_read(conn);
+                }
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => {}
+                ErrorKind::Interrupted => self.queue_to_read(conn),
+                _ => self.end(conn, CloseReason::Failed(error)),
+            },
         }
-        self.unread.push(conn);
     }
 
     fn accept<S: Sink>(&mut self, sink: &mut S) {
@@ -283,9 +293,6 @@ impl Backend for MioBackend {
         }
         self.report_sent(sink);
 
-        for conn in std::mem::take(&mut self.unread) {
-            self.receive(conn, true, sink);
-        }
         // Taken out, so that the handlers may borrow the rest.
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
@@ -307,10 +314,19 @@ impl Backend for MioBackend {
                 self.continue_send(conn);
             }
             if event.is_readable() || event.is_read_closed() || event.is_error() {
-                self.receive(conn, event.is_read_closed() || event.is_error(), sink);
+                if let Some(connection) = self.connections.get_mut(conn) {
+                    connection.to_the_end |= event.is_read_closed() || event.is_error();
+                }
+                self.queue_to_read(conn);
             }
         }
         self.events = events;
+        // What is read to the end of its share is queued for the next poll.
+        let mut reading = std::mem::replace(&mut self.unread, std::mem::take(&mut self.reading));
+        for conn in reading.drain(..) {
+            self.receive(conn, sink);
+        }
+        self.reading = reading;
         self.report_sent(sink);
         self.accept(sink);
         self.report_finished(sink);
@@ -334,7 +350,7 @@ impl Backend for MioBackend {
         connection.paused = paused;
         if !paused && connection.readable {
             connection.readable = false;
-            self.unread.push(conn);
+            self.queue_to_read(conn);
         }
     }
 
@@ -352,6 +368,8 @@ impl Backend for MioBackend {
             over: None,
             paused: false,
             readable: false,
+            queued: false,
+            to_the_end: false,
             input_ended: false,
         });
         let token = (u64::from(conn.generation) << 32 | u64::from(conn.slot)) & !SPECIAL;

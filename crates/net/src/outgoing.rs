@@ -1,21 +1,21 @@
-//! Bytes to be sent: a buffer, or a part of memory that others hold too.
+//! Bytes to be sent: a buffer, or a part of shared memory.
 //!
-//! Who sends a part of something long sends it without a copy, and keeps nothing from using it
-//! meanwhile: what others hold with an [`Arc`] cannot change as long as this is there, nor move.
+//! A part of something long is sent without a copy. The memory can still be read by others, but
+//! because an [`Arc`] shares it, it neither changes nor moves while this exists.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// What a backend sends, and gives back when the kernel has taken it.
+/// What a backend sends, and returns when the kernel has taken it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outgoing {
     /// A buffer, which may be used again.
     Buffer(Vec<u8>),
     /// The bytes in `range` of `whole`.
     Part {
-        /// What they are a part of.
+        /// The shared memory.
         whole: Arc<Vec<u8>>,
-        /// Where they stand in it.
+        /// Their range in it.
         range: Range<usize>,
     },
 }
@@ -40,7 +40,7 @@ impl Deref for Outgoing {
 }
 
 impl Outgoing {
-    /// Takes the bytes from `at` on off its end.
+    /// Splits off the bytes from `at` on.
     ///
     /// # Panics
     /// If there are fewer.

@@ -1,4 +1,4 @@
-//! A dense table whose indices are reused, and whose users are told apart by generation.
+//! A dense table whose indices are reused; a generation distinguishes the users of an index.
 
 use crate::ConnId;
 

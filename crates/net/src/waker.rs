@@ -8,9 +8,9 @@
 //!      └────────────────────── wake (no system call) ─────────────────┘
 //! ```
 //!
-//! Only the backend's own thread leaves `ASLEEP` and `WOKEN` for `AWAKE`, before its caller looks
-//! at its inbox. Whoever fills the inbox first and wakes then is therefore either seen by that
-//! look, or finds `AWAKE` after it and keeps the next poll from sleeping.
+//! Only the backend's own thread moves from `ASLEEP` and `WOKEN` to `AWAKE`, before its caller
+//! reads its inbox. So a thread that fills the inbox and then wakes is either seen by that read, or
+//! finds `AWAKE` after it and keeps the next poll from sleeping.
 
 #[cfg(target_os = "linux")]
 use crate::eventfd::EventFd;
@@ -22,7 +22,7 @@ const AWAKE: u8 = 0;
 const ASLEEP: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// Ends a backend's wait from any thread: its current one, or else its next.
+/// Ends a backend's wait from any thread: the present one, or otherwise the next.
 #[derive(Clone)]
 pub struct Waker(Arc<Shared>);
 
@@ -43,8 +43,8 @@ impl Waker {
         Waker(Arc::new(Shared { state: AtomicU8::new(AWAKE), bell }))
     }
 
-    /// Ends the wait. Costs a system call only when the thread really sleeps and nobody else has
-    /// woken it yet.
+    /// Ends the wait. Costs a system call only if the thread sleeps and no other thread has woken
+    /// it yet.
     pub fn wake(&self) {
         if self.0.state.swap(WOKEN, Ordering::AcqRel) == ASLEEP {
             match &self.0.bell {

@@ -1,9 +1,8 @@
-//! Files, as traits: just what a log and its checkpoints need.
+//! Files, as traits: what a log and its checkpoints need.
 //!
 //! Positions are always explicit (`pwrite`, `pread`), so that a retried write after a full disk
-//! goes where the failed one should have gone. What [`DiskFile::sync_data`] has not covered, a
-//! crash may take back in any order; a name created, renamed or removed is only safe after
-//! [`Disk::sync_dir`].
+//! goes to the same place. A crash may lose what [`DiskFile::sync_data`] has not covered, in any
+//! order. A name that was created, renamed or removed is safe only after [`Disk::sync_dir`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ pub trait Disk: Send + Sync {
     fn open_read_only(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// The files (not directories) in `path`, in no particular order.
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Renames a file, replacing what stood there.
+    /// Renames a file, replacing an existing one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -28,9 +27,9 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes the exclusive lock on `path` (creating it), or fails with `WouldBlock`.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>>;
-    /// Bytes that this process may still write to the file system of `path`; `None` if nobody knows.
+    /// Bytes that this process may still write to the file system of `path`; `None` if unknown.
     fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>>;
-    /// Whether somebody holds the lock on `path`; changes nothing, and creates nothing.
+    /// Whether a process holds the lock on `path`; changes nothing, and creates nothing.
     fn is_locked(&self, path: &Path) -> io::Result<bool>;
 }
 
@@ -48,11 +47,11 @@ pub trait DiskFile: Send + Sync {
     }
     /// Cuts or zero-extends the file.
     fn set_len(&self, length: u64) -> io::Result<()>;
-    /// Grows the file to `length` with space of its own on the disk; what it holds there is of no
-    /// interest. On an error it may have grown in part.
+    /// Grows the file to `length` with allocated disk space; the new content is undefined. After an
+    /// error the file may have grown in part.
     fn allocate(&self, length: u64) -> io::Result<()> {
         const PIECE_BYTES: u64 = 64 << 10;
-        // Nothing that a file system could pack.
+        // Data that a file system cannot compress.
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut at = self.len()?;
         while at < length {
@@ -78,5 +77,5 @@ pub trait DiskFile: Send + Sync {
     fn drop_cache(&self, _offset: u64, _length: u64) {}
 }
 
-/// A held file lock; dropping it lets go.
+/// A held file lock; dropping it releases the lock.
 pub trait DiskLock: Send + Sync {}

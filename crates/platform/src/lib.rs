@@ -1,4 +1,4 @@
-//! What Ladon asks of the outside world, as traits, so that the simulator can be that world.
+//! What Ladon asks of the outside world, as traits, so that the simulator can replace it.
 //!
 //! **Architecture invariant:** everything that touches time or files goes through [`Clock`] and
 //! [`Disk`]; nothing above this crate calls `std::time` or `std::fs` for data.

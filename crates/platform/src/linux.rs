@@ -8,9 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Who looks whether a file is locked holds the lock for a moment, so a lock is tried this often, ...
+/// A process that checks whether a file is locked holds the lock for a moment. So a lock is tried
+/// this often,
 const LOCK_ATTEMPTS: u32 = 5;
-/// ... and this much later each time.
+/// with this delay between attempts.
 const LOCK_RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The machine's file system.
@@ -88,7 +89,7 @@ impl Disk for SystemDisk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        // Closing the file lets go again.
+        // Closing the file releases the lock.
         match file.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),
@@ -123,7 +124,7 @@ impl DiskFile for SystemFile {
         let bytes = i64::try_from(length).unwrap_or(i64::MAX);
         match fallocate(&self.0, FallocateFlags::empty(), 0, bytes) {
             Ok(()) => Ok(()),
-            // Not every file system can; written bytes are as good.
+            // Not every file system supports it; writing bytes is as good.
             Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Written(self).allocate(length),
             Err(error) => Err(error.into()),
         }
@@ -142,7 +143,7 @@ impl DiskFile for SystemFile {
     }
 }
 
-/// A file without a way of its own to allocate.
+/// A file without its own way to allocate.
 #[cfg(target_os = "linux")]
 struct Written<'a>(&'a SystemFile);
 

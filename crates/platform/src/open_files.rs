@@ -2,15 +2,15 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the process' limit of open files to `wanted`, as far as the system allows; gives the
-/// limit after that.
+/// Raises the process' limit of open files to `wanted`, as far as the system allows. Returns the
+/// resulting limit.
 ///
-/// Beyond its hard limit only a privileged process gets; nothing is ever lowered.
+/// Only a privileged process can exceed the hard limit; nothing is ever lowered.
 pub fn allow_open_files(wanted: u64) -> u64 {
-    // A system that does not say has no limit to keep to.
+    // A system that does not report a limit has none.
     let limits = || getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let (present, hard) = limits();
-    // Which of the two works, the limit afterwards says.
+    // The limit afterwards shows which of the two worked.
     if present < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_err() {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard);
     }

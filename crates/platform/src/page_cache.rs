@@ -1,8 +1,8 @@
 //! Hints to Linux' page cache.
 //!
-//! A log is written once and hardly ever read, so its pages only push others out; and pages that
-//! never come back must be found anew for every write, which costs more than the copying (in a
-//! virtual machine several times as much).
+//! A log is written once and rarely read, so its pages only displace others. But pages that are
+//! never reused have to be found anew for every write, which costs more than the copying (several
+//! times as much in a virtual machine).
 //!
 //! # Soundness
 //! The two system calls take a descriptor, which the borrowed file keeps open, and numbers; they
@@ -27,7 +27,7 @@ pub(crate) fn start_writing(file: &File, offset: u64, length: u64) {
     let _ = (file, offset, length);
 }
 
-/// Lets go of the range's pages that are on the disk already.
+/// Drops the range's pages that are on the disk already.
 pub(crate) fn drop_range(file: &File, offset: u64, length: u64) {
     #[cfg(target_os = "linux")]
     // SAFETY: as above.

@@ -1,9 +1,9 @@
-//! Pages from the system, and back to it.
+//! Mapping and returning pages.
 //!
 //! # Soundness
-//! `map` and `reserve` ask for private mappings at addresses of the system's choice, which are
-//! nobody else's. What is told of huge pages changes no contents. The other functions are unsafe:
-//! their callers own the pages.
+//! `map` and `reserve` request private mappings at addresses of the system's choice, which nothing
+//! else uses. Advice about huge pages changes no contents. The other functions are unsafe: their
+//! callers own the pages.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -11,27 +11,27 @@ use std::ptr::NonNull;
 /// The unit in which memory comes and goes: the page of every platform that is tested.
 pub const PAGE_BYTES: usize = 4096;
 
-/// So many bytes of zeros, in whole pages; `None` when the system refuses.
+/// Maps zeroed memory in whole pages; `None` if the system refuses.
 pub fn map(bytes: usize) -> Option<NonNull<u8>> {
     let begin = map_with(bytes, 0)?;
     advise_huge(begin, bytes);
     Some(begin)
 }
 
-/// Gives all of a mapping back.
+/// Returns a whole mapping.
 ///
 /// # Safety
-/// It came from `map` or `remap` with this size, and nobody uses it.
+/// It came from `map` or `remap` with this size, and is not used.
 pub unsafe fn unmap(begin: NonNull<u8>, bytes: usize) {
     // SAFETY: by contract. It fails only for what is no mapping.
     unsafe { libc::munmap(begin.as_ptr().cast(), bytes) };
 }
 
-/// Makes a mapping longer or shorter without a copy, which may move it; `None` when the system
-/// refuses: then it is unchanged.
+/// Makes a mapping longer or shorter without a copy, which may move it; `None` if the system
+/// refuses, in which case it is unchanged.
 ///
 /// # Safety
-/// It came from `map` or `remap` with the size `old`, and nobody uses it where it was.
+/// It came from `map` or `remap` with the size `old`, and is not used at its old address.
 pub unsafe fn remap(begin: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>> {
     #[cfg(target_os = "linux")]
     {
@@ -51,22 +51,22 @@ pub unsafe fn remap(begin: NonNull<u8>, old: usize, new: usize) -> Option<NonNul
     }
 }
 
-/// So much address space, aligned to `align` (a power of two); its pages take memory once they are
-/// written to, as huge ones where the system has some. It stays mapped for the life of the process.
-/// `None` when the system refuses.
+/// Reserves address space, aligned to `align` (a power of two). Its pages take memory once they are
+/// written to, as huge pages if the system has some. The reservation lasts for the life of the
+/// process. `None` if the system refuses.
 pub fn reserve(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let begin = map_with(bytes.checked_add(align)?, libc::MAP_NORESERVE)?;
-    // What lies before the first aligned address is never written to, so it takes no memory.
+    // Memory before the first aligned address is never written to, so it takes no memory.
     let begin = NonNull::new(begin.as_ptr().wrapping_add(begin.as_ptr().align_offset(align)))?;
     advise_huge(begin, bytes);
     Some(begin)
 }
 
-/// Gives the memory of these pages back; they read as zeros afterwards. `false` if the system
-/// refuses: then they are unchanged.
+/// Returns the memory of these pages, which read as zeros afterwards. `false` if the system
+/// refuses; then they are unchanged.
 ///
 /// # Safety
-/// The range is of whole pages of private memory, and nobody uses what is in it.
+/// The range consists of whole pages of private memory whose content is not used.
 pub unsafe fn discard(begin: NonNull<u8>, bytes: usize) -> bool {
     // The system rounds a length up to its pages, which may be larger than the caller's; and only
     // Linux promises zeros.
@@ -80,8 +80,8 @@ pub unsafe fn discard(begin: NonNull<u8>, bytes: usize) -> bool {
     unsafe { libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }
 
-/// Takes memory in small pages only from now on: otherwise the system would fill what was discarded
-/// to make huge pages again.
+/// Uses only small pages from now on: otherwise the system would fill the discarded holes to
+/// restore huge pages.
 pub fn forbid_huge(begin: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: see the head of the file. If it is refused, more memory is used.

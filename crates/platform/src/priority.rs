@@ -1,19 +1,19 @@
-//! How much of the processor a thread gets when others want it too.
+//! The share of the processor that a thread gets when others want it too.
 //!
 //! # Soundness
 //! The one `unsafe` block calls `setpriority`, which takes three numbers and touches no memory.
 
-/// Makes the calling thread give way to those that serve clients: it runs when they do not, and
-/// gets a small share (a `nice` value of 19: about 1.5 %) of a core that is busy all the time. Where
-/// that cannot be asked for, it stays as it is.
+/// Lowers the calling thread's priority below that of the threads that serve clients: it runs when
+/// they do not, and gets a small share (a `nice` value of 19: about 1.5 %) of a busy core. If the
+/// system refuses, the priority stays.
 ///
-/// Not for a thread that takes locks which those threads wait for: the lock has the priority of the
-/// thread that holds it, and only a privileged process can raise that again.
+/// Not for a thread that takes locks which those threads wait for: a lock inherits the priority of
+/// its holder, and only a privileged process can raise that again.
 pub fn give_way() {
     set_nice(19);
 }
 
-/// As `give_way`, for work that some client waits for: a tenth of a core that is busy all the time.
+/// As `give_way`, for work that a client waits for: a tenth of a busy core.
 pub fn give_way_somewhat() {
     set_nice(10);
 }

@@ -1,9 +1,9 @@
-//! The process and its machine, as a trait: what `INFO` tells of them, and the few things that
-//! commands do to them.
+//! The process and its machine, as a trait: the figures for `INFO`, and the few actions that
+//! commands need.
 
 use std::time::Duration;
 
-/// What is known of the process and its machine; `None` where the system does not say.
+/// Facts about the process and its machine; `None` if the system does not provide them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProcessFacts {
@@ -21,24 +21,24 @@ pub struct ProcessFacts {
 
 /// The process and its machine.
 pub trait Process: Send + Sync {
-    /// What is known.
+    /// The facts.
     fn facts(&self) -> ProcessFacts;
-    /// Which allocator gives memory.
+    /// Name of the allocator.
     fn allocator(&self) -> &str;
-    /// Gives memory that is not in use back to the system; `false` if the allocator cannot.
+    /// Returns unused memory to the system; `false` if the allocator cannot.
     fn purge_memory(&self) -> bool;
-    /// Gives back what has not been in use for a second; short, whatever is in use.
+    /// Returns memory that was unused for a second; quick, however much is in use.
     fn purge_idle_memory(&self);
     /// Stops this thread for a while.
     fn sleep(&self, duration: Duration);
 }
 
-/// Which unused memory an allocator is to return.
+/// Which unused memory an allocator has to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {
     /// All that it finds, which may take long.
     All,
-    /// What has not been in use for about a second.
+    /// Memory that was unused for about a second.
     ForASecond,
 }
 

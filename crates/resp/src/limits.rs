@@ -9,20 +9,20 @@ pub struct Limits {
     pub multibulk_count_max: u32,
     /// Longest inline request, and longest unfinished length line, in bytes.
     pub inline_bytes_max: usize,
-    /// Whether the client has logged in (or need not). Until then a request has at most
+    /// Whether the client is authenticated (or need not be). Until then a request has at most
     /// [`Limits::UNAUTHENTICATED_COUNT_MAX`] arguments of at most
-    /// [`Limits::UNAUTHENTICATED_BULK_BYTES_MAX`] bytes, so that strangers cannot make the
-    /// server hold much.
+    /// [`Limits::UNAUTHENTICATED_BULK_BYTES_MAX`] bytes, so that unauthenticated clients cannot
+    /// make the server hold much.
     pub authenticated: bool,
 }
 
 impl Limits {
-    /// Redis' bound for clients that have not logged in yet.
+    /// Redis' bound for unauthenticated clients.
     pub const UNAUTHENTICATED_COUNT_MAX: u32 = 10;
-    /// Redis' bound for clients that have not logged in yet.
+    /// Redis' bound for unauthenticated clients.
     pub const UNAUTHENTICATED_BULK_BYTES_MAX: u64 = 16 * 1024;
 
-    /// The same limits for a client that has, or has not, logged in.
+    /// The same limits for a client that is, or is not, authenticated.
     #[must_use]
     pub fn with_authenticated(self, authenticated: bool) -> Limits {
         Limits { authenticated, ..self }

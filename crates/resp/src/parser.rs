@@ -43,7 +43,7 @@ impl Arg {
     }
 }
 
-/// What became of the bytes.
+/// The result of parsing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// One request, its arguments appended; none for an empty line and for `*0` and `*-1`.
@@ -51,19 +51,19 @@ pub enum Progress {
         /// Bytes of the request.
         consumed: usize,
     },
-    /// One inline request with quotes: its arguments do not stand in the input as they are.
-    /// Nothing was appended. Never empty.
+    /// One inline request with quotes, whose arguments differ from the input's bytes. Nothing was
+    /// appended. Never empty.
     Inline {
         /// Bytes of the request.
         consumed: usize,
         /// The arguments, quotes and escapes undone.
         arguments: Vec<Vec<u8>>,
     },
-    /// More bytes are needed. Call again with the same first byte and more behind it.
+    /// More bytes are needed. Call again with the same first byte and more bytes after it.
     Incomplete {
-        /// How many further bytes are worth making room for: never more than the request still
-        /// needs, and never more than has arrived of it, so that whoever announces much and sends
-        /// little gets little.
+        /// Number of further bytes to make room for: never more than the request still needs, and
+        /// never more than has arrived of it, so that a client that announces much and sends little
+        /// gets little.
         needed: usize,
     },
 }
@@ -73,7 +73,7 @@ pub enum Progress {
 pub struct Parser {
     /// Arguments still to come of the request begun; 0 before its header is read.
     remaining: u32,
-    /// Where parsing goes on: the next argument's length line.
+    /// Where parsing continues: the next argument's length line.
     position: usize,
     /// Bytes from `position` on in which no line end was found.
     scanned: usize,
@@ -81,22 +81,23 @@ pub struct Parser {
     pending: Vec<Arg>,
     /// Their lengths together.
     pending_bytes: usize,
-    /// Where the bytes lie that belong to no whole argument yet, after the line with their length.
+    /// Offset of the bytes that belong to no complete argument yet, after the line with their
+    /// length.
     unfinished: usize,
 }
 
-/// A request that did not arrive in one piece, as far as it is known.
+/// The known part of a request that did not arrive in one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     /// Bytes of the arguments that are there.
     pub argument_bytes: usize,
     /// Bytes of memory that the parser takes to remember them.
     pub parser_bytes: usize,
-    /// Where the first argument begins that is not whole, in the slice that was parsed.
+    /// Offset of the first incomplete argument in the slice that was parsed.
     pub unfinished: usize,
 }
 
-/// Room suggested on the word of a header alone: about what one read brings.
+/// Room suggested by a header alone: about what one read brings.
 const UNPROVEN_BYTES_MAX: usize = 16 * 1024;
 
 impl Parser {
@@ -121,9 +122,10 @@ impl Parser {
 
     /// Parses the request at the start of `buffer`. On [`Progress::Complete`] its arguments are
     /// appended to `args` (which is not cleared). On [`Progress::Incomplete`] and on an error
-    /// `args` is as it was. After an error the stream has no known boundary any more: close it.
+    /// `args` is unchanged. After an error the stream has no known request boundary any more: close
+    /// it.
     ///
-    /// Positions are 32 bits wide, so a single request is bounded to 4 GiB.
+    /// Positions are 32 bits wide, so a single request is limited to 4 GiB.
     #[inline]
     pub fn parse(
         &mut self,
@@ -181,7 +183,7 @@ impl Parser {
         if self.remaining == 0 {
             return self.header(buffer, limits, args);
         }
-        // Straight into `pending`: copying it to and fro would be quadratic for long requests.
+        // Directly into `pending`: copying back and forth would be quadratic for long requests.
         let (position, remaining, scanned) = (self.position, self.remaining, self.scanned);
         let before = self.pending.len();
         match bulks(buffer, position, remaining, scanned, limits, &mut self.pending)? {
@@ -265,8 +267,8 @@ impl Parser {
     }
 }
 
-/// Bounds `needed`, what the first of `remaining` arguments still needs, by what the client has sent.
-/// The others need some bytes at least.
+/// Limits `needed`, what the first of `remaining` arguments still needs, by what the client has
+/// sent. Each of the others needs some bytes at least.
 fn believable(needed: usize, remaining: u32, arrived: usize) -> usize {
     const ARGUMENT_BYTES_MIN: usize = b"$0\r\n\r\n".len();
     let others = (remaining as usize - 1) * ARGUMENT_BYTES_MIN;
@@ -285,8 +287,8 @@ enum Step {
 /// The most arguments that a one-digit count announces.
 const FEW_ARGUMENTS_MAX: usize = 9;
 
-/// Reads `count` arguments from `position` on, all of them there and none long, and appends them;
-/// where they end. `None` says "look closer": `args` is as it was.
+/// Reads `count` complete, short arguments from `position` on, and appends them; returns where they
+/// end. `None` asks for the slow path; `args` is then unchanged.
 #[inline]
 fn whole(
     buffer: &[u8],
@@ -295,7 +297,7 @@ fn whole(
     limits: &Limits,
     args: &mut Vec<Arg>,
 ) -> Option<usize> {
-    // Appended all at once: to push one after the other is to ask for room each time.
+    // Appended together, because each separate push would check the capacity.
     let mut found = [Arg { start: 0, end: 0 }; FEW_ARGUMENTS_MAX];
     let found = found.get_mut(..count)?;
     let buffer = &buffer[..buffer.len().min(u32::MAX as usize)];
@@ -360,8 +362,8 @@ fn bulks(
     Ok(Step::Done { position })
 }
 
-/// `$` and one to four digits without a leading zero: nearly every argument there is.
-/// Returns where the argument starts and its length; `None` says "look closer", not "wrong".
+/// `$` and one to four digits without a leading zero: nearly every argument. Returns where the
+/// argument starts and its length; `None` asks for the slow path, and is not an error.
 #[inline]
 fn short_length(buffer: &[u8], position: usize) -> Option<(usize, usize)> {
     let line: &[u8; 8] = buffer.get(position..)?.first_chunk()?;
@@ -388,7 +390,7 @@ fn digit(byte: u8) -> Option<u8> {
     (value < 10).then_some(value)
 }
 
-/// Any length line. `Err` holds how far an unfinished one was searched.
+/// Any length line. `Err` holds how far an incomplete one was searched.
 #[cold]
 fn long_length(
     buffer: &[u8],

@@ -1,4 +1,4 @@
-//! Replies: values -> bytes, in the dialect that the connection chose with `HELLO`.
+//! Replies: values -> bytes, in the protocol version that the connection chose with `HELLO`.
 
 use crate::double::write_double;
 
@@ -22,15 +22,15 @@ impl Proto {
     }
 }
 
-/// Writes replies behind what `out` already holds. Types that RESP2 lacks are written as Redis
-/// writes them there: maps as flat arrays, doubles as strings, booleans as 0 and 1.
+/// Appends replies to `out`. Types that RESP2 lacks are written as Redis writes them there: maps as
+/// flat arrays, doubles as strings, booleans as 0 and 1.
 #[derive(Debug)]
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     proto: Proto,
 }
 
-/// Where an aggregate whose length is not known yet began.
+/// Where an aggregate of unknown length began.
 #[derive(Debug)]
 #[must_use = "an aggregate that is begun must be ended"]
 pub struct Mark(usize);
@@ -42,13 +42,13 @@ impl<'a> Reply<'a> {
         Reply { out, proto }
     }
 
-    /// The dialect spoken.
+    /// The protocol version.
     #[inline]
     pub fn proto(&self) -> Proto {
         self.proto
     }
 
-    /// Speaks another dialect from now on (`HELLO`).
+    /// Changes the protocol version (`HELLO`).
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
     }
@@ -87,8 +87,8 @@ impl<'a> Reply<'a> {
         self.line(text.as_bytes());
     }
 
-    /// An error: the full text, code included (`ERR syntax error`). Line ends at its end are
-    /// dropped, others become spaces, so that a client's own words in it cannot forge a reply.
+    /// An error: the full text, code included (`ERR syntax error`). Trailing line ends are dropped
+    /// and others become spaces, so that a client's own words in the text cannot forge a reply.
     #[cold]
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         let mut text = text.as_ref();
@@ -126,7 +126,7 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// Header of a string of so many bytes, which have to follow, and a line's end behind them.
+    /// Header of a string of this many bytes; the bytes and a line end have to follow.
     pub fn bulk_header(&mut self, length: usize) {
         self.length(b'$', length);
     }
@@ -229,8 +229,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Header of `count` pairs of remarks about the reply behind them. RESP2 knows no such
-    /// thing: nothing is written then, `false` comes back, and the pairs are to be left out.
+    /// Header of `count` pairs of attributes of the next reply. RESP2 has no attributes: nothing is
+    /// written then, `false` is returned, and the pairs have to be left out.
     #[must_use]
     pub fn attribute(&mut self, count: usize) -> bool {
         if self.proto == Proto::Resp3 {
@@ -239,7 +239,7 @@ impl<'a> Reply<'a> {
         self.proto == Proto::Resp3
     }
 
-    /// Begins an array of a length that shows only as it is written.
+    /// Begins an array whose length is not known yet.
     pub fn begin_array(&mut self) -> Mark {
         self.begin()
     }
@@ -249,7 +249,7 @@ impl<'a> Reply<'a> {
         self.end(mark, b'*', count);
     }
 
-    /// Begins a set of a length that shows only as it is written.
+    /// Begins a set whose length is not known yet.
     pub fn begin_set(&mut self) -> Mark {
         self.begin()
     }
@@ -262,7 +262,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Begins a map of a length that shows only as it is written.
+    /// Begins a map whose length is not known yet.
     pub fn begin_map(&mut self) -> Mark {
         self.begin()
     }

@@ -1,4 +1,5 @@
-//! Does the jobs of requests that take long, on threads that give way to those that serve clients.
+//! Threads for long jobs, such as computing the union of large sets. Their priority is lower than
+//! that of the IO threads.
 
 use ladon_commands::aside::{Job, Lent};
 use ladon_commands::{Message, Node};
@@ -9,22 +10,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// So that one long job does not keep all others waiting; more would only take from each other.
+/// Two, so that one long job does not block all others. More threads would only compete with each
+/// other.
 const THREADS: usize = 2;
 
-/// A job and where its outcome goes.
+/// A job, and where to send its result.
 pub(crate) struct Task {
     pub(crate) job: Job,
-    /// What its request has lent.
+    /// The argument that the request has lent.
     pub(crate) lent: Option<Lent>,
     pub(crate) thread: usize,
     pub(crate) client: u64,
     pub(crate) slot: u32,
-    /// Nobody waits for it any more.
+    /// Set once no connection waits for the result any more.
     pub(crate) dropped: Arc<AtomicBool>,
 }
 
-/// The way to the threads, which end when the last of these is gone.
+/// Sends tasks to the threads. The threads end when the last clone is dropped.
 #[derive(Clone)]
 pub struct Aside(Sender<Task>);
 
@@ -54,9 +56,10 @@ impl Aside {
         Ok(Aside(sender))
     }
 
-    /// Hands a task over.
+    /// Queues a task.
     pub(crate) fn hand_over(&self, task: Task) {
-        // The threads end only when this is gone.
+        // Sending fails only after the threads have ended, which happens when the last `Aside` is
+        // dropped.
         let _ = self.0.send(task);
     }
 }

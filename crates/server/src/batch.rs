@@ -1,72 +1,71 @@
-//! A batch: up to 64 requests, of one connection or of many, that go through parsing, prefetching
-//! and execution together, so that cache misses overlap and nothing is paid per request that can
-//! be paid per batch.
+//! A batch: up to 64 requests, from one connection or from many. They are parsed, prefetched and
+//! executed together, so that cache misses overlap and fixed costs are paid once per batch.
 
 use crate::connection::Connection;
-use crate::recent::Recent;
+use crate::recent_accesses::RecentAccesses;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{Ahead, AheadInside, Inside, KnownStrings, Lookahead};
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
-/// Enough that memory's latency is hidden, few enough that a batch's buckets stay in the cache.
+/// Enough requests to hide memory latency, few enough that the batch's buckets stay in the cache.
 pub(crate) const REQUESTS_MAX: usize = 64;
 
-/// Empty lines and empty arrays in a row, each of which is nothing to run.
+/// Limit on consecutive empty lines and empty arrays, which contain no command.
 const EMPTY_MAX: usize = 1024;
 
-/// Room for more arguments than this is given back after their request has run: 512 KiB.
+/// An argument list with more capacity than this (512 KiB) is freed after its request has run.
 const ARGUMENTS_KEPT_MAX: usize = 64 * 1024;
 
-/// With fewer keys than this, fetching ahead costs more than it hides.
+/// With fewer keys than this, prefetching costs more than it saves.
 const LOOKAHEAD_KEYS_MIN: usize = 3;
 
 /// One request of the batch.
 pub(crate) struct Item {
     pub(crate) slot: u32,
-    /// Where the request begins in its connection's input.
+    /// Offset of the request in its connection's input.
     pub(crate) start: usize,
-    /// Where the next one begins.
+    /// Offset of the next request.
     pub(crate) end: usize,
     pub(crate) kind: ItemKind,
     pub(crate) id: Option<CommandId>,
     pub(crate) first_key: Option<KeyHash>,
-    /// How many keys of the batch belong to this and earlier requests.
+    /// Number of the batch's keys that belong to this request and the earlier ones.
     pub(crate) keys_end: u32,
 }
 
 pub(crate) enum ItemKind {
-    /// Arguments lie in the input, at these positions of the batch's `args`.
+    /// The arguments are in the input, at these positions of the batch's `args`.
     InPlace { first: u32, count: u32 },
     /// An inline request with quotes.
     Owned(Box<[Vec<u8>]>),
-    /// The one that has lent an argument and has it back.
+    /// The request that lent an argument and has received it back.
     Again,
-    /// The stream is broken here.
+    /// The stream is malformed from here on.
     Invalid(ProtocolError),
 }
 
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
-    /// As many requests at most.
+    /// Maximum number of requests.
     requests_max: usize,
     pub(crate) args: Vec<Arg>,
     keys: Vec<Ahead>,
-    /// What of these keys' values is looked at, as far as it has to be fetched.
+    /// Parts of the keys' values that still have to be prefetched.
     insides: Vec<AheadInside>,
-    /// The keys' values shall be looked into.
+    /// Whether to prefetch inside the keys' values.
     looks_inside: bool,
-    recent: Recent,
+    recent: RecentAccesses,
     known_strings: KnownStrings,
 }
 
 /// Why gathering from a connection stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gathered {
-    /// It has no further whole request.
+    /// The connection has no further complete request.
     Drained,
-    /// There may be more.
+    /// The batch is full; the connection may have more requests.
     Full,
 }
 
@@ -75,7 +74,7 @@ impl Batch {
         self.items.len() >= self.requests_max
     }
 
-    /// Makes it ready for the next requests, so many at most.
+    /// Empties the batch for at most `requests_max` new requests.
     pub(crate) fn clear(&mut self, node: &Node, requests_max: usize) {
         self.requests_max = requests_max;
         self.items.clear();
@@ -85,7 +84,7 @@ impl Batch {
         self.looks_inside = Lookahead::is_inside_worthwhile(&node.keyspace);
     }
 
-    /// Its requests have run: gives back the room that a very long one needed.
+    /// Frees the capacity that a very long request needed, after the batch has run.
     #[inline]
     pub(crate) fn trim(&mut self) {
         if self.args.capacity() > ARGUMENTS_KEPT_MAX {
@@ -93,8 +92,8 @@ impl Batch {
         }
     }
 
-    /// Parses whole requests off a connection's input. `parsed` is how far earlier calls of this
-    /// batch have got.
+    /// Parses complete requests from a connection's input. `parsed` is the position that earlier
+    /// calls for this batch have reached.
     pub(crate) fn gather(
         &mut self,
         connection: &mut Connection,
@@ -104,7 +103,7 @@ impl Batch {
     ) -> Gathered {
         let mut start = connection.consumed;
         let limits = limits.with_authenticated(connection.session.authenticated);
-        // What a stranger may send depends on the outcome of each request.
+        // The outcome of each request decides what an unauthenticated client may send next.
         let mut room = if limits.authenticated {
             self.requests_max.saturating_sub(self.items.len())
         } else {
@@ -129,7 +128,8 @@ impl Batch {
                     let count = (self.args.len() - first) as u32;
                     if count == 0 {
                         start += consumed;
-                        // What is parsed next begins behind it, once what stands before it has run.
+                        // The parser continues after this argument once the requests before it have
+                        // run.
                         match self.items.last_mut().filter(|item| item.slot == slot) {
                             Some(last) => last.end = start,
                             None => connection.consumed = start,
@@ -186,8 +186,8 @@ impl Batch {
         Gathered::Full
     }
 
-    /// Fetches a part of a value at once where its address is known, else notes that it has to be
-    /// fetched; `at` is the key's place among `keys`.
+    /// Prefetches a part of a value if its address is known; otherwise notes that it has to be
+    /// prefetched. `at` is the key's index in `keys`.
     #[inline]
     fn look_inside(&mut self, key: Ahead, at: usize, inside: Inside) {
         if let Inside::Byte(byte) = inside
@@ -202,8 +202,8 @@ impl Batch {
         }
     }
 
-    /// The request at `item` is about to run: fetches what those after it need, unless there are too
-    /// few for that.
+    /// Prefetches for the requests after `item`, which is about to run, unless there are too few of
+    /// them.
     #[inline]
     pub(crate) fn fetch_ahead(&mut self, item: usize, lookahead: &mut Lookahead<'_>) {
         if self.keys.len() >= LOOKAHEAD_KEYS_MIN {
@@ -213,13 +213,13 @@ impl Batch {
         }
     }
 
-    /// Strings may have moved.
+    /// Drops the prefetched addresses of strings, which may have moved.
     pub(crate) fn forget_strings(&mut self) {
         self.known_strings.forget();
     }
 }
 
-/// Hashes a request's keys, for fetching ahead; the first one's, if that is where it is expected.
+/// Hashes a request's keys for prefetching, or only the first key if the key is expected there.
 #[inline]
 fn hash_keys(
     node: &Node,
@@ -243,8 +243,8 @@ fn hash_keys(
     Some(hash)
 }
 
-/// What a request will look at inside its first key's value; an argument that is missing or
-/// nonsense tells nothing.
+/// Which part of its first key's value a request will read. Returns nothing for a missing or
+/// malformed argument.
 fn inside(node: &Node, spec: &CommandSpec, args: &[Arg], input: &[u8]) -> Inside {
     let argument = |at: u8| args.get(usize::from(at)).map(|arg| arg.of(input));
     match spec.part {

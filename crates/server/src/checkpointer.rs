@@ -1,7 +1,7 @@
-//! Checkpoints: when to make one, and making it step by step.
+//! Decides when to make a checkpoint, and makes it step by step.
 //!
-//! A checkpoint is made by one thread of its own at its own pace; the IO threads never pay for it
-//! beyond the moment in which one segment's partition is locked.
+//! The checkpointer has its own thread and its own pace. IO threads pay only while one segment's
+//! partition is locked.
 
 use ladon_commands::node::CheckpointError;
 use ladon_engine::{Keyspace, SaveCursor};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A checkpoint in the making.
+/// A checkpoint in progress.
 pub struct CheckpointRun {
     keyspace: Arc<Keyspace>,
     log: Arc<Log>,
@@ -25,10 +25,10 @@ pub struct CheckpointRun {
 }
 
 impl CheckpointRun {
-    /// Begins one at the log's present end.
+    /// Begins a checkpoint at the log's present end.
     ///
     /// # Errors
-    /// The log's.
+    /// The log's errors.
     pub fn begin(keyspace: &Arc<Keyspace>, log: &Arc<Log>) -> Result<CheckpointRun, LogError> {
         Ok(CheckpointRun {
             keyspace: Arc::clone(keyspace),
@@ -40,10 +40,10 @@ impl CheckpointRun {
         })
     }
 
-    /// Saves one segment; whether there may be more.
+    /// Saves one segment. Returns whether there may be more.
     ///
     /// # Errors
-    /// The log's; the checkpoint is lost then.
+    /// The log's errors; the checkpoint is then lost.
     pub fn step(&mut self) -> Result<bool, LogError> {
         const KEPT_BYTES_MAX: usize = 4 << 20;
         self.buffer.clear();
@@ -64,11 +64,11 @@ impl CheckpointRun {
         Ok(true)
     }
 
-    /// Puts the checkpoint in force and deletes what it makes obsolete, but for `log_keep_bytes`
-    /// of the log behind it.
+    /// Completes the checkpoint and deletes the files that it makes obsolete, except
+    /// `log_keep_bytes` of log before it.
     ///
     /// # Errors
-    /// The log's; the checkpoint is lost then.
+    /// The log's errors; the checkpoint is then lost.
     pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
         let log = &self.log;
         let (lsn, meta) = self.keyspace.encode_select_map(|| log.reserved());
@@ -85,19 +85,19 @@ impl CheckpointRun {
         self.keys
     }
 
-    /// Share of the way gone, 0 to 1.
+    /// Progress, from 0 to 1.
     pub fn progress(&self) -> f64 {
         self.cursor.progress(self.keyspace.databases())
     }
 }
 
-/// What is known of checkpoints, for `INFO`.
+/// The state of checkpoints, for `INFO`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckpointStatus {
     pub(crate) running_since_ms: Option<u64>,
     pub(crate) progress: f64,
     pub(crate) last_ok_unix: u64,
-    /// When the last one ended, well or not.
+    /// When the last checkpoint ended, with or without success.
     last_end_unix: u64,
     pub(crate) last_failed: Option<String>,
     pub(crate) last_seconds: Option<u64>,
@@ -114,11 +114,11 @@ struct Shared {
     status: CheckpointStatus,
     requested: bool,
     stop: bool,
-    /// Checkpoints that ended, well or not: what waiters look at.
+    /// Number of checkpoints that ended, with or without success. Waiters compare it.
     ended: u64,
 }
 
-/// Makes checkpoints when asked and when the settings say so.
+/// Makes checkpoints on request and when the settings demand one.
 pub struct Checkpointer {
     keyspace: Arc<Keyspace>,
     log: Arc<Log>,
@@ -128,35 +128,36 @@ pub struct Checkpointer {
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
-    /// When obsolete log was last deleted for want of room, monotonic nanoseconds; 0 for never.
+    /// When obsolete log was last deleted to make room, in monotonic nanoseconds; 0 for never.
     tried_to_make_room_ns: AtomicU64,
 }
 
-/// What has failed is tried again after so many seconds.
+/// Seconds until a failed checkpoint is tried again.
 const RETRY_AFTER_S: u64 = 5;
 
-/// How often the settings' conditions are looked at, ...
+/// Interval between checks of the settings' conditions.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// ... and how often while nothing is logged: what they say follows from the time then, in seconds.
+/// The same while nothing is logged: the conditions then depend on the time alone, in seconds.
 const LOOK_EVERY_QUIET: Duration = Duration::from_secs(1);
 
-/// How fast a checkpoint goes on.
+/// The pace of a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// As fast as it can: somebody waits for its end.
+    /// As fast as possible, because a client waits for the end.
     AtOnce,
-    /// After each segment the thread sleeps as long as the segment took. A thread that sleeps often
-    /// gets a core soon when it wakes, and is seldom preempted within a segment, where it holds a
-    /// partition's lock. A low priority instead would keep that lock for as long as others keep the
-    /// cores busy: 1.5 % of a core is what `nice` 19 gets then.
+    /// The thread sleeps after each segment for as long as the segment took. A thread that sleeps
+    /// often gets a core soon after it wakes, and is seldom preempted inside a segment, where it
+    /// holds a partition's lock. A low priority would prolong that lock instead: `nice` 19 gets 1.5
+    /// % of a busy core.
     HalfTheTime,
 }
 
-/// A segment that took longer, because the thread had no core or the disk was slow, is not paid for twice.
+/// Longest sleep after a segment. A segment that took longer, because the thread had no core or the
+/// disk was slow, already cost its time once.
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
 impl Checkpointer {
-    /// A checkpointer; `dirty` counts the changes of all threads since the start.
+    /// Creates a checkpointer. `dirty` counts the changes of all threads since the start.
     pub fn new(
         keyspace: Arc<Keyspace>,
         log: Arc<Log>,
@@ -189,32 +190,32 @@ impl Checkpointer {
         self.shared.lock().status.clone()
     }
 
-    /// Changes since the last checkpoint began.
+    /// Number of changes since the last checkpoint began.
     pub(crate) fn dirty(&self) -> u64 {
         (self.dirty)().saturating_sub(self.shared.lock().status.dirty_at_begin)
     }
 
-    /// Asks for a checkpoint; does not wait.
+    /// Requests a checkpoint and returns without waiting.
     ///
     /// # Errors
-    /// `Busy` while one is being made.
+    /// `Busy` while a checkpoint is in progress.
     pub fn request(&self) -> Result<(), CheckpointError> {
         let mut shared = self.shared.lock();
         if shared.requested || shared.status.running_since_ms.is_some() {
             return Err(CheckpointError::Busy);
         }
         shared.requested = true;
-        // INFO says "in progress" from this moment on, as after a fork.
+        // INFO reports "in progress" from this moment on, as Redis does after a fork.
         shared.status.running_since_ms = Some(self.clock.unix_ms());
         shared.status.progress = 0.0;
         self.changed.notify_all();
         Ok(())
     }
 
-    /// Makes a checkpoint in the calling thread; `stop` does not interrupt it.
+    /// Makes a checkpoint on the calling thread. `stop` does not interrupt it.
     ///
     /// # Errors
-    /// `Busy` while one is being made; `Failed` with the reason.
+    /// `Busy` while a checkpoint is in progress; `Failed` with the reason.
     pub fn make(&self) -> Result<(), CheckpointError> {
         {
             let mut shared = self.shared.lock();
@@ -226,7 +227,7 @@ impl Checkpointer {
         self.run_now(Pace::AtOnce, || false)
     }
 
-    /// The thread's loop; returns when told to stop.
+    /// Runs the thread's loop until [`Checkpointer::stop`].
     pub fn run(&self) {
         let mut seen = self.log.reserved();
         loop {
@@ -241,7 +242,7 @@ impl Checkpointer {
                     return;
                 }
             }
-            // Without the lock: commands ask for the status.
+            // Without holding the lock, because commands read the status.
             self.make_room();
             {
                 let mut shared = self.shared.lock();
@@ -259,15 +260,15 @@ impl Checkpointer {
         }
     }
 
-    /// Ends the loop, and a checkpoint in the making with it.
+    /// Ends the loop, and with it a checkpoint in progress.
     pub fn stop(&self) {
         self.stopping.store(true, Relaxed);
         self.shared.lock().stop = true;
         self.changed.notify_all();
     }
 
-    /// Where room is short, deletes the log that no start needs: what `log-keep-bytes` keeps, and
-    /// what could not be deleted before.
+    /// When disk space is short, deletes log that no start needs: the log kept by `log-keep-bytes`,
+    /// and files that could not be deleted before.
     fn make_room(&self) {
         let log_bytes = self.log.bytes_on_disk();
         if log_bytes == self.log.needed_bytes() {
@@ -296,7 +297,7 @@ impl Checkpointer {
         }
     }
 
-    /// Whether the settings ask for a checkpoint now.
+    /// Whether the settings demand a checkpoint now.
     fn is_due(&self, status: &CheckpointStatus) -> bool {
         let now_s = self.clock.unix_ms() / 1000;
         let since_s = now_s.saturating_sub(status.last_ok_unix);
@@ -329,14 +330,14 @@ impl Checkpointer {
             .any(|point| dirty >= point.changes && since_s >= point.after.as_secs())
     }
 
-    /// Whether the log takes up the room that it and the next checkpoint need, so that a checkpoint
-    /// should make it go whatever the settings say. What the last one has made obsolete and is still
-    /// there does not count: the next one would not make it go either.
+    /// Whether the log occupies the space that the next checkpoint needs. A checkpoint that would
+    /// delete this log is then due, whatever the settings say. Files that the last checkpoint made
+    /// obsolete do not count: another checkpoint would not delete them either.
     fn is_short_of_room(&self, status: &CheckpointStatus) -> bool {
-        /// Less is not worth a checkpoint.
+        /// Deleting less log than this is not worth a checkpoint.
         const LOG_BYTES_MIN: u64 = 256 << 10;
         const LOG_BYTES_MIN_FULL: u64 = 64 << 10;
-        // In any case, as the log adapts to it.
+        // Called in any case, because the log adapts to the free space.
         let free = self.log.look_at_room();
         let log_bytes = self.log.needed_bytes();
         if self.log.is_out_of_space() {
@@ -379,7 +380,7 @@ impl Checkpointer {
         pace: Pace,
         is_unwanted: impl Fn() -> bool,
     ) -> Result<CheckpointInfo, LogError> {
-        /// Segments between two looks at what the world wants.
+        /// Segments between two checks for a stop or a request.
         const STEPS: usize = 64;
         let is_short = self.is_short_of_room(&self.status());
         if is_short {
@@ -410,8 +411,8 @@ impl Checkpointer {
         }
     }
 
-    /// Lets the time pass that saving so many keys shall take longer (`rdb-key-save-delay`), as
-    /// long as the setting says so and the server runs.
+    /// Sleeps for the configured delay of this many keys (`rdb-key-save-delay`), as long as the
+    /// setting stays and the server runs.
     fn delay(&self, keys: u64) {
         const LOOK_AGAIN: Duration = Duration::from_millis(5);
         let mut spent = Duration::ZERO;
@@ -428,8 +429,8 @@ impl Checkpointer {
     }
 }
 
-/// Whether so much log leaves no room for the next checkpoint, which is at most as large as the last
-/// one and the log since then together: at this point it still fits.
+/// Whether this much log leaves no room for the next checkpoint. The next checkpoint is at most as
+/// large as the last one plus the log since then, so a checkpoint made now still fits.
 fn fills_the_disk(log_bytes: u64, last_bytes: u64, free: Option<u64>) -> bool {
     log_bytes >= last_bytes && free.is_some_and(|free| log_bytes >= free / 2)
 }
@@ -456,7 +457,7 @@ mod tests {
         Checkpointer::new(keyspace, log, Arc::new(Settings::new()), clock, Box::new(|| 0))
     }
 
-    /// Writes the same key over and over.
+    /// Writes one key repeatedly.
     fn write(log: &Arc<Log>, bytes: u64) {
         let mut changes = ChangeBuffer::new();
         let (kind, body) = (ValueKind::String, [b'v'; 1000]);
@@ -478,7 +479,7 @@ mod tests {
         checkpointer.run_now(Pace::AtOnce, || false).unwrap();
     }
 
-    /// Another checkpoint makes no room where the files that the last one has made obsolete cannot be
+    /// Another checkpoint makes no room if the files that the last one made obsolete cannot be
     /// deleted. They are deleted once that is possible, without another checkpoint.
     #[test]
     fn a_log_that_cannot_be_deleted_is_no_reason_for_checkpoint_after_checkpoint() {
@@ -499,7 +500,7 @@ mod tests {
         assert!(!is_due(&checkpointer));
     }
 
-    /// What is kept behind a checkpoint goes first when room is short.
+    /// Kept log is deleted first when disk space is short.
     #[test]
     fn log_that_is_only_kept_makes_room() {
         let disk = SimDisk::new(2);

@@ -1,9 +1,9 @@
-//! What connections take: their part of the used memory, and `maxmemory-clients`.
+//! Memory of connections: its share of the used memory, and `maxmemory-clients`.
 //!
-//! Every thread adds what its connections grew by to one sum, at the end of a turn or as soon as it
-//! is much. While the sum is over `maxmemory-clients`, each turn asks the threads of the connections
-//! that take most to close them, of no more than a few. A connection that was asked to go counts no
-//! more, so that nobody else goes in its place.
+//! Each thread adds the growth of its connections to one shared sum, at the end of a turn or as
+//! soon as the growth is large. While the sum exceeds `maxmemory-clients`, each turn asks the
+//! threads of the largest connections to close them, a few at a time. A connection that was asked
+//! to close no longer counts, so that no other connection is closed in its place.
 
 use crate::connection::Connection;
 use ladon_commands::{ClientInfo, Message, Node};
@@ -11,29 +11,29 @@ use ladon_settings::ClientMemory as Limit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// From here on the input is counted when it arrives: before its request runs, and while a request
-/// is not whole yet.
+/// From this size on, input is counted when it arrives: before its request runs, and while a
+/// request is incomplete.
 pub(crate) const LARGE_INPUT_BYTES: usize = 32 * 1024;
 
-/// A thread shows the others what its connections have grown by once it is this much, even in the
-/// middle of a turn.
+/// A thread publishes the growth of its connections once it exceeds this, even in the middle of a
+/// turn.
 const UNSEEN_BYTES_MAX: i64 = 16 * 1024;
 
-/// As in Redis: with less, nobody could connect to raise the limit.
+/// As in Redis. With a lower limit, no client could connect to raise it.
 const LIMIT_BYTES_MIN: u64 = 128 * 1024;
 
-/// Connections that one turn asks to go at most.
+/// Most connections that one turn asks to close.
 const EVICTIONS_MAX: usize = 64;
 
 /// One thread's part of the count.
 #[derive(Default)]
 pub(crate) struct ClientMemory {
-    /// What its connections have grown by that the others do not see yet.
+    /// Growth of its connections that other threads do not see yet.
     unseen: i64,
 }
 
 impl ClientMemory {
-    /// Counts what the connection takes now, as far as its `info` tells.
+    /// Counts the connection's present memory, according to its `info`.
     #[inline]
     pub(crate) fn count(&mut self, node: &Node, info: &Arc<ClientInfo>) {
         if info.killed.load(Relaxed) {
@@ -47,11 +47,11 @@ impl ClientMemory {
                 self.show(node);
             }
         }
-        // It may have become exempt, or have ceased to be.
+        // The connection may have become exempt, or may have stopped being exempt.
         node.clients.rank(info, bytes);
     }
 
-    /// Counts input that has just arrived, if it is much.
+    /// Counts input that has just arrived, if it is large.
     #[inline]
     pub(crate) fn count_input(&mut self, node: &Node, connection: &Connection) {
         if connection.input.len() >= LARGE_INPUT_BYTES {
@@ -68,20 +68,20 @@ impl ClientMemory {
         self.enforce(node);
     }
 
-    /// The connection is gone.
+    /// Removes a closed connection from the count.
     pub(crate) fn forget(&mut self, info: &ClientInfo) {
         self.unseen -= info.counted_bytes.swap(0, Relaxed) as i64;
     }
 
     fn show(&mut self, node: &Node) {
         if self.unseen != 0 {
-            // Wraps where it is less than nothing.
+            // A negative growth wraps around.
             node.clients.bytes.fetch_add(std::mem::take(&mut self.unseen) as u64, Relaxed);
         }
     }
 
-    /// Shows the others what was counted, and closes the largest connections while all together
-    /// take too much.
+    /// Publishes this thread's count, and closes the largest connections while the sum exceeds the
+    /// limit.
     #[inline]
     pub(crate) fn enforce(&mut self, node: &Node) {
         self.show(node);
@@ -117,7 +117,7 @@ fn evict(node: &Node, limit: u64) {
         if info.no_evict.load(Relaxed) || info.killed.swap(true, Relaxed) {
             continue;
         }
-        // Whoever swaps takes it off the sum, and nobody else does.
+        // Only the thread whose swap returns the bytes subtracts them.
         let bytes = info.counted_bytes.swap(0, Relaxed);
         tracing::warn!(
             "closing client id={}, which takes {bytes} bytes: maxmemory-clients is reached",
@@ -126,7 +126,7 @@ fn evict(node: &Node, limit: u64) {
         node.clients.bytes.fetch_sub(bytes as u64, Relaxed);
         node.evicted_clients.fetch_add(1, Relaxed);
         if let Some(claim) = &*info.claim.lock() {
-            // From here on, nobody gives it anything.
+            // From here on, no thread can serve its wait.
             claim.take();
         }
         node.threads[info.thread].send(Message::Evict { client: info.id, slot: info.slot });

@@ -1,9 +1,9 @@
-//! One connection of an IO thread: its buffers and where its replies stand.
+//! One connection of an IO thread: its buffers, and the state of its replies.
 //!
 //! ```text
 //! input   [ consumed | requests ... | part of a request ]
 //! output  [ passed the gate, to be sent | waits at the gate: (end, LSN) ... ]   + one in flight
-//!         [ full buffers and parts of long strings, put by ... ][ the one that is written to ]
+//!         [ queued: full buffers, parts of long strings ... ][ the buffer being written ]
 //! ```
 
 use crate::input;
@@ -19,18 +19,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What is known of a connection when it begins.
+/// What the worker is told about a new connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionStart {
-    /// The backend's name for it.
+    /// The backend's identifier.
     pub conn: ConnId,
     /// The client's address, for `CLIENT LIST`.
     pub addr: String,
-    /// Our address.
+    /// The server's address.
     pub laddr: String,
     /// The descriptor's number, for display.
     pub fd: i32,
-    /// It came through a unix socket.
+    /// The client connected through a unix socket.
     pub unix: bool,
 }
 
@@ -41,7 +41,7 @@ struct Mark {
     gate: Gate,
 }
 
-/// How far the log has got, as of one look at it.
+/// The log's positions at one moment.
 #[derive(Clone, Copy)]
 pub(crate) struct Positions {
     pub(crate) written: Lsn,
@@ -59,20 +59,20 @@ impl Positions {
     }
 }
 
-/// A request that is no longer in the input, as the memory of one of its arguments is lent.
+/// A request that was removed from the input because the memory of one of its arguments is lent.
 pub(crate) struct Again {
-    /// The arguments, an empty one for that which is lent.
+    /// The arguments, with an empty one in place of the lent one.
     pub(crate) args: Vec<Vec<u8>>,
-    /// Bytes of all of them.
+    /// Size of all arguments in bytes.
     pub(crate) bytes: usize,
-    /// Which of them is lent.
+    /// Index of the lent argument.
     pub(crate) at: usize,
-    /// What it was; empty until it is given back.
+    /// The lent argument; empty until it is given back.
     pub(crate) lent: Arc<Vec<u8>>,
 }
 
 impl Again {
-    /// All arguments, once that which was lent is given back.
+    /// All arguments, once the lent one is given back.
     pub(crate) fn arguments(&self) -> Vec<&[u8]> {
         let own = self.args.iter().map(Vec::as_slice).enumerate();
         own.map(|(at, arg)| if at == self.at { self.lent.as_slice() } else { arg }).collect()
@@ -84,67 +84,68 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
-    /// Bytes of `input` whose requests have run; they leave when room is needed.
+    /// Bytes of `input` whose requests have run; they are removed when room is needed.
     pub(crate) consumed: usize,
-    /// Further bytes for which it is worth to make room, for a request that is not whole yet.
+    /// Further bytes expected of an incomplete request, for which to make room.
     pub(crate) expected: usize,
     pub(crate) output: Vec<u8>,
-    /// Buffers before `output`, of a reply that is longer than its client takes at once.
+    /// Buffers queued before `output`, for replies longer than the client takes at once.
     put_by: VecDeque<Outgoing>,
-    /// Count of all bytes ever written before `output`.
+    /// Number of bytes written before `output` in the connection's lifetime.
     output_start: u64,
-    /// Count of all bytes ever handed to the backend.
+    /// Number of bytes handed to the backend in the connection's lifetime.
     taken: u64,
     marks: VecDeque<Mark>,
-    /// Count of all bytes that have passed the gate.
+    /// Number of bytes that have passed the gate in the connection's lifetime.
     sendable: u64,
     /// The highest LSN that the replies since the last mark depend on.
     pub(crate) depends: Lsn,
-    /// Bytes of the buffer in flight; zero when there is none.
+    /// Size of the buffer in flight; zero if there is none.
     pub(crate) in_flight: usize,
-    /// The reply to its last request, as far as it is not made yet; the next one waits for that.
+    /// The unfinished part of the reply to the last request; the next request waits for it.
     pub(crate) long_reply: Option<Box<LongReply>>,
-    /// The request that has lent an argument, to be run once it has it back.
+    /// The request that lent an argument, to be run again once it has the argument back.
     pub(crate) again: Option<Box<Again>>,
-    /// Its request's job is not done yet; set once nobody waits for it.
+    /// Present while a job for the connection's request runs. Set to true once no client waits for
+    /// the result.
     pub(crate) computing: Option<Arc<AtomicBool>>,
-    /// What came for it from others in the middle of a reply.
+    /// Messages from other threads that arrived in the middle of a reply.
     pub(crate) held: Vec<u8>,
-    /// Waits for something before its next request.
+    /// What the next request waits for.
     pub(crate) blocked: Option<Blocked>,
-    /// What the reply to a wait for a key depends on if nobody serves it: the key's absence.
+    /// What the reply to a timed-out wait for a key depends on: the key's absence.
     pub(crate) blocked_depends: Lsn,
-    /// Clients are paused and this one has asked for something.
+    /// `CLIENT PAUSE` is in force, and this connection has sent a request.
     pub(crate) paused: bool,
-    /// A pause has held back the request that is to run next.
+    /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
-    /// Its next request writes, and the log is far behind.
+    /// The next request writes, and the log is far behind.
     pub(crate) awaits_log_room: bool,
-    /// It has too many unread replies.
+    /// The connection has too many unread replies.
     pub(crate) held_back: bool,
-    /// It is not logged in, and had too many unread replies when its last turn came.
+    /// The connection is not authenticated, and had too many unread replies at its last turn.
     pub(crate) is_full_stranger: bool,
-    /// Unread replies as its thread has counted them.
+    /// Unread reply bytes, as last counted by its thread.
     pub(crate) counted_output: usize,
-    /// The backend was told not to read from it.
+    /// The backend was asked to pause reading.
     pub(crate) receive_paused: bool,
-    /// Close once the output is out.
+    /// Close the connection once the output is sent.
     pub(crate) closing: bool,
-    /// The backend was told to close it.
+    /// The backend was asked to close the connection.
     pub(crate) closed: bool,
-    /// Close now, whatever is left to send.
+    /// Close the connection now and discard unsent output.
     pub(crate) aborted: bool,
-    /// It stands in the worker's line of connections with something to run.
+    /// The connection is in the worker's queue of connections with requests to run.
     pub(crate) in_ready: bool,
-    /// It is on the worker's list of connections whose output or state changed.
+    /// The connection is on the worker's list of connections whose output or state changed.
     pub(crate) in_touched: bool,
-    /// It is on the list of connections that wait at the gate.
+    /// The connection is on the list of connections that wait at the gate.
     pub(crate) waiting: bool,
     /// The peer will send nothing more.
     pub(crate) input_ended: bool,
-    /// When the output first went over the soft limit, Unix milliseconds; 0 when it is not.
+    /// When the output first exceeded the soft limit, Unix milliseconds; 0 while it does not.
     pub(crate) over_soft_limit_ms: u64,
-    /// Since when it did nothing, when it was last found to be silent for too long.
+    /// Start of the idle time that the last check found to be too long.
     pub(crate) seen_idle_since_ms: u64,
 }
 
@@ -190,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Closes off the replies written so far: they may leave when `gate` has passed what they
+    /// Closes the group of replies written so far. They may leave when `gate` has passed what they
     /// depend on. A later reply never overtakes an earlier one.
     #[inline]
     pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
@@ -201,14 +202,14 @@ impl Connection {
             return;
         }
         if end == self.marked() {
-            // A reply that is computed aside begins in a later turn, and depends on this still.
+            // The reply to a job begins in a later turn and still depends on this LSN.
             return;
         }
         self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
     }
 
-    /// Closes off the replies up to `end` of the output under their own gate, whatever gate the
-    /// later ones will have.
+    /// Closes the group of replies up to `end` of the output under their own gate, whatever gate
+    /// later replies have.
     #[cold]
     pub(crate) fn mark_up_to(&mut self, end: usize, gate: Gate) {
         let end = self.output_start + end as u64;
@@ -217,7 +218,7 @@ impl Connection {
         }
     }
 
-    /// Lets replies through that the gate has passed meanwhile.
+    /// Releases replies that the gate has passed since the last call.
     pub(crate) fn advance(&mut self, positions: Positions) {
         while let Some(mark) = self.marks.front() {
             if !positions.passed(mark.gate, mark.lsn) {
@@ -228,11 +229,11 @@ impl Connection {
         }
     }
 
-    /// Throws away the replies that have not passed the gate; returns where an error in their
-    /// place goes: the connection's last word.
+    /// Discards the replies that have not passed the gate. Returns the buffer for an error in their
+    /// place, which ends the connection.
     pub(crate) fn replace_waiting(&mut self) -> &mut Vec<u8> {
         self.marks.clear();
-        // Of a long reply nothing has left: all of it depends on what its command has found.
+        // No part of a long reply was sent yet, because all of it depends on what its command read.
         self.long_reply = None;
         self.held.clear();
         while self.sendable < self.output_start
@@ -242,7 +243,7 @@ impl Connection {
             let kept = self.sendable.saturating_sub(self.output_start) as usize;
             self.output = match last {
                 Outgoing::Buffer(buffer) => buffer,
-                // Nothing can be written behind a part, so what may leave of it is copied.
+                // Nothing can be appended to a part, so copy the bytes that may leave.
                 part @ Outgoing::Part { .. } => part[..kept].to_vec(),
             };
         }
@@ -251,7 +252,7 @@ impl Connection {
         &mut self.output
     }
 
-    /// What stands in the output may leave, whatever the gate says.
+    /// Releases the whole output, whatever its gate says.
     pub(crate) fn all_is_sendable(&mut self) {
         self.sendable = self.output_end();
     }
@@ -260,12 +261,12 @@ impl Connection {
         self.output_start + self.output.len() as u64
     }
 
-    /// Up to where a gate is set.
+    /// End of the output that has a gate.
     fn marked(&self) -> u64 {
         self.marks.back().map_or(self.sendable, |mark| mark.end)
     }
 
-    /// Puts the output by, whole, and goes on with an empty buffer.
+    /// Queues the whole output buffer and continues with an empty one.
     pub(crate) fn put_output_by(&mut self, spare: impl FnOnce() -> Vec<u8>) {
         if !self.output.is_empty() {
             self.output_start += self.output.len() as u64;
@@ -273,12 +274,13 @@ impl Connection {
         }
     }
 
-    /// What was put by and is not to be sent any more: it may hold the last of what is long.
+    /// Takes the queued buffers, which will not be sent. They may hold the last reference to a long
+    /// value.
     pub(crate) fn take_put_by(&mut self) -> VecDeque<Outgoing> {
         std::mem::take(&mut self.put_by)
     }
 
-    /// Adds bytes that stand elsewhere.
+    /// Appends a block of memory that is owned elsewhere.
     pub(crate) fn add_block(&mut self, block: Block, spare: impl FnOnce() -> Vec<u8>) {
         self.put_output_by(spare);
         let Block { whole, range } = block;
@@ -288,14 +290,14 @@ impl Connection {
         }
     }
 
-    /// Adds bytes that are no reply to a request.
+    /// Appends bytes that are not a reply to a request.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) {
         if self.long_reply.is_some() { &mut self.held } else { &mut self.output }
             .extend_from_slice(bytes);
     }
 
-    /// The rest of a reply whose beginning was sent past this thread, when nothing was left to be
-    /// sent; the gate has passed it.
+    /// Appends the rest of a reply whose beginning another thread sent while nothing else was left
+    /// to send. The reply has passed the gate.
     pub(crate) fn go_on_with(&mut self, rest: &[u8]) {
         debug_assert!(self.taken == self.output_start && self.in_flight == 0);
         self.output.splice(0..0, rest.iter().copied());
@@ -305,7 +307,7 @@ impl Connection {
         }
     }
 
-    /// What the first waiting reply waits for.
+    /// What the first reply that has not passed its gate waits for.
     pub(crate) fn awaits(&self) -> Option<(Gate, Lsn)> {
         self.marks.front().map(|mark| (mark.gate, mark.lsn))
     }
@@ -315,12 +317,12 @@ impl Connection {
         self.sendable != self.taken && self.in_flight == 0
     }
 
-    /// Whether something waits for what is in flight to be taken.
+    /// Whether more output waits for the buffer in flight.
     pub(crate) fn has_more_to_send(&self) -> bool {
         self.sendable != self.taken || self.long_reply.is_some()
     }
 
-    /// Takes the bytes that may be sent now; `spare` is an empty buffer to go on with.
+    /// Takes the bytes that may be sent now; `spare` supplies an empty buffer to continue with.
     pub(crate) fn take_sendable(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Outgoing> {
         if !self.has_sendable() {
             return None;
@@ -347,20 +349,20 @@ impl Connection {
         Some(buffer)
     }
 
-    /// Bytes that arrived and have not run.
+    /// Received bytes whose requests have not run.
     #[inline]
     pub(crate) fn unread(&self) -> usize {
         self.input.len() - self.consumed
     }
 
-    /// Whether whole requests may stand in its input that have to wait; otherwise it is the beginning
+    /// Whether the input may contain complete requests that wait; otherwise it holds the beginning
     /// of one.
     pub(crate) fn has_requests_waiting(&self) -> bool {
         self.in_ready || self.held_back || !self.is_runnable()
     }
 
-    /// Adds bytes that arrived. What has run makes room once it is at least as much as what has
-    /// not, so that each byte is moved once on average, however long the input is.
+    /// Appends received bytes. Consumed input is removed once it is at least as long as the rest,
+    /// so that each byte moves once on average, however long the input is.
     #[inline]
     pub(crate) fn take_in(&mut self, bytes: &[u8]) {
         let is_full = self.input.len() + bytes.len() > self.input.capacity();
@@ -371,23 +373,22 @@ impl Connection {
         input::append(&mut self.input, bytes, &mut self.expected);
     }
 
-    /// Bytes that its replies take: those that have not left yet, and what the rest of a long one
-    /// needs.
+    /// Memory of its replies: unsent bytes, and what the rest of a long reply needs.
     pub(crate) fn output_bytes(&self) -> usize {
         self.unsent_bytes() + self.long_reply.as_ref().map_or(0, |long| long.memory())
     }
 
-    /// Bytes of replies that have not left yet.
+    /// Unsent reply bytes.
     pub(crate) fn unsent_bytes(&self) -> usize {
         (self.output_end() - self.taken) as usize + self.held.len() + self.in_flight
     }
 
-    /// Nothing is left to send.
+    /// Whether nothing is left to send.
     pub(crate) fn is_drained(&self) -> bool {
         self.output_bytes() == 0 && self.long_reply.is_none()
     }
 
-    /// A wait is over.
+    /// Ends a wait.
     pub(crate) fn unblock(&mut self) {
         self.blocked = None;
         self.session.info.blocked.store(false, Relaxed);
@@ -395,7 +396,7 @@ impl Connection {
         *self.session.info.claim.lock() = None;
     }
 
-    /// The wait for the log, if that is what it waits for.
+    /// The wait for the log, if the connection waits for the log.
     pub(crate) fn log_wait(&self) -> Option<&LogWait> {
         match &self.blocked {
             Some(Blocked::Log(wait)) => Some(wait),
@@ -403,7 +404,7 @@ impl Connection {
         }
     }
 
-    /// Who waits for a key in its name.
+    /// The waiter in the queue of a key, if the connection waits for a key.
     pub(crate) fn waiter(&self) -> Option<&Arc<Waiter>> {
         match &self.blocked {
             Some(Blocked::Keys(waiter)) => Some(waiter),
@@ -411,12 +412,12 @@ impl Connection {
         }
     }
 
-    /// Lends the bytes at `argument` of the input, which belong to a request that ends at `end`; what
-    /// stands behind that is parsed again.
+    /// Lends the bytes at `argument` of the input. They belong to a request that ends at `end`; the
+    /// parser starts again after it.
     pub(crate) fn lend(&mut self, argument: Range<usize>, end: usize) -> Lent {
         self.rewind(end);
         if self.input.len() - end > argument.len() {
-            // Copying the rest would take longer.
+            // Copying the argument is cheaper than copying the rest of the input.
             return Lent::of(self.input[argument].to_vec());
         }
         let rest = self.input.split_off(end);
@@ -424,14 +425,13 @@ impl Connection {
         Lent { bytes: std::mem::replace(&mut self.input, rest), range: argument }
     }
 
-    /// The request at `start` of the input is to be run again, and so to be parsed again, as is what
-    /// stands behind it.
+    /// Resets the parser to `start`, where the request that runs again begins.
     pub(crate) fn rewind(&mut self, start: usize) {
         self.consumed = start;
         self.parser = Parser::new();
     }
 
-    /// May run its next request.
+    /// Whether the next request may run.
     pub(crate) fn is_runnable(&self) -> bool {
         self.blocked.is_none()
             && self.long_reply.is_none()
@@ -443,7 +443,7 @@ impl Connection {
             && !self.aborted
     }
 
-    /// Puts it at the end of the line of connections with something to run.
+    /// Appends the connection to the queue of connections with requests to run.
     #[inline]
     pub(crate) fn make_ready(&mut self, ready: &mut VecDeque<u32>) {
         if !self.in_ready {
@@ -452,7 +452,7 @@ impl Connection {
         }
     }
 
-    /// Puts it on the worker's list of connections whose output or state changed.
+    /// Puts the connection on the worker's list of connections whose output or state changed.
     #[inline]
     pub(crate) fn touch(&mut self, touched: &mut Vec<u32>) {
         if !self.in_touched {

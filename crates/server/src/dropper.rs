@@ -1,9 +1,9 @@
-//! Drops large values on a thread of its own, so that nobody waits for a million frees, and has the
-//! allocator give back what nobody uses any more.
+//! A thread that drops large values, so that no client waits for a million frees. It also makes the
+//! allocator return unused memory to the system.
 //!
-//! An allocator returns memory some time after it was freed, when a thread comes by that wants some;
-//! a server that has just lost most of its data wants none. So while anything happens, and once more
-//! when all is quiet again, this thread comes by.
+//! The allocator returns freed memory only when some thread allocates later. A server that has just
+//! lost most of its data may not allocate at all. Therefore this thread purges the allocator while
+//! requests run, and once more after they stop.
 
 use ladon_commands::Node;
 use ladon_engine::Garbage;
@@ -14,10 +14,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// From one purge to the next: longer than what memory must have been unused for.
+/// Interval between purges, longer than the time for which memory must be unused before a purge
+/// frees it.
 const PURGE_EVERY: Duration = Duration::from_millis(1200);
 
-/// The way to the dropping thread; it ends when the last of these is gone.
+/// Sends tasks to the dropping thread, which ends when the last clone is dropped.
 #[derive(Clone)]
 pub struct Dropper {
     sender: Sender<Task>,
@@ -26,26 +27,26 @@ pub struct Dropper {
 }
 
 enum Task {
-    /// Values wait to be freed.
+    /// Values to free.
     Drop,
-    /// Something happens: purge in a while.
+    /// Purge after the interval.
     Purge,
 }
 
-/// Whether memory will be purged.
+/// Which purges are scheduled.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Purges {
     #[default]
     None,
     Next,
-    /// Something has happened since the next one was asked for, so there will be one more.
+    /// Activity was reported after the next purge was scheduled, so another one follows.
     NextAndAnother,
 }
 
 impl Dropper {
-    /// Starts the thread, which keeps the node's counts.
+    /// Starts the thread, which maintains the node's counts.
     pub fn start(node: &Arc<Node>) -> io::Result<Dropper> {
-        // From here on this thread takes the memory of empty slabs back to the system.
+        // From now on this thread returns the memory of empty slabs to the system.
         node.keyspace.allow_compaction();
         let (sender, receiver) = channel();
         let purges = Arc::default();
@@ -58,7 +59,7 @@ impl Dropper {
         Ok(dropper)
     }
 
-    /// Hands it over; if the thread is gone, it is dropped here.
+    /// Queues the values. If the thread has ended, they are dropped here.
     pub fn drop_later(&self, garbage: Vec<Garbage>) {
         self.node.lazy_free.add(garbage);
         if self.sender.send(Task::Drop).is_err() {
@@ -66,11 +67,11 @@ impl Dropper {
         }
     }
 
-    /// Something happens, so that memory may become free.
+    /// Schedules a purge, because requests may have freed memory.
     pub fn purge_later(&self) {
         let mut purges = self.purges.lock();
         *purges = match *purges {
-            // If the thread is gone, so is the server in a moment.
+            // If the thread has ended, the server ends soon too.
             Purges::None if self.sender.send(Task::Purge).is_err() => Purges::None,
             Purges::None => Purges::Next,
             Purges::Next | Purges::NextAndAnother => Purges::NextAndAnother,

@@ -1,4 +1,4 @@
-//! What commands see of the log and the checkpoints.
+//! The view of the log and the checkpoints that commands get.
 
 use crate::checkpointer::Checkpointer;
 use crate::shutdown::StopSignal;
@@ -9,7 +9,7 @@ use ladon_model::{Gate, Lsn};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The log and the checkpointer behind one face.
+/// The log and the checkpointer behind one interface.
 pub struct LogDurability {
     /// The log.
     pub log: Arc<Log>,
@@ -17,7 +17,7 @@ pub struct LogDurability {
     pub checkpointer: Arc<Checkpointer>,
     /// Stops the node.
     pub stop: Arc<StopSignal>,
-    /// Keys that recovery found.
+    /// Number of keys that recovery found.
     pub recovered_keys: u64,
     /// How long recovery took.
     pub recovery_time: Duration,
@@ -27,7 +27,7 @@ pub struct LogDurability {
 pub(crate) fn sync_every(gate: Gate) -> Option<Duration> {
     match gate {
         Gate::EverySec => Some(Duration::from_secs(1)),
-        // At `fsync` replies ask for what they need; what no reply waits for may take a second.
+        // At `fsync`, replies request the syncs that they need; other changes may take a second.
         Gate::Fsync => Some(Duration::from_secs(1)),
         Gate::None | Gate::Write => None,
     }

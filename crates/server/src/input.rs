@@ -1,19 +1,19 @@
-//! The memory of a connection's input: room for what arrives, and what others may see of it.
+//! The memory of a connection's input: its capacity, and what other threads see of it.
 //!
-//! Room follows what has arrived. A request that announces much has no more for that: its buffer
-//! grows by a quarter at a time, and doubles only once it is large: until somebody writes to it, the
-//! second half of a large buffer takes no memory, and growing in small steps would copy too often.
+//! Capacity follows the bytes that have arrived, not the announced length of a request. A buffer
+//! grows by a quarter at a time, and doubles once it is large. The unwritten second half of a large
+//! buffer uses no physical memory, and smaller steps would copy too often.
 
 use crate::connection::Connection;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Up to here a buffer doubles when it is full, as requests of usual length do not keep it.
+/// Up to this size a full buffer doubles, because requests of usual length do not keep it.
 const SMALL_BYTES: usize = 32 * 1024;
-/// From here on it doubles again.
+/// From this size on a full buffer doubles again.
 const LARGE_BYTES: usize = 256 * 1024;
 
-/// Appends what has arrived. `expected` is how many bytes are still worth making room for, 0 if
-/// that is not known.
+/// Appends received bytes. `expected` is the number of bytes for which to make room, or 0 if
+/// unknown.
 #[inline]
 pub(crate) fn append(input: &mut Vec<u8>, bytes: &[u8], expected: &mut usize) {
     if input.capacity() - input.len() < bytes.len() {
@@ -23,7 +23,7 @@ pub(crate) fn append(input: &mut Vec<u8>, bytes: &[u8], expected: &mut usize) {
     *expected = expected.saturating_sub(bytes.len());
 }
 
-/// How much room to make behind `length` bytes.
+/// How much capacity to reserve after `length` bytes.
 #[cold]
 fn room(length: usize, expected: usize) -> usize {
     let share = match length {
@@ -34,8 +34,8 @@ fn room(length: usize, expected: usize) -> usize {
     if expected == 0 { share } else { share.min(expected) }
 }
 
-/// Gives back room that is not needed: of a connection that has become silent all of it, else what
-/// a large request has left. Whether there was any.
+/// Frees unneeded capacity: all of it if the connection is idle, otherwise what a large request has
+/// left. Returns whether there was any.
 pub(crate) fn trim(connection: &mut Connection, now_ms: u64) -> bool {
     const ROOM_BYTES_MIN: usize = 4 * 1024;
     const SILENT_MS: u64 = 2000;
@@ -52,14 +52,14 @@ pub(crate) fn trim(connection: &mut Connection, now_ms: u64) -> bool {
     true
 }
 
-/// Tells other threads what the connection's input takes.
+/// Publishes the memory of the connection's input to other threads.
 #[inline]
 pub(crate) fn publish(connection: &Connection) {
     let info = &*connection.session.info;
     let waiting = connection.unread();
     info.query_capacity.store(connection.input.capacity(), Relaxed);
     let partial = connection.parser.partial();
-    // As in Redis, whole arguments of a request that is not whole have left the query buffer.
+    // As in Redis, complete arguments of an incomplete request no longer count as query buffer.
     info.query_bytes.store(waiting.saturating_sub(partial.unfinished), Relaxed);
     let again = connection.again.as_ref().map_or(0, |again| again.bytes);
     info.argv_bytes.store(partial.argument_bytes + again, Relaxed);
@@ -72,8 +72,8 @@ pub(crate) fn publish(connection: &Connection) {
 mod tests {
     use super::*;
 
-    /// Sends `length` bytes in pieces of `piece`; the most room that there was for each byte that
-    /// had arrived, in percent, once there was more than a few reads; and the times that it grew.
+    /// Sends `length` bytes in pieces of `piece`. Returns the largest capacity per received byte,
+    /// in percent, counted after the first few reads, and the number of times that the buffer grew.
     fn grow(length: usize, piece: usize, announced: usize) -> (usize, usize) {
         let (mut input, bytes) = (Vec::new(), vec![b'x'; piece]);
         let (mut percent, mut grown, mut capacity) = (0, 0, 0);
@@ -101,7 +101,7 @@ mod tests {
             let (percent, grown) = grow(100 << 20, piece, 100 << 20);
             assert!(percent <= 200 && grown <= 40, "{percent} %, {grown} steps");
         }
-        // Half of what was announced is there.
+        // Half of the announced bytes have arrived.
         let (percent, _) = grow(100_000, 16_384, 200_000);
         assert!(percent <= 200);
         let (mut input, mut expected) = (vec![b'x'; 100_000], 16);

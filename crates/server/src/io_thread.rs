@@ -1,6 +1,7 @@
-//! One IO thread: a backend, a worker, and the connections handed to it.
+//! One IO thread: a backend, a worker, and the thread's connections.
 //!
-//! Thread 0 accepts and hands each connection to the thread that has fewest, for life.
+//! Thread 0 accepts, and gives each connection to the thread that has the fewest. A connection
+//! never changes threads.
 
 use crate::connection::ConnectionStart;
 use crate::listening::Listening;
@@ -18,18 +19,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Replies that a stopping server still waits to send, at most this long.
+/// Longest time for which a stopping server waits to send replies.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// A connection on its way to a thread.
 pub(crate) struct Arriving {
     pub(crate) socket: OwnedFd,
     pub(crate) info: ConnInfo,
-    /// What it has already done.
+    /// Its state from the loading phase.
     pub(crate) carried: Option<Box<Carried>>,
 }
 
-/// The connections on their way to a thread, and how many it has.
+/// The connections on their way to a thread, and the number of connections that the thread has.
 pub(crate) struct Handover {
     sockets: Mutex<Vec<Arriving>>,
     connections: AtomicUsize,
@@ -41,7 +42,8 @@ impl Handover {
         Handover { sockets: Mutex::default(), connections: AtomicUsize::new(0), waker }
     }
 
-    /// The one with the fewest connections, and its number; it counts another from now on.
+    /// Chooses the thread with the fewest connections, and counts one more for it. Returns its
+    /// number too.
     pub(crate) fn choose(all: &[Handover]) -> Option<(usize, &Handover)> {
         let least = all.iter().enumerate();
         let least = least.min_by_key(|(_, handover)| handover.connections.load(Relaxed))?;
@@ -49,7 +51,7 @@ impl Handover {
         Some(least)
     }
 
-    /// Leaves a connection for the thread.
+    /// Queues a connection for the thread.
     pub(crate) fn give(&self, arriving: Arriving) {
         self.sockets.lock().push(arriving);
         self.waker.wake();
@@ -63,12 +65,12 @@ pub(crate) struct IoThread {
     pub(crate) backend: AnyBackend,
     pub(crate) handovers: Arc<[Handover]>,
     pub(crate) stop: Arc<StopSignal>,
-    /// Of the thread that accepts: what it shall listen on, and what it does listen on.
+    /// Only for the thread that accepts: the addresses to listen on, and the sockets in use.
     pub(crate) listening: Option<Arc<Listening>>,
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// What a poll reports goes to the worker; accepted sockets go to a thread.
+/// Passes a poll's events to the worker, and accepted sockets to a thread.
 struct ThreadSink<'a> {
     index: usize,
     worker: &'a mut Worker,
@@ -137,7 +139,7 @@ impl Net for AnyBackend {
 }
 
 impl IoThread {
-    /// Runs until the server stops and what was owed has left.
+    /// Runs until the server stops and all owed replies are sent.
     pub(crate) fn run(mut self) -> std::io::Result<()> {
         self.follow_listening()?;
         let mut mine = Vec::new();
@@ -200,7 +202,7 @@ impl IoThread {
     }
 }
 
-/// What is known of a connection when it begins.
+/// What the worker is told about a new connection.
 pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
     ConnectionStart {
         conn,
@@ -211,7 +213,7 @@ pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
     }
 }
 
-/// Why a client may not come in; counts it then.
+/// Why a connection is refused, if so; the refusal is counted.
 pub(crate) fn refusal(node: &Node, info: &ConnInfo) -> Option<&'static str> {
     let settings = &node.settings;
     let refusal = if node.clients.count() >= settings.maxclients() {
@@ -233,7 +235,7 @@ pub(crate) fn refusal(node: &Node, info: &ConnInfo) -> Option<&'static str> {
 
 fn shown(address: &PeerAddr) -> String {
     match address {
-        // Redis shows unix clients as the path with a zero for the port.
+        // Redis shows a unix client as the path and port zero.
         PeerAddr::Unix(path) => format!("{}:0", path.display()),
         PeerAddr::Tcp(address) => address.to_string(),
     }

@@ -1,9 +1,9 @@
-//! Where the server listens, and changing that while it runs.
+//! The listening sockets, and `CONFIG SET` of their addresses.
 //!
-//! `CONFIG SET` binds what is new before anything else happens, so that a refusal changes nothing;
-//! an address that stays keeps its socket and whoever waits there; what goes is shut down at once,
-//! so that its address is free when the reply is sent. The thread that accepts takes over in its
-//! own time: clients of a new address wait in the kernel's queue until then.
+//! `CONFIG SET` binds the new addresses first, so that a refusal changes nothing. An address that
+//! stays keeps its socket and its queue. A removed address is shut down at once, so that it is free
+//! when the reply is sent. The accepting thread adopts the change later; until then, clients of a
+//! new address wait in the kernel's queue.
 
 use crate::run::RunError;
 use ladon_net::{
@@ -16,32 +16,32 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What the accepting thread shall listen on.
+/// The sockets that the accepting thread has to use.
 pub(crate) struct Listening {
     wanted: Mutex<Vec<Listener>>,
     changed: AtomicBool,
-    /// Of every thread that accepts at one time or another.
+    /// Wakes every thread that accepts at some time.
     wakers: Vec<Waker>,
 }
 
 impl Listening {
-    /// `wakers` wake the threads that accept, one after the other; each finds `wanted` when it looks
-    /// first.
+    /// `wakers` wake the threads that accept, one after the other. Each reads `wanted` on its first
+    /// look.
     pub(crate) fn new(wanted: Vec<Listener>, wakers: Vec<Waker>) -> Listening {
         Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(true), wakers }
     }
 
-    /// Another thread accepts from now on.
+    /// Lets another thread accept from now on.
     pub(crate) fn change_hands(&self) {
         self.changed.store(true, Ordering::Release);
     }
 
-    /// The addresses, as they are bound.
+    /// The addresses as they are bound, with the ports that the kernel chose.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.wanted.lock().iter().map(|listener| listener.local().to_string()).collect()
     }
 
-    /// Listens as changed settings say, or refuses the change; in Redis' words.
+    /// Listens as the changed settings say, or refuses the change in Redis' words.
     pub(crate) fn follow(
         &self,
         settings: &Settings,
@@ -59,7 +59,7 @@ impl Listening {
             wanted.clone()
         };
         for listener in next.iter().filter(|it| matches!(it.local(), PeerAddr::Tcp(_))) {
-            // Connections to come inherit it; as in Redis, the present ones stay as they are.
+            // Future connections inherit it. As in Redis, existing ones keep their setting.
             set_keepalive(listener, keepalive(settings))
                 .map_err(|error| ("tcp-keepalive", error.to_string()))?;
         }
@@ -75,7 +75,7 @@ impl Listening {
         Ok(())
     }
 
-    /// What to listen on and nothing else, if that has changed; asked by the accepting thread.
+    /// The complete list of sockets to use, if it has changed. Called by the accepting thread.
     #[inline]
     pub(crate) fn news(&self) -> Option<Vec<Listener>> {
         if !self.changed.load(Ordering::Relaxed) {
@@ -85,7 +85,7 @@ impl Listening {
         Some(self.wanted.lock().clone())
     }
 
-    /// Lets go of everything.
+    /// Drops all sockets.
     pub(crate) fn close(&self) {
         self.wanted.lock().clear();
     }
@@ -107,7 +107,7 @@ fn keepalive(settings: &Settings) -> Option<Duration> {
     (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)))
 }
 
-/// Listens on what the settings name, at start.
+/// Binds the addresses of the settings, at start.
 pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
     if listeners.is_empty() {
@@ -117,7 +117,7 @@ pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     Ok(listeners)
 }
 
-/// Listens on what the settings name, or goes on with those of `present` that they name.
+/// Binds the addresses of the settings, reusing those of `present` that they name.
 fn bind_all(
     settings: &Settings,
     present: &[Listener],
@@ -156,7 +156,7 @@ fn is_optional(endpoint: &Endpoint) -> bool {
     matches!(endpoint, Endpoint::Tcp { optional: true, .. })
 }
 
-/// Whether this machine has no such address, or not even its family.
+/// Whether this machine lacks the address or its address family.
 fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{AddrNotAvailable, Unsupported};
     matches!(error.kind(), AddrNotAvailable | Unsupported)

@@ -1,4 +1,4 @@
-//! Serving clients while the data is being loaded.
+//! Serves clients while the data is being loaded.
 //!
 //! ```text
 //! clients --> LoadingThread: a node without data, which runs what may run without -----.
@@ -6,11 +6,13 @@
 //! data directory --> recovery --> the node, the IO threads <---------------------------' sessions
 //! ```
 //!
-//! As Redis does: commands that the table marks `LOADING` are answered (`INFO` tells how far it is),
-//! the others get `-LOADING`, and a connection goes on at an IO thread once the data is there.
+//! As in Redis, commands that the table marks `LOADING` are answered (`INFO` reports the progress),
+//! and other commands get `-LOADING`. Once the data is loaded, each connection continues at an IO
+//! thread.
 //!
-//! **Invariants:** what a connection may make this hold is bounded: a request longer than that waits in
-//! its socket until an IO thread reads on, and nobody who leaves replies unread is answered more.
+//! **Invariants:** the memory of each connection is bounded. The rest of a longer request waits in
+//! the socket until an IO thread reads it. A client that leaves replies unread gets no further
+//! replies.
 
 use crate::io_thread::{Arriving, Handover, refusal, start_of};
 use crate::listening::Listening;
@@ -43,25 +45,25 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Unread input of a connection above which nothing more is read from it.
+/// Unread input of one connection above which reading from it stops.
 const INPUT_BYTES_MAX: usize = 64 << 10;
 
-/// Unread input of all connections together; whoever sends more then is hung up on.
+/// Limit on the unread input of all connections together. A connection that sends more is closed.
 const INPUT_BYTES_MAX_OF_ALL: usize = 64 << 20;
 
-/// A connection's replies are sent before they get longer than this by another one.
+/// Replies are sent before another one makes them longer than this.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes that a client which monitors may leave unread before it is closed.
+/// Bytes that a `MONITOR` client may leave unread before it is closed.
 const MONITORED_BYTES_MAX: usize = 16 << 20;
 
-/// How long a client may take to read its last reply here once the data is there.
+/// How long a client may take to read its last reply from this thread after loading.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often requests are offered again that a pause of clients holds back.
+/// How often requests held back by `CLIENT PAUSE` are tried again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What the thread is made from.
+/// What the thread is created from.
 pub(crate) struct LoadingParts {
     pub(crate) settings: Arc<Settings>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -74,9 +76,9 @@ pub(crate) struct LoadingParts {
     pub(crate) seed: u64,
 }
 
-/// The way to the thread that serves clients while the data is being loaded.
+/// Handle of the thread that serves clients while the data is being loaded.
 pub(crate) struct LoadingThread {
-    /// Its node.
+    /// The thread's node, which has no data.
     pub(crate) node: Arc<Node>,
     progress: Arc<Loading>,
     successor: Arc<Mutex<Option<Successor>>>,
@@ -84,10 +86,10 @@ pub(crate) struct LoadingThread {
     thread: JoinHandle<()>,
 }
 
-/// Who serves from now on.
+/// The threads that serve from now on.
 struct Successor {
     handovers: Arc<[Handover]>,
-    /// Is told when nothing is accepted or run any more.
+    /// Signals that this thread has stopped accepting and running requests.
     resigned: Sender<()>,
 }
 
@@ -145,7 +147,7 @@ impl LoadingThread {
         Ok(LoadingThread { node, progress, successor, waker, thread })
     }
 
-    /// What tells clients how far it is.
+    /// Returns the callback that reports the loading progress to clients.
     pub(crate) fn note(&self) -> impl Fn(Progress) + Send + Sync + use<> {
         let noted = Arc::clone(&self.progress);
         move |progress| {
@@ -154,14 +156,15 @@ impl LoadingThread {
         }
     }
 
-    /// The server shall stop before the data is there: returns when nobody listens any more.
+    /// Ends the thread because the server stops before loading is complete. Returns when nothing
+    /// listens any more.
     pub(crate) fn end(self) {
         // A panic ends the process.
         let _ = self.thread.join();
     }
 
-    /// The data is there: no further request runs here once this returns, and connections go over
-    /// to the IO threads as soon as they have read their last reply from here.
+    /// Hands over after loading. Once this returns, no further request runs here. Each connection
+    /// moves to an IO thread as soon as its client has read its last reply from here.
     pub(crate) fn resign(self, node: &Arc<Node>, handovers: &Arc<[Handover]>) {
         node.clients.continue_after(&self.node.clients);
         let until_ms = self.node.pause_until_ms();
@@ -172,7 +175,7 @@ impl LoadingThread {
         let handovers = Arc::clone(handovers);
         *self.successor.lock() = Some(Successor { handovers, resigned });
         self.waker.wake();
-        // If its backend failed, or the server shall stop, it has ended, and nothing runs there either.
+        // If the backend failed or the server stops, the thread has ended and runs nothing either.
         while has_resigned.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout)
             && !self.thread.is_finished()
         {}
@@ -189,20 +192,20 @@ struct Client {
     consumed: usize,
     output: Vec<u8>,
     in_flight: bool,
-    /// Something has happened since it was looked at.
+    /// Something has happened since this client was last attended to.
     is_awake: bool,
-    /// Nothing is read from it for now.
+    /// Reading is paused.
     is_full: bool,
     input_ended: bool,
-    /// Close it once its output is out.
+    /// Close the connection once its output is sent.
     closing: bool,
-    /// Close it now.
+    /// Close the connection now.
     aborted: bool,
 }
 
-/// All that is there besides the sockets.
+/// The thread's state, except the sockets.
 struct Room {
-    /// By slot.
+    /// Indexed by slot.
     clients: Vec<Option<Box<Client>>>,
     arrived: Vec<(OwnedFd, ConnInfo)>,
     input_bytes: usize,
@@ -212,8 +215,8 @@ struct Room {
     node: Arc<Node>,
 }
 
-/// The thread: until there is a successor, and everybody has gone there or away, or until the server
-/// shall stop.
+/// The thread's loop. Ends when a successor has taken over and every client has moved or left, or
+/// when the server stops.
 fn serve(
     mut backend: MioBackend,
     mut room: Room,
@@ -229,7 +232,7 @@ fn serve(
             backend.retain_listeners(|_| false);
             listening.change_hands();
             let Successor { handovers, resigned } = successor;
-            // An error: nobody waits for it.
+            // An error means that no thread waits for the signal.
             let _ = resigned.send(());
             return room.move_out(&mut backend, &handovers);
         }
@@ -353,7 +356,7 @@ impl Room {
                     let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
                     if let Some(client) = client.filter(|it| it.session.info.id == id) {
                         client.output.extend_from_slice(&bytes);
-                        // It does not read what it asked to see.
+                        // The client does not read the monitor output that it asked for.
                         client.aborted |= client.output.len() > MONITORED_BYTES_MAX;
                         client.is_awake = true;
                     }
@@ -366,13 +369,13 @@ impl Room {
                 Message::Pause => {
                     self.clients.iter_mut().flatten().for_each(|client| client.is_awake = true);
                 }
-                // Nobody waits here for a key, for the log or for a job.
+                // No client waits here for a key, for the log or for a job.
                 Message::Answer(_) | Message::Unblock { .. } | Message::Computed { .. } => {}
             }
         }
     }
 
-    /// Runs what a connection has sent, and sends what it is owed.
+    /// Runs the requests that a connection has sent, and sends its replies.
     fn attend(&mut self, backend: &mut MioBackend, slot: usize) {
         let Some(mut client) = self.clients[slot].take() else { return };
         if std::mem::take(&mut client.is_awake) {
@@ -409,7 +412,7 @@ impl Room {
     fn run(&mut self, client: &mut Client) {
         let bulk_bytes_max = self.node.settings.proto_max_bulk_len();
         let limits = Limits { bulk_bytes_max, ..Limits::default() };
-        // One that leaves its replies unread is answered no more.
+        // A client that leaves its replies unread gets no further replies.
         while !client.in_flight
             && !client.closing
             && !client.aborted
@@ -460,7 +463,7 @@ impl Room {
             match outcome.flow {
                 Flow::Continue => {}
                 Flow::Close => client.closing = true,
-                // Nothing that runs here waits.
+                // No command that runs here waits.
                 Flow::Drop | Flow::Block(_) | Flow::Compute => client.aborted = true,
                 Flow::Paused | Flow::Again => {
                     client.parser = Parser::new();
@@ -472,7 +475,7 @@ impl Room {
         }
     }
 
-    /// Lets everybody go over to the IO threads, or away.
+    /// Moves every client to an IO thread, or closes it.
     fn move_out(mut self, backend: &mut MioBackend, handovers: &[Handover]) -> io::Result<()> {
         let until = Instant::now() + OUTPUT_PATIENCE;
         loop {
@@ -502,7 +505,7 @@ impl Room {
             client.in_flight = true;
             backend.send(client.conn, std::mem::take(&mut client.output));
         }
-        // Nothing more is read here, so that what follows is read there.
+        // Pausing here leaves what follows for the IO thread to read.
         backend.pause_receive(client.conn, true);
         let Some(socket) = backend.release(client.conn) else { return };
         let Some(client) = self.clients[slot].take() else { return };
@@ -519,7 +522,7 @@ fn hand_over(handovers: &[Handover], arriving: Arriving) {
     }
 }
 
-/// The log and the checkpoints of a node without data.
+/// Stands in for the log and the checkpoints on a node without data.
 struct NothingYet {
     stop: Arc<StopSignal>,
 }
@@ -559,7 +562,7 @@ impl Durability for NothingYet {
         self.start_checkpoint()
     }
 
-    /// The log looks at the setting when it is opened.
+    /// The log reads the setting when it is opened.
     fn gate_changed(&self, _: Gate) {}
 
     fn request_shutdown(&self, shutdown: Shutdown) {

@@ -1,4 +1,4 @@
-//! Start: a data directory becomes a keyspace and a log.
+//! Start: recovers a keyspace and a log from a data directory.
 
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
@@ -15,11 +15,11 @@ pub struct Recovered {
     pub report: RecoveryReport,
 }
 
-/// Loads the newest checkpoint and replays the log after it, on `workers` threads. `prepare` tells
-/// the empty keyspace what the settings say of it.
+/// Loads the newest checkpoint and replays the log after it, on `workers` threads. `prepare`
+/// applies the settings to the empty keyspace.
 ///
 /// # Errors
-/// The log's: what is damaged, where, and the way out.
+/// The log's errors: what is damaged, where, and what to do about it.
 pub fn recover(
     dir: DataDir,
     databases: u16,

@@ -1,4 +1,4 @@
-//! Starting a server and seeing it through to its clean end.
+//! Starts a server and runs it until its clean shutdown.
 
 use crate::aside::Aside;
 use crate::checkpointer::Checkpointer;
@@ -30,16 +30,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Why the server did not start, or did not end well.
+/// Why the server did not start, or did not stop cleanly.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// A socket cannot be listened on.
+    /// The server cannot listen on a socket.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// An address to listen on does not resolve.
+    /// A listening address does not resolve.
     #[error("cannot listen on {address}: {reason}")]
     Address {
-        /// As it stands in the settings.
+        /// The address as written in the settings.
         address: String,
         /// Why.
         reason: String,
@@ -50,7 +50,7 @@ pub enum RunError {
     /// The data cannot be recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
-    /// The log could not be closed in order.
+    /// The log could not be closed cleanly.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A thread or an IO backend cannot be started.
@@ -61,16 +61,16 @@ pub enum RunError {
         /// The system's answer.
         error: io::Error,
     },
-    /// An IO thread ended before its time.
+    /// An IO thread ended early.
     #[error("an IO thread failed: {0}")]
     Thread(String),
 }
 
-/// Runs a server until `stop` is requested. Prints the banner when it is ready. `process` is the
-/// one that it runs in.
+/// Runs a server until `stop` is requested, and prints the banner when it is ready. `process` is
+/// the process that the server runs in.
 ///
 /// # Errors
-/// See [`RunError`]; nothing was changed if it did not start.
+/// See [`RunError`]; if the server did not start, nothing was changed.
 pub fn run(
     settings: Arc<Settings>,
     stop: Arc<StopSignal>,
@@ -209,7 +209,7 @@ pub fn run(
         let waker = backend.waker();
         stop.add_waker(move || waker.wake());
     }
-    // Whoever reads the banner finds the data.
+    // A client that has read the banner can read the data.
     loading.resign(&node, &handovers);
     let addresses = listening.addresses();
     print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
@@ -218,7 +218,7 @@ pub fn run(
         .name("ladon-checkpoint".into())
         .spawn({
             let checkpointer = Arc::clone(&checkpointer);
-            // It paces itself: a low priority would be that of the locks that it holds.
+            // The checkpointer paces itself. With a low priority it would hold its locks for long.
             move || checkpointer.run()
         })
         .map_err(starting("the checkpointer"))?;
@@ -257,7 +257,7 @@ pub fn run(
     let how = stop.wait();
     tracing::info!("stopping: no new connections, finishing replies");
     for io_thread in io_threads {
-        // A panic does not get here: it ends the process.
+        // A panic ends the process before this line.
         let _ = io_thread.join();
     }
     listening.close();
@@ -277,15 +277,15 @@ pub fn run(
     Ok(())
 }
 
-/// Room for the checkpoint of a small data set and for what was appended before it.
+/// Room for the checkpoint of a small data set and for the log before it.
 const RESERVE_BYTES: u64 = 16 << 20;
 
 fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
     move |error| RunError::Start { what: what.to_owned(), error }
 }
 
-/// Recovers the data, unless the server shall stop before that is done: then the process is about to
-/// end, as safe for the files as a crash.
+/// Recovers the data. Returns early if the server stops first; the process then ends, which is as
+/// safe for the files as a crash.
 fn load(
     settings: &Arc<Settings>,
     clock: &Arc<dyn Clock>,
@@ -296,14 +296,14 @@ fn load(
     let (sender, outcome) = channel();
     stop.add_waker({
         let sender = sender.clone();
-        // An error: it is loaded by now.
+        // An error means that loading is already done.
         move || drop(sender.send(None))
     });
     let (settings, clock) = (Arc::clone(settings), Arc::clone(clock));
     let latency_events = Arc::clone(latency_events);
     let recover = move || {
         let data = PathBuf::from(settings.data());
-        // An error: nobody waits any more.
+        // An error means that no thread waits any more.
         drop(sender.send(Some(open(&settings, &clock, &latency_events, &data, note))));
     };
     let named = thread::Builder::new().name("ladon-recovery".into());
@@ -372,7 +372,7 @@ fn print_banner(
     let _ = io::Write::flush(&mut io::stdout());
 }
 
-/// From the system; only for what need not be secret.
+/// Randomness from the system, for values that need not be secret.
 fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

@@ -1,10 +1,10 @@
-//! Asking the server to stop, from a signal, from `SHUTDOWN` or from a test.
+//! A request to stop the server, from a signal, from `SHUTDOWN` or from a test.
 
 use ladon_commands::node::Shutdown;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once; the IO threads look at it every turn, the main thread sleeps on it.
+/// Set once. The IO threads check it every turn, and the main thread sleeps on it.
 #[derive(Default)]
 pub struct StopSignal {
     requested: AtomicBool,
@@ -21,7 +21,7 @@ struct State {
 }
 
 impl StopSignal {
-    /// Asks the server to stop; the first request counts.
+    /// Asks the server to stop; only the first request counts.
     pub fn request(&self, how: Shutdown) {
         let mut state = self.state.lock();
         state.how.get_or_insert(how);
@@ -32,13 +32,13 @@ impl StopSignal {
         self.changed.notify_all();
     }
 
-    /// Whether the server shall stop.
+    /// Whether the server has to stop.
     #[inline]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// Calls `wake` when the server shall stop.
+    /// Registers `wake`, which is called when the server has to stop.
     pub(crate) fn add_waker(&self, wake: impl Fn() + Send + Sync + 'static) {
         let mut state = self.state.lock();
         if state.how.is_some() {
@@ -47,7 +47,7 @@ impl StopSignal {
         state.wakers.push(Box::new(wake));
     }
 
-    /// Sleeps until the server shall stop.
+    /// Sleeps until the server has to stop.
     pub(crate) fn wait(&self) -> Shutdown {
         let mut state = self.state.lock();
         loop {

@@ -1,4 +1,4 @@
-//! A disk that notices when writing or syncing takes long (`LATENCY`).
+//! A disk that reports slow writes and syncs to `LATENCY`.
 
 use ladon_commands::latency_events::LatencyEvents;
 use ladon_platform::{Clock, Disk, DiskFile, DiskLock};
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Another disk, watched.
+/// Another disk, timed.
 pub(crate) struct TimedDisk<D> {
     disk: D,
     watch: Watch,

@@ -1,14 +1,14 @@
-//! The gate's waiting room: connections whose replies wait for the log, and connections that wait
-//! by their own wish (`WAIT`, `WAITAOF`).
+//! The gate's waiting room: connections whose replies wait for the log, and connections in `WAIT`
+//! and `WAITAOF`.
 
 use crate::connection::{Connection, Positions};
 use ladon_commands::session::{BlockedKind, LogWait};
-use ladon_log::{Listener, Log, LogError, LogState};
+use ladon_log::{Log, LogError, LogState, PositionWaiter};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 
-/// The lowest positions that somebody of this thread waits for.
+/// The lowest positions that connections of this thread wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) written: Lsn,
@@ -34,34 +34,35 @@ impl Awaited {
         }
     }
 
-    /// Asks the log for what is awaited. Returns true if some of it is reached already, and the
-    /// waiting room must be looked through again.
-    pub(crate) fn register(self, log: &Log, listener: &Arc<Listener>) -> bool {
+    /// Registers what is awaited with the log. Returns true if some of it is already reached, in
+    /// which case the waiting room must be checked again.
+    pub(crate) fn register(self, log: &Log, waiter: &Arc<PositionWaiter>) -> bool {
         let mut reached = false;
         if self.written != Lsn::MAX {
-            reached |= listener.await_written(self.written);
-            // Another thread may have published what is awaited just before it could see that.
+            reached |= waiter.await_written(self.written);
+            // Another thread may have published the awaited records just before it could see this
+            // registration.
             if !reached && log.accepts_writes() && log.has_unwritten() {
                 let written = log.write_published();
                 reached |= written.is_ok_and(|written| written >= self.written);
             }
         }
         if self.durable_lowest != Lsn::MAX {
-            // In this order: the writer looks for what was published after it is told.
-            reached |= listener.await_durable(self.durable_lowest);
+            // The order matters: the writer looks for published records after this call.
+            reached |= waiter.await_durable(self.durable_lowest);
             log.want_durable(self.durable_highest);
         }
         reached
     }
 }
 
-/// Whether what a blocked connection waits for is there.
+/// Whether the log has reached what a blocked connection waits for.
 pub(crate) fn is_reached(blocked: &LogWait, positions: Positions) -> bool {
-    // There are no replicas, so one that wants any waits for its deadline.
+    // There are no replicas, so a wait for any runs into its deadline.
     blocked.replicas <= 0 && positions.durable >= blocked.durable
 }
 
-/// Why what is not durable now never will be, if that is so.
+/// Why records that are not durable now never will be, if a sync has failed.
 pub(crate) fn sync_failure(log: &Log) -> Option<LogError> {
     if log.accepts_writes() {
         return None;
@@ -72,8 +73,8 @@ pub(crate) fn sync_failure(log: &Log) -> Option<LogError> {
     }
 }
 
-/// Tells a connection that waits for what will not come, and hangs up: how many replies it waits
-/// for is not known here, and it must not wait for ever.
+/// Sends an error to a connection whose wait cannot succeed, and closes it. The number of replies
+/// that it awaits is unknown here, and it must not wait forever.
 pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: &LogError) {
     let reply = connection.awaits();
     let blocked = connection.log_wait().map(|blocked| (Gate::Fsync, blocked.durable));

@@ -337,7 +337,9 @@ impl Run {
         self.disk.heal();
         self.come_to_rest()?;
         let threads = Arc::clone(&self.node().threads);
-        for _ in 0..20 {
+        // A client may have sent several waits of five seconds one behind the other.
+        let waiting = self.history.iter().filter(|operation| operation.end.is_none()).count();
+        for _ in 0..20 + 5 * waiting {
             self.begin_step();
             self.clock.advance_us(1_200_000);
             self.send_the_rest();

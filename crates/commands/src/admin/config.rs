@@ -47,7 +47,7 @@ fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             check(node, next, changed)?;
             follow(next, changed)
         }),
-        // What asks for more than new values is refused as if it were immutable.
+        // A change that demands more than new values is refused as if the setting were immutable.
         None => node.settings.set_many(&pairs),
     };
     let changed = changed.map_err(CommandError::err)?;
@@ -60,13 +60,13 @@ fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// What the process does not allow.
+/// Refuses what the process does not allow.
 fn check(
     node: &Node,
     next: &Settings,
     changed: &[&'static str],
 ) -> Result<(), (&'static str, String)> {
-    // Beside connections there are files: the log, checkpoints, what the runtime holds.
+    // Files besides connections: the log, checkpoints, what the runtime opens.
     const OTHER_FILES: u64 = 32;
     if changed.contains(&"maxclients")
         && let Some(files) = node.process.facts().open_files_max
@@ -82,7 +82,7 @@ fn check(
     Ok(())
 }
 
-/// Tells those who keep a copy of a setting.
+/// Updates the components that keep a copy of a setting.
 fn apply(node: &Node, changed: &[&'static str]) {
     if changed.contains(&"gate") {
         node.durability.gate_changed(node.settings.gate());

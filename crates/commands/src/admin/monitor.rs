@@ -10,7 +10,7 @@ pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("monitor", LockNeed::Non
 
 fn monitor(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if ctx.in_exec {
-        // What the transaction shows would stand in the middle of its own reply.
+        // The transaction's monitor lines would appear in the middle of its own reply.
         return Err(CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client"));
     }
     ctx.session.monitor = true;

@@ -32,8 +32,8 @@ fn refused(error: CheckpointError) -> CommandError {
     }
 }
 
-/// `SCHEDULE` asks Redis to wait for a rewrite of the AOF; as that is a checkpoint here, there is
-/// nothing else that could be in the way.
+/// In Redis, `SCHEDULE` waits for a rewrite of the AOF. That is a checkpoint here, so there is
+/// nothing else to wait for.
 fn bgsave(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match args {
         [_] => {}
@@ -71,7 +71,7 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         } else if is(word, "force") {
             force = true;
         } else if is(word, "now") {
-            // It is about waiting for replicas, and there are none.
+            // Concerns waiting for replicas, of which there are none.
             other = true;
         } else if is(word, "abort") {
             abort = true;
@@ -83,10 +83,10 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         if save.is_some() || force || other {
             return Err(CommandError::Syntax);
         }
-        // Whoever could send this would be closed by a shutdown in progress.
+        // A shutdown in progress closes connections, so no client could send this during one.
         return Err(CommandError::err("No shutdown in progress."));
     }
-    // What is loaded so far is less than what the files have.
+    // The data loaded so far is less than what the files hold.
     if ctx.node.loading.is_some() {
         save = Some(false);
     }
@@ -105,7 +105,7 @@ fn shutdown(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Makes a checkpoint as soon as none is being made.
+/// Makes a checkpoint as soon as no other is in progress.
 pub(crate) fn save_for_good(ctx: &Ctx<'_>) -> Result<(), String> {
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
     loop {

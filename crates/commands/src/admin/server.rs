@@ -41,7 +41,7 @@ const DRAGON: &str = r"
     \_/       \/      \_/        `>
 ";
 
-/// Redis draws according to the version asked for; there is one dragon here, whichever it is.
+/// Redis' drawing depends on the requested version; Ladon has one dragon for all.
 fn lolwut(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if let [_, version, number, ..] = args
         && is(version, "version")

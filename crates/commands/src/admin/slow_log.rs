@@ -27,7 +27,7 @@ fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         },
         _ => return Err(CommandError::subcommand(args)),
     };
-    // They show arguments, of changes too.
+    // Entries show arguments, those of changes too.
     ctx.depend_on(ctx.node.durability.reserved());
     let entries = ctx.node.slow_log.newest(count);
     ctx.reply.array(entries.len());

@@ -34,7 +34,7 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let mut answers = Vec::with_capacity(steps.len());
     for Step { width, offset, action } in steps {
         let mut answer = None;
-        // The first makes room for everything, also for what will then not be written.
+        // The first operation makes room for all, including those that then write nothing.
         tx.edit_string(db, key, length, |string| {
             let old = width.read(string, offset);
             let new = match action {
@@ -68,7 +68,7 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// What a value to be set counts as: without a sign, a negative one is a very large one.
+/// The value for an overflow check: unsigned, a negative value counts as a very large one.
 fn set_value(width: Width, value: i64) -> i128 {
     if width.signed { i128::from(value) } else { i128::from(value as u64) }
 }

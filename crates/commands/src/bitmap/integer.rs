@@ -1,4 +1,4 @@
-//! Integers of any width at any bit of a string, and what becomes of those that do not fit.
+//! Integers of any width at any bit of a string, and the handling of overflow.
 
 /// `i5`, `u12`: an integer's width and whether it has a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Width {
         (1..=most).contains(&bits).then_some(Width { signed, bits: bits as u32 })
     }
 
-    /// The smallest and the largest value.
+    /// The smallest and the largest representable value.
     fn bounds(self) -> (i128, i128) {
         match self.signed {
             true => (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1),
@@ -40,7 +40,7 @@ impl Width {
         }
     }
 
-    /// `value` as it can be kept; `None` if it cannot and `overflow` says to leave it.
+    /// `value` as it will be stored; `None` if it does not fit and `overflow` says to fail.
     pub(super) fn fit(self, value: i128, overflow: Overflow) -> Option<i64> {
         let (least, most) = self.bounds();
         if (least..=most).contains(&value) {
@@ -53,7 +53,7 @@ impl Width {
         }
     }
 
-    /// The value that the low bits stand for.
+    /// The value that the low bits represent.
     fn value_of(self, bits: u64) -> i64 {
         let unused = 64 - self.bits;
         match self.signed {
@@ -62,12 +62,12 @@ impl Width {
         }
     }
 
-    /// The bytes of a string that the integer at this bit has a part in.
+    /// The bytes of a string that the integer at this bit covers.
     pub(super) fn bytes(self, offset: u64) -> std::ops::Range<usize> {
         (offset / 8) as usize..((offset + u64::from(self.bits)).div_ceil(8)) as usize
     }
 
-    /// Reads the integer at this bit; behind the string's end are zeros.
+    /// Reads the integer at this bit; bits after the string's end are zeros.
     pub(super) fn read(self, string: &[u8], offset: u64) -> i64 {
         let window = self.bytes(offset).fold(0u128, |window, at| {
             window << 8 | u128::from(string.get(at).copied().unwrap_or(0))
@@ -75,7 +75,7 @@ impl Width {
         self.value_of((window >> self.bits_behind(offset)) as u64)
     }
 
-    /// Writes the low bits of `value` at this bit; the string must reach so far.
+    /// Writes the low bits of `value` at this bit; the string must be long enough.
     pub(super) fn write(self, string: &mut [u8], offset: u64, value: i64) {
         let bytes = self.bytes(offset);
         let behind = self.bits_behind(offset);
@@ -89,7 +89,7 @@ impl Width {
         }
     }
 
-    /// Bits of the last byte that come after the integer.
+    /// Bits of the last byte after the integer.
     fn bits_behind(self, offset: u64) -> u32 {
         (7 - (offset + u64::from(self.bits) + 7) % 8) as u32
     }

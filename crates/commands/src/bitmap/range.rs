@@ -25,8 +25,8 @@ struct Asked {
 const WHOLE: Asked = Asked { start: 0, end: None, unit: Unit::Byte };
 
 impl Asked {
-    /// The range in bits, both ends included, of a string with so many bytes; `None` if there is
-    /// nothing in it.
+    /// The range in bits, both ends included, for a string of this many bytes; `None` if it is
+    /// empty.
     fn bits(self, bytes: usize) -> Option<(u64, u64)> {
         let total = match self.unit {
             Unit::Byte => bytes as i64,
@@ -68,7 +68,7 @@ pub(super) fn bitcount(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let mut ones = 0;
     if let Some(entry) = ctx.tx().read(db, key) {
         let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;
-        // Unlike other ranges: of two negative ends in the wrong order, neither is moved.
+        // Unlike other ranges: two negative ends in the wrong order are not adjusted.
         let backwards = matches!(asked.end, Some(end) if asked.start < 0 && end < asked.start);
         if let Some((first, last)) = asked.bits(bytes.len())
             && !backwards
@@ -98,7 +98,7 @@ pub(super) fn bitpos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply) = ctx.tx_and_reply();
     let position = match tx.read(db, key) {
-        // A missing key is zeros without an end.
+        // A missing key is an endless run of zeros.
         None if wanted => None,
         None => Some(0),
         Some(entry) => {
@@ -106,7 +106,7 @@ pub(super) fn bitpos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             match asked.bits(bytes.len()) {
                 None => None,
                 Some((first, last)) => kernel::find(&bytes, first, last, wanted).or_else(|| {
-                    // Behind the string are zeros, unless the range has an end of its own.
+                    // After the string there are zeros, unless the range has its own end.
                     (!wanted && asked.end.is_none()).then_some(last + 1)
                 }),
             }

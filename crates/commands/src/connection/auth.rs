@@ -1,4 +1,4 @@
-//! Logging in: AUTH, and what HELLO shares with it.
+//! Authentication: AUTH, and what HELLO shares with it.
 
 use crate::kernel::clients::DEFAULT_USER;
 use crate::kernel::ctx::Ctx;
@@ -21,7 +21,8 @@ pub(crate) fn auth(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Makes the connection authenticated if the password is right; any is while none is required.
+/// Authenticates the connection if the password is right; any password is right while none is
+/// required.
 pub(crate) fn log_in(ctx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> CommandResult {
     let required = ctx.node.settings.requirepass();
     let right = required.is_empty() || is_same(required.as_bytes(), password);
@@ -34,7 +35,7 @@ pub(crate) fn log_in(ctx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Command
     Ok(())
 }
 
-/// Compares without telling by the time it takes where the first difference is.
+/// Compares in a time that does not depend on the position of the first difference.
 fn is_same(secret: &[u8], guess: &[u8]) -> bool {
     let differences = guess
         .iter()

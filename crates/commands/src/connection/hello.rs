@@ -1,4 +1,4 @@
-//! HELLO: choosing the protocol, and who talks to whom.
+//! HELLO: chooses the protocol and describes the server.
 
 use super::auth;
 use crate::kernel::args::is;

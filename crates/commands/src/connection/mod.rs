@@ -48,7 +48,7 @@ fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Everything as on a new connection; who the client library is stays.
+/// Resets everything as on a new connection, except the name of the client library.
 fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     watched::abandon(ctx);
     let session = &mut *ctx.session;
@@ -62,7 +62,7 @@ fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.reply.set_proto(Proto::Resp2);
     session.authenticated = !ctx.node.requires_login();
     session.info.set_name(&session.info.name, b"");
-    // The command that CLIENT REPLY SKIP has silenced stays silent, this one included.
+    // A command that CLIENT REPLY SKIP has silenced stays silent, this one included.
     if session.reply_mode != ReplyMode::Skip {
         session.reply_mode = ReplyMode::On;
     }

@@ -29,7 +29,7 @@ pub(super) fn flushall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 /// `ASYNC` or `SYNC`: with either, the data is gone when the reply is written, and its memory is
-/// given back without anybody waiting for it.
+/// freed in the background.
 fn check_mode(args: &[&[u8]]) -> Result<(), CommandError> {
     match args {
         [_] => Ok(()),

@@ -22,14 +22,14 @@ pub(super) fn pexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     expire_at(ctx, args, 1, 0, "pexpireat")
 }
 
-/// Under which condition the expiry changes; `XX` goes with `GT` or `LT`.
+/// The condition for changing the expiry; `XX` may be combined with `GT` or `LT`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Condition {
     /// Only if there is none.
     nx: bool,
     /// Only if there is one.
     xx: bool,
-    /// Only to a later time; none at all counts as the latest.
+    /// Only to a later time; no expiry counts as the latest.
     gt: bool,
     /// Only to an earlier time.
     lt: bool,
@@ -59,7 +59,7 @@ fn expire_at(
             || CommandError::err(format_args!("invalid expire time in '{command}' command")),
         )?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    // A time before 1970 is as past as the first millisecond of it; 0 would mean "never".
+    // A time before 1970 is as expired as its first millisecond; 0 would mean "never".
     let expire_at = at.max(1) as u64;
     let done = ctx.tx().set_expire_if(db, key, expire_at, |old| condition.allows(old, at));
     ctx.reply.integer(i64::from(done));

@@ -1,4 +1,4 @@
-//! What takes any number of keys, whatever is under them: EXISTS, TOUCH, DEL, UNLINK; and TYPE.
+//! Commands on any number of keys of any type: EXISTS, TOUCH, DEL, UNLINK; and TYPE.
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
@@ -14,7 +14,7 @@ pub(super) fn touch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     count(ctx, args, |tx, db, key| tx.touch(db, key))
 }
 
-/// DEL and UNLINK: what would take long to drop is dropped elsewhere either way.
+/// DEL and UNLINK: a value that takes long to drop goes to the dropper with either.
 pub(super) fn del(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     count(ctx, args, |tx, db, key| tx.delete(db, key))
 }

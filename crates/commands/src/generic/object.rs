@@ -1,4 +1,4 @@
-//! `OBJECT`: how a value is kept.
+//! `OBJECT`: how a value is stored.
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};

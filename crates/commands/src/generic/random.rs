@@ -4,9 +4,10 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::PARTITIONS;
 
-/// With this many keys or more, partitions differ little in size: the hash spreads keys evenly.
+/// With at least this many keys, partitions differ little in size, because the hash spreads keys
+/// evenly.
 const EVEN_KEYS_MIN: usize = 256;
-/// Buckets to look for a live key in at once.
+/// Buckets to search for a live key at a time.
 const BUCKETS_PER_LOOK: usize = 64;
 /// Tries before the sizes of all partitions are counted.
 const TRIES_MAX: usize = 4;
@@ -27,7 +28,8 @@ fn from_a_large_partition(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     })
 }
 
-/// A partition by its share of the keys, then a key of it: exactly fair among few keys.
+/// Chooses a partition in proportion to its keys, then one of its keys: exactly uniform for few
+/// keys.
 fn weighted(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     let sizes: Vec<usize> = ctx.partitions().map(|partition| len(ctx, partition)).collect();
     let total: usize = sizes.iter().sum();
@@ -42,8 +44,8 @@ fn weighted(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     })
 }
 
-/// Any key that has not expired, where nearly all have: from a random partition on. Finding none
-/// says something of all partitions, and the reply depends on them.
+/// Searches from a random partition for any key that has not expired, when nearly all have. Finding
+/// none depends on all partitions, and so does the reply.
 fn any(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     let first = ctx.local.rng.below(PARTITIONS);
     let number = ctx.session.db;

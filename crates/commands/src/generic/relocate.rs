@@ -24,7 +24,7 @@ pub(super) fn renamenx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !tx.exists(db, from) {
         return Err(CommandError::NoSuchKey);
     }
-    // The key itself, should it be both, exists.
+    // If source and destination are the same key, it exists.
     let free = !tx.exists(db, to);
     if !free || ctx.relocate(args[1], db, args[2])? {
         ctx.reply.integer(i64::from(free));
@@ -53,7 +53,7 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if from_db == to_db && from.bytes == to.bytes {
         return Err(SAME);
     }
-    // What has come there meanwhile stays.
+    // A value that was stored there meanwhile stays.
     let is_free = replace || ctx.session.aside.is_none() || !ctx.tx().exists(to_db, to);
     if is_free && ctx.put_computed(to_db, args[2])?.is_some() {
         ctx.reply.integer(1);

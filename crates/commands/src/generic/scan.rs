@@ -1,8 +1,8 @@
-//! Listing keys: KEYS at one moment, SCAN piece by piece.
+//! Listing keys: KEYS at one moment, SCAN step by step.
 //!
-//! A cursor is a position in hash order: the top 48 bits of the hash to go on from, 0 at the
-//! start and the end. Splits and merges of the table move no position, so a key that is there
-//! from a scan's start to its end is found, whatever comes and goes around it.
+//! A cursor is a position in hash order: the top 48 bits of the hash to continue from, 0 at the
+//! start and the end. Splits and merges of the table move no position, so a key that exists from a
+//! scan's start to its end is found, whatever other keys come and go.
 
 use crate::kernel::args::cursor;
 use crate::kernel::ctx::Ctx;
@@ -14,12 +14,12 @@ use ladon_model::KeyHash;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
 
-/// Hash bits that a cursor leaves out: buckets are never as fine, and clients that read it as a
-/// signed number see a positive one.
+/// Hash bits that a cursor omits: buckets are never as fine, and a client that reads the cursor as
+/// a signed number sees a positive one.
 const CURSOR_SHIFT: u32 = 16;
 /// Buckets (of some five keys) read while one lock is held.
 const BUCKETS_PER_LOCK_MAX: usize = 64;
-/// Buckets read for each key asked for, at most: what a scan over hardly any keys may cost.
+/// Maximum number of buckets read for each requested key: the cost of a scan over very few keys.
 const BUCKETS_PER_KEY_MAX: usize = 64;
 
 pub(super) fn keys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -64,8 +64,8 @@ pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Visits about `count` keys from `cursor` on, fewer if `visit` says that it is enough, locking one
-/// partition at a time; where to go on.
+/// Visits about `count` keys from `cursor` on, fewer if `visit` returns that it is enough, locking
+/// one partition at a time. Returns where to continue.
 fn walk(
     ctx: &mut Ctx<'_>,
     cursor: u64,
@@ -73,7 +73,7 @@ fn walk(
     mut visit: impl FnMut(EntryRef<'_>) -> bool,
 ) -> u64 {
     let number = ctx.session.db;
-    // Where no cursor of ours points, the scan is over.
+    // A cursor that Ladon never returned ends the scan.
     if cursor > u64::MAX >> CURSOR_SHIFT {
         return 0;
     }
@@ -99,7 +99,7 @@ fn walk(
                 at = KeyHash((partition as u64) << (64 - PARTITIONS.ilog2()));
             }
         }
-        // Rounded down, so that nothing is left out; it must not stand still for that.
+        // Rounded down, so that no key is skipped; but the cursor must advance.
         let reached = at.0 >> CURSOR_SHIFT;
         if reached > cursor && (seen >= count || buckets_left == 0) {
             return reached;

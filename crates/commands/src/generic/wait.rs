@@ -1,7 +1,7 @@
-//! WAIT and WAITAOF: until a connection's changes are where it wants them.
+//! WAIT and WAITAOF: wait until a connection's changes are replicated or on the disk.
 //!
-//! There are no replicas yet, so a wish for some ends at its timeout. What `WAITAOF` says of this
-//! node is the log's position on the disk, at whichever gate.
+//! There are no replicas yet, so a wait for any ends at its timeout. For this node, `WAITAOF`
+//! reports the log's durable position, whatever the gate.
 
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;

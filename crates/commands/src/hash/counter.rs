@@ -1,4 +1,4 @@
-//! HINCRBY, HINCRBYFLOAT. A field's expiry stays what it was.
+//! HINCRBY, HINCRBYFLOAT. They keep a field's expiry.
 
 use crate::kernel::args::integer;
 use crate::kernel::ctx::Ctx;

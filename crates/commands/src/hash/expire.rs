@@ -10,7 +10,7 @@ use ladon_engine::types::hash::HashValue;
 const NO_FIELD: i64 = -2;
 const NOT_MET: i64 = 0;
 const DONE: i64 = 1;
-/// The moment is past, so that the field is gone.
+/// The time is past, and the field was removed.
 const REMOVED: i64 = 2;
 
 pub(super) fn hexpire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -29,17 +29,17 @@ pub(super) fn hpexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     expire(ctx, args, Unit::UNIX_MILLISECONDS, "hpexpireat")
 }
 
-/// Under which condition on the present expiry (0: none) it changes.
+/// Whether to change the present expiry (0: none).
 type Condition = fn(old: u64, new: u64) -> bool;
 
-/// `None`: the word is no condition.
+/// `None`: the word is not a condition.
 fn condition(word: &[u8]) -> Option<Condition> {
     if is(word, "NX") {
         Some(|old, _| old == 0)
     } else if is(word, "XX") {
         Some(|old, _| old != 0)
     } else if is(word, "GT") {
-        // Never is later than any moment.
+        // Never is later than any time.
         Some(|old, new| old != 0 && new > old)
     } else if is(word, "LT") {
         Some(|old, new| old == 0 || new < old)

@@ -1,16 +1,16 @@
-//! Moments at which fields expire.
+//! Expiry times of fields.
 
 use crate::kernel::args;
 use crate::kernel::error::CommandError;
 
-/// The latest moment that Redis takes, Unix milliseconds.
+/// The latest time that Redis accepts, Unix milliseconds.
 const AT_MAX: i64 = (1 << 46) - 1;
 
 /// How a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     ms: i64,
-    /// From now on, or since 1970.
+    /// Relative to now, or to 1970.
     relative: bool,
 }
 
@@ -31,7 +31,7 @@ impl Unit {
         }
     }
 
-    /// The moment that is meant, Unix milliseconds.
+    /// The time in Unix milliseconds.
     pub(super) fn moment(
         self,
         text: &[u8],

@@ -4,9 +4,9 @@ use crate::kernel::args::is;
 use crate::kernel::error::CommandError;
 use ladon_resp::parse_i64;
 
-/// What HEXPIRE and its like say of a number that is none.
+/// The error of HEXPIRE and its like for a malformed count.
 pub(super) const NOT_POSITIVE_HERE: &str = "ERR Parameter `numFields` should be greater than 0";
-/// What the others say.
+/// The other commands' error.
 pub(super) const NOT_POSITIVE: &str = "ERR Number of fields must be a positive integer";
 
 /// The fields that are named.

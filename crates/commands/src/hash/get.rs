@@ -49,7 +49,7 @@ pub(super) fn hvals(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     all(ctx, args, Parts::Values)
 }
 
-/// What of each field a command asks for.
+/// Which parts of each field a command returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
     Names,

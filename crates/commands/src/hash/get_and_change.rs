@@ -30,7 +30,7 @@ pub(super) fn hgetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     let names = fields::parse(words, fields::NOT_POSITIVE)?;
     let is_past = at.is_some_and(|at| at != 0 && at <= now_ms)
-        // Zero as a moment is past, too.
+        // Zero is a past time too.
         || at == Some(0) && !is(args[2], "PERSIST");
     answer(ctx, args, names, |edit, name| match at {
         _ if is_past => {
@@ -49,7 +49,7 @@ fn check_type(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Answers the fields' values, and does something to each of them afterwards.
+/// Replies with the fields' values, and does something to each field afterwards.
 fn answer(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],

@@ -12,7 +12,7 @@ pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let hasher = ctx.keyspace().hasher();
     let (tx, reply) = ctx.tx_and_reply();
     let Some(hash) = tx.read_value::<HashValue>(db, key)? else {
-        // Nobody looks at the options then, in Redis either.
+        // As in Redis, the options are not checked then.
         reply_empty(reply);
         return Ok(());
     };

@@ -7,12 +7,12 @@ use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::hash::HashEdit;
 use ladon_resp::parse_i64;
 
-/// What the client says before `FIELDS`.
+/// The options before `FIELDS`.
 #[derive(Default)]
 struct Options {
-    /// All of the fields have to exist (true), or none (false).
+    /// Whether all of the fields must exist (true), or none (false).
     fields_exist: Option<bool>,
-    /// The key has to exist, or must not (Valkey's).
+    /// Whether the key must exist or must not (a Valkey option).
     key_exists: Option<bool>,
     expiry: Expiry,
 }
@@ -45,7 +45,7 @@ pub(super) fn hsetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.expect(pairs.as_flattened());
         for [name, value] in pairs {
             match options.expiry {
-                // The field would be gone at once.
+                // The field would expire at once.
                 Expiry::At(_) if is_past => {
                     edit.remove(name);
                 }

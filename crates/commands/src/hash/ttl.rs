@@ -26,7 +26,7 @@ pub(super) fn hpexpiretime(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     answer(ctx, args, |at| at)
 }
 
-/// For each field, what `show` makes of the moment at which it expires.
+/// Replies with `show` of each field's expiry time.
 fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], show: impl Fn(u64) -> u64) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let hasher = ctx.keyspace().hasher();

@@ -34,8 +34,8 @@ pub fn integer_between(bytes: &[u8], low: i64, high: i64) -> Result<i64, Command
     )))
 }
 
-/// The moment (Unix milliseconds) at which so many milliseconds from now are over; `None` for
-/// zero, which stands for never.
+/// The time (Unix milliseconds) at which this many milliseconds from now are over; `None` for zero,
+/// which means never.
 pub fn timeout(bytes: &[u8], now_ms: u64) -> Result<Option<u64>, CommandError> {
     const INVALID: CommandError =
         CommandError::text("ERR timeout is not an integer or out of range");

@@ -1,22 +1,22 @@
-//! Results that take long, computed aside: on a thread that gives way, from frozen values.
+//! Results that take long, computed aside: on a thread of lower priority, from frozen values.
 //!
 //! ```text
-//! SUNION a b         freezes a and b, lets go of the locks -> a job makes the set
+//! SUNION a b         freezes a and b, releases the locks -> a job makes the set
 //!                    -> it is sent in slices, as any long reply
-//! SUNIONSTORE d a b  freezes a and b, watches them, lets go of the locks; the connection rests
+//! SUNIONSTORE d a b  freezes a and b, watches them, releases the locks; the connection waits
 //!                    -> a job makes the set and its record
 //!                    -> the request runs again: a and b untouched? d gets the set, at once
-//! RENAME a b         freezes a, watches it, lets go of the locks; the connection rests
-//!                    -> a job makes the record, which has all of a
+//! RENAME a b         freezes a, watches it, releases the locks; the connection waits
+//!                    -> a job makes the record, which contains all of a
 //!                    -> the request runs again: a untouched? it moves to b, at once
-//! SET a LONG         lets go of the lock; the job gets the memory that LONG has come in
+//! SET a LONG         releases the lock; the job gets the memory in which LONG arrived
 //!                    -> it becomes the value, and the job makes the record
 //!                    -> the request runs again, with what is now the value as its argument
 //! ```
 //!
-//! A reply is of the moment of the freezing. A store is of the moment at which it is done: if a source
-//! was touched in between it begins again, and after a few times it is done under the locks, like a
-//! small one, so that it ends. So is what runs inside `EXEC`.
+//! A reply shows the data when it was frozen. A store takes effect when it completes: if a source
+//! was touched in between, the job is repeated, and after a few attempts the store runs under the
+//! locks like a small one, so that it ends. Inside `EXEC` it runs under the locks at once.
 
 use crate::kernel::ctx::{Append, Ctx};
 use crate::kernel::error::CommandError;
@@ -33,25 +33,25 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is to be computed; may take long. It gets the argument that its request has lent.
+/// The computation, which may take long. It gets the argument that its request has lent.
 pub type Job = Box<dyn FnOnce(Option<Lent>) -> Computed + Send>;
 
-/// An argument of a request that rests, for its job to keep.
+/// An argument of a waiting request, lent to its job.
 #[derive(Debug)]
 pub struct Lent {
-    /// What it came in.
+    /// The memory in which it arrived.
     pub bytes: Vec<u8>,
-    /// Where it stands in that.
+    /// The argument's range in that memory.
     pub range: Range<usize>,
 }
 
 impl Lent {
-    /// All of some memory.
+    /// Lends all of some memory.
     pub fn of(bytes: Vec<u8>) -> Lent {
         Lent { range: 0..bytes.len(), bytes }
     }
 
-    /// The argument in the memory that it came in; moves it to its begin.
+    /// The argument in the memory in which it arrived, moved to the front.
     fn into_vec(self) -> Vec<u8> {
         let Lent { mut bytes, range } = self;
         bytes.truncate(range.end);
@@ -63,21 +63,21 @@ impl Lent {
     }
 }
 
-/// A part of its length that a value may have as room because its request had it.
+/// Slack capacity that a value may keep from its request's buffer, as a fraction of its length.
 const LENT_SLACK_DIVISOR: usize = 64;
 
-/// What came of a job.
+/// The result of a job.
 pub struct Computed {
     result: Outcome,
     nanoseconds: u64,
-    /// What was lent, as the request's second run shall see it.
+    /// The lent argument, for the request's second run.
     argument: Option<Arc<Vec<u8>>>,
 }
 
 enum Outcome {
     /// The reply.
     Reply(Box<dyn Slices>),
-    /// What the request's second run puts into the data.
+    /// The value that the request's second run stores.
     Value(Result<Stored, CommandError>),
 }
 
@@ -93,7 +93,7 @@ impl Computed {
         self.argument.take()
     }
 
-    /// The reply and how long it took to make; given back if it is something else.
+    /// The reply and how long it took to make; returns the result unchanged if it is not a reply.
     pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
         match self.result {
             Outcome::Reply(slices) => Ok((slices, self.nanoseconds)),
@@ -102,30 +102,30 @@ impl Computed {
     }
 }
 
-/// How many results were computed aside; of the whole node, since its start.
+/// Number of results computed aside, on the whole node since its start.
 #[derive(Debug, Default)]
 pub struct AsideCounts {
     /// Jobs begun.
     pub jobs: AtomicU64,
-    /// Stores that began again as a source was touched meanwhile.
+    /// Stores that were repeated because a source was touched meanwhile.
     pub repeated: AtomicU64,
-    /// Those of them that were done under the locks at last.
+    /// Those of them that finally ran under the locks.
     pub gave_up: AtomicU64,
 }
 
-/// How often a store begins again because a source was touched, before it takes the locks.
+/// How often a store is repeated because a source was touched, before it takes the locks.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// A store between the runs of its request.
 #[derive(Debug)]
 pub(crate) struct Aside {
     attempt: u32,
-    /// Touched when a source is.
+    /// Set when a source is touched.
     flag: Arc<WatchFlag>,
-    /// The sources, and the number of the database that they are in.
+    /// The sources, and the number of their database.
     watched: Vec<Vec<u8>>,
     db: u16,
-    /// What the run before has found depends on this.
+    /// The LSN that the findings of the previous run depend on.
     pub(crate) depends: Lsn,
     /// Time spent so far.
     pub(crate) nanoseconds: u64,
@@ -133,8 +133,8 @@ pub(crate) struct Aside {
 }
 
 impl Session {
-    /// Takes what the job of the request that waits has made, for its next run. Given back if no
-    /// request waits for that.
+    /// Takes the result of the waiting request's job, for its next run. Returns it unchanged if no
+    /// request waits for it.
     pub fn take_in(&mut self, computed: Computed) -> Result<(), Computed> {
         let Some(aside) = &mut self.aside else { return Err(computed) };
         match computed.result {
@@ -149,12 +149,12 @@ impl Session {
 }
 
 impl Ctx<'_> {
-    /// From where on a reply is computed aside: never where it must be made at once.
+    /// The size from which a reply is computed aside; never if it must be made at once.
     pub(crate) fn large_aside(&self) -> Large {
         self.large_result()
     }
 
-    /// From where on a store is computed aside.
+    /// The size from which a store is computed aside.
     pub(crate) fn large_store(&self) -> Large {
         match &self.session.aside {
             Some(aside) if aside.attempt >= ATTEMPTS_MAX => Large::NEVER,
@@ -170,12 +170,12 @@ impl Ctx<'_> {
         }
     }
 
-    /// Copies of values that were just read, to be looked at without the locks.
+    /// Freezes values that were just read, to be read without the locks.
     pub(crate) fn freeze_all(&mut self, db: DbId, keys: &[Key<'_>]) -> Vec<Option<Object>> {
         keys.iter().map(|&key| self.tx().freeze_object(db, key)).collect()
     }
 
-    /// Answers with what the job makes; only after `large_aside` has said so.
+    /// Replies with the job's result; only after `large_aside` has allowed it.
     pub(crate) fn reply_aside(
         &mut self,
         job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
@@ -184,8 +184,8 @@ impl Ctx<'_> {
         self.deferred().job = Some(job);
     }
 
-    /// Stores what the job makes of these sources, which are locked, under `to`; only after
-    /// `large_store` has said so. The handler ends with this, and runs again.
+    /// Stores the job's result under `to`. The sources are locked; only after `large_store` has
+    /// allowed it. The handler ends with this, and runs again.
     pub(crate) fn store_aside(
         &mut self,
         sources: &[Key<'_>],
@@ -199,8 +199,8 @@ impl Ctx<'_> {
     }
 
     /// Moves the value of `from` and its expiry over `to`, another key or the same in another
-    /// database; whether that is done, or waits for the record of a large value to be made.
-    /// Whoever calls this has looked whether it is to be done, and will again.
+    /// database. Returns whether that is done; otherwise the record of a large value is being made.
+    /// The caller has checked whether to move, and checks again in its next run.
     ///
     /// # Errors
     /// None: for `?`.
@@ -230,8 +230,8 @@ impl Ctx<'_> {
         Ok(true)
     }
 
-    /// Puts what the job makes of these sources, which are locked, in place, in another run of the
-    /// handler, which ends with this.
+    /// Stores the job's result in another run of the handler, which ends with this. The sources are
+    /// locked.
     fn put_aside(
         &mut self,
         sources: &[Key<'_>],
@@ -242,9 +242,9 @@ impl Ctx<'_> {
         self.rest(sources);
     }
 
-    /// Gives the key a string that is the request's argument at `at`, in another run of the handler,
-    /// which ends with this; only after `large_store` has said so. What is `watched` is locked: the
-    /// value is not put in place if it was touched meanwhile.
+    /// Stores the request's argument at `at` as the key's string, in another run of the handler,
+    /// which ends with this; only after `large_store` has allowed it. What is `watched` is locked:
+    /// the value is not stored if it was touched meanwhile.
     pub(crate) fn put_argument_aside(
         &mut self,
         to: &[u8],
@@ -263,7 +263,7 @@ impl Ctx<'_> {
         self.rest(watched);
     }
 
-    /// The connection rests until the job is done, which is made from these sources.
+    /// Makes the connection wait for the job, which works on these sources.
     fn rest(&mut self, sources: &[Key<'_>]) {
         let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
         for &key in sources {
@@ -300,11 +300,11 @@ impl Ctx<'_> {
         })
     }
 
-    /// In a request's second run: puts what was computed where it belongs, if that still holds, and
-    /// hands back how many elements it has. `None`: the handler is to begin (again).
+    /// In a request's second run: stores the result if it is still valid, and returns its number of
+    /// elements. `None`: the handler has to begin (again).
     ///
     /// # Errors
-    /// What the job found wrong with the sources.
+    /// The error that the job found in the sources.
     pub(crate) fn put_computed(
         &mut self,
         to_db: DbId,
@@ -319,7 +319,7 @@ impl Ctx<'_> {
         let db = self.node.keyspace.select(aside.db);
         for name in &watched {
             let key = self.key(name);
-            // Removes the key if its time is over, which touches it.
+            // Removes the key if it has expired, which touches it.
             self.tx().exists(db, key);
             self.tx().unwatch(db, key, &flag);
         }
@@ -338,7 +338,7 @@ impl Ctx<'_> {
     }
 }
 
-/// Whether a value is long to encode, and to copy.
+/// Whether a value takes long to encode and to copy.
 pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
     match entry.value() {
         ValueRef::Object(Object::String(string)) => large.is_total_string(string.len()),
@@ -347,7 +347,7 @@ pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
     }
 }
 
-/// A request is over that may have had two runs, or its connection is.
+/// Cleans up after a request that may have had two runs, or after its connection.
 pub(crate) fn forget(
     node: &Node,
     scratch: &mut Scratch,

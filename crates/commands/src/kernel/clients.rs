@@ -1,5 +1,5 @@
 //! All connections of the node: what others may know of them (`CLIENT LIST`) and ask of them
-//! (`CLIENT KILL`), and the way to reach the IO thread that owns one.
+//! (`CLIENT KILL`), and how to reach the IO thread that owns one.
 
 use crate::kernel::aside::Computed;
 use crate::kernel::blocking::{Answer, Unserved};
@@ -19,7 +19,7 @@ use std::sync::atomic::{
 /// The only user there is.
 pub(crate) const DEFAULT_USER: &str = "default";
 
-/// Names stand in the lines of `CLIENT LIST`, so they must not break these.
+/// Names appear in the lines of `CLIENT LIST`, so they must not break these.
 pub(crate) fn check_name(name: &[u8]) -> CommandResult {
     if is_plain(name) {
         return Ok(());
@@ -40,12 +40,12 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
 pub struct ClientInfo {
     pub id: u64,
     pub thread: usize,
-    /// Its place in its thread.
+    /// Its slot in its thread.
     pub slot: u32,
     pub fd: i32,
     pub addr: String,
     pub laddr: String,
-    /// It came through a unix socket.
+    /// The client connected through a unix socket.
     pub unix: bool,
     pub created_ms: u64,
     pub name: Mutex<Vec<u8>>,
@@ -64,48 +64,48 @@ pub struct ClientInfo {
     pub query_bytes: AtomicUsize,
     pub query_capacity: AtomicUsize,
     pub output_bytes: AtomicUsize,
-    /// Bytes that the buffer of replies has room for, and the most it ever held.
+    /// Capacity of the reply buffer, and its maximum use so far.
     pub output_capacity: AtomicUsize,
     pub output_peak: AtomicUsize,
-    /// Replies of earlier batches have not left yet.
+    /// Replies of earlier batches were not sent yet.
     pub writing: AtomicBool,
     pub argv_bytes: AtomicUsize,
     pub multi_bytes: AtomicUsize,
     pub blocked: AtomicBool,
-    /// A pause has held its request back, which has not run since; set and cleared with ordering, so
-    /// that whoever sees it cleared sees what the request waits for.
+    /// A pause has held back its request, which has not run since. Written with ordering, so that a
+    /// thread that sees it cleared also sees what the request waits for.
     pub postponed: AtomicBool,
-    /// It waits for a key or for the log, and not for ever.
+    /// It waits for a key or for the log, with a deadline.
     pub times_out: AtomicBool,
-    /// What a wait of its is ended by; one that is taken is over.
+    /// The claim of its wait; a taken claim means that the wait is over.
     pub claim: Mutex<Option<Arc<Claim>>>,
     pub monitor: AtomicBool,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
-    /// Memory that it holds beside its buffers: its names, watched keys, a request that waits for a
-    /// job, what the parser remembers.
+    /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
+    /// parser's state.
     pub held_bytes: AtomicUsize,
     /// Bytes of its names.
     pub name_bytes: AtomicUsize,
-    /// Its part of [`Clients::bytes`]; none any more once it was asked to go.
+    /// Its share of [`Clients::bytes`]; zero once it was asked to close.
     pub counted_bytes: AtomicUsize,
-    /// Where it stands in [`Clients::by_size`]: 0 if it does not.
+    /// Its rank in `Clients::by_size`; 0 if it has none.
     pub rank: AtomicU8,
-    /// Somebody wants it gone; its thread closes it at its next turn.
+    /// Its thread closes it at the next turn.
     pub killed: AtomicBool,
-    /// Its last reply is made; it is closed once that has left.
+    /// Its last reply is made; it is closed once that is sent.
     pub leaving: AtomicBool,
 }
 
-/// What an idle connection takes: the state that commands know, and about as much again that the
-/// server has beside it.
+/// Memory of an idle connection: the state that commands know, and about as much again in the
+/// server.
 const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;
 
 impl ClientInfo {
-    /// The same connection at another place, where nothing of it is under way.
+    /// The same connection in another thread and slot, with nothing in progress.
     pub fn moved(&self, thread: usize, slot: u32) -> ClientInfo {
         ClientInfo {
             id: self.id,
@@ -131,7 +131,7 @@ impl ClientInfo {
         }
     }
 
-    /// It is gone as far as others can see: being closed, if not closed yet.
+    /// Whether it is gone as far as others can see: closed or being closed.
     pub fn is_gone(&self) -> bool {
         self.killed.load(Relaxed) || self.leaving.load(Relaxed)
     }
@@ -142,16 +142,16 @@ impl ClientInfo {
         self.command.store(id.0 + 1, Relaxed);
     }
 
-    /// What the connection takes: its buffers, its queued commands and what keeps them.
+    /// Memory of the connection: its buffers, its queued commands and their containers.
     #[inline]
     pub fn bytes(&self) -> usize {
         let load = |field: &AtomicUsize| field.load(Relaxed);
         let (query, capacity) = (load(&self.query_bytes), load(&self.query_capacity));
-        // Room for what is about to arrive was not touched yet.
+        // Capacity for bytes that are about to arrive was not written yet.
         let is_filling = capacity / 2 <= query;
         let query = if is_filling { query } else { capacity.max(query) };
         let output = load(&self.output_capacity).max(load(&self.output_bytes));
-        // In steps, so that replies of usual length do not move the used memory to and fro.
+        // In steps, so that replies of usual length do not change the used memory all the time.
         CONNECTION_BYTES
             + (query + output).next_multiple_of(BUFFER_STEP_BYTES)
             + load(&self.multi_bytes)
@@ -188,13 +188,13 @@ pub enum Message {
     },
     /// A connection that waited was served.
     Answer(Answer),
-    /// A connection's wait is to end; its claim is taken already.
+    /// Ends a connection's wait, whose claim is already taken.
     Unblock {
         /// The connection.
         client: u64,
         /// The connection's place in the thread.
         slot: u32,
-        /// With which reply.
+        /// Which reply to send.
         how: Unserved,
     },
     /// The job of one of its connections' requests is done.
@@ -203,10 +203,10 @@ pub enum Message {
         client: u64,
         /// The connection's place in the thread.
         slot: u32,
-        /// What came of it.
+        /// The job's result.
         computed: Computed,
     },
-    /// Look for connections that were killed.
+    /// Check for connections that were killed.
     Kill,
     /// A connection of its was killed.
     Evict {
@@ -219,7 +219,7 @@ pub enum Message {
     Pause,
 }
 
-/// The way to an IO thread.
+/// How to reach an IO thread.
 pub struct ThreadHandle {
     inbox: Mutex<Vec<Message>>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -237,7 +237,7 @@ impl ThreadHandle {
         self.wake();
     }
 
-    /// Leaves a message for the thread's next turn, which comes with the next tick at the latest.
+    /// Leaves a message for the thread's next turn, at the next tick at the latest.
     pub fn leave(&self, message: Message) {
         self.inbox.lock().push(message);
     }
@@ -253,7 +253,7 @@ impl ThreadHandle {
     }
 }
 
-/// A connection that sees every command.
+/// A connection that monitors every command.
 #[derive(Clone, Copy, Debug)]
 pub struct Monitor {
     /// The connection.
@@ -272,19 +272,19 @@ pub struct Clients {
     count: AtomicUsize,
     monitors: Mutex<Vec<Monitor>>,
     monitor_count: AtomicUsize,
-    /// What all connections take together. Threads add what theirs have grown by at the end of a
+    /// Memory of all connections together. Each thread adds the growth of its own at the end of a
     /// turn at the latest.
     pub bytes: AtomicU64,
-    /// Those that take much, by rank.
+    /// The large connections, by rank.
     by_size: Mutex<BTreeMap<(u8, u64), Arc<ClientInfo>>>,
-    /// Up to where those that take little were looked through.
+    /// Where the search among the small connections has got to.
     looked_up_to: AtomicU64,
 }
 
-/// A connection that takes less has no rank: replies of usual length must not move it to and fro.
+/// A smaller connection has no rank: replies of usual length must not change ranks all the time.
 const RANKED_BYTES_MIN: usize = 16 * 1024;
 
-/// Connections that are compared to find the largest of those without a rank.
+/// Unranked connections compared to find the largest of them.
 const UNRANKED_SAMPLES: usize = 64;
 
 /// Orders connections by size, four ranks for each power of two; 0 for none.
@@ -297,7 +297,7 @@ fn rank_of(bytes: usize) -> u8 {
 }
 
 impl Clients {
-    /// Puts a connection where its size belongs; by its own thread.
+    /// Updates a connection's rank; called by its own thread.
     #[inline]
     pub fn rank(&self, info: &Arc<ClientInfo>, bytes: usize) {
         let exempt = info.no_evict.load(Relaxed) || info.killed.load(Relaxed);
@@ -319,8 +319,8 @@ impl Clients {
         }
     }
 
-    /// A connection that takes as much as any, and may be evicted; it is not found again. The effort
-    /// has a bound, however many there are.
+    /// A connection that is about as large as any and may be evicted. It is not returned again. The
+    /// effort is bounded, however many connections there are.
     pub fn take_largest(&self) -> Option<Arc<ClientInfo>> {
         if let Some((_, info)) = self.by_size.lock().pop_last() {
             info.rank.store(0, Relaxed);
@@ -342,23 +342,23 @@ impl Clients {
         largest.map(|(_, info)| Arc::clone(info))
     }
 
-    /// An identifier never given before.
+    /// An identifier that was never used before.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed) + 1
     }
 
-    /// Gives none of the identifiers that the other has given.
+    /// Continues after the identifiers that `other` has used.
     pub fn continue_after(&self, other: &Clients) {
         self.next_id.fetch_max(other.next_id.load(Relaxed), Relaxed);
     }
 
-    /// A connection came.
+    /// Adds a new connection.
     pub fn add(&self, info: Arc<ClientInfo>) {
         self.by_id.lock().insert(info.id, info);
         self.count.fetch_add(1, Relaxed);
     }
 
-    /// A connection went.
+    /// Removes a closed connection.
     pub fn remove(&self, id: u64) {
         let removed = self.by_id.lock().remove(&id);
         if let Some(info) = removed {
@@ -383,7 +383,7 @@ impl Clients {
         self.by_id.lock().get(&id).cloned()
     }
 
-    /// The connection wants to see every command.
+    /// Makes a connection monitor every command.
     pub fn add_monitor(&self, monitor: Monitor) {
         let mut monitors = self.monitors.lock();
         if !monitors.iter().any(|present| present.client == monitor.client) {
@@ -392,7 +392,7 @@ impl Clients {
         self.monitor_count.store(monitors.len(), Relaxed);
     }
 
-    /// The connection no longer wants to.
+    /// Ends a connection's monitoring.
     pub fn remove_monitor(&self, id: u64) {
         if self.has_monitors() {
             let mut monitors = self.monitors.lock();
@@ -401,13 +401,13 @@ impl Clients {
         }
     }
 
-    /// Whether anybody monitors.
+    /// Whether any connection monitors.
     #[inline]
     pub fn has_monitors(&self) -> bool {
         self.monitor_count.load(Relaxed) != 0
     }
 
-    /// Everybody who monitors.
+    /// All monitoring connections.
     pub fn monitors(&self) -> Vec<Monitor> {
         self.monitors.lock().clone()
     }

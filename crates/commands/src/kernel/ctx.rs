@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// What belongs to one IO thread.
 pub struct Local {
-    /// The thread's number.
+    /// The thread's index.
     pub thread: usize,
     /// Its counters.
     pub stats: Arc<ThreadStats>,
@@ -25,20 +25,20 @@ pub struct Local {
     pub rng: Rng,
     /// Replies to clients that were served while they waited; the worker delivers them.
     pub answers: Vec<Answer>,
-    /// Whoever runs requests here makes the rest of a long reply later. Otherwise, the default, every
-    /// reply is whole.
+    /// Whether the rest of a long reply is made after the command. By default every reply is made
+    /// at once.
     pub replies_later: bool,
-    /// Testing only: stores do not look whether their sources have changed, which the simulator must
-    /// notice.
+    /// Testing only: stores do not check whether their sources have changed, which the simulator
+    /// must notice.
     pub stale_store_canary: bool,
-    /// Lines for whoever monitors, of what is not committed yet.
+    /// Lines for monitoring clients, about commands that are not committed yet.
     pub(crate) monitored: Vec<Arc<[u8]>>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
 }
 
 impl Local {
-    /// What a thread starts with; `stats` are the node's of the same number.
+    /// The initial state of a thread; `stats` are those of the same thread in the node.
     pub fn new(thread: usize, stats: Arc<ThreadStats>, rng: Rng) -> Local {
         let mut rng = rng;
         let eviction = Eviction::new(rng.next_u64());
@@ -69,19 +69,19 @@ pub struct Ctx<'a> {
     pub local: &'a mut Local,
     /// The reply.
     pub reply: Reply<'a>,
-    /// The moment of this command, Unix milliseconds.
+    /// Time of this command, Unix milliseconds.
     pub now_ms: u64,
-    /// What becomes of the connection after the reply.
+    /// What happens to the connection after the reply.
     pub flow: Flow,
     /// What is left to do after the command.
     pub(crate) deferred: Option<Box<Deferred>>,
     /// The command runs inside `EXEC`, where it must not block.
     pub in_exec: bool,
-    /// The command waited for a key and is run again because it came: it must not block.
+    /// The command waited for a key and runs again because the key was created: it must not block.
     pub in_attempt: bool,
     /// The hash of the request's first key, where it is known already.
     pub(crate) first_key: Option<KeyHash>,
-    /// The LSN that the reply depends on, of what `on_partition` has committed.
+    /// The LSN that the reply depends on because of what `on_partition` has committed.
     pub(crate) depends: Lsn,
     pub(crate) data: Data<'a>,
     pub(crate) append: Append<'a>,
@@ -91,11 +91,11 @@ pub struct Ctx<'a> {
 pub(crate) enum Data<'a> {
     Held(Tx<'a>),
     Free(&'a mut Scratch),
-    /// While it changes hands, and after its end.
+    /// While the transaction is passed on, and after its end.
     Gone,
 }
 
-/// What decides whether a reply may be made after its command.
+/// Decides whether a reply may be made after its command.
 pub(crate) struct Later<'a> {
     pub(crate) node: &'a Node,
     pub(crate) local: &'a Local,
@@ -103,7 +103,7 @@ pub(crate) struct Later<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    /// A context in which nothing has happened, of a request outside `EXEC`.
+    /// A fresh context for a request outside `EXEC`.
     #[inline(always)]
     pub(crate) fn new(
         node: &'a Node,
@@ -138,7 +138,7 @@ impl<'a> Ctx<'a> {
     /// The data of a command that runs with locks.
     ///
     /// # Panics
-    /// When the command's `LockNeed` says that it needs none.
+    /// If the command's `LockNeed` is none.
     #[inline]
     pub fn tx(&mut self) -> &mut Tx<'a> {
         match &mut self.data {
@@ -156,7 +156,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// As `tx_and_reply`, with what tells from where on values are large.
+    /// As `tx_and_reply`, with the size from which values are large.
     #[inline]
     pub(crate) fn tx_reply_and_later(&mut self) -> (&mut Tx<'a>, &mut Reply<'a>, Later<'_>) {
         let must_answer = self.in_attempt;
@@ -188,7 +188,7 @@ impl<'a> Ctx<'a> {
         self.keyspace().select(self.session.db)
     }
 
-    /// The number of a database that there is, from an argument.
+    /// The number of an existing database, from an argument.
     pub fn database_number(&self, argument: &[u8]) -> Result<u16, CommandError> {
         let number = args::integer_between(argument, i32::MIN.into(), i32::MAX.into())?;
         u16::try_from(number)
@@ -203,7 +203,7 @@ impl<'a> Ctx<'a> {
         Key { bytes, hash: self.keyspace().hash(bytes) }
     }
 
-    /// The key at position 1 of a command whose only key that is.
+    /// The key at position 1, for a command with only that key.
     #[inline]
     pub fn first_key<'k>(&self, args: &[&'k [u8]]) -> Key<'k> {
         let bytes = args[1];
@@ -212,8 +212,8 @@ impl<'a> Ctx<'a> {
         Key { bytes, hash }
     }
 
-    /// Runs `f` on one partition: inside `EXEC` within its transaction, otherwise in one of its
-    /// own that is committed before this returns.
+    /// Runs `f` on one partition: inside `EXEC` within its transaction, otherwise in a separate one
+    /// that is committed before this returns.
     pub fn on_partition<R>(&mut self, index: usize, f: impl FnOnce(&mut Tx<'_>) -> R) -> R {
         self.on(Locks::Partition(index), f)
     }
@@ -236,7 +236,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Ends the transaction, if there is one, and lets go of its locks. Returns the LSN that the
+    /// Ends the transaction, if there is one, and releases its locks. Returns the LSN that the
     /// reply depends on.
     #[inline]
     pub(crate) fn commit(&mut self) -> Lsn {

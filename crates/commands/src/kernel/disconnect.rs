@@ -7,7 +7,7 @@ use crate::kernel::session::Session;
 use crate::kernel::watched;
 use ladon_engine::Scratch;
 
-/// A connection is over: takes back what it left in the partitions and the registry.
+/// Removes what a closed connection left in the partitions and the registry.
 pub fn disconnect(
     node: &Node,
     local: &mut Local,

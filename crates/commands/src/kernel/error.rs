@@ -67,8 +67,8 @@ impl CommandError {
     }
 }
 
-/// The argument as text for an error message: at most 128 bytes of it, and like all that C prints
-/// only what comes before a zero byte.
+/// The argument as text for an error message: at most 128 bytes, and like C's `printf` only what
+/// precedes a zero byte.
 pub fn shown(argument: &[u8]) -> String {
     shown_up_to(argument, 128)
 }

@@ -1,9 +1,9 @@
-//! `maxmemory`: making room before a command that needs it, and in between.
+//! `maxmemory`: makes room before a command that needs it, and between commands.
 //!
-//! A command that may make the data larger runs when the data is within the limit; if it is not,
-//! keys are evicted first (see the engine's `evict.rs`), for as long as
-//! `maxmemory-eviction-tenacity` allows. So the data is over the limit by one command's worth at
-//! most, unless values are so many or so large that time runs out.
+//! A command that may enlarge the data runs once the data is within the limit. If it is not, keys
+//! are evicted first (see the engine's `evict.rs`), for as long as `maxmemory-eviction-tenacity`
+//! allows. So the data exceeds the limit by at most one command's worth, unless so many or so large
+//! values have to go that time runs out.
 
 use crate::kernel::ctx::{Append, Local};
 use crate::kernel::node::Node;
@@ -12,17 +12,19 @@ use ladon_model::{Lsn, Record};
 use ladon_settings::EvictionPolicy;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a thread's commands may add before the other threads see it: with so little, many threads
-/// together do not miss the limit by much.
+/// Bytes that a thread's commands may add before other threads see them: so little that many
+/// threads together do not exceed the limit by much.
 const UNSEEN_BYTES_MAX: u64 = 16 * 1024;
 
-/// Values of so many pieces of memory are freed in line where much waits to be freed: about 0.1 ms.
+/// While much waits to be freed, values of up to this many allocations are freed on the IO thread:
+/// about 0.1 ms.
 const FREED_IN_LINE_MAX: usize = 2048;
 
-/// If more than this part of `maxmemory` waits to be freed, larger values are freed in line as well.
+/// If more than this fraction of `maxmemory` waits to be freed, the IO thread frees larger values
+/// too.
 const PENDING_SHARE: u64 = 8;
 
-/// Evictions between two looks at the clock.
+/// Evictions between two clock reads.
 const STEPS_A_LOOK: usize = 8;
 
 /// Whether there is room for a command.
@@ -30,18 +32,17 @@ const STEPS_A_LOOK: usize = 8;
 pub enum Room {
     /// The data is within the limit.
     Enough,
-    /// Not yet, but there will be: keys are being evicted.
+    /// Not yet, but keys are being evicted.
     Soon,
     /// The data is over the limit, and nothing may be evicted.
     None,
 }
 
-/// A thread's part in evictions.
+/// A thread's state of eviction.
 pub(crate) struct Eviction {
     evictor: Evictor,
-    /// When nothing was found that may be evicted (Unix milliseconds), and under which generation
-    /// of the settings: looking everywhere again and again for every refused command would be a
-    /// waste.
+    /// When nothing evictable was found (Unix milliseconds), and under which generation of the
+    /// settings. Searching everywhere again for every refused command would be a waste.
     nothing_at: Option<(u64, u64)>,
 }
 
@@ -51,33 +52,33 @@ impl Eviction {
     }
 }
 
-/// Since when the data has been larger than allowed, and for how long altogether.
+/// Since when the data has exceeded the limit, and for how long in total.
 #[derive(Debug, Default)]
 pub struct Exceeded {
-    /// Unix milliseconds; 0 while it is not.
+    /// Start of the present period in Unix milliseconds; 0 if there is none.
     since_ms: AtomicU64,
-    /// Earlier times.
+    /// Sum of earlier periods.
     total_ms: AtomicU64,
 }
 
-/// Milliseconds for which the data was larger than allowed.
+/// Milliseconds for which the data exceeded the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceededTimes {
-    /// All of them.
+    /// All periods.
     pub total: u64,
-    /// Those of now.
+    /// The present period.
     pub current: u64,
 }
 
 impl Exceeded {
-    /// How long until now.
+    /// The times until now.
     pub fn times_ms(&self, now_ms: u64) -> ExceededTimes {
         let since = self.since_ms.load(Relaxed);
         let current = if since == 0 { 0 } else { now_ms.saturating_sub(since) };
         ExceededTimes { total: self.total_ms.load(Relaxed) + current, current }
     }
 
-    /// As after the start.
+    /// Back to the state at the start.
     pub(crate) fn reset(&self) {
         self.since_ms.store(0, Relaxed);
         self.total_ms.store(0, Relaxed);
@@ -145,8 +146,8 @@ pub(crate) fn make_room(
     evict(node, local, scratch, now_ms, limit_ns, append)
 }
 
-/// Makes room in between, so that the data comes within a limit that was lowered though nobody
-/// writes; for about `limit_ns` nanoseconds at most. Returns whether it is to go on soon. No locks may
+/// Makes room between commands, so that the data comes within a lowered limit even if no client
+/// writes; for about `limit_ns` nanoseconds at most. Returns whether to continue soon. No locks may
 /// be held.
 pub fn make_room_in_between(
     node: &Node,
@@ -168,15 +169,15 @@ fn is_over(node: &Node, scratch: &Scratch) -> bool {
     used.saturating_add_signed(scratch.counters.bytes_delta) > node.settings.maxmemory()
 }
 
-/// Whether the data and the clients' buffers are larger than allowed: what has left the data is being
-/// freed, and no reason to evict more.
+/// Whether the data and the clients' buffers exceed the limit. Removed values are being freed and
+/// are no reason to evict more.
 fn is_data_over(node: &Node, scratch: &Scratch) -> bool {
     let data = node.evictable_memory().saturating_add_signed(scratch.counters.bytes_delta);
     data > node.settings.maxmemory()
 }
 
-/// Frees what waits for that while it is too much together with the data: as much as there is time
-/// for, and one value of any size if what waits is a large part of what is allowed.
+/// Frees removed values while they and the data together exceed the limit: as many as there is time
+/// for, and one value of any size if they are a large fraction of the limit.
 fn free_pending(node: &Node, scratch: &Scratch, is_time_up: impl Fn() -> bool) {
     while is_over(node, scratch) && node.lazy_free.free_next(FREED_IN_LINE_MAX) {
         if is_time_up() {
@@ -189,7 +190,7 @@ fn free_pending(node: &Node, scratch: &Scratch, is_time_up: impl Fn() -> bool) {
     }
 }
 
-/// Lets the other threads see what this one has added.
+/// Publishes this thread's additions to the other threads.
 fn settle(node: &Node, scratch: &mut Scratch) {
     node.keyspace.add_used_bytes(std::mem::take(&mut scratch.counters.bytes_delta));
 }
@@ -208,7 +209,7 @@ fn evict(
     if !is_data_over(node, scratch) {
         return if is_over(node, scratch) { Room::Soon } else { Room::Enough };
     }
-    // A paused node does not change, and a log that takes no records refuses the command anyway.
+    // A paused node must not change, and a log that takes no records refuses the command anyway.
     if node.paused(now_ms).is_some() || !node.durability.accepts_writes() {
         return Room::Soon;
     }

@@ -1,4 +1,4 @@
-//! Running one request: the checks that every command passes, then its locks and the call.
+//! Runs one request: the checks that every command passes, then its locks and the call.
 
 use crate::kernel::aside;
 use crate::kernel::blocking;
@@ -73,7 +73,7 @@ pub fn execute(
         ReplyMode::On => {}
         ReplyMode::SkipNext => out.truncate(start),
         ReplyMode::Off => out.truncate(start),
-        // Its reply comes later.
+        // The reply comes later.
         ReplyMode::Skip if matches!(outcome.flow, Flow::Block(_)) => {}
         ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute | Flow::Again) => {
             session.reply_mode = ReplyMode::SkipNext;
@@ -128,8 +128,8 @@ fn resolve<'a>(node: &Node, request: Request<'a>) -> Result<Command<'a>, Unresol
     }
 }
 
-/// The first words of an HTTP request's lines. A browser can be made to send these to any port of
-/// its own machine, with commands in what follows; such a connection ends here, as Redis does it.
+/// The first words of HTTP requests and headers. A browser can be made to send these to any port of
+/// its own machine, with commands in the body. As in Redis, such a connection is closed.
 #[cold]
 fn is_http(name: &[u8]) -> bool {
     let http = name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:");
@@ -162,7 +162,7 @@ fn wrong_arity(node: &Node, id: CommandId) -> Unresolved {
     Unresolved { id: Some(id), error }
 }
 
-/// A request on its way, with what it needs of its thread. It is passed by value, so that its parts
+/// A request being executed, with what it needs of its thread. Passed by value, so that its parts
 /// stay in registers.
 struct Running<'a> {
     node: &'a Node,
@@ -175,7 +175,7 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// Runs a command, or queues it, or refuses it, or holds it back.
+    /// Runs, queues, refuses or holds back a command.
     #[inline(always)]
     fn run(self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
         let Command { id, spec, args, .. } = command;
@@ -184,7 +184,7 @@ impl<'a> Running<'a> {
         if let Some(multi) = &self.session.multi
             && flags.has(Flags::RUNS_QUEUE)
         {
-            // It does what was queued.
+            // `EXEC` does what was queued.
             flags = flags.or(multi.flags);
         }
         let memory = if takes_memory(self.session, flags) {
@@ -217,8 +217,8 @@ impl<'a> Running<'a> {
         }
         self.session.info.set_command(id);
         let started = self.local.start(node, spec, args);
-        // While writes are paused nothing may change, so that expired keys only look gone. A change
-        // that was let in goes on, should the log fail at this very moment.
+        // While writes are paused nothing may change, so expired keys are only hidden. An admitted
+        // write continues even if the log fails at this very moment.
         self.scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
             || paused.is_some() && flags.has(Flags::READONLY);
         self.scratch.no_touch = self.session.no_touch;
@@ -230,14 +230,14 @@ impl<'a> Running<'a> {
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
         }
-        // Nothing is left in it, which the compiler would look for.
+        // Both are empty, which the compiler would otherwise check when dropping them.
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
         std::mem::forget(ctx);
         outcome
     }
 
-    /// Answers a request that must not run. An open transaction will not run either; `EXEC` itself
-    /// ends it there and then.
+    /// Answers a request that must not run. It also aborts an open transaction; a refused `EXEC`
+    /// ends it at once.
     #[cold]
     fn reject(
         self,
@@ -249,7 +249,7 @@ impl<'a> Running<'a> {
         }
         let mut text = error.to_string();
         if wanted.is_some_and(|(_, spec)| spec.flags.has(Flags::RUNS_QUEUE)) {
-            // An error without a code of its own goes without one here.
+            // Redis omits the generic code `ERR` here.
             let reason = text.strip_prefix("ERR ").unwrap_or(&text);
             text = format!("EXECABORT Transaction discarded because of: {reason}");
             let append = &mut *self.append;
@@ -269,8 +269,8 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Begins the transaction that the command needs: in its place at once, as moving one costs more
-/// than beginning it.
+/// Begins the transaction that the command needs, constructed in place, because moving one costs
+/// more than beginning it.
 #[inline(always)]
 fn begin<'a>(ctx: &mut Ctx<'a>, scratch: &'a mut Scratch, spec: &CommandSpec, args: &[&[u8]]) {
     let (node, now_ms) = (ctx.node, ctx.now_ms);
@@ -292,7 +292,7 @@ fn begin<'a>(ctx: &mut Ctx<'a>, scratch: &'a mut Scratch, spec: &CommandSpec, ar
     }
 }
 
-/// Whether a command over its keys looks at keys that these arguments do not name.
+/// Whether a command that locks its keys also reads keys that these arguments do not name.
 #[inline]
 fn reaches_further(spec: &CommandSpec, args: &[&[u8]]) -> bool {
     matches!(spec.locks, LockNeed::KeysUnless(reaches_further) if reaches_further(args))
@@ -304,8 +304,8 @@ fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Tx
     node.keyspace.begin(Locks::All, scratch, now_ms)
 }
 
-/// Keeps a command for `EXEC`. A client whose queue outgrows what it may send at once is closed,
-/// as the queue is no more than requests that have not run.
+/// Queues a command for `EXEC`. A client whose queue outgrows the limit of its input buffer is
+/// closed, because the queue consists of requests that have not run.
 #[cold]
 fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[u8]]) -> Flow {
     multi.flags = multi.flags.or(flags);
@@ -314,7 +314,7 @@ fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[
     if limit != 0 && multi.bytes as u64 > limit { Flow::Drop } else { Flow::Continue }
 }
 
-/// Whether the command may make the data larger. What is queued takes memory, whatever it will do.
+/// Whether the command may enlarge the data. A queued command takes memory, whatever it will do.
 #[inline]
 fn takes_memory(session: &Session, flags: Flags) -> bool {
     flags.has(Flags::DENYOOM) || session.multi.is_some() && !flags.has(Flags::NOT_QUEUED)

@@ -63,8 +63,8 @@ impl HistogramSum {
         0
     }
 
-    /// (microseconds, number of durations up to that), one for each power of two from 1,024 ns
-    /// on that adds to the number: what `LATENCY HISTOGRAM` shows.
+    /// (microseconds, number of durations up to that), one for each power of two from 1,024 ns on
+    /// that adds to the number: what `LATENCY HISTOGRAM` shows.
     pub fn by_powers_of_two(&self) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         let (mut bound, mut seen, mut shown) = (1024, 0, 0);

@@ -1,8 +1,8 @@
 //! The one place where a command's handler runs: for a request, for each command inside `EXEC`, and
 //! for a client that waited for a key.
 //!
-//! The caller has checked the request and begun its transaction; `call` runs the handler, turns an
-//! error into the reply, commits, counts, and shows the command to whoever monitors.
+//! The caller has checked the request and begun its transaction. `call` runs the handler, turns an
+//! error into the reply, commits, counts, and reports the command to monitoring clients.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
@@ -27,14 +27,15 @@ pub(crate) struct Command<'a> {
     pub(crate) args: &'a [&'a [u8]],
 }
 
-/// Who runs a command.
+/// On whose behalf a command runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// A request.
     Request,
-    /// `EXEC`: the transaction goes on afterwards, and the slices of the reply stay in the context.
+    /// `EXEC`: the transaction continues afterwards, and the slices of the reply stay in the
+    /// context.
     Exec,
-    /// The thread that has made a key that a client waits for.
+    /// The thread that created a key that a client waits for.
     Waited,
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn call(
         return retry_later(ctx, started, depends);
     }
     let is_deferred = ctx.deferred.is_some() && !in_exec && defer(ctx, command, started);
-    // A wait for a key is counted when it is over, a reply that goes on when it is made.
+    // A wait for a key is counted when it ends, a long reply when it is complete.
     if !is_deferred && !matches!(ctx.flow, Flow::Block(Blocked::Keys(_))) {
         let reply_bytes = ctx.reply.position().saturating_sub(position);
         let before_ns = ctx.session.aside.as_ref().map_or(0, |aside| aside.nanoseconds);
@@ -86,7 +87,7 @@ pub(crate) fn call(
     Outcome { depends, flow: std::mem::take(&mut ctx.flow), deferred: ctx.deferred.take() }
 }
 
-/// The error becomes the reply, in place of what the command has written from `position` on.
+/// The error replaces what the command has written from `position` on.
 #[cold]
 fn fail(ctx: &mut Ctx<'_>, id: CommandId, position: usize, error: &CommandError) {
     let text = error.to_string();
@@ -97,7 +98,7 @@ fn fail(ctx: &mut Ctx<'_>, id: CommandId, position: usize, error: &CommandError)
     ctx.reply.error(text);
 }
 
-/// The request runs again; nothing was done so far that anybody could see.
+/// The request runs again; so far it had no visible effect.
 #[cold]
 fn retry_later(ctx: &mut Ctx<'_>, started: Started, depends: Lsn) -> Outcome {
     debug_assert!(!ctx.must_answer(), "only a request can be retried");
@@ -112,7 +113,7 @@ fn retry_later(ctx: &mut Ctx<'_>, started: Started, depends: Lsn) -> Outcome {
     Outcome { depends: Lsn::ZERO, flow, deferred: ctx.deferred.take() }
 }
 
-/// Makes the rest of the reply a thing of its own; `false` if nobody waits for it.
+/// Turns the rest of the reply into a separate object; `false` if the client does not want it.
 #[cold]
 fn defer(ctx: &mut Ctx<'_>, command: Command<'_>, started: Started) -> bool {
     if ctx.session.reply_mode != ReplyMode::On {

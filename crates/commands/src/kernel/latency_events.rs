@@ -1,6 +1,7 @@
-//! Delays that were noticed: what `LATENCY` answers from.
+//! Delays that were observed: the source of `LATENCY`.
 //!
-//! An event is a name such as `command` or `fsync`; who notices one calls [`LatencyEvents::note`].
+//! An event is a name such as `command` or `fsync`. The code that observes a delay calls
+//! [`LatencyEvents::note`].
 
 use ladon_settings::Settings;
 use parking_lot::Mutex;
@@ -36,18 +37,18 @@ pub struct LatencyEvents {
 }
 
 impl LatencyEvents {
-    /// Nothing noticed yet. What counts as a delay is `latency-monitor-threshold`.
+    /// Without any delays yet. `latency-monitor-threshold` decides what counts as a delay.
     pub fn new(settings: Arc<Settings>) -> LatencyEvents {
         LatencyEvents { settings, histories: Mutex::default() }
     }
 
-    /// Whether delays are watched for at all.
+    /// Whether delays are recorded at all.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.settings.latency_monitor_threshold() != 0
     }
 
-    /// Something took this long; remembered if it is long enough.
+    /// Reports a duration, which is recorded if it is long enough.
     #[inline]
     pub fn note(&self, event: &str, milliseconds: u64, unix_seconds: u64) {
         let threshold = self.settings.latency_monitor_threshold();

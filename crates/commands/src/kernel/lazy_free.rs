@@ -1,7 +1,7 @@
-//! Large values that have left the data and are not freed yet.
+//! Large values that were removed from the data and are not freed yet.
 //!
-//! A thread of low priority frees them. On a busy machine it may hardly run, so what waits counts as
-//! used memory, and where that exceeds `maxmemory` the threads that serve clients help out
+//! The dropper thread frees them. On a busy machine it may hardly run, so these values count as
+//! used memory, and when that exceeds `maxmemory`, the threads that serve clients help
 //! (`eviction.rs`).
 
 use ladon_engine::Garbage;
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Among so many of the oldest, a value is looked for that is quickly freed.
+/// Number of the oldest values among which a cheap one is searched.
 const LOOKED_AT: usize = 16;
 
-/// What waits to be freed, and how much was.
+/// What waits to be freed, and how much was freed.
 #[derive(Default)]
 pub struct LazyFree {
     /// Values that wait.
@@ -24,7 +24,7 @@ pub struct LazyFree {
 }
 
 impl LazyFree {
-    /// Bytes of what waits, and of what is being freed.
+    /// Bytes that wait to be freed or are being freed.
     #[inline]
     pub fn pending_bytes(&self) -> u64 {
         self.pending_bytes.load(Relaxed)
@@ -38,8 +38,8 @@ impl LazyFree {
         self.queue.lock().extend(garbage);
     }
 
-    /// Frees one of the oldest that wait, if one is of `effort_max` pieces of memory at most; whether
-    /// one was.
+    /// Frees one of the oldest values that costs at most `effort_max` allocations. Returns whether
+    /// there was one.
     pub fn free_next(&self, effort_max: usize) -> bool {
         let next = {
             let mut queue = self.queue.lock();

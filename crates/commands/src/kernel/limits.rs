@@ -1,12 +1,11 @@
-//! What the keyspace has to know of the settings, before the first key gets into it and whenever
-//! they change.
+//! Passes settings to the keyspace, before the first key is stored and whenever they change.
 
 use ladon_engine::{Keyspace, Tracking};
 use ladon_settings::{EvictionPolicy, Settings};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Tells the keyspace up to where collections stay packed, and what is to be known of the use of
-/// keys, as the settings say now.
+/// Passes the sizes up to which collections stay packed, and the rules for tracking the use of
+/// keys.
 pub fn apply(keyspace: &Keyspace, settings: &Settings) {
     let limits = keyspace.limits();
     limits.set_intset_entries.store(settings.set_max_intset_entries(), Relaxed);
@@ -22,7 +21,7 @@ pub fn apply(keyspace: &Keyspace, settings: &Settings) {
     apply_rules(keyspace, settings);
 }
 
-/// Tells the keyspace what the policy needs to know of each key's use.
+/// Passes the rules for tracking the use of keys, as the eviction policy needs them.
 fn apply_rules(keyspace: &Keyspace, settings: &Settings) {
     let tracking = tracking(settings.maxmemory_policy());
     keyspace.access_rules().set(tracking, settings.lfu_log_factor(), settings.lfu_decay_time());

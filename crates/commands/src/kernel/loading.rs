@@ -1,4 +1,4 @@
-//! What is known while the data is being loaded, and clients are served without it.
+//! The state of loading, while clients are served without data.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Loading {
     /// When it began, Unix milliseconds.
     pub began_ms: u64,
-    /// Bytes read, of `bytes_total`, of the files that are being read now: first the checkpoint's,
-    /// then the log's.
+    /// Bytes read, of `bytes_total`, of the files being read: first the checkpoint's, then the
+    /// log's.
     pub bytes_done: AtomicU64,
     /// Bytes to read.
     pub bytes_total: AtomicU64,
 }
 
 impl Loading {
-    /// It begins.
+    /// The state at the begin.
     pub fn new(began_ms: u64) -> Loading {
         Loading { began_ms, bytes_done: AtomicU64::new(0), bytes_total: AtomicU64::new(0) }
     }

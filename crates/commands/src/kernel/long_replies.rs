@@ -1,24 +1,24 @@
-//! Several replies in a row of which some are long: what `EXEC` answers.
+//! Several consecutive replies of which some are long: the reply of `EXEC`.
 
 use crate::kernel::long_reply::{Block, Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is left of a row of replies, from its first long one on.
+/// The rest of several replies, from the first long one on.
 #[derive(Default)]
 pub(crate) struct Several {
     parts: VecDeque<Part>,
-    /// Where in the buffer the replies behind the last long one begin.
+    /// Where in the buffer the replies after the last long one begin.
     from: usize,
-    /// Parts at the front that hold nothing that is frozen, but for strings.
+    /// Number of parts at the front that hold nothing frozen except strings.
     kept: usize,
-    /// Bytes that the parts hold, and no other client does.
+    /// Bytes that only these parts hold.
     memory: usize,
 }
 
 enum Part {
-    /// A part of a reply, and how much of it was written.
+    /// A part of a reply, and how much of it was sent.
     Made(Vec<u8>, usize),
     Block(Block),
     /// And how much of their memory is counted.
@@ -26,13 +26,13 @@ enum Part {
 }
 
 impl Several {
-    /// The reply that has just been written to goes on with `slices`.
+    /// The reply that was just written continues with `slices`.
     pub(crate) fn add(&mut self, reply: &mut Reply<'_>, slices: Box<dyn Slices>) {
         self.gather(reply);
         self.parts.push_back(Part::Slices(slices, 0));
     }
 
-    /// What is left behind that which is in the buffer; `None` if nothing is.
+    /// What remains after the buffer's content; `None` if nothing does.
     pub(crate) fn end(mut self, reply: &mut Reply<'_>) -> Option<Several> {
         self.gather(reply);
         (!self.parts.is_empty()).then_some(self)
@@ -57,7 +57,7 @@ impl Several {
         self.kept = self.kept.saturating_sub(1);
     }
 
-    /// Makes a slice of a part that is not the first one in advance.
+    /// Makes a slice in advance, of a part that is not the first one.
     fn make(&mut self, index: usize, proto: Proto, elements: usize) {
         let Some(Part::Slices(slices, _)) = self.parts.get_mut(index) else { return };
         let (mut made, mut room) = (Vec::new(), Room::aside(elements));
@@ -98,8 +98,8 @@ impl Slices for Several {
         false
     }
 
-    /// The first part is written, if that has an end; otherwise the others must not wait for it with
-    /// what they have frozen.
+    /// Stores the rest of the first part, if it is finite. Otherwise the other parts must not wait
+    /// for it while they hold frozen values.
     fn keep(&mut self, proto: Proto, elements: usize) -> Keeping {
         let index = self.kept;
         let Some(part) = self.parts.get_mut(index) else { return Keeping::Own(None) };
@@ -132,7 +132,7 @@ impl Slices for Several {
 mod tests {
     use super::*;
 
-    /// Numbers, which a slow client may be waited for with.
+    /// Numbers, for which a slow client may be waited for.
     struct Numbers {
         left: Range<i64>,
         is_endless: bool,
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    /// What is written in slices of this many elements, when the client turns out to be slow after so
-    /// many of them.
+    /// Writes in slices of this many elements to a client that turns out to be slow after
+    /// `slow_after` of them.
     fn written(elements: usize, slow_after: usize, endless: [bool; 2]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, Proto::Resp2);

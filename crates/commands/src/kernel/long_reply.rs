@@ -1,17 +1,17 @@
 //! Replies about large values, made in slices between which other connections are served.
 //!
 //! ```text
-//! HGETALL h     freezes the value under its lock -> header -> commits, lets go of the lock
+//! HGETALL h     freezes the value under its lock -> header -> commits, releases the lock
 //!               -> the worker asks for a slice whenever the client has taken the last ones
 //!               -> the connection's next request runs once the last slice is made
 //! ```
 //!
-//! A long string goes into its reply as it is: a slice then refers to a part of its frozen memory, a
-//! [`Block`], which is sent from where it stands.
+//! A long string is not copied into its reply: a slice then refers to a part of its frozen memory,
+//! a [`Block`], which is sent from there.
 //!
-//! The reply is of the moment of the command, whatever happens to the value afterwards, and depends
-//! on the LSN that the command has found. Inside `EXEC`, and where nobody wants the reply, replies
-//! are made at once.
+//! The reply shows the value when the command ran, whatever happens to the value afterwards, and
+//! depends on the LSN that the command found. Inside `EXEC`, and where the reply is not wanted,
+//! replies are made at once.
 
 use crate::kernel::aside::Computed;
 use crate::kernel::command_id::CommandId;
@@ -24,34 +24,35 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// From where on a value is large, and what a slice is; of the whole node.
+/// Sizes from which values are large, and the size of slices; for the whole node.
 #[derive(Debug)]
 pub struct Slicing {
     /// Elements from which on a reply is made in slices.
     pub large_elements: AtomicUsize,
-    /// Elements of a slice at most.
+    /// Maximum number of elements in a slice.
     pub slice_elements: AtomicUsize,
     /// Elements from which on a result is computed aside (`aside.rs`).
     pub aside_elements: AtomicUsize,
 }
 
-/// A tenth of a millisecond or two of work.
+/// A tenth to a fifth of a millisecond of work.
 const SLICE_ELEMENTS: usize = 1024;
 /// About a millisecond of unions and intersections.
 const ASIDE_ELEMENTS: usize = 8192;
-/// A slice ends with the element that goes beyond this.
+/// A slice ends with the element that exceeds this.
 const SLICE_BYTES: usize = 32 << 10;
-/// Elements that take this much together are a large reply, however few they are.
+/// Elements with more bytes than this together are a large reply, however few they are.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// This much of a string is about as much work as an element of something else.
+/// Bytes of a string that are about as much work as an element of a collection.
 const BYTES_LIKE_AN_ELEMENT: usize = 512;
 
-/// A block has this much for each element that a slice may have: a quarter of a megabyte, which the
-/// kernel copies in some ten microseconds.
+/// Bytes of a block per element that a slice may have: a quarter of a megabyte, which the kernel
+/// copies in some ten microseconds.
 const BLOCK_BYTES_LIKE_AN_ELEMENT: usize = 256;
 
-/// A string that is a smaller part of what is long is copied: sending it by itself takes longer.
+/// A string shorter than this fraction of a long one is copied, because sending it separately takes
+/// longer.
 const PARTS_OF_LONG_MAX: usize = 16;
 
 impl Default for Slicing {
@@ -64,31 +65,31 @@ impl Default for Slicing {
     }
 }
 
-/// Whether a value is large enough to be frozen and answered in slices.
+/// The size from which a value is frozen and answered in slices.
 #[derive(Clone, Copy)]
 pub(crate) struct Large(usize);
 
 impl Large {
-    /// Nothing is.
+    /// No value is large.
     pub(crate) const NEVER: Large = Large(usize::MAX);
 
-    /// Of values with so many elements, and bytes, together.
+    /// Whether values with this many elements and bytes together are large.
     pub(crate) fn is_total(self, elements: usize, bytes: usize) -> bool {
         elements >= self.0 || self.0 != usize::MAX && bytes >= LARGE_BYTES
     }
 
-    /// Of strings of so many bytes together.
+    /// Whether strings of this many bytes together are large.
     pub(crate) fn is_total_string(self, bytes: usize) -> bool {
         self.is_long(bytes) || self.is_total(0, bytes)
     }
 
-    /// Of a string of which so many bytes are looked at, or go into the reply.
+    /// Whether a string is long of which this many bytes are read or sent.
     pub(crate) fn is_long(self, bytes: usize) -> bool {
         bytes >= self.bytes()
     }
 
-    /// Of a string that goes into a reply behind so many bytes of others: whether it is better sent
-    /// from where it stands.
+    /// Whether to send a string from its own memory, in a reply that already has `before` bytes of
+    /// others.
     pub(crate) fn is_block(self, bytes: usize, before: usize) -> bool {
         self.is_long(before.saturating_add(bytes)) && bytes >= self.bytes() / PARTS_OF_LONG_MAX
     }
@@ -103,11 +104,11 @@ impl Large {
         self.0.saturating_mul(BYTES_LIKE_AN_ELEMENT)
     }
 
-    /// Of a value of which so many elements go into the reply.
+    /// Whether a value is large of which this many elements go into the reply.
     pub(crate) fn is(self, value: &impl Collection, elements: usize) -> bool {
-        // A small part of a large value is a short reply: freezing would cost more than making it.
+        // A small part of a large value is a short reply: freezing the value would cost more.
         let bytes = || elements as u128 * value.bytes() as u128 / value.len().max(1) as u128;
-        // One element is a slice anyway.
+        // One element is one slice in any case.
         elements >= self.0 || self.0 != usize::MAX && elements > 1 && bytes() >= LARGE_BYTES as u128
     }
 }
@@ -118,7 +119,7 @@ impl From<usize> for Large {
     }
 }
 
-/// How much may go into a slice.
+/// How much more may go into a slice.
 pub struct Room {
     elements: usize,
     end: usize,
@@ -126,26 +127,26 @@ pub struct Room {
     block: Option<Block>,
 }
 
-/// Bytes of a reply that stand elsewhere, in memory that nobody changes any more.
+/// Bytes of a reply in separate memory, which does not change any more.
 #[derive(Debug)]
 pub struct Block {
-    /// What they are a part of.
+    /// The memory that they are a part of.
     pub whole: Arc<Vec<u8>>,
-    /// Where they stand in it.
+    /// Their range in it.
     pub range: Range<usize>,
 }
 
-/// What came of asking for a slice.
+/// The result of asking for a slice.
 #[derive(Debug)]
 pub struct Slice {
-    /// What follows that which was written.
+    /// Sent after what was written.
     pub block: Option<Block>,
     /// There may be more slices.
     pub more: bool,
 }
 
 impl Room {
-    /// Takes room for one more element; whether there is any.
+    /// Counts one more element; returns whether there is room for it.
     pub fn take(&mut self, reply: &Reply<'_>) -> bool {
         if self.elements == 0 || reply.position() >= self.end {
             return false;
@@ -154,14 +155,14 @@ impl Room {
         true
     }
 
-    /// Writes as much of `bytes` as there is room for; how much.
+    /// Writes as much of `bytes` as there is room for; returns how much.
     pub fn copy(&mut self, reply: &mut Reply<'_>, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.end.saturating_sub(reply.position()));
         reply.raw(&bytes[..count]);
         count
     }
 
-    /// Room for one slice behind what `reply` has, in memory of its own.
+    /// Room for one slice after the present content of `reply`, in separate memory.
     pub(crate) fn aside(elements: usize) -> Room {
         Room::new(elements, 0)
     }
@@ -180,13 +181,13 @@ impl Room {
         self.elements == 0
     }
 
-    /// What ends the slice.
+    /// Takes the block that ends the slice.
     pub(crate) fn take_block(&mut self) -> Option<Block> {
         self.block.take()
     }
 
-    /// Ends the slice with bytes that stand elsewhere: as many of `range` as go into a block, which
-    /// are taken off it.
+    /// Ends the slice with a block in separate memory: as much of `range` as a block may have,
+    /// which is removed from `range`.
     pub fn refer(&mut self, whole: &Arc<Vec<u8>>, range: &mut Range<usize>) {
         debug_assert!(self.block.is_none(), "one ends a slice");
         let end = range.end.min(range.start + self.block_bytes);
@@ -198,17 +199,18 @@ impl Room {
 
 /// The elements of a reply, from a frozen value.
 pub trait Slices: Send {
-    /// Writes more elements, as far as there is room; whether there may be more after that.
+    /// Writes more elements, as far as there is room. Returns whether there may be more after that.
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool;
 
-    /// The client is slow, and what is frozen makes others keep what they change: takes up to
-    /// `elements` more of what the rest needs into memory of its own, as replies of this dialect.
+    /// Called when the client is slow, because a frozen value makes other commands copy what they
+    /// change. Copies up to `elements` more of what the rest needs, as replies of this protocol
+    /// version.
     fn keep(&mut self, proto: Proto, elements: usize) -> Keeping {
         let _ = (proto, elements);
         Keeping::Output
     }
 
-    /// Bytes that it holds and no other client does.
+    /// Bytes that only this reply holds.
     fn memory(&self) -> usize {
         0
     }
@@ -216,18 +218,18 @@ pub trait Slices: Send {
 
 /// How the rest of a reply waits for a slow client.
 pub enum Keeping {
-    /// As its output: it is to be made, whether it is taken or not.
+    /// As its output: make the rest, whether the client takes it or not.
     Output,
-    /// `keep` is to be called again; what it does not need any more.
+    /// `keep` has to be called again; holds what is no longer needed.
     More(Option<Garbage>),
-    /// In memory of its own; what it does not need any more.
+    /// In its own memory; holds what is no longer needed.
     Own(Option<Garbage>),
 }
 
 /// Writes something at once.
 type Header = Box<dyn FnOnce(&mut Reply<'_>) + Send>;
 
-/// What goes before the elements: the header, or all of a short reply.
+/// What precedes the elements: the header, or all of a short reply.
 pub(crate) struct Headed<S> {
     header: Option<Header>,
     rest: S,
@@ -263,11 +265,11 @@ impl Slices for () {
     }
 }
 
-/// A reply that goes on after its command: its elements, or all of it.
+/// A reply that continues after its command: its elements, or all of it.
 pub struct LongReply {
-    /// None as long as they are computed.
+    /// None while they are being computed.
     slices: Option<Box<dyn Slices>>,
-    /// An error that it is made of.
+    /// The error that it consists of, if any.
     error: Option<Vec<u8>>,
     proto: Proto,
     command: CommandId,
@@ -277,11 +279,11 @@ pub struct LongReply {
     nanoseconds: u64,
     /// When its command ran, Unix milliseconds.
     began_ms: u64,
-    /// It has what it needs in memory of its own, and may take as long as its client does.
+    /// It has copied what it needs, and may take as long as its client does.
     is_kept: bool,
 }
 
-/// How long a client may take before its reply is made regardless.
+/// How long a client may take before its reply is completed regardless.
 const PATIENCE_MS: u64 = 1000;
 
 impl std::fmt::Debug for LongReply {
@@ -304,12 +306,12 @@ impl LongReply {
         LongReply { slices, error: None, proto, command, args, nanoseconds, began_ms, is_kept }
     }
 
-    /// Whether it can go on, as nothing is to be computed any more.
+    /// Whether it can continue because nothing remains to be computed.
     pub fn is_computed(&self) -> bool {
         self.slices.is_some()
     }
 
-    /// Takes what its job has made, at the time of `now_ms`. Given back if that is no reply.
+    /// Takes its job's result, at time `now_ms`. Returns it unchanged if it is not a reply.
     pub fn take_in(&mut self, computed: Computed, now_ms: u64) -> Result<(), Computed> {
         let (slices, nanoseconds) = computed.into_reply()?;
         self.slices = Some(slices);
@@ -318,13 +320,13 @@ impl LongReply {
         Ok(())
     }
 
-    /// Whether its client has had the time it may have.
+    /// Whether its client has used up the time it may take.
     pub fn is_overdue(&self, now_ms: u64) -> bool {
         !self.is_kept && now_ms.saturating_sub(self.began_ms) >= PATIENCE_MS
     }
 
-    /// The reply is overdue: takes a step towards letting go of what is frozen. Whether the rest is to
-    /// be written instead, and what it does not need any more.
+    /// Takes a step towards releasing frozen values, for an overdue reply. Returns whether to write
+    /// the rest instead, and what is no longer needed.
     pub fn keep(&mut self, node: &Node) -> (bool, Option<Garbage>) {
         let Some(slices) = &mut self.slices else { return (false, None) };
         let began_ns = node.clock.monotonic_ns();
@@ -340,7 +342,7 @@ impl LongReply {
         }
     }
 
-    /// Bytes that it holds and no other client does.
+    /// Bytes that only this reply holds.
     pub fn memory(&self) -> usize {
         self.slices.as_ref().map_or(0, |slices| slices.memory())
     }
@@ -360,7 +362,7 @@ impl LongReply {
         Slice { block: room.block, more }
     }
 
-    /// The reply is made, or nobody wants it any more: counts the command.
+    /// Counts the command once the reply is complete or no longer wanted.
     pub fn finish(&self, node: &Node, local: &mut Local, session: &Session) {
         let args: Vec<&[u8]> = self.args.iter().map(Vec::as_slice).collect();
         local.finish(node, session, self.command, &args, self.nanoseconds);
@@ -373,7 +375,7 @@ impl LongReply {
 }
 
 impl Later<'_> {
-    /// From where on values are large: never where the reply must be made at once.
+    /// The size from which values are large; never if the reply must be made at once.
     pub(crate) fn large(&self) -> Large {
         let later = self.local.replies_later && !self.must_answer;
         Large(if later { self.node.slicing.large_elements.load(Relaxed) } else { usize::MAX })
@@ -381,13 +383,13 @@ impl Later<'_> {
 }
 
 impl Ctx<'_> {
-    /// From where on values are large here: never where the reply must be made at once.
+    /// The size from which values are large here; never if the reply must be made at once.
     pub(crate) fn large(&self) -> Large {
         let must_answer = self.in_attempt;
         Later { node: self.node, local: self.local, must_answer }.large()
     }
 
-    /// The rest of the reply comes from these; only after `large` has said so of the value.
+    /// Continues the reply with `slices`; only after `large` has allowed it for the value.
     pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
         debug_assert_ne!(self.large().0, usize::MAX);
         self.deferred().slices = Some(Box::new(slices));

@@ -1,5 +1,5 @@
-//! What every command runs on: the table of commands, a request's way through its checks, locks and
-//! handler, and what a node, a thread and a connection are to commands.
+//! What every command runs on: the table of commands, the checks, locks and call of a request, and
+//! the state of a node, a thread and a connection as commands see it.
 //!
 //! **Architecture invariant:** nothing here knows a family of commands; a test reads the imports.
 

@@ -1,4 +1,4 @@
-//! Lines for those who monitor: what every client had executed.
+//! Lines for monitoring clients: the commands that every client had executed.
 
 use crate::kernel::ctx::Local;
 use crate::kernel::node::Node;
@@ -7,8 +7,8 @@ use crate::kernel::session::Session;
 use crate::kernel::spec::{CommandSpec, Flags};
 use ladon_model::Lsn;
 
-/// Notes what a client had executed, for everybody who monitors. What administers the server is not
-/// shown, and no password. [`show`] follows once it is committed.
+/// Notes an executed command for the monitoring clients. Administrative commands and passwords are
+/// not shown. [`show`] follows once it is committed.
 #[cold]
 pub(crate) fn note(
     node: &Node,
@@ -37,14 +37,14 @@ pub(crate) fn note(
     local.monitored.push(line.into_bytes().into());
 }
 
-/// Shows what was noted, which depends on `depends`.
+/// Sends the noted lines, which depend on `depends`.
 #[cold]
 pub(crate) fn show(node: &Node, local: &mut Local, depends: Lsn) {
     node.feed_monitors(&local.monitored, depends);
     local.monitored.clear();
 }
 
-/// Writes bytes as a quoted string, whatever they are.
+/// Writes arbitrary bytes as a quoted string.
 fn quote(bytes: &[u8], line: &mut String) {
     line.push('"');
     for &byte in bytes {

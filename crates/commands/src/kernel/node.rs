@@ -29,30 +29,31 @@ use std::sync::atomic::{
 /// Ladon's own version.
 pub const LADON_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of Redis whose commands and replies these are; clients decide by it what they use.
+/// The version of Redis whose commands and replies these are; clients decide by it which features
+/// they use.
 pub const REDIS_VERSION: &str = "7.2.4";
 
 /// What commands need of the log and the checkpoints.
 pub trait Durability: Send + Sync {
     /// The end of the log: every change so far has at most this LSN.
     fn reserved(&self) -> Lsn;
-    /// Handed to the operating system up to here.
+    /// Everything up to here is handed to the operating system.
     fn written(&self) -> Lsn;
-    /// On the disk up to here.
+    /// Everything up to here is on the disk.
     fn durable(&self) -> Lsn;
-    /// Asks for `durable` to reach `lsn` soon; does not wait.
+    /// Asks for `durable` to reach `lsn` soon, without waiting.
     fn want_durable(&self, lsn: Lsn);
     /// Whether the log takes changes now; one relaxed load.
     fn accepts_writes(&self) -> bool;
     /// Why not, for the error reply.
     fn failure(&self) -> Option<String>;
-    /// What `INFO persistence` tells.
+    /// The figures of `INFO persistence`.
     fn status(&self) -> PersistenceStatus;
     /// Starts a checkpoint in the background.
     fn start_checkpoint(&self) -> Result<(), CheckpointError>;
     /// Makes a checkpoint and waits for it.
     fn checkpoint(&self) -> Result<(), CheckpointError>;
-    /// The default gate changed: sync as it asks from now on.
+    /// The default gate changed: adapts how often the log syncs.
     fn gate_changed(&self, gate: Gate);
     /// Asks the node to stop: finish replies, sync, leave a clean log.
     fn request_shutdown(&self, shutdown: Shutdown);
@@ -102,7 +103,7 @@ pub struct PersistenceStatus {
     pub last_recovery_seconds: f64,
 }
 
-/// What a node is made from.
+/// What a node is created from.
 pub struct NodeParts {
     /// The data.
     pub keyspace: Arc<Keyspace>,
@@ -114,7 +115,7 @@ pub struct NodeParts {
     pub durability: Arc<dyn Durability>,
     /// One for each IO thread.
     pub threads: Vec<ThreadHandle>,
-    /// 40 hexadecimal digits that tell this run from others.
+    /// 40 hexadecimal digits that distinguish this run from others.
     pub run_id: String,
     /// `io_uring` or `mio`, for `INFO`.
     pub io_backend: String,
@@ -155,30 +156,30 @@ pub struct Node {
     pub rejected_connections: AtomicU64,
     /// Commands that took long.
     pub slow_log: SlowLog,
-    /// Delays that were noticed; shared with whoever may notice one.
+    /// Delays that were observed; shared with the code that may observe one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
     pub process: Arc<dyn Process>,
-    /// What else follows from a change of settings, where something has to.
+    /// Applies other consequences of changed settings, where there are any.
     pub follow_settings: Option<FollowSettings>,
-    /// Testing only: sees the changes by which keys are evicted, before they are logged, and says
-    /// whether they are; they have to be, and the simulator must notice if not.
+    /// Testing only: sees the changes that evict keys before they are logged, and returns whether
+    /// to log them. They must be logged, and the simulator must notice if they are not.
     pub watch_evictions: Option<WatchEvictions>,
-    /// Testing only: is told whose wait for a key was served, in the order in which they are.
+    /// Testing only: called with each client whose wait for a key was served, in order.
     pub watch_served: Option<WatchServed>,
-    /// Names the history of the data, as far as this node knows it.
+    /// Identifies the history of the data, as far as this node knows it.
     pub replication_id: Mutex<String>,
-    /// Large values on their way out.
+    /// Large values that wait to be freed.
     pub lazy_free: LazyFree,
     /// Connections closed because of `maxmemory-clients`.
     pub evicted_clients: AtomicU64,
-    /// How long the data has been larger than `maxmemory` allows.
+    /// How long the data has exceeded `maxmemory`.
     pub exceeded: Exceeded,
-    /// What replies are made in slices.
+    /// Which replies are made in slices.
     pub slicing: Slicing,
-    /// What became of results that are computed aside.
+    /// Counts of results computed aside.
     pub aside: AsideCounts,
-    /// The data is being loaded, and this node serves clients until then, without data.
+    /// Present while the data is being loaded, on the node that serves clients without data.
     pub loading: Option<Arc<Loading>>,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
@@ -196,15 +197,15 @@ pub type WatchEvictions = Box<dyn Fn(&Node, &[u8]) -> bool + Send + Sync>;
 /// See [`Node::watch_served`].
 pub type WatchServed = Box<dyn Fn(&Node, &ClientInfo) + Send + Sync>;
 
-/// `CLIENT PAUSE`: until when, and whether reads go on.
+/// `CLIENT PAUSE`: its end, and whether reads continue.
 #[derive(Default)]
 struct Pause {
     until_ms: AtomicU64,
     writes_only: std::sync::atomic::AtomicBool,
     /// Counts pauses.
     generation: AtomicU64,
-    /// How many of them each thread has seen between two turns: what it ran before is over. All of
-    /// them where nobody runs anything.
+    /// For each thread, the number of pauses that it has seen between two turns: what it ran before
+    /// them is over. The maximum if it runs nothing.
     seen: Box<[AtomicU64]>,
 }
 
@@ -265,20 +266,20 @@ impl Node {
         node
     }
 
-    /// Whether writes have to wait for replicas that are not there: there are none yet.
+    /// Whether writes have to wait for missing replicas: there are no replicas yet.
     #[inline]
     pub fn lacks_replicas(&self) -> bool {
         self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
     }
 
-    /// Tells the keyspace up to where collections stay packed, and what is to be known of the use
-    /// of keys, as the settings say now.
+    /// Passes the sizes up to which collections stay packed, and the rules for tracking the use of
+    /// keys, to the keyspace.
     pub fn apply_limits(&self) {
         limits::apply(&self.keyspace, &self.settings);
     }
 
-    /// Bytes that the data and its tables take, with what is free within slabs, what has left the data
-    /// and is not freed yet, and the clients' buffers: what `maxmemory` limits, as in Redis.
+    /// Bytes of the data and its tables, free memory within slabs, removed values that are not
+    /// freed yet, and the clients' buffers: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -287,14 +288,14 @@ impl Node {
             + self.clients_memory()
     }
 
-    /// Bytes that all clients take, their buffers and what is kept for them.
+    /// Bytes of all clients: their buffers and the state kept for them.
     #[inline]
     pub fn clients_memory(&self) -> u64 {
-        // Threads add and take off in any order.
+        // Threads add and subtract in any order.
         (self.clients.bytes.load(Relaxed) as i64).max(0) as u64
     }
 
-    /// Bytes of [`Node::used_memory`] that are no data.
+    /// Bytes of [`Node::used_memory`] that are not data.
     pub fn overhead_memory(&self) -> u64 {
         self.fixed_bytes + self.clients_memory()
     }
@@ -305,9 +306,9 @@ impl Node {
         self.keyspace.used_bytes() + self.fixed_bytes
     }
 
-    /// As `data_memory`, with what is free within slabs and the clients' buffers: what `maxmemory`
-    /// limits by evictions. Of what is free no more than an eighth of the limit counts, so that the
-    /// data is not evicted for it.
+    /// As `data_memory`, with free memory within slabs and the clients' buffers: what evictions
+    /// keep below `maxmemory`. Free memory counts up to an eighth of the limit, so that data is not
+    /// evicted for more.
     #[inline]
     pub fn evictable_memory(&self) -> u64 {
         const SLACK_SHARE: u64 = 8;
@@ -315,7 +316,7 @@ impl Node {
         self.data_memory() + self.keyspace.slack_bytes().min(slack_max) + self.clients_memory()
     }
 
-    /// The most that [`Node::used_memory`] has been seen to be.
+    /// The maximum observed value of [`Node::used_memory`].
     pub fn used_memory_peak(&self) -> u64 {
         let used = self.used_memory();
         self.used_bytes_peak.fetch_max(used, Relaxed).max(used)
@@ -337,14 +338,14 @@ impl Node {
         sum
     }
 
-    /// Takes the samples that rates and peaks come from; every thread's housekeeping calls it, some
-    /// ten times a second while there is something to do.
+    /// Takes the samples for rates and peaks. Every thread's housekeeping calls this, some ten
+    /// times a second while requests arrive.
     pub fn sample(&self) {
         self.used_memory_peak();
         self.sampler.lock().sample_if_due(&self.stats, &*self.clock);
     }
 
-    /// What happens per second now.
+    /// The present rates per second.
     pub fn rates(&self) -> Rates {
         let mut sampler = self.sampler.lock();
         sampler.sample_if_old(&self.stats, &*self.clock);
@@ -364,8 +365,8 @@ impl Node {
         *self.sampler.lock() = Sampler::default();
     }
 
-    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. What other threads
-    /// run already goes on until [`Node::is_pause_seen`] with the number that this returns.
+    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. Requests that
+    /// other threads are running continue until [`Node::is_pause_seen`] with the returned number.
     pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
         let now_ms = self.clock.unix_ms();
         let was = self.paused(now_ms);
@@ -373,19 +374,19 @@ impl Node {
         if was != Some(Paused::All) || what == Paused::All {
             self.pause.writes_only.store(what == Paused::Writes, Relaxed);
         }
-        // Whoever sees the new count sees the pause.
+        // A thread that sees the new count sees the pause.
         let generation = self.pause.generation.fetch_add(1, Release) + 1;
         self.threads.iter().for_each(ThreadHandle::wake);
         generation
     }
 
-    /// Whether no other thread than `thread` runs anything that began before this pause.
+    /// Whether every thread except `thread` has finished what began before this pause.
     pub fn is_pause_seen(&self, generation: u64, thread: usize) -> bool {
         let others = self.pause.seen.iter().enumerate().filter(|&(other, _)| other != thread);
         others.into_iter().all(|(_, seen)| seen.load(Acquire) >= generation)
     }
 
-    /// A thread is between two turns; from now on it knows of all pauses so far.
+    /// Called by a thread between two turns: it now knows of all pauses so far.
     #[inline]
     pub fn see_pauses(&self, thread: usize) {
         let generation = self.pause.generation.load(Acquire);
@@ -395,7 +396,7 @@ impl Node {
         }
     }
 
-    /// A thread runs nothing any more.
+    /// Called by a thread that runs nothing any more.
     pub fn ends_running(&self, thread: usize) {
         self.pause.seen[thread].store(u64::MAX, Release);
     }
@@ -408,7 +409,7 @@ impl Node {
         }
     }
 
-    /// Whether connections have to log in.
+    /// Whether connections have to authenticate.
     pub fn requires_login(&self) -> bool {
         !self.settings.requirepass().is_empty()
     }
@@ -428,8 +429,7 @@ impl Node {
         self.pause.until_ms.load(Relaxed)
     }
 
-    /// Sends lines to everybody who monitors, to be shown at the gate of each once that has passed
-    /// `depends`.
+    /// Sends lines to all monitoring clients, each at its own gate once that has passed `depends`.
     pub fn feed_monitors(&self, lines: &[Arc<[u8]>], depends: Lsn) {
         for Monitor { client, thread, slot } in self.clients.monitors() {
             for bytes in lines.iter().map(Arc::clone) {

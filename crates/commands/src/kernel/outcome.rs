@@ -1,11 +1,11 @@
-//! What a request leads to.
+//! The outcome of a request.
 
 use crate::kernel::aside::Job;
 use crate::kernel::long_reply::{LongReply, Slices};
 use crate::kernel::session::Blocked;
 use ladon_model::Lsn;
 
-/// What becomes of the connection.
+/// What happens to the connection.
 #[derive(Clone, Debug, Default)]
 pub enum Flow {
     /// Go on with the next request.
@@ -22,8 +22,8 @@ pub enum Flow {
     Compute,
     /// Clients are paused: nothing was done, retry the request later.
     Paused,
-    /// Nothing was done: retry the request in the next turn, as another thread is about to do what
-    /// the answer depends on.
+    /// Nothing was done: retry the request in the next turn, because another thread is about to do
+    /// what the answer depends on.
     Again,
 }
 
@@ -32,7 +32,7 @@ pub enum Flow {
 pub struct Outcome {
     /// The reply may leave when the gate has passed this.
     pub depends: Lsn,
-    /// What becomes of the connection.
+    /// What happens to the connection.
     pub flow: Flow,
     /// What is left to do; boxed, as most requests leave nothing.
     pub deferred: Option<Box<Deferred>>,
@@ -55,7 +55,7 @@ pub struct Deferred {
     pub job: Option<Job>,
     /// Which of the request's arguments the job takes.
     pub lend: Option<usize>,
-    /// What the long reply consists of, as the handler says.
+    /// The parts of the long reply, as the handler gave them.
     pub(crate) slices: Option<Box<dyn Slices>>,
 }
 

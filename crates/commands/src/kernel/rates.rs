@@ -1,17 +1,17 @@
-//! What happens per second: differences of counters over the last samples.
+//! Rates per second: differences of counters over the last samples.
 
 use crate::kernel::stats::ThreadStats;
 use ladon_platform::Clock;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Samples that are kept, ...
+/// Number of samples kept.
 const SAMPLES: usize = 16;
-/// ... and over which time, as far as there are others: a server to which nothing happens takes few.
+/// Time span of a rate, if there are samples for it; an idle server takes few.
 const WINDOW_MS: u64 = 1600;
-/// Who asks for rates gets a fresh sample if the last one is older.
+/// A query takes a fresh sample if the last one is older than this.
 const OLD_MS: u64 = 100;
-/// Housekeeping takes one if the last one is older: every thread does it, none too early.
+/// Housekeeping takes a sample if the last one is older than this; every thread does it.
 const DUE_MS: u64 = 60;
 
 /// Per second.
@@ -25,7 +25,7 @@ pub struct Rates {
     pub output_bytes: u64,
     /// Turns of the threads' loops.
     pub cycles: u64,
-    /// What these turns took.
+    /// Duration of these turns.
     pub cycle_nanoseconds: u64,
 }
 
@@ -49,7 +49,7 @@ impl Sampler {
         self.push(clock.monotonic_ns() / 1_000_000, counters);
     }
 
-    /// For whoever asks for rates.
+    /// Called for a query of rates.
     pub(crate) fn sample_if_old(&mut self, threads: &[Arc<ThreadStats>], clock: &dyn Clock) {
         self.sample_if_older(threads, clock, OLD_MS);
     }

@@ -3,10 +3,10 @@
 use crate::kernel::args::is;
 use ladon_settings::lookup;
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
-/// The arguments as others may see them.
+/// The arguments as other clients may see them.
 pub(crate) fn shown<'a>(args: &'a [&'a [u8]]) -> impl ExactSizeIterator<Item = &'a [u8]> {
     let secrets = Secrets::of(args);
     args.iter().enumerate().map(

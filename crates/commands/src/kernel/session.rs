@@ -31,17 +31,17 @@ pub enum ReplyMode {
 pub struct Queued {
     /// Which command.
     pub id: CommandId,
-    /// Where the ends of its arguments begin, the name included.
+    /// Index of the first of its arguments' ends, the name included.
     first: usize,
     count: usize,
 }
 
-/// An open `MULTI`. A hundred thousand commands are three pieces of memory.
+/// An open `MULTI`. A hundred thousand commands need three allocations.
 #[derive(Debug, Default)]
 pub struct Multi {
     /// What `EXEC` will run.
     pub queued: Vec<Queued>,
-    /// All arguments, one behind the other.
+    /// All arguments, concatenated.
     arguments: Vec<u8>,
     ends: Vec<usize>,
     /// A command was refused while queueing: `EXEC` will not run.
@@ -56,7 +56,7 @@ pub struct Multi {
 pub(crate) type QueuedArgs<'a> = SmallVec<[&'a [u8]; 8]>;
 
 impl Multi {
-    /// Keeps one more command.
+    /// Queues one more command.
     pub(crate) fn push(&mut self, id: CommandId, args: &[&[u8]]) {
         self.queued.push(Queued { id, first: self.ends.len(), count: args.len() });
         for arg in args {
@@ -67,7 +67,7 @@ impl Multi {
             + size_of::<Queued>();
     }
 
-    /// Lets others see the transaction that a client queues or runs; `None`: there is none any more.
+    /// Publishes the transaction that a client queues or runs; `None` if there is none any more.
     pub(crate) fn publish(multi: Option<&Multi>, info: &ClientInfo) {
         info.multi.store(multi.map_or(-1, |multi| multi.queued.len() as i64), Relaxed);
         info.multi_bytes.store(multi.map_or(0, |multi| multi.bytes), Relaxed);
@@ -93,14 +93,14 @@ pub struct WatchedKey {
 /// A connection that waits before it goes on.
 #[derive(Clone, Debug)]
 pub enum Blocked {
-    /// For the log. Boxed, as every request's outcome has room for it.
+    /// For the log. Boxed, because every request's outcome has room for it.
     Log(Box<LogWait>),
-    /// For a value to come under a key.
+    /// For a key to get a value.
     Keys(Arc<Waiter>),
 }
 
 impl Blocked {
-    /// Who ends the wait.
+    /// The claim of the wait.
     pub fn claim(&self) -> &Arc<Claim> {
         match self {
             Blocked::Log(wait) => &wait.claim,
@@ -112,16 +112,15 @@ impl Blocked {
 /// A wait for the log (`WAIT`, `WAITAOF`).
 #[derive(Clone, Debug)]
 pub struct LogWait {
-    /// What must have become durable here.
+    /// What must be durable here.
     pub durable: Lsn,
-    /// How many nodes beyond this one should have it: more than there are means waiting for the
-    /// deadline.
+    /// How many other nodes should have it; more than there are means waiting for the deadline.
     pub replicas: i64,
     /// When to answer with what has been reached, Unix milliseconds; `None`: never.
     pub deadline_ms: Option<u64>,
     /// Writes the reply when the wait is over, however it ended.
     pub finish: BlockedKind,
-    /// Who ends the wait.
+    /// The claim of the wait.
     pub claim: Arc<Claim>,
 }
 
@@ -134,7 +133,7 @@ pub enum BlockedKind {
     WaitAof,
 }
 
-/// What a connection is to commands.
+/// A connection's state as commands see it.
 pub struct Session {
     /// What other threads may see and ask of it.
     pub info: Arc<ClientInfo>,
@@ -142,7 +141,7 @@ pub struct Session {
     pub db: u16,
     /// Protocol version of replies.
     pub proto: Proto,
-    /// Whether it may run commands that need a login.
+    /// Whether it may run commands that require authentication.
     pub authenticated: bool,
     /// An open `MULTI`.
     pub multi: Option<Box<Multi>>,
@@ -160,7 +159,7 @@ pub struct Session {
     pub no_touch: bool,
     /// The LSN of its last change: what `WAIT` and `WAITAOF` wait for.
     pub last_write: Lsn,
-    /// Its request stores what is being computed, and runs again then.
+    /// The store that is being computed aside, for the request that will run again.
     pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
@@ -169,14 +168,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Goes on at another node, which has the data that the one so far did without.
+    /// Moves the session to another node, which has the data that the previous one lacked.
     pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
         if self.monitor {
             let (client, thread, slot) = (info.id, info.thread, info.slot);
             clients.add_monitor(Monitor { client, thread, slot });
         }
         if !self.watched.is_empty() {
-            // Whatever was loaded is a change to who saw nothing.
+            // The loaded data is a change for a client that watched an empty keyspace.
             self.watch_flag = Arc::default();
             self.watch_flag.touch();
         }

@@ -3,14 +3,14 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// What Redis keeps of a command: so many arguments, so many bytes of each.
+/// As in Redis: the number of arguments kept of a command, and the bytes of each.
 const ARGUMENTS_MAX: usize = 32;
 const ARGUMENT_BYTES_MAX: usize = 128;
 
 /// A slow command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowCommand {
-    /// Grows by one from entry to entry, also over `SLOWLOG RESET`.
+    /// Increases by one with each entry, also across `SLOWLOG RESET`.
     pub id: u64,
     /// When it was entered, Unix seconds.
     pub unix_seconds: u64,
@@ -36,8 +36,7 @@ struct Entries {
 }
 
 impl SlowLog {
-    /// Enters a command; `args` are what may be shown of its arguments. Of all entries the
-    /// newest `keep` stay.
+    /// Adds a command; `args` are its arguments without secrets. The newest `keep` entries stay.
     pub(crate) fn push<'a>(
         &self,
         (addr, name): (&str, &[u8]),

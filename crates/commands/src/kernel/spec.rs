@@ -14,11 +14,11 @@ pub enum Handler {
     Run(HandlerFn),
     /// A container: the second argument names one of its `subcommands`.
     Container,
-    /// A container that does something itself when it stands alone (`COMMAND`).
+    /// A container that is also a command by itself (`COMMAND`).
     RunOrContainer(HandlerFn),
 }
 
-/// Where a command's keys stand among its arguments.
+/// The positions of a command's keys among its arguments.
 #[derive(Clone, Copy)]
 pub enum KeyPositions {
     /// It has none.
@@ -32,10 +32,10 @@ pub enum KeyPositions {
         /// Distance between keys.
         step: u8,
     },
-    /// At position 1, and where the function finds another among these arguments, which is behind
-    /// an option: not before position 3.
+    /// At position 1, and where the function finds another among these arguments, which follows an
+    /// option: not before position 3.
     FirstAndOption(fn(&[&[u8]]) -> Option<usize>),
-    /// `numkeys` stands at this position and the keys follow it.
+    /// `numkeys` is at this position and the keys follow it.
     Counted {
         /// Position of the count.
         count_at: u8,
@@ -48,10 +48,10 @@ pub enum KeyPositions {
 }
 
 impl KeyPositions {
-    /// What the facts say. Keys that only options or data tell are not among them.
+    /// The positions according to the facts, without keys that only options or data determine.
     ///
     /// # Panics
-    /// When no variant says as much.
+    /// If no variant can express them.
     fn of(doc: &CommandDoc) -> KeyPositions {
         let narrow = |number: i32| u8::try_from(number).expect("a position");
         let counted =
@@ -86,8 +86,8 @@ impl KeyPositions {
         }
     }
 
-    /// The positions of the keys of these arguments; those that are there, should some be
-    /// missing or the count be nonsense.
+    /// The positions of the keys in these arguments. If some are missing or the count is malformed,
+    /// those that are there.
     pub fn positions(self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let leading = match self {
             KeyPositions::FirstAndCounted { .. } if args.len() > 1 => 1..2,
@@ -120,10 +120,10 @@ impl KeyPositions {
     }
 }
 
-/// What a command looks at inside the value of its first key, for fetching it ahead.
+/// The part of its first key's value that a command accesses, for prefetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Nothing beyond the entry, or nothing that could be told.
+    /// Nothing beyond the entry, or unknown.
     None,
     /// The beginning or the end of it.
     Whole,
@@ -140,12 +140,12 @@ pub enum LockNeed {
     None,
     /// Those of its keys.
     Keys,
-    /// Those of its keys, or all where the function says so of its arguments: it then looks at keys
+    /// Those of its keys, or all if the function returns true for its arguments: it then reads keys
     /// that they do not name.
     KeysUnless(fn(&[&[u8]]) -> bool),
     /// All: it is atomic over the whole keyspace.
     All,
-    /// It takes them piece by piece itself (`Ctx::on_partition`); inside `EXEC` it has all.
+    /// The command takes locks step by step (`Ctx::on_partition`); inside `EXEC` it has all.
     Own,
 }
 
@@ -176,7 +176,7 @@ impl Flags {
     pub const PUBSUB: Flags = Flags(1 << 17);
     /// Runs what was queued: `EXEC`.
     pub const RUNS_QUEUE: Flags = Flags(1 << 28);
-    /// About as quick as what Redis calls fast: timed together with its batch.
+    /// About as quick as the commands that Redis calls fast: timed together with its batch.
     pub const QUICK: Flags = Flags(1 << 29);
     /// Runs at once inside MULTI instead of being queued.
     pub const NOT_QUEUED: Flags = Flags(1 << 30);
@@ -240,9 +240,9 @@ pub struct Code {
     handler: Handler,
     locks: LockNeed,
     part: Part,
-    /// Beside those of the facts.
+    /// In addition to those of the facts.
     flags: Flags,
-    /// In place of what the facts say.
+    /// Overrides the facts.
     keys: Option<KeyPositions>,
     /// A container's subcommands.
     pub(crate) subcommands: &'static [Code],
@@ -267,7 +267,7 @@ impl Code {
         Code { name, handler, locks, part, flags, keys: None, subcommands }
     }
 
-    /// The same container, which does something itself when it stands alone.
+    /// The same container, which is also a command by itself.
     pub const fn alone(self, handler: HandlerFn) -> Code {
         Code { handler: Handler::RunOrContainer(handler), ..self }
     }
@@ -282,7 +282,7 @@ impl Code {
         Code { flags, ..self }
     }
 
-    /// The same command, whose keys the facts cannot say.
+    /// The same command, with keys that the facts cannot express.
     pub const fn with_keys(self, keys: KeyPositions) -> Code {
         Code { keys: Some(keys), ..self }
     }
@@ -307,10 +307,10 @@ pub struct CommandSpec {
 }
 
 impl CommandSpec {
-    /// The facts and the code.
+    /// Joins the facts and the code.
     ///
     /// # Panics
-    /// When a fact has no place here; a test makes all of them.
+    /// If a fact cannot be represented; a test joins all of them.
     pub(crate) fn new(doc: &CommandDoc, code: &Code) -> CommandSpec {
         CommandSpec {
             name: code.name,
@@ -323,7 +323,7 @@ impl CommandSpec {
         }
     }
 
-    /// Whether this many arguments (the name included) will do.
+    /// Whether this number of arguments (the name included) is allowed.
     #[inline]
     pub fn accepts(&self, count: usize) -> bool {
         if self.arity >= 0 { count == self.arity as usize } else { count >= -self.arity as usize }

@@ -1,4 +1,4 @@
-//! Counters of one IO thread, written by it alone and read by `INFO` from any.
+//! Counters of one IO thread, which only that thread writes and any thread's `INFO` reads.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::counter::Counter;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// What `INFO commandstats` says of one command.
+/// The figures of one command in `INFO commandstats`.
 #[derive(Debug, Default)]
 pub struct CommandStats {
     /// Times it ran.
@@ -42,12 +42,12 @@ pub struct ThreadStats {
     pub logins_failed: Counter,
     /// Turns of the thread's loop.
     pub eventloop_cycles: Counter,
-    /// What the turns took, waiting for something to do not included.
+    /// Duration of the turns, without the time spent waiting.
     pub eventloop_nanoseconds: Counter,
     pub eventloop_nanoseconds_max: Counter,
     /// Most commands in one batch.
     pub eventloop_commands_max: Counter,
-    /// What the commands in them took.
+    /// Duration of the commands in them.
     pub commands_nanoseconds: Counter,
     per_command: Box<[CommandStats]>,
     /// Error replies by code.
@@ -81,7 +81,7 @@ impl ThreadStats {
         let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
         let code = text.split(ends).next().unwrap_or_default();
         let mut errors = self.errors.lock();
-        // A server that is fed made-up codes must not grow without bound; Redis stops at 128.
+        // Bounded, because a client can make up error codes; Redis stops at 128.
         const CODES_MAX: usize = 128;
         let code = String::from_utf8_lossy(code).into_owned();
         let full = errors.len() >= CODES_MAX && !errors.contains_key(&code);

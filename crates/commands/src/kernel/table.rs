@@ -1,4 +1,4 @@
-//! A table of commands, and looking a name up in it. `families.rs` makes the one there is.
+//! A table of commands with lookup by name. `families.rs` builds the only one.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::spec::{Code, CommandSpec};
@@ -8,7 +8,7 @@ use ladon_command_docs::CommandDoc;
 pub struct Entry {
     /// What it is.
     pub spec: &'static CommandSpec,
-    /// What else is to be said about it.
+    /// Its documentation.
     pub doc: &'static CommandDoc,
     /// The container of a subcommand.
     pub parent: Option<CommandId>,
@@ -94,7 +94,7 @@ impl CommandTable {
             .find(|&id| self.spec(id).name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// The command or subcommand that a `client|list`-like name means.
+    /// The command or subcommand with a name like `client|list`.
     pub fn find_full(&self, name: &[u8]) -> Option<CommandId> {
         match name.iter().position(|&byte| byte == b'|') {
             Some(at) => self.find_subcommand(self.find(&name[..at])?, &name[at + 1..]),
@@ -130,14 +130,14 @@ impl CommandTable {
     }
 }
 
-/// A place in the table of names.
+/// A slot in the hash table of names.
 #[derive(Clone, Copy)]
 struct Slot {
     /// See `word_of`.
     word: u64,
     index: u16,
     length: u8,
-    /// The word and the length say all: no need to compare the name.
+    /// The word and the length identify the name, so it need not be compared.
     exact: bool,
 }
 
@@ -145,7 +145,7 @@ const FREE: Slot = Slot { word: 0, index: u16::MAX, length: 0, exact: false };
 
 impl Slot {
     fn new(name: &str, index: u16) -> Slot {
-        // Of the bytes that folding makes a letter, all are that letter in one case or the other.
+        // Every byte that folding turns into a letter is that letter in one of its cases.
         let exact = name.len() <= 8 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
         Slot { word: word_of(name.as_bytes()), index, length: name.len() as u8, exact }
     }

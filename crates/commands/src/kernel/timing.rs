@@ -1,10 +1,10 @@
 //! How long commands take, without reading the clock for each.
 //!
 //! A clock read costs a tenth of a pipelined GET. So a worker brackets its batch with
-//! `Local::begin_batch` and `Local::end_batch`, and commands that are quick by nature (Redis
-//! calls most of them "fast") share the time since the last read: each counts with the mean. All
-//! others, and quick ones with many or large arguments or a large reply, are measured exactly; so
-//! is every command while the settings ask about less than a millisecond, or outside a batch.
+//! `Local::begin_batch` and `Local::end_batch`, and commands that are quick by nature (Redis calls
+//! most of them "fast") share the time since the last clock read equally. All other commands are
+//! measured exactly, as are quick ones with many or large arguments or a large reply. Every command
+//! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Local;
@@ -16,14 +16,14 @@ use crate::kernel::spec::{CommandSpec, Flags};
 /// Not measured on its own.
 const SHARED: u64 = 0;
 
-/// A quick command takes its time from its arguments beyond these.
+/// Up to this many arguments, a quick command's time does not depend on them.
 const QUICK_ARGUMENTS_MAX: usize = 8;
 const QUICK_BYTES_MAX: usize = 16 << 10;
 
-/// A thread's bookkeeping of time.
+/// A thread's time accounting.
 #[derive(Debug, Default)]
 pub struct Timing {
-    /// The batch's last look at the clock, in its nanoseconds; `None` outside a batch.
+    /// The batch's last clock read, monotonic nanoseconds; `None` outside a batch.
     since_ns: Option<u64>,
     /// When the batch began, and how many commands had run then.
     began: (u64, u64),
@@ -43,8 +43,8 @@ impl Timing {
         }
     }
 
-    /// Another one than before it: of commands that take turns (LPUSH and RPOP), each is settled but
-    /// once.
+    /// A different command than the previous one. If two commands alternate (LPUSH and RPOP), each
+    /// is settled only once.
     fn count_another(&mut self, id: CommandId) {
         match self.pending.iter_mut().find(|(other, _)| *other == id) {
             Some((_, count)) => *count += 1,
@@ -62,13 +62,13 @@ impl Local {
         self.timing.began = (now_ns, self.stats.commands_processed.get());
     }
 
-    /// The batch's last look at the clock, monotonic nanoseconds. There is one after every command
+    /// The batch's last clock read, monotonic nanoseconds. The clock is read after every command
     /// that is not quick.
     pub fn clock_seen_ns(&self) -> u64 {
         self.timing.since_ns.unwrap_or_default()
     }
 
-    /// The batch is done. Returns its last look at the clock.
+    /// Ends the batch. Returns its last clock read.
     pub fn end_batch(&mut self, node: &Node) -> u64 {
         let Some(mut end_ns) = self.timing.since_ns.take() else { return 0 };
         if !self.timing.pending.is_empty() {
@@ -83,7 +83,7 @@ impl Local {
         end_ns
     }
 
-    /// Before a command runs; the result is for [`Local::stop`].
+    /// Called before a command runs; pass the result to [`Local::stop`].
     #[inline]
     pub(crate) fn start(&mut self, node: &Node, spec: &CommandSpec, args: &[&[u8]]) -> Started {
         if self.timing.since_ns.is_some() && !self.timing.exact && is_quick(spec, args) {
@@ -113,7 +113,7 @@ impl Local {
                 if reply_bytes <= QUICK_BYTES_MAX {
                     self.timing.count(id);
                 } else {
-                    // Those before it took next to nothing of this.
+                    // The quick commands before it took almost none of this time.
                     self.stop_exactly(node, session, id, args, since_ns);
                 }
             }
@@ -121,8 +121,8 @@ impl Local {
         }
     }
 
-    /// A command has run whose reply goes on: the nanoseconds that it took so far, for
-    /// [`Local::finish`].
+    /// Pauses the measurement of a command whose reply continues: returns the nanoseconds so far,
+    /// for [`Local::finish`].
     pub(crate) fn pause(&mut self, node: &Node, started: Started) -> u64 {
         let now_ns = node.clock.monotonic_ns();
         let started_ns = match self.timing.since_ns {
@@ -148,13 +148,13 @@ impl Local {
         let nanoseconds = now_ns.saturating_sub(started_ns);
         if self.timing.since_ns.is_some() {
             self.timing.since_ns = Some(now_ns);
-            // It may have been the CONFIG SET that asks for it.
+            // The command may have been the CONFIG SET that demands it.
             self.timing.exact = wants_exact(node);
         }
         self.finish(node, session, id, args, nanoseconds);
     }
 
-    /// A command is over that took `nanoseconds`.
+    /// Counts a finished command that took `nanoseconds`.
     pub(crate) fn finish(
         &mut self,
         node: &Node,
@@ -180,7 +180,7 @@ impl Local {
         }
     }
 
-    /// Shares `nanoseconds` among the quick commands so far.
+    /// Distributes `nanoseconds` among the quick commands so far.
     fn settle(&mut self, node: &Node, nanoseconds: u64) {
         let total: u64 = self.timing.pending.iter().map(|(_, count)| count).sum();
         if total == 0 {
@@ -194,7 +194,7 @@ impl Local {
         self.timing.pending = pending;
     }
 
-    /// A command that waited and was not served is over.
+    /// Counts a command that waited and was not served.
     pub(crate) fn count_unserved(&self, node: &Node, id: CommandId) {
         self.record(id, 1, 0, node.settings.latency_tracking());
     }
@@ -215,7 +215,7 @@ impl Local {
 pub(crate) struct Started(u64);
 
 impl Started {
-    /// As if it had begun so many nanoseconds before.
+    /// The same, begun this many nanoseconds earlier.
     pub(crate) fn earlier(self, nanoseconds: u64) -> Started {
         if self.0 == SHARED { self } else { Started(self.0.saturating_sub(nanoseconds).max(1)) }
     }

@@ -1,4 +1,4 @@
-//! The end of what `WATCH` and `MULTI` began.
+//! Ends `WATCH` and `MULTI`.
 
 use crate::kernel::ctx::{Append, Ctx, Data, Local};
 use crate::kernel::node::Node;

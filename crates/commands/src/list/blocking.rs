@@ -1,4 +1,4 @@
-//! As others, but waiting where there is nothing: BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH.
+//! The blocking forms: BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH.
 
 use super::ends::{PopFrom, pop_first};
 use super::relocate::move_element;
@@ -38,7 +38,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
 }
 
 pub(super) fn blmpop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    // Redis looks at the time last.
+    // As in Redis, the timeout is checked last.
     let wanted = PopFrom::read(&args[2..])?;
     let deadline_ms = args::timeout_seconds(args[1], ctx.now_ms)?;
     let must_answer = ctx.must_answer();

@@ -1,4 +1,4 @@
-//! In and out at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
+//! Pushing and popping at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
 use super::{end, reply_element};
 use crate::kernel::args::{self, is};
@@ -81,8 +81,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
     Ok(())
 }
 
-/// Takes up to `count` elements out and replies with an array of them; nothing if there is no
-/// list.
+/// Pops up to `count` elements and replies with an array of them; does nothing if there is no list.
 pub(super) fn pop_many(
     tx: &mut Tx<'_>,
     reply: &mut Reply<'_>,
@@ -98,7 +97,7 @@ pub(super) fn pop_many(
     Ok(tx.list_pop(db, key, end, count, begin, |reply, element| reply_element(reply, element))?)
 }
 
-/// What `LMPOP` and `BLMPOP` ask for.
+/// The arguments of `LMPOP` and `BLMPOP`.
 pub(super) struct PopFrom<'a> {
     pub(super) keys: &'a [&'a [u8]],
     pub(super) end: End,
@@ -127,8 +126,8 @@ impl<'a> PopFrom<'a> {
     }
 }
 
-/// Takes elements of the first list that there is, and replies with its key and them; `false` if
-/// there is none. `may_take` is asked about each list.
+/// Pops elements of the first existing list, and replies with its key and them; `false` if there is
+/// none. `may_take` is asked about each list.
 pub(super) fn pop_first(
     ctx: &mut Ctx<'_>,
     wanted: &PopFrom<'_>,

@@ -58,14 +58,14 @@ fn end(argument: &[u8]) -> Result<End, CommandError> {
     }
 }
 
-/// An index of a list of `len` elements, as clients count: from the back where it is negative.
+/// The index in a list of `len` elements for a client's index, which counts from the back if
+/// negative.
 fn index_of(index: i64, len: usize) -> Option<usize> {
     let index = if index < 0 { index.checked_add_unsigned(len as u64)? } else { index };
     usize::try_from(index).ok().filter(|&index| index < len)
 }
 
-/// What `start` to `stop`, both counted as clients count and with the last one in, are in a list
-/// of `len` elements.
+/// The range in a list of `len` elements for a client's inclusive `start` and `stop`.
 fn range_of(start: i64, stop: i64, len: usize) -> std::ops::Range<usize> {
     let from_front = |index: i64| if index < 0 { index + len as i64 } else { index };
     let start = from_front(start).max(0) as usize;

@@ -1,4 +1,4 @@
-//! `LPOS`: where an element stands.
+//! `LPOS`: the position of an element.
 
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
@@ -11,10 +11,10 @@ use std::ops::ControlFlow::{Break, Continue};
 /// Which elements are looked for.
 #[derive(Clone, Copy)]
 struct Search {
-    /// Matches to pass over before the first that counts.
+    /// Matches to skip before the first that counts.
     skip: usize,
     backwards: bool,
-    /// How many matches; `None` for the one, not in an array; zero for all.
+    /// How many matches; `None` for one match without an array; zero for all.
     count: Option<usize>,
     /// How many elements are compared; zero for all.
     compared_max: usize,
@@ -49,8 +49,8 @@ impl Search {
         Ok(search)
     }
 
-    /// The indexes of what counts, in the order in which they are found; `None` if that takes more
-    /// than so many comparisons.
+    /// The indexes of the matches in the order of the search; `None` if that takes more than
+    /// `patience` comparisons.
     fn matches(&self, list: &ListValue, element: &[u8], patience: usize) -> Option<Vec<usize>> {
         let needle = Needle::new(element);
         let compared_max = if self.compared_max == 0 { usize::MAX } else { self.compared_max };
@@ -82,7 +82,7 @@ impl Search {
         (ended != Break(false)).then_some(found)
     }
 
-    /// What stands before the indexes, or the one.
+    /// Writes what precedes the indexes, or the single index.
     fn begin(&self, found: &[usize], reply: &mut Reply<'_>) {
         match (self.count, found.first()) {
             (None, Some(&index)) => reply.integer(index as i64),
@@ -101,7 +101,7 @@ impl Search {
 pub(super) fn lpos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let search = Search::read(&args[3..])?;
     let (db, key, element) = (ctx.db(), ctx.first_key(args), args[2]);
-    // It may well stand where looking for it takes no time.
+    // The element may be found quickly.
     let patience = ctx.large_aside().elements();
     let tx = ctx.tx();
     let mut found = match tx.read_value::<ListValue>(db, key)? {
@@ -125,7 +125,7 @@ pub(super) fn lpos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Indexes that are still to be said.
+/// Indexes that are still to be sent.
 struct Rest(std::vec::IntoIter<usize>);
 
 impl Slices for Rest {

@@ -24,7 +24,7 @@ fn relocate(ctx: &mut Ctx<'_>, args: &[&[u8]], from: End, to: End) -> CommandRes
     Ok(())
 }
 
-/// Takes an element of one list and puts it into another, or the same; that element.
+/// Moves an element from one list to another, or to the same; returns the element.
 pub(super) fn move_element(
     ctx: &mut Ctx<'_>,
     source: Key<'_>,
@@ -40,7 +40,7 @@ pub(super) fn move_element(
     if source.bytes == destination.bytes {
         return Ok(tx.list_rotate(db, source, from, to)?);
     }
-    // Nothing may have moved when the destination turns out to be of another type.
+    // Check the destination first, because nothing may have moved if it is of another type.
     tx.get_value::<ListValue>(db, destination)?;
     let mut moved = None;
     tx.list_pop(db, source, from, 1, |_| (), |(), element| moved = Some(element.to_vec()))?;

@@ -1,5 +1,5 @@
-//! `SCRIPT` and `FUNCTION`, as far as they can be answered truthfully where there are no scripts
-//! and no functions yet. Test suites clean up with the two `FLUSH`.
+//! `SCRIPT` and `FUNCTION`, as far as they can be answered truthfully without scripts and
+//! functions. Test suites clean up with the two `FLUSH` commands.
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
@@ -28,7 +28,7 @@ fn script_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     flush(ctx, args, "SCRIPT FLUSH only support SYNC|ASYNC option")
 }
 
-/// There are none, so that all of them are gone at once.
+/// There are none, so all of them are removed at once.
 fn flush(ctx: &mut Ctx<'_>, args: &[&[u8]], usage: &str) -> CommandResult {
     match args {
         [_, _] => {}

@@ -88,7 +88,7 @@ pub(crate) fn sdiffstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     combine_and_store(ctx, args, Operation::Difference)
 }
 
-/// What is made of several sets.
+/// The operation on several sets.
 #[derive(Clone, Copy)]
 enum Operation {
     Union,
@@ -97,7 +97,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// Puts it into `result`, which is empty and of the right kind.
+    /// Computes the result into `result`, which is empty and of the right kind.
     fn run(
         self,
         result: &mut SetValue,
@@ -112,11 +112,11 @@ impl Operation {
         }
     }
 
-    /// Whether there is much to do.
+    /// Whether the operation is a lot of work.
     fn is_much(self, large: Large, sets: &[Option<&SetValue>]) -> bool {
         let sizes = sets.iter().map(|set| set.map_or((0, 0), |set| (set.len(), set.bytes())));
         let (elements, bytes) = match self {
-            // Only the smallest is walked through.
+            // Only the smallest set is traversed.
             Operation::Intersection => sizes.min().unwrap_or_default(),
             _ => sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1)),
         };
@@ -150,7 +150,7 @@ fn room_for_reply(sets: &[Option<&SetValue>]) -> SetValue {
     if of_ints { SetValue::of_ints() } else { SetValue::table() }
 }
 
-/// As `combine`, once the locks are gone.
+/// As `combine`, after the locks are released.
 fn reply_aside(ctx: &mut Ctx<'_>, db: DbId, keys: &[Key<'_>], operation: Operation) {
     let limits = ctx.tx().set_limits();
     let mut frozen = ctx.freeze_all(db, keys);
@@ -202,7 +202,7 @@ fn reply_set(reply: &mut Reply<'_>, set: &SetValue) {
     set.members().for_each(|member| reply_member(reply, member));
 }
 
-/// Puts a result where it belongs and answers its size.
+/// Stores a result and replies with its size.
 fn store(ctx: &mut Ctx<'_>, name: &[u8], mut result: SetValue) {
     let (db, key) = (ctx.db(), ctx.key(name));
     let count = result.len();
@@ -226,8 +226,8 @@ fn add_all<'m>(
     });
 }
 
-/// The sets in the order in which an intersection asks them; `None` if one of them is missing,
-/// which leaves nothing in common.
+/// The sets in the order in which an intersection reads them; `None` if one of them is missing, so
+/// that the intersection is empty.
 fn smallest_first<'t>(
     tx: &'t mut Tx<'_>,
     db: DbId,
@@ -259,7 +259,7 @@ fn intersection(
     sets: &[Option<&SetValue>],
 ) {
     let Some(sets) = smallest_of(sets) else { return };
-    // Where it goes into a reply, the room for it is there.
+    // A result that goes into a reply has enough capacity.
     if !sets[0].is_of_ints() && result.is_of_ints() {
         *result = SetValue::packed();
     }
@@ -273,8 +273,8 @@ fn union(result: &mut SetValue, hasher: &KeyHasher, limits: SetLimits, sets: &[O
     }
 }
 
-/// Either asks all others about each member of the first set, or takes the members of each other
-/// set out of a copy of the first: whichever is less work, by Redis' estimate.
+/// Either asks all others about each member of the first set, or removes the members of each other
+/// set from a copy of the first: whichever is less work, by Redis' estimate.
 fn difference(
     result: &mut SetValue,
     hasher: &KeyHasher,
@@ -286,12 +286,11 @@ fn difference(
     if others.iter().any(|other| std::ptr::eq(*other, *first)) {
         return;
     }
-    // Asking has the better constant, and less to do where there is much in common: it counts
-    // half.
+    // Asking has the better constant, and less to do if many members are common: it counts half.
     let ask = first.len().saturating_mul(others.len() + 1) / 2;
     let take_out = first.len() + others.iter().map(|set| set.len()).sum::<usize>();
     if ask <= take_out {
-        // The largest is the likeliest to know a member.
+        // The largest set is the most likely to contain a member.
         others.sort_by_key(|set| std::cmp::Reverse(set.len()));
         let left = |&member: &Member<'_>| !others.iter().any(|set| set.has(hasher, member));
         add_all(result, hasher, limits, first.members().filter(left));

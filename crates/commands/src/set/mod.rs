@@ -61,7 +61,7 @@ fn smove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, from, to, member) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]), args[3]);
     let hasher = ctx.keyspace().hasher();
     let tx = ctx.tx();
-    // Without a source, nobody looks at what the destination is.
+    // As in Redis, without a source the destination's type is not checked.
     let moved = match tx.get_value::<SetValue>(db, from)?.map(|set| set.contains(hasher, member)) {
         None => false,
         Some(present) => {
@@ -123,7 +123,7 @@ fn smembers(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// A reply with the members of a set that nobody changes.
+/// A reply with the members of a frozen set.
 pub(crate) fn slices_of(set: SetValue) -> Box<dyn Slices> {
     let count = set.len();
     if set.is_on_table() {
@@ -163,7 +163,7 @@ fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let hasher = ctx.keyspace().hasher();
     let (tx, reply) = ctx.tx_and_reply();
     let Some(set) = tx.read_value::<SetValue>(db, key)? else {
-        // Nobody looks at the options then, in Redis either.
+        // As in Redis, the options are not checked then.
         reply_empty(reply);
         return Ok(());
     };

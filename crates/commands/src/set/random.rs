@@ -1,4 +1,4 @@
-//! Members of a set by chance: SPOP and SRANDMEMBER.
+//! Random members of a set: SPOP and SRANDMEMBER.
 
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;

@@ -1,11 +1,10 @@
 //! Doubles from text, as C's `strtod` reads them and Redis uses it.
 
-/// A double that is the whole text: decimal or hexadecimal, with or without an exponent, or
-/// infinite; not NaN, and nothing whose value is too great or too small to be told from infinity
-/// or zero.
+/// Parses a double that is the whole text: decimal or hexadecimal, with or without an exponent, or
+/// infinite. Not NaN, and not a number that overflows to infinity or underflows to zero.
 #[inline]
 pub fn parse_double(text: &[u8]) -> Option<f64> {
-    // What most scores are; up to 2^53 every integer is a double.
+    // Most scores are such; up to 2^53 every integer is a double.
     if text.len() <= 15
         && let Some(int) = ladon_resp::parse_i64(text)
     {
@@ -15,8 +14,8 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
     (!number.out_of_range).then_some(number.value)
 }
 
-/// A double as one end of a range of scores: spaces in front are skipped, nothing at all is zero,
-/// what is too great is infinite and what is too small is zero.
+/// Parses a double as one end of a range of scores: leading spaces are skipped, an empty text is
+/// zero, overflow is infinite and underflow is zero.
 pub fn parse_bound(text: &[u8]) -> Option<f64> {
     // C's texts end at their first zero byte.
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -30,7 +29,7 @@ pub fn parse_bound(text: &[u8]) -> Option<f64> {
 
 struct Number {
     value: f64,
-    /// Infinity or zero stand for what no double can.
+    /// Infinity or zero is returned for what no double can represent.
     out_of_range: bool,
 }
 
@@ -79,13 +78,13 @@ fn hexadecimal(text: &[u8]) -> Option<(f64, bool)> {
             mantissa = mantissa << 4 | digit;
             power -= if point { 4 } else { 0 };
         } else {
-            // Below what counts: only whether something is there.
+            // Digits below the precision: only whether any is set counts.
             mantissa |= u128::from(digit != 0);
             power += if point { 0 } else { 4 };
         }
     }
     let power = power.saturating_add(exponent).clamp(-3000, 3000) as i32;
-    // In two steps, as a power alone may be out of reach where the product is not.
+    // In two steps, because a power alone may overflow where the product does not.
     let value = mantissa as f64 * 2f64.powi(power / 2) * 2f64.powi(power - power / 2);
     seen.then_some((value, mantissa == 0))
 }

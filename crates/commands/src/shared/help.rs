@@ -18,7 +18,7 @@ fn help(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Answers a heading and then, for each of (usage, explanation), a line and an indented one.
+/// Replies with a heading and then, for each of (usage, explanation), a line and an indented one.
 pub(crate) fn reply(ctx: &mut Ctx<'_>, name: &str, lines: &[(String, &str)]) {
     ctx.reply.array(1 + lines.len() * 2);
     ctx.reply.simple(&format!(

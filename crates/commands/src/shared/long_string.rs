@@ -1,4 +1,4 @@
-//! Strings in replies: a long one is sent from where it stands, in blocks (`long_reply.rs`).
+//! Strings in replies: a long one is sent in blocks from its own memory (`long_reply.rs`).
 
 use crate::kernel::ctx::{Ctx, Later};
 use crate::kernel::error::CommandError;
@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Answers with a string; null where there is none. What is left of the reply, if it is long, is for
+/// Replies with a string, or null if there is none. The rest of a long reply is for
 /// [`Ctx::reply_rest`].
 #[inline]
 pub(crate) fn answer(
@@ -30,7 +30,7 @@ pub(crate) fn answer(
     Ok(None)
 }
 
-/// Answers with a part of a string.
+/// Replies with a part of a string.
 #[inline(never)]
 pub(crate) fn answer_part(
     reply: &mut Reply<'_>,
@@ -43,40 +43,40 @@ pub(crate) fn answer_part(
     strings.into_rest()
 }
 
-/// What is left of a reply, from its first long string on.
+/// The rest of a reply, from its first long string on.
 ///
-/// A short request may name the same key as often as it likes: from where a reply is long, a value is
-/// copied once, however often it is in the reply.
+/// A short request may name the same key many times. In a long reply, a value is therefore copied
+/// once, however often it occurs.
 #[derive(Default)]
 pub(crate) struct Strings {
     parts: VecDeque<Part>,
-    /// What parts of the reply are made.
+    /// The bytes that parts of the reply consist of.
     made: Vec<u8>,
-    /// Where in that the reply is of the value at this address, of this length.
+    /// Ranges of `made` that hold the reply for the value at this address, of this length.
     copies: HashMap<(usize, usize), Range<usize>>,
-    /// Bytes of strings that were answered so far.
+    /// Bytes of strings written so far.
     before: usize,
-    /// Bytes of frozen strings, each counted once, and as often as they are still to be sent.
+    /// Bytes of frozen strings: each counted once here, and below as often as still to be sent.
     frozen: usize,
     frozen_left: usize,
-    /// Some value is in it more than once.
+    /// Some value occurs more than once.
     repeats: bool,
-    /// Its client is slow, so that it answers for what it holds.
+    /// Its client is slow, so the client accounts for what it holds.
     is_kept: bool,
 }
 
 enum Part {
-    /// A range of what is made.
+    /// A range of `made`.
     Made(Range<usize>),
     /// Bytes of a frozen string.
     Of { whole: Arc<Vec<u8>>, range: Range<usize> },
 }
 
-/// A shorter value is hardly more than the request that names it.
+/// A shorter value is hardly longer than the request that names it.
 const COPIED_ONCE_MIN: usize = 128;
 
 impl Strings {
-    /// Answers with one more of several strings, while the data does not change; with null where there
+    /// Replies with one more of several strings, while the data does not change; with null if there
     /// is none, or another type.
     pub(crate) fn answer(
         &mut self,
@@ -94,7 +94,7 @@ impl Strings {
         }
     }
 
-    /// What is left of the reply, if any.
+    /// The rest of the reply, if any.
     pub(crate) fn into_rest(mut self) -> Option<Strings> {
         self.copies = HashMap::new();
         (!self.parts.is_empty()).then_some(self)
@@ -148,7 +148,7 @@ impl Strings {
         self.refer(start..self.made.len());
     }
 
-    /// Writes to the reply, or behind what is left of it.
+    /// Writes to the reply, or to its rest.
     fn made(&mut self, reply: &mut Reply<'_>, write: impl FnOnce(&mut Reply<'_>)) {
         if self.parts.is_empty() {
             write(reply);
@@ -159,7 +159,7 @@ impl Strings {
         self.refer(start..self.made.len());
     }
 
-    /// The reply goes on with a range of what is made.
+    /// Continues the reply with a range of `made`.
     fn refer(&mut self, made: Range<usize>) {
         match self.parts.back_mut() {
             Some(Part::Made(before)) if before.end == made.start => before.end = made.end,
@@ -197,7 +197,7 @@ impl Slices for Strings {
         if !self.repeats {
             return Keeping::Output;
         }
-        // What is left may be many times what it was made of.
+        // The rest may be many times as long as what it was made of.
         self.is_kept = true;
         Keeping::Own(None)
     }
@@ -209,7 +209,7 @@ impl Slices for Strings {
 }
 
 impl Ctx<'_> {
-    /// The reply goes on with this, if there is any.
+    /// Continues the reply with `rest`, if there is any.
     #[inline]
     pub(crate) fn reply_rest(&mut self, rest: Option<Strings>) {
         if let Some(rest) = rest {

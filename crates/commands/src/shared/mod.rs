@@ -1,4 +1,4 @@
-//! What several families' commands have in common.
+//! Code that several families share.
 
 pub(crate) mod element_random;
 pub(crate) mod float;

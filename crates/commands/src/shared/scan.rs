@@ -1,11 +1,11 @@
-//! What SCAN, SSCAN, HSCAN and ZSCAN may be asked for, and the shape of their replies.
+//! The options of SCAN, SSCAN, HSCAN and ZSCAN, and the shape of their replies.
 
 use crate::kernel::args::{self, is};
 use crate::kernel::error::CommandError;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
 
-/// What only some of them may be told.
+/// Options that only some of them have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Also {
     /// No more than MATCH and COUNT.
@@ -16,29 +16,29 @@ pub(crate) enum Also {
     Type,
 }
 
-/// What a client asks for of a scan's page.
+/// The options of one scan request.
 pub(crate) struct ScanOptions<'a> {
-    /// Keys or elements to look at, about.
+    /// Approximate number of keys or elements to examine.
     pub(crate) count: usize,
     pattern: Option<&'a [u8]>,
     /// Only the names.
     pub(crate) no_values: bool,
-    /// A name that no type has matches nothing.
+    /// An unknown type name matches nothing.
     pub(crate) kind: Option<&'a [u8]>,
 }
 
-/// Keys or elements to look at where the client does not say.
+/// Default number of keys or elements to examine.
 const COUNT_DEFAULT: usize = 10;
 
-/// Keys or elements that are looked at for one request at most, whatever its COUNT says: a millisecond
-/// or two. What is left is the next page.
+/// Maximum number of keys or elements examined for one request, whatever its COUNT: one or two
+/// milliseconds. The rest is left for the next page.
 pub(crate) const COUNT_MAX: usize = 10_000;
 
-/// A page ends where it is longer than this.
+/// A page ends when it is longer than this.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
 impl<'a> ScanOptions<'a> {
-    /// Reads `MATCH pattern`, `COUNT count` and what else may be told.
+    /// Reads `MATCH pattern`, `COUNT count` and the options in `also`.
     pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
         let mut options =
             ScanOptions { count: COUNT_DEFAULT, pattern: None, no_values: false, kind: None };
@@ -64,7 +64,7 @@ impl<'a> ScanOptions<'a> {
         Ok(options)
     }
 
-    /// Whether a key or an element with this name is asked for.
+    /// Whether a key or an element with this name matches.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
     }
@@ -77,8 +77,8 @@ pub(crate) fn reply_empty(reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Answers a page. `walk` writes the elements' words into the reply it is given and returns the
-/// next cursor and the number of words.
+/// Replies with a page. `walk` writes the elements' words into the given reply and returns the next
+/// cursor and the number of words.
 pub(crate) fn reply_page(reply: &mut Reply<'_>, walk: impl FnOnce(&mut Reply<'_>) -> (u64, usize)) {
     // The cursor comes before the elements, but is known after them.
     let mut words = Vec::new();

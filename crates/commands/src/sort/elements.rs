@@ -1,8 +1,8 @@
-//! The elements to sort, copied out: what BY and GET look up may remove expired keys meanwhile.
+//! The elements to sort, copied, because lookups for BY and GET may remove expired keys.
 
 use ladon_engine::Object;
 
-/// Elements, one behind the other in one piece of memory.
+/// Elements, concatenated.
 #[derive(Default)]
 pub(super) struct Elements {
     bytes: Vec<u8>,
@@ -52,9 +52,9 @@ impl Elements {
         &self.bytes[start..self.ends[at]]
     }
 
-    /// Their numbers as they came, or from the last one on.
+    /// Their indexes in the original or the reverse order.
     pub(super) fn in_order(&self, descending: bool) -> Vec<usize> {
-        // The order of a set means nothing, so there is nothing to turn around.
+        // A set's order has no meaning, so there is nothing to reverse.
         if descending && !self.is_unordered {
             (0..self.len()).rev().collect()
         } else {

@@ -1,8 +1,8 @@
 //! `SORT` and `SORT_RO`: the elements of a list, a set or a sorted set in another order.
 //!
-//! With a pattern in BY or GET the command reaches for keys that follow from the elements; it then
-//! holds every lock from the beginning, so that it is atomic as it is without. Without one, many
-//! elements are sorted aside (`aside.rs`).
+//! With a pattern in BY or GET, the command reads keys whose names follow from the elements. It
+//! then holds every lock from the beginning, so that it stays atomic. Without one, many elements
+//! are sorted aside (`aside.rs`).
 
 mod elements;
 mod options;
@@ -79,7 +79,7 @@ fn is_much(large: Large, object: &Object, gets: usize) -> bool {
     }
 }
 
-/// As `run`, once the locks are gone.
+/// As `run`, after the locks are released.
 fn run_aside(
     ctx: &mut Ctx<'_>,
     db: DbId,

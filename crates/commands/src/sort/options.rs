@@ -1,4 +1,4 @@
-//! What SORT is asked for.
+//! The options of SORT.
 
 use super::pattern::Pattern;
 use crate::kernel::args::{integer, is};
@@ -7,7 +7,7 @@ use crate::kernel::error::CommandError;
 pub(super) struct Options<'a> {
     pub(super) descending: bool,
     pub(super) alpha: bool,
-    /// Offset and count; a negative count is none.
+    /// Offset and count; a negative count means no limit.
     pub(super) limit: (i64, i64),
     pub(super) by: Option<Pattern<'a>>,
     pub(super) get: Vec<Pattern<'a>>,
@@ -47,7 +47,7 @@ impl<'a> Options<'a> {
                     after
                 }
                 [pattern, after @ ..] if is(word, "by") => {
-                    // One that asks not to sort counts whatever comes after it, as in Redis.
+                    // A BY that disables sorting wins over any later one, as in Redis.
                     if !options.keeps_order() {
                         options.by = Some(Pattern::parse(pattern));
                     }
@@ -63,7 +63,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// What it says about the elements alone; `None` if it names other keys.
+    /// The options for the elements alone; `None` if they name other keys.
     pub(super) fn without_keys(&self) -> Option<Options<'static>> {
         let by = match &self.by {
             None => None,
@@ -74,14 +74,14 @@ impl<'a> Options<'a> {
         Some(Options { descending, alpha, limit, by, get: get?, store: None, stores: self.stores })
     }
 
-    /// BY something that is the same for all elements asks not to sort.
+    /// BY a constant disables sorting.
     pub(super) fn keeps_order(&self) -> bool {
         matches!(self.by, Some(Pattern::Element | Pattern::Nothing))
     }
 }
 
-/// Where the key stands that the result is stored under, as `COMMAND GETKEYS` tells: whatever is
-/// wrong with the options, and if there are several, the last.
+/// Position of the destination key, as `COMMAND GETKEYS` reports it: regardless of errors in the
+/// options, and if there are several, the last.
 pub(crate) fn target_position(args: &[&[u8]]) -> Option<usize> {
     let (mut at, mut found) = (2, None);
     while let Some(word) = args.get(at) {
@@ -98,9 +98,9 @@ pub(crate) fn target_position(args: &[&[u8]]) -> Option<usize> {
     found
 }
 
-/// Whether a command looks at keys that it does not name.
+/// Whether the command reads keys that it does not name.
 pub(super) fn reaches_further(args: &[&[u8]]) -> bool {
-    // What is no option makes it fail before it looks anywhere.
+    // Invalid options make it fail before it reads any key.
     Options::parse(args, true).is_ok_and(|options| {
         let mut patterns = options.by.iter().chain(&options.get);
         patterns.any(|pattern| matches!(pattern, Pattern::Keys { .. }))

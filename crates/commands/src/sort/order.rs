@@ -34,7 +34,7 @@ pub(super) fn sorted(
             Weights::Texts(texts) => texts[a].cmp(&texts[b]),
         };
         let ordering = if options.descending { ordering.reverse() } else { ordering };
-        // What is equal stays as it came.
+        // Equal elements keep their order.
         ordering.then(a.cmp(&b))
     };
     let end = limited(elements.len(), options.limit).end;
@@ -45,7 +45,7 @@ pub(super) fn sorted(
     }
     let mut order: Vec<usize> = (0..elements.len()).collect();
     if end < order.len() {
-        // Only the first ones are wanted.
+        // Only the first ones are needed.
         order.select_nth_unstable_by(end, compare);
         order[..end].sort_unstable_by(compare);
     } else {
@@ -54,8 +54,8 @@ pub(super) fn sorted(
     Ok(order)
 }
 
-/// All of them in the order of their numbers, which are next to what is moved: most comparisons need
-/// no more.
+/// Sorts all of them by number. Each number is next to its index, so that most comparisons read
+/// nothing else.
 fn by_numbers(numbers: &[f64], elements: &Elements, descending: bool) -> Vec<usize> {
     let mut pairs: Vec<(f64, usize)> = numbers.iter().copied().zip(0..).collect();
     pairs.sort_unstable_by(|&(x, a), &(y, b)| {
@@ -97,8 +97,8 @@ fn weigh(
     Ok(Weights::Numbers(numbers))
 }
 
-/// Reads a number as C's `strtod` does, which Redis calls here: blanks before it are skipped,
-/// nothing at all is zero; what is too large or too small for a double is refused.
+/// Parses a number as C's `strtod` does, which Redis calls here: leading blanks are skipped, an
+/// empty text is zero, and overflow and underflow are refused.
 fn number(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     if text.is_empty() {
@@ -106,7 +106,7 @@ fn number(text: &[u8]) -> Option<f64> {
     }
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = text.trim_start_matches(['+', '-']);
-    // Not by the length: the second byte may be a part of a character.
+    // Not by length, because the second byte may be part of a multi-byte character.
     let head = digits.get(..2).unwrap_or_default();
     if digits.len() > 2 && head.eq_ignore_ascii_case("0x") {
         let value = hexadecimal(&digits[2..])?;
@@ -120,7 +120,7 @@ fn number(text: &[u8]) -> Option<f64> {
     fits.then_some(value)
 }
 
-/// Whole numbers only: nobody has met another in a sort.
+/// Whole numbers only: hexadecimal fractions do not occur in practice.
 fn hexadecimal(digits: &str) -> Option<f64> {
     u64::from_str_radix(digits, 16).ok().map(|value| value as f64)
 }

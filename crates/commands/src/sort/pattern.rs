@@ -6,13 +6,13 @@ use ladon_engine::types::string;
 use ladon_engine::{Ahead, Key, Tx};
 use ladon_model::DbId;
 
-/// Where patterns find what they name.
+/// Where patterns look up their keys.
 pub(super) enum Source<'s, 't> {
-    /// In a database, all of whose locks are held if there are patterns with a `*`.
+    /// In a database; all its locks are held if there are patterns with a `*`.
     Data {
         tx: &'s mut Tx<'t>,
         db: DbId,
-        /// What clients call it.
+        /// The number by which clients select it.
         number: u16,
     },
     /// In the elements alone, see [`Pattern::without_keys`].
@@ -24,7 +24,7 @@ pub(super) enum Pattern<'a> {
     Element,
     /// The keys with the element in the middle; `prefix*suffix`, or `prefix*suffix->field`.
     Keys { prefix: &'a [u8], suffix: &'a [u8], field: Option<&'a [u8]> },
-    /// Without a `*`, no element can stand anywhere.
+    /// No `*`, so the pattern names nothing.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Pattern<'a> {
         };
         let (prefix, rest) = (&text[..star], &text[star + 1..]);
         match rest.windows(2).position(|pair| pair == b"->") {
-            // An arrow at the end points at no field: it is a part of the key.
+            // An arrow at the end names no field: it is part of the key.
             Some(arrow) if arrow + 2 < rest.len() => {
                 Pattern::Keys { prefix, suffix: &rest[..arrow], field: Some(&rest[arrow + 2..]) }
             }
@@ -55,7 +55,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Hands over what the pattern means for an element, if there is something.
+    /// Passes on what the pattern yields for an element, if anything.
     pub(super) fn look_up<R>(
         &self,
         source: &mut Source<'_, '_>,
@@ -73,15 +73,15 @@ impl<'a> Pattern<'a> {
         look_at(tx, *db, key, *field, then)
     }
 
-    /// As `look_up`, of many elements in a row, with their numbers; what is in memory of those further
-    /// on is fetched meanwhile.
+    /// As `look_up`, for many consecutive elements with their indexes. Prefetches for later
+    /// elements meanwhile.
     pub(super) fn look_up_all(
         &self,
         source: &mut Source<'_, '_>,
         elements: &Elements,
         mut then: impl FnMut(Option<&[u8]>),
     ) {
-        /// So many names are made at once.
+        /// Number of names made at once.
         const NAMES: usize = 1024;
         let (Pattern::Keys { prefix, suffix, field }, Source::Data { tx, db, number }) =
             (self, &mut *source)
@@ -126,7 +126,7 @@ fn look_at<R>(
 ) -> R {
     let hasher = tx.env().hasher;
     match field {
-        // What is of another type counts as not there.
+        // A key of another type counts as missing.
         Some(field) => {
             let hash = tx.read_value::<HashValue>(db, key).ok().flatten();
             then(hash.and_then(|hash| hash.get(hasher, field)))

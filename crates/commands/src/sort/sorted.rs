@@ -1,4 +1,4 @@
-//! Elements in the order asked for, on their way into a reply or a list.
+//! Sorted elements, on their way into a reply or a list.
 
 use super::elements::Elements;
 use super::options::Options;
@@ -13,11 +13,11 @@ use std::ops::Range;
 pub(super) struct Sorted<'a> {
     elements: Elements,
     order: Vec<usize>,
-    /// Of the order, what is still to be handed out.
+    /// The range of the order that remains to be returned.
     left: Range<usize>,
-    /// What is handed out for each element; at least one.
+    /// What is returned for each element; at least one.
     get: Vec<Pattern<'a>>,
-    /// Of the first that is left, what was handed out.
+    /// How much was already returned for the first remaining element.
     got: usize,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Sorted<'a> {
         mut options: Options<'a>,
     ) -> Result<Sorted<'a>, CommandError> {
         if elements.is_unordered && options.keeps_order() && options.stores {
-            // What is stored must not depend on how a set happens to lie in memory.
+            // A stored result must not depend on the order of a set in memory.
             (options.by, options.alpha) = (None, true);
         }
         let order = if options.keeps_order() {
@@ -49,8 +49,8 @@ impl<'a> Sorted<'a> {
         self.left.len() * self.get.len()
     }
 
-    /// Replies with the next element, or with the next of what GET names for it; whether there was
-    /// one.
+    /// Replies with the next element, or with the next value that GET names for it. Returns whether
+    /// there was one.
     pub(super) fn write_next(
         &mut self,
         source: &mut Source<'_, '_>,
@@ -72,7 +72,7 @@ impl<'a> Sorted<'a> {
         true
     }
 
-    /// All of it; what is not there is empty.
+    /// The whole result; missing values are empty.
     pub(super) fn into_list(self, source: &mut Source<'_, '_>, limits: ListLimits) -> ListValue {
         let mut list = ListValue::new();
         for at in self.left {
@@ -106,7 +106,7 @@ impl Slices for Sorted<'static> {
     }
 }
 
-/// The part of so many elements that `LIMIT` leaves.
+/// The range of this many elements that `LIMIT` leaves.
 pub(super) fn limited(length: usize, (offset, count): (i64, i64)) -> Range<usize> {
     let start = usize::try_from(offset).unwrap_or(0).min(length);
     let count = usize::try_from(count).unwrap_or(length);

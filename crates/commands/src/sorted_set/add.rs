@@ -29,7 +29,7 @@ struct Options {
 }
 
 impl Options {
-    /// The options, and what follows them: scores and members in turn.
+    /// The options, and the scores and members that follow them.
     fn parse<'a, 'b>(
         args: &'a [&'b [u8]],
         mut options: Options,
@@ -70,7 +70,7 @@ impl Options {
         Ok((options, rest))
     }
 
-    /// The score that a member gets: `Ok(None)` if its old one stays by the options.
+    /// The new score of a member: `Ok(None)` if the options keep its old one.
     #[inline]
     fn decide(self, old: Option<f64>, given: f64) -> Result<Option<f64>, CommandError> {
         let Some(old) = old else { return Ok(Some(given).filter(|_| !self.xx)) };
@@ -86,12 +86,12 @@ impl Options {
     }
 }
 
-/// What became of the pairs.
+/// The result of the pairs.
 #[derive(Default)]
 struct Outcome {
     added: i64,
     updated: i64,
-    /// The score of the last pair that the options let through.
+    /// The score of the last pair that the options allowed.
     score: Option<f64>,
     error: Option<CommandError>,
 }
@@ -126,7 +126,7 @@ fn add(ctx: &mut Ctx<'_>, args: &[&[u8]], options: Options, pairs: &[&[u8]]) -> 
     let outcome = if options.xx {
         ctx.tx().sorted_set_change(db, key, change)?.unwrap_or_default()
     } else {
-        // The longest member is not looked for: a long one converts the set when it comes.
+        // The longest member is not searched for: a long one converts the set when it is added.
         ctx.tx().sorted_set_upsert(db, key, (scores.len(), pairs[1].len()), change)?
     };
     if let Some(error) = outcome.error {

@@ -117,7 +117,7 @@ pub(super) fn zintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// How many members all have, up to `most`.
+/// Number of members common to all, up to `most`.
 fn count_common(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], most: usize) -> usize {
     let mut count = 0;
     let Some(order) = smallest_first(inputs) else { return count };
@@ -134,7 +134,7 @@ fn count_common(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], most: usize) -
 
 type Args<'a, 'b> = &'a [&'b [u8]];
 
-/// The names of the keys, which their number goes before, and what follows them.
+/// Splits the arguments into the keys, which follow their number, and the rest.
 fn split<'a, 'b>(
     command: &[u8],
     args: Args<'a, 'b>,
@@ -155,7 +155,7 @@ fn keys<'k>(ctx: &Ctx<'_>, names: &[&'k [u8]]) -> Vec<Key<'k>> {
     names.iter().map(|name| ctx.key(name)).collect()
 }
 
-/// One of the sets that go in.
+/// One of the input sets.
 #[derive(Clone, Copy)]
 enum Input<'a> {
     Sorted(&'a SortedSet),
@@ -180,7 +180,7 @@ fn inputs_of(frozen: &[Option<Object>]) -> Vec<Option<Input<'_>>> {
 }
 
 impl<'a> Input<'a> {
-    /// The value, if it can be one.
+    /// The value, if it is a set or a sorted set.
     fn of(object: &'a Object) -> Option<Input<'a>> {
         match object {
             Object::SortedSet(set) => Some(Input::Sorted(set)),
@@ -252,12 +252,12 @@ enum Operation {
 }
 
 impl Operation {
-    /// Whether there is much to do.
+    /// Whether the operation is a lot of work.
     fn is_much(self, large: Large, inputs: &[Option<Input<'_>>]) -> bool {
         let size = |input: Input<'_>| (input.len(), input.bytes());
         let sizes = inputs.iter().map(|input| input.map_or((0, 0), size));
         let (elements, bytes) = match self {
-            // Only the smallest is walked through.
+            // Only the smallest set is traversed.
             Operation::Inter => sizes.min().unwrap_or_default(),
             _ => sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1)),
         };
@@ -284,13 +284,13 @@ impl Aggregate {
     }
 }
 
-/// Infinities that cancel each other, or meet a weight of zero, make zero.
+/// Infinities that cancel each other, or are multiplied by zero, count as zero.
 fn number(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
 struct Options {
-    /// By position; those that are not there are 1.
+    /// By position; missing ones are 1.
     weights: Vec<f64>,
     aggregate: Aggregate,
     with_scores: bool,
@@ -385,8 +385,8 @@ fn intersection(hasher: &KeyHasher, inputs: &[Option<Input<'_>>], options: &Opti
     found
 }
 
-/// Either asks all others about each member of the first, or takes the members of each other out
-/// of a copy of the first: whichever is less work, by Redis' estimate for sets.
+/// Either asks all others about each member of the first, or removes the members of each other from
+/// a copy of the first: whichever is less work, by Redis' estimate for sets.
 fn difference(hasher: &KeyHasher, inputs: &[Option<Input<'_>>]) -> Gathered {
     let mut found = Gathered::default();
     let [Some(first), others @ ..] = inputs else { return found };

@@ -1,4 +1,4 @@
-//! As others, but waiting where there is nothing: BZPOPMIN, BZPOPMAX, BZMPOP.
+//! The blocking forms: BZPOPMIN, BZPOPMAX, BZMPOP.
 
 use super::pop::{End, Several, take};
 use crate::kernel::args;

@@ -31,7 +31,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply) = ctx.tx_and_reply();
     let popped = take(tx, db, key, end, count.map_or(1, |count| count as usize))?;
-    // Without a count there is one member at most, and nothing to put it in.
+    // Without a count there is at most one member, and no nested array.
     let nested = count.is_some() && reply.proto() == Proto::Resp3;
     reply.array(if nested { popped.len() } else { 2 * popped.len() });
     for (member, score) in &popped {
@@ -91,7 +91,7 @@ impl<'a, 'b> Several<'a, 'b> {
         Ok(Several { names, end, count })
     }
 
-    /// Pops from the key's sorted set and answers; whether there was one.
+    /// Pops from the key's sorted set and replies; returns whether there was one.
     pub(super) fn try_pop(
         &self,
         ctx: &mut Ctx<'_>,
@@ -115,7 +115,7 @@ impl<'a, 'b> Several<'a, 'b> {
     }
 }
 
-/// Takes up to `count` members from an end of the key's sorted set, the outermost first.
+/// Removes up to `count` members from an end of the key's sorted set, the outermost first.
 pub(super) fn take(
     tx: &mut Tx<'_>,
     db: DbId,

@@ -1,4 +1,4 @@
-//! Members by chance: ZRANDMEMBER.
+//! Random members: ZRANDMEMBER.
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;

@@ -49,12 +49,12 @@ struct Query<'a> {
     reversed: bool,
     with_scores: bool,
     offset: i64,
-    /// Negative for no limit.
+    /// Negative means no limit.
     limit: i64,
 }
 
 impl<'a> Query<'a> {
-    /// Reads both ends and the options; what the command's name says already is no option.
+    /// Reads both ends and the options; an option that the command's name implies is an error.
     fn parse(
         ends: [&'a [u8]; 2],
         options: &[&[u8]],
@@ -91,7 +91,7 @@ impl<'a> Query<'a> {
             ));
         }
         if by == By::Rank {
-            // Redis takes LIMIT n -1 here, and does not look at n.
+            // As in Redis, LIMIT n -1 is accepted here, and n is ignored.
             offset = 0;
         }
         if with_scores && by == By::Lex {
@@ -109,10 +109,10 @@ impl<'a> Query<'a> {
         Ok(Query { members, reversed, with_scores, offset, limit })
     }
 
-    /// The ranks, counted from the first member, whichever way they are gone through.
+    /// The ranks, counted from the first member, in either direction.
     fn ranks(&self, set: &SortedSet) -> Range<usize> {
         let found = self.members.ranks(set);
-        // Ranks of a client are counted from where it begins.
+        // A client's ranks are counted from where the traversal begins.
         let found = match self.members {
             Members::Ranks(..) if self.reversed => set.len() - found.end..set.len() - found.start,
             _ => found,
@@ -179,7 +179,7 @@ pub(super) fn write_all(reply: &mut Reply<'_>, set: &SortedSet, with_scores: boo
     write(reply, set, 0..set.len(), false, with_scores);
 }
 
-/// A reply with all members of a sorted set that nobody changes.
+/// A reply with all members of a frozen sorted set.
 pub(super) fn slices_of(set: SortedSet, with_scores: bool) -> Box<dyn Slices> {
     let count = set.len();
     let rest = Rest { set, ranks: 0..count, reversed: false, with_scores };
@@ -194,7 +194,7 @@ struct Rest {
     with_scores: bool,
 }
 
-/// Members that are found at once; how large a slice has become is looked at in between.
+/// Members read at once; the slice's size is checked in between.
 const FOUND_AT_ONCE: usize = 16;
 
 impl Slices for Rest {

@@ -1,4 +1,4 @@
-//! Members that go: ZREM, and whole ranges of them.
+//! Removing members: ZREM, and whole ranges.
 
 use super::bounds::Members;
 use crate::kernel::ctx::Ctx;

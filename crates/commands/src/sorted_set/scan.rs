@@ -13,7 +13,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let hasher = ctx.keyspace().hasher();
     let (tx, reply) = ctx.tx_and_reply();
     let Some(set) = tx.read_value::<SortedSet>(db, key)? else {
-        // Nobody looks at the options then, in Redis either.
+        // As in Redis, the options are not checked then.
         reply_empty(reply);
         return Ok(());
     };
@@ -25,7 +25,8 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 return true;
             }
             text.clear();
-            // Redis shows small ones as they stand in memory, and large ones with all digits.
+            // Redis shows the scores of small sets as stored, and those of large ones with all
+            // digits.
             if set.is_packed() {
                 write_double(&mut text, score);
             } else {

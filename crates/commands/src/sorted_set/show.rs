@@ -2,8 +2,8 @@
 
 use ladon_resp::{Proto, Reply};
 
-/// Header of so many members, each with its score if there shall be scores: in RESP3 pairs, in
-/// RESP2 one after the other.
+/// Writes the header for this many members, each with its score if `with_scores`: pairs in RESP3,
+/// alternating in RESP2.
 pub(super) fn header(reply: &mut Reply<'_>, count: usize, with_scores: bool) {
     let flat = with_scores && reply.proto() == Proto::Resp2;
     reply.array(if flat { 2 * count } else { count });

@@ -53,7 +53,7 @@ pub(super) fn incrbyfloat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         .ok_or(CommandError::text("ERR increment would produce NaN or Infinity"))?;
     let mut text = Vec::with_capacity(32);
     sum.write_human(&mut text);
-    // Redis keeps it as text, even where it is an integer.
+    // As in Redis, the value stays text, even if it is an integer.
     tx.put_text(db, key, &text, expire_at);
     ctx.reply.bulk(&text);
     Ok(())

@@ -1,4 +1,4 @@
-//! `EX`, `PX`, `EXAT` and `PXAT`: when a string shall expire.
+//! `EX`, `PX`, `EXAT` and `PXAT`: when a string expires.
 
 use crate::kernel::args::{integer, is};
 use crate::kernel::error::CommandError;
@@ -16,7 +16,7 @@ pub(super) enum Unit {
     PxAt,
 }
 
-/// An option with its number, not yet looked at.
+/// An option with its number, which is not parsed yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry<'a> {
     unit: Unit,
@@ -28,8 +28,8 @@ impl<'a> Expiry<'a> {
         Expiry { unit, text }
     }
 
-    /// The option that `word` and the argument behind it make, where there is a number and
-    /// `present` is not of another kind. The last of several wins.
+    /// The option that `word` and the next argument form, if there is a number and `present` is not
+    /// of another kind. The last of several wins.
     pub(super) fn parse(
         word: &[u8],
         next: Option<&'a [u8]>,
@@ -46,7 +46,7 @@ impl<'a> Expiry<'a> {
         next.filter(|_| fits).map(|text| Expiry { unit, text })
     }
 
-    /// The moment in Unix milliseconds; it may be past, but it is never 0.
+    /// The time in Unix milliseconds; it may be past, but it is never 0.
     pub(super) fn at(self, now_ms: u64, command: &str) -> Result<u64, CommandError> {
         let number = integer(self.text)?;
         let in_ms = match self.unit {

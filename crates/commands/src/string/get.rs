@@ -24,7 +24,7 @@ pub(super) fn getdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// What `GETEX` shall do to the expiry.
+/// What `GETEX` does to the expiry.
 #[derive(Clone, Copy)]
 enum Change<'a> {
     Keep,
@@ -40,7 +40,7 @@ pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         reply.null();
         return Ok(());
     };
-    // The type comes before the time, as in Redis; an error takes the reply back.
+    // As in Redis, the type is checked before the time; an error discards the reply.
     let rest = answer(reply, Some(entry.value()), &later)?;
     match change {
         Change::Keep => {}
@@ -110,7 +110,7 @@ fn range(start: i64, end: i64, length: usize) -> std::ops::Range<usize> {
         return 0..0;
     }
     let length = length as i64;
-    // What lies before the beginning is moved to it, the end too: "abc" from 0 to -9 is "a".
+    // A position before the beginning is moved to it, the end too: "abc" from 0 to -9 is "a".
     let from_end = |at: i64| if at < 0 { (length + at).max(0) } else { at };
     let (start, end) = (from_end(start), from_end(end).min(length - 1));
     if start > end { 0..0 } else { start as usize..end as usize + 1 }

@@ -67,7 +67,7 @@ pub(super) fn lcs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// This much of the table is about as much work as an element of something else.
+/// Cells of the table that are about as much work as an element of a collection.
 const CELLS_LIKE_AN_ELEMENT: u64 = 64;
 
 /// What is asked for.
@@ -176,8 +176,8 @@ impl Lengths {
         above
     }
 
-    /// The matches, last first. Where two ways are equally good, `b` is shortened first, as in
-    /// Redis: clients see which one was taken.
+    /// The matches, last first. If two ways are equally good, `b` is shortened first, as in Redis:
+    /// clients see which one was taken.
     fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
         let mut found: Vec<Match> = Vec::new();
         let (mut i, mut j) = (a.len(), b.len());

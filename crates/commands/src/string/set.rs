@@ -52,8 +52,9 @@ pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Whether the value, which is the argument at `at`, is so long that it is taken over and logged
-/// aside. The handler then ends, and runs again. The expiry depends on what is `watched`.
+/// Whether the value, which is the argument at `at`, is so long that its memory is taken over and
+/// it is logged aside. The handler then ends, and runs again. The expiry depends on what is
+/// `watched`.
 #[inline]
 fn goes_aside(
     ctx: &mut Ctx<'_>,
@@ -80,12 +81,12 @@ fn long_goes_aside(
     goes
 }
 
-/// Gives the key its value, which may have been made aside, with the expiry that it had then.
+/// Stores the value, which may have been made aside, with the expiry that it had then.
 #[inline]
 fn put(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let is_long = args[at].len() > string::INLINE_BYTES_MAX;
-    // Where that does not fit any more, the argument is there still.
+    // If the prepared value does not fit any more, the argument is still there.
     if !is_long || ctx.put_computed(db, args[1])?.is_none() {
         ctx.tx().put_string(db, key, args[at], expire_at);
     }

@@ -15,7 +15,7 @@ use ladon_model::KeyHash;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a watched key takes beside its name, which is kept twice: the session's entry, and the
+/// Memory of a watched key besides its name, which is stored twice: the session's entry, and the
 /// partition's with its list of watchers.
 const WATCHED_KEY_BYTES: usize = 160;
 
@@ -50,7 +50,7 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
     }
     if ctx.session.watch_flag.is_touched() && !ctx.session.watched.is_empty() {
-        // The transaction is lost already.
+        // The transaction will fail anyway.
         ctx.reply.ok();
         return Ok(());
     }
@@ -99,7 +99,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let locks = if wanted.all { Locks::All } else { Locks::Keys(&wanted.hashes) };
     ctx.data = Data::Held(ctx.node.keyspace.begin(locks, scratch, ctx.now_ms));
     if is_outdated(ctx) {
-        // What was watched is forgotten within the same transaction: its locks are held.
+        // The watched keys are forgotten within the same transaction, which holds their locks.
         watched::forget(ctx);
         ctx.reply.null_array();
         return Ok(());
@@ -137,11 +137,11 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 
 /// What a transaction needs.
 struct Wanted {
-    /// The locks of everything, ...
+    /// Whether all locks are needed.
     all: bool,
-    /// ... or of the keys with these hashes.
+    /// Otherwise, the hashes of the keys to lock.
     hashes: Vec<KeyHash>,
-    /// The first key of each command, to be fetched ahead; any, where it has none.
+    /// The first key of each command, for prefetching; arbitrary if it has none.
     first_keys: Vec<Ahead>,
 }
 
@@ -182,7 +182,7 @@ fn is_outdated(ctx: &mut Ctx<'_>) -> bool {
     for WatchedKey { db: number, key } in &watched {
         let key = ctx.key(key);
         let db = ctx.keyspace().select(*number);
-        // Removes the key if its time is over, which touches it.
+        // Removes the key if it has expired, which touches it.
         ctx.tx().exists(db, key);
     }
     ctx.session.watched = watched;

@@ -1,23 +1,24 @@
-//! Blocks of one size for slabs and segments; those that nobody uses go back to the system one by
-//! one.
+//! Blocks of one size for slabs and segments. The memory of unused blocks returns to the system one
+//! by one.
 //!
-//! Why not the global allocator: it cuts blocks of this size out of pages of its own, up to 4 MiB
-//! long, and returns such a page only when all of its blocks are free. After nine of ten keys were
-//! deleted at random, hardly any is.
+//! Why not the global allocator: it cuts blocks of this size out of its own pages of up to 4 MiB,
+//! and returns such a page only when all of its blocks are free. After nine of ten keys were
+//! deleted at random, hardly any page is.
 //!
 //! ```text
 //! region  64 MiB of address space: [block][block]...[never used yet]
-//! dirty   free blocks that still have their memory, a few MiB at most; taken first, newest first
+//! dirty   free blocks that still have their memory, a few MiB at most; reused first, newest first
 //! clean   free blocks without memory
 //! ```
 //!
-//! A region has huge pages, which make it faster to read, until the first block of it is discarded:
-//! the system would fill the holes again to have whole huge pages.
+//! A region has huge pages, which make it faster to read, until the first of its blocks is
+//! discarded: the system would fill the holes again to restore the huge pages.
 //!
 //! # Soundness
-//! A block is handed out once at a time: it comes off a list, or from the end of the region, under
-//! the lock. Only blocks that are on no list are discarded, before they go on the list of clean
-//! ones. Under Miri, which has no address space to reserve, blocks are the global allocator's.
+//! A block has one user at a time: it is taken from a list, or from the end of the region, under
+//! the lock. Only blocks that are on no list are discarded, before they are put on the list of
+//! clean ones. Under Miri, which has no address space to reserve, blocks come from the global
+//! allocator.
 
 use parking_lot::Mutex;
 use std::alloc::Layout;
@@ -27,9 +28,10 @@ use std::ptr::NonNull;
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Free blocks keep their memory up to this: blocks that come and go cost no page faults.
+/// Free blocks keep their memory up to this total, so that blocks that come and go cause no page
+/// faults.
 const DIRTY_BYTES_MAX: usize = 2 << 20;
-/// How many blocks are given back at one go.
+/// Number of blocks discarded together.
 const DISCARDED_AT_ONCE: usize = 16;
 #[cfg(not(miri))]
 const REGION_BYTES: usize = 64 << 20;
@@ -45,12 +47,12 @@ pub(crate) struct Blocks {
 struct State {
     dirty: Vec<Block>,
     clean: Vec<Block>,
-    /// How few dirty blocks there were since the last `purge`.
+    /// Smallest number of dirty blocks since the last `purge`.
     fewest: usize,
-    /// Of the region, what was never used.
+    /// The part of the region that was never used.
     #[cfg(not(miri))]
     unused: Option<(NonNull<u8>, usize)>,
-    /// Regions from which nothing was ever discarded: these have huge pages.
+    /// Regions from which nothing was ever discarded; these have huge pages.
     #[cfg(not(miri))]
     huge: BTreeSet<usize>,
 }
@@ -83,7 +85,7 @@ impl Blocks {
         }
     }
 
-    /// A block with anything in it; `None` when there is no memory.
+    /// A block with arbitrary content; `None` if there is no memory.
     pub(crate) fn allocate(&self) -> Option<NonNull<u8>> {
         self.take().map(|(block, _)| block)
     }
@@ -98,7 +100,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
     /// It came from these blocks and is not used any more.
@@ -119,8 +121,7 @@ impl Blocks {
         }
     }
 
-    /// Gives back the memory of blocks that nobody has wanted since the last call, or of all
-    /// that are free.
+    /// Returns the memory of all free blocks, or of those unused since the last call.
     pub(crate) fn purge(&self, all: bool) {
         let unwanted = {
             let mut state = self.state.lock();
@@ -163,7 +164,7 @@ impl Blocks {
     }
 
     /// Discards blocks that are on no list, neighbours together, and lists them. No system call is
-    /// made under the lock: a thread of low priority may be the one that frees.
+    /// made under the lock, because the calling thread may have a low priority.
     fn discard(&self, mut blocks: Vec<Block>) {
         blocks.sort_unstable_by_key(|block| block.0);
         #[cfg(not(miri))]
@@ -189,7 +190,7 @@ impl State {
         None
     }
 
-    /// The regions of these blocks that have huge pages, which they lose now.
+    /// The regions of these blocks that have huge pages, which they now lose.
     #[cfg(not(miri))]
     fn take_huge(&mut self, blocks: &[Block]) -> Vec<NonNull<u8>> {
         let mut regions = Vec::new();

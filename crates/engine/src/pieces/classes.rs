@@ -1,20 +1,20 @@
-//! The sizes in which pieces come: steps of sixteen bytes up to 2 KiB, then sixteen for each
-//! doubling, so that a piece is at most a sixteenth larger than what it was asked for.
+//! The sizes of pieces: steps of sixteen bytes up to 2 KiB, then sixteen for each doubling, so that
+//! a piece is at most a sixteenth larger than requested.
 
-/// Up to this the global allocator's sizes are close enough to each other.
+/// Up to this size, the global allocator's sizes are close enough to each other.
 pub(super) const GLOBAL_MAX: usize = 128;
 pub(super) const STEP_BYTES: usize = 16;
 const FINE_MAX: usize = 2048;
-/// Above this, the global allocator takes whole pages for each.
+/// Above this size, the global allocator uses whole pages.
 pub(super) const PIECE_MAX: usize = 32 << 10;
 
 const FINE_CLASSES: usize = (FINE_MAX - GLOBAL_MAX) / STEP_BYTES;
-/// Sizes for each doubling above.
+/// Sizes for each doubling.
 const STEPS: usize = 16;
 /// How many sizes there are.
 pub(super) const CLASSES: usize = FINE_CLASSES + STEPS * (PIECE_MAX / FINE_MAX).ilog2() as usize;
 
-/// The smallest class for so many bytes, which are above `GLOBAL_MAX` and at most `PIECE_MAX`.
+/// The smallest class for a size above `GLOBAL_MAX` and at most `PIECE_MAX`.
 #[inline]
 pub(super) fn of_bytes(bytes: usize) -> usize {
     debug_assert!(bytes > GLOBAL_MAX && bytes <= PIECE_MAX);

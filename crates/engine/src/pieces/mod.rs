@@ -1,26 +1,26 @@
-//! Memory for packed values and for longer entries, in sizes that fit.
+//! Memory for packed values and for longer entries, in fine-grained sizes.
 //!
 //! General-purpose allocators have four sizes for each doubling, so that a value of 540 bytes takes
-//! 640, and one of 1,030 takes 1,280. Such values are most of what a server of hashes, lists and
-//! documents holds, and each keeps its piece for long; here pieces come in steps of sixteen bytes up
-//! to 2 KiB, and of a sixteenth up to 32 KiB. Smaller and larger ones come from the global allocator.
+//! 640, and one of 1,030 takes 1,280. A server of hashes, lists and documents holds mostly such
+//! values, and keeps them for long. Here pieces come in steps of sixteen bytes up to 2 KiB, and of
+//! a sixteenth up to 32 KiB. Smaller and larger ones come from the global allocator.
 //!
-//! Slabs know how full they are, so that what is left of data that has shrunk can be moved together
-//! (`compact.rs`): [`Pieces::is_sparse`] says what had better lie elsewhere.
+//! Slabs know how full they are, so that the remains of shrunken data can be moved together
+//! (`compact.rs`): [`Pieces::is_sparse`] says which pieces should move.
 //!
 //! ```text
-//! shard    a lock, and per size the slabs with room; threads are dealt out over the shards
+//! shard    a lock, and per size the slabs with room; threads are distributed over the shards
 //! slab     64 KiB, aligned to its size: [header 64 B][piece][piece]...      all of one size
 //! ```
 //!
 //! # Soundness
-//! A piece's slab is found by clearing the low bits of its address, which is right because slabs
-//! are aligned to their size and the size that `deallocate` is told is the one that `allocate` was
-//! told, so that both know alike whether the piece is of a slab. A slab's `shard` is written before
-//! its first piece is handed out and stays until the last one is back, so it may be read without
-//! the lock by whoever owns a piece; all else in a header is read and written under the lock of
-//! that shard. A slab stays allocated while any of its pieces lives; once it is off its shard's lists it
-//! belongs to the thread that freed the last piece.
+//! A piece's slab is found by clearing the low bits of its address. That is right because slabs are
+//! aligned to their size, and `deallocate` gets the same size as `allocate`, so that both agree
+//! whether the piece is in a slab. A slab's `shard` is written before its first piece is handed out
+//! and stays until the last one is back, so the owner of a piece may read it without the lock.
+//! Everything else in a header is read and written under the lock of that shard. A slab stays
+//! allocated while any of its pieces lives. Once it is off its shard's lists, it belongs to the
+//! thread that freed the last piece.
 
 pub(crate) mod blocks;
 mod classes;
@@ -37,19 +37,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(crate) use shard::Totals;
 
-/// More would only spread slabs that are not full over more threads.
+/// More shards would only spread partly filled slabs over more threads.
 const SHARDS: usize = 16;
 
 static ALL: [Mutex<Shard>; SHARDS] = [const { Mutex::new(Shard::new()) }; SHARDS];
 
-/// Hands out the memory of packed values.
+/// Allocates the memory of packed values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pieces;
 
 impl Pieces {
-    /// What a request for so many bytes takes: to ask for less is to waste the rest.
+    /// The real size of an allocation of this many bytes; a smaller request would waste the rest.
     pub(crate) fn rounded(bytes: usize) -> usize {
-        /// Sizes as mimalloc has them: every eighth byte up to 64, then four for each doubling.
+        /// mimalloc's sizes: every eighth byte up to 64, then four for each doubling.
         const FINE_MAX: usize = 64;
         match bytes {
             0..=FINE_MAX => bytes.next_multiple_of(8),
@@ -58,8 +58,8 @@ impl Pieces {
         }
     }
 
-    /// Whether memory would be saved if this piece's bytes lay elsewhere, and somewhere there is
-    /// room for them. Never for what the global allocator gave.
+    /// Whether moving this piece's bytes would save memory, and other slabs have room for them.
+    /// Never for memory from the global allocator.
     ///
     /// # Safety
     /// The piece came from `allocate` with a size that rounds to the same, and is not freed.
@@ -68,7 +68,7 @@ impl Pieces {
         is_piece(bytes) && unsafe { ALL[shard::of_piece(piece)].lock().is_sparse(piece) }
     }
 
-    /// What all slabs take; some microseconds.
+    /// Memory of all slabs; takes some microseconds.
     pub(crate) fn totals() -> Totals {
         ALL.iter().fold(Totals::default(), |sum, shard| {
             let shard = shard.lock().totals();
@@ -80,7 +80,7 @@ impl Pieces {
         })
     }
 
-    /// Where the slabs come from.
+    /// The source of the slabs.
     pub(crate) fn blocks() -> &'static Blocks {
         &SLABS
     }
@@ -91,13 +91,13 @@ fn is_piece(bytes: usize) -> bool {
     bytes > GLOBAL_MAX && bytes <= PIECE_MAX
 }
 
-/// How far the global allocator's sizes are apart there.
+/// Distance between the global allocator's sizes at this size.
 #[inline]
 fn global_step(bytes: usize) -> usize {
     1 << (bytes - 1).ilog2().saturating_sub(2)
 }
 
-/// The shard that this thread takes pieces from.
+/// The shard from which this thread allocates.
 fn own_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static OWN: Cell<usize> = const { Cell::new(usize::MAX) });

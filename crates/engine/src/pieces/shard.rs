@@ -32,21 +32,21 @@ pub(super) struct Shard {
     slabs: usize,
 }
 
-/// What a shard's slabs take.
+/// Memory of a shard's slabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// Bytes of pieces in use.
     pub(crate) live: usize,
-    /// Bytes of slabs that no piece takes.
+    /// Bytes of slabs that are in no piece.
     pub(crate) free: usize,
-    /// Bytes of slabs that would be left over if each size's pieces lay close together.
+    /// Bytes of slabs that would become free if each size's pieces were packed together.
     pub(crate) excess: usize,
 }
 
 /// All slabs with pieces of one size.
 #[derive(Clone, Copy)]
 struct Class {
-    /// Those that have room.
+    /// The slabs that have room.
     partial: *mut Slab,
     slabs: u32,
     live: u32,
@@ -77,7 +77,7 @@ fn capacity(class: usize) -> usize {
 }
 
 impl Class {
-    /// Slabs that would be left over if the pieces lay close together.
+    /// Number of slabs that would become free if the pieces were packed together.
     #[inline]
     fn excess(&self, class: usize) -> usize {
         self.slabs as usize - (self.live as usize).div_ceil(capacity(class))
@@ -90,15 +90,14 @@ impl Shard {
         Shard { classes: [class; CLASSES], live: 0, slabs: 0 }
     }
 
-    /// What the slabs take; looks at each size.
+    /// Sums up the slabs; reads each size.
     pub(super) fn totals(&self) -> Totals {
         let slabs = self.classes.iter().enumerate().filter(|(_, class)| class.slabs != 0);
         let excess = slabs.map(|(number, class)| class.excess(number)).sum::<usize>() * SLAB_BYTES;
         Totals { live: self.live, free: self.slabs * SLAB_BYTES - self.live, excess }
     }
 
-    /// A piece of a class, whose slab says that it is of shard `own`; `None` when there is no
-    /// memory.
+    /// A piece of a class, whose slab records shard `own`; `None` if there is no memory.
     pub(super) fn allocate(&mut self, own: u8, class: usize) -> Option<NonNull<u8>> {
         let piece_bytes = classes::bytes(class);
         let mut slab = self.classes[class].partial;
@@ -126,9 +125,9 @@ impl Shard {
         }
     }
 
-    /// Takes a piece back. Returns its slab if that is empty now: the caller gives it to [`SLABS`]
-    /// after it let go of the shard's lock, because a system call may follow, and a thread of low
-    /// priority that makes it would hold up all who want the lock.
+    /// Frees a piece. Returns its slab if that is now empty. The caller gives the slab to [`SLABS`]
+    /// after releasing the shard's lock, because a system call may follow, and a thread of low
+    /// priority would hold up all threads that want the lock.
     ///
     /// # Safety
     /// The piece came from this shard's `allocate` and is not used any more.
@@ -157,8 +156,8 @@ impl Shard {
         }
     }
 
-    /// Whether the piece had better lie elsewhere: its slab has fewer pieces than others of its
-    /// size, which have room for them.
+    /// Whether the piece should move: its slab has fewer pieces than others of its size, which have
+    /// room for them.
     ///
     /// # Safety
     /// The piece came from this shard's `allocate`, and is not freed.
@@ -168,7 +167,7 @@ impl Shard {
         unsafe {
             let number = usize::from((*slab).class);
             let class = &self.classes[number];
-            // The head of the list is where moved pieces go.
+            // Moved pieces go to the head of the list.
             (*slab).listed
                 && slab != class.partial
                 && class.excess(number) != 0
@@ -234,7 +233,7 @@ impl Shard {
 
 #[cfg(test)]
 impl Shard {
-    /// Panics if any slab is there.
+    /// Panics if there is any slab.
     pub(super) fn assert_empty(&self) {
         assert!(self.classes.iter().all(|class| class.partial.is_null() && class.slabs == 0));
         assert_eq!(self.totals(), Totals::default());

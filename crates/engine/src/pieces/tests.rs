@@ -15,7 +15,7 @@ fn sizes_are_near() {
     }
 }
 
-/// Returns a piece, and its slab if that is empty now.
+/// Frees a piece; returns its slab if that is now empty.
 ///
 /// # Safety
 /// As for [`Shard::free`].
@@ -64,7 +64,7 @@ fn pieces_do_not_overlap_and_slabs_go_back() {
     shard.assert_empty();
 }
 
-/// What is left of many pieces lies close together after it was moved twice.
+/// What is left of many pieces is packed together after two moves.
 #[test]
 fn moving_what_is_sparse_empties_slabs() {
     let count = if cfg!(miri) { 500 } else { 20_000 };

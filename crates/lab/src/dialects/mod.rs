@@ -5,10 +5,10 @@
 //!
 //! **Architecture invariant:** each dialect is verified against the real server in the tests.
 
-pub mod apart;
 pub mod http;
 pub mod iproto;
 pub mod memcached;
+pub mod prefixed;
 pub mod resp;
 pub mod slots;
 

@@ -10,12 +10,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
-use super::told::{self, Told};
+use super::server_facts::{self, ServerFacts};
 use crate::dialects::Dialect;
-use crate::dialects::apart::Apart;
 use crate::dialects::http::Http;
 use crate::dialects::iproto::Iproto;
 use crate::dialects::memcached::Memcached;
+use crate::dialects::prefixed::Prefixed;
 use crate::dialects::resp::Resp;
 use crate::load::random::mix;
 use crate::load::stream::Target;
@@ -33,8 +33,8 @@ pub struct Attached {
     driver: DriverKind,
     user: Option<String>,
     password: Option<String>,
-    told: Told,
-    /// See [`Apart`].
+    told: ServerFacts,
+    /// See [`Prefixed`].
     pass: AtomicU16,
 }
 
@@ -105,7 +105,7 @@ impl Attached {
         let pass = AtomicU16::new(first_pass());
         // It keeps nothing on a disk, whoever runs it.
         let promise = (driver == DriverKind::MemcachedText).then_some(Promise::None);
-        let told = Told { promise, ..Told::default() };
+        let told = ServerFacts { promise, ..ServerFacts::default() };
         Ok(Self { name: name.to_owned(), target, driver, user, password, told, pass })
     }
 
@@ -115,7 +115,8 @@ impl Attached {
         if self.driver != DriverKind::Resp {
             return;
         }
-        if let Ok(told) = self.control().and_then(|mut control| told::by_resp(&mut control)) {
+        if let Ok(told) = self.control().and_then(|mut control| server_facts::by_resp(&mut control))
+        {
             if told.search {
                 self.driver = DriverKind::RespSearch;
             }
@@ -125,13 +126,13 @@ impl Attached {
 
     /// What it told of itself.
     #[must_use]
-    pub const fn told(&self) -> &Told {
+    pub const fn told(&self) -> &ServerFacts {
         &self.told
     }
 
     fn control(&self) -> io::Result<Control> {
         let login = self.password.as_deref().map(|password| (self.user.as_deref(), password));
-        told::connect(&self.target, login)
+        server_facts::connect(&self.target, login)
     }
 
     /// Whether it is logged in to.
@@ -190,7 +191,7 @@ impl Attached {
                 }
             }
         };
-        Box::new(Apart::new(inner, self.pass.load(Ordering::Relaxed)))
+        Box::new(Prefixed::new(inner, self.pass.load(Ordering::Relaxed)))
     }
 }
 

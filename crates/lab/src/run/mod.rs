@@ -15,6 +15,7 @@ pub mod attach;
 pub mod bench;
 pub mod cell;
 pub mod helper;
+pub mod ineffective_options;
 pub mod options;
 pub mod own;
 pub mod plan;
@@ -22,11 +23,10 @@ pub mod progress;
 pub mod record;
 pub mod round;
 pub mod scene;
+pub mod server_facts;
 pub mod stage;
 pub mod subject;
-pub mod told;
 pub mod tool;
-pub mod unused;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
         eprintln!("not measured: {one}");
     }
     let (bench, mut plan, times) = Bench::prepare(arguments, &works, &subjects)?;
-    for note in unused::notes(arguments, &works, &bench.scale)? {
+    for note in ineffective_options::notes(arguments, &works, &bench.scale)? {
         eprintln!("note: {note}");
     }
     eprint!("{}", plan.describe(&times, bench.budget));

@@ -9,7 +9,7 @@ use super::RunError;
 use super::attach::Attached;
 use super::subject::Subject;
 use super::tool::Tool;
-use crate::systems::places::Places;
+use crate::systems::program_paths::ProgramPaths;
 use crate::systems::registry;
 use crate::systems::system::{Missing, Promise};
 use crate::traffic::pick::Distribution;
@@ -124,8 +124,12 @@ fn promise(name: &str) -> Result<Promise, String> {
 impl RunArguments {
     /// Where programs are looked for.
     #[must_use]
-    pub fn places(&self) -> Places {
-        Places { ladon: self.ladon.clone(), peers: self.peers.clone(), ..Places::default() }
+    pub fn places(&self) -> ProgramPaths {
+        ProgramPaths {
+            ladon: self.ladon.clone(),
+            peers: self.peers.clone(),
+            ..ProgramPaths::default()
+        }
     }
 
     /// The works that were asked for.

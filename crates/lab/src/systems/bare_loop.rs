@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::redis_like;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
@@ -30,7 +30,7 @@ impl System for BareLoop {
         "The bare loop"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let install = "cargo build --release -p ladon-net --example echo";
         let path = places.first(NAME, candidates(), install)?;
         Ok(Program {

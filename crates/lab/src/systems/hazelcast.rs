@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::helpers::HAZELCAST;
 use super::java;
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use crate::operation::OperationKind;
 use crate::topology::Topology;
@@ -56,7 +56,7 @@ impl System for Hazelcast {
         "Hazelcast"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let (java, missing) = java::found(self.name(), places)?;
         let jars = java::all_in(&java::jars(places, "hazelcast", JARS).map_err(missing)?);
         let classes = java::client(places, "hazelcast-client", HAZELCAST, &jars);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 
 /// A file of a helper: its name and its text.
 pub type Source = (&'static str, &'static str);
@@ -86,7 +86,7 @@ static BUILDING: Mutex<()> = Mutex::new(());
 /// # Errors
 /// What a step said, shortened; in words.
 pub fn built(
-    places: &Places,
+    places: &ProgramPaths,
     name: &str,
     sources: &[Source],
     steps: &[Step],
@@ -145,7 +145,7 @@ pub fn go() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What is missing, in words.
-pub fn web(places: &Places) -> Result<PathBuf, String> {
+pub fn web(places: &ProgramPaths) -> Result<PathBuf, String> {
     let go = go().ok_or("no Go to build the web program with")?.display().to_string();
     let build = [&go, "build", "-o", "web", "."].map(str::to_owned).into();
     Ok(built(places, "web", WEB, &[build])?.join("web"))
@@ -162,7 +162,8 @@ mod tests {
     #[test]
     fn a_helper_is_built_once_and_again_when_its_sources_change() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places { helpers: Some(folder.path().into()), ..Places::default() };
+        let places =
+            ProgramPaths { helpers: Some(folder.path().into()), ..ProgramPaths::default() };
         let steps = [step(&["sh", "-c", "cat a b >c; date +%N >when"])];
         let one = built(&places, "x", &[("a", "1"), ("b", "2")], &steps).unwrap();
         assert_eq!(std::fs::read_to_string(one.join("c")).unwrap(), "12");
@@ -176,7 +177,8 @@ mod tests {
     #[test]
     fn what_a_build_says_is_the_reason_and_nothing_is_left() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places { helpers: Some(folder.path().into()), ..Places::default() };
+        let places =
+            ProgramPaths { helpers: Some(folder.path().into()), ..ProgramPaths::default() };
         let steps = [step(&["sh", "-c", "echo no such module >&2; exit 1"])];
         let reason = built(&places, "x", &[], &steps).unwrap_err();
         assert!(reason.ends_with("failed: no such module"), "{reason}");

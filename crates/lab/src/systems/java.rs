@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::helpers::{self, JAVA, Source, Step};
-use super::places::{self, Places, on_path};
+use super::program_paths::{self, ProgramPaths, on_path};
 use super::system::{Missing, Program, Promise, Setting};
 
 /// What a machine must have for it.
@@ -25,7 +25,7 @@ const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:cop
 /// That there is no Java, and how to get it.
 pub fn found(
     system: &'static str,
-    places: &Places,
+    places: &ProgramPaths,
 ) -> Result<(Program, impl Fn(String) -> Missing + Copy), Missing> {
     let java = places.program(system, on_path("java"), &["-version"], INSTALL)?;
     Ok((java, move |reason| Missing { system, reason, install: INSTALL.to_owned() }))
@@ -41,7 +41,11 @@ pub fn memory_only() -> Vec<Setting> {
 ///
 /// # Errors
 /// What is missing or went wrong, in words.
-pub fn jars(places: &Places, name: &str, description: &'static str) -> Result<PathBuf, String> {
+pub fn jars(
+    places: &ProgramPaths,
+    name: &str,
+    description: &'static str,
+) -> Result<PathBuf, String> {
     let maven = program("mvn", "fetch its jars with")?;
     let step = [&maven, "--batch-mode", "--quiet", PLUGIN, "-DoutputDirectory=."];
     helpers::built(places, name, &[("pom.xml", description)], &[step.map(str::to_owned).into()])
@@ -52,7 +56,7 @@ pub fn jars(places: &Places, name: &str, description: &'static str) -> Result<Pa
 /// # Errors
 /// As [`jars`].
 pub fn classes(
-    places: &Places,
+    places: &ProgramPaths,
     name: &str,
     sources: &[Source],
     class_path: &str,
@@ -71,14 +75,14 @@ pub fn classes(
 /// # Errors
 /// As [`jars`].
 pub fn client(
-    places: &Places,
+    places: &ProgramPaths,
     name: &str,
     own: &[Source],
     class_path: &str,
 ) -> Result<PathBuf, String> {
     let sources = [JAVA, own].concat();
     let folder = classes(places, name, &sources, class_path, "17")?;
-    places::first_file(&folder.join("Main.class")).map(|_| folder)
+    program_paths::first_file(&folder.join("Main.class")).map(|_| folder)
 }
 
 /// Everything in a folder of jars.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::redis_like;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
@@ -28,7 +28,7 @@ impl System for Ladon {
         "Ladon"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let candidates = places.ladon.clone().map_or_else(candidates, |path| vec![path]);
         let install = "cargo build --release -p ladon-bin (or --ladon PATH)";
         places.program(self.name(), candidates, &["--version"], install)

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
@@ -24,7 +24,7 @@ impl System for Memcached {
         "memcached"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let mut candidates = places.in_trees("usr/bin/memcached");
         candidates.extend(on_path("memcached"));
         places.program(self.name(), candidates, &["-V"], "apt-get install memcached")

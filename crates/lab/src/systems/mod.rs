@@ -13,7 +13,7 @@ pub mod iproto_control;
 pub mod java;
 pub mod ladon;
 pub mod memcached;
-pub mod places;
+pub mod program_paths;
 pub mod redis;
 pub mod redis_like;
 pub mod redisearch;

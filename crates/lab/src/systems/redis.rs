@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::control::Control;
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use super::{redis_like, redisearch};
 use crate::topology::Topology;
@@ -76,7 +76,7 @@ impl System for Redis {
         self.title
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let all = |place: &Place| -> Vec<PathBuf> {
             match place {
                 Place::OnPath(program) => on_path(program),
@@ -84,13 +84,14 @@ impl System for Redis {
             }
         };
         let candidates = self.looked.iter().flat_map(all).collect();
-        let find =
-            |places: &Places| places.program(self.name, candidates, &["--version"], self.install);
+        let find = |places: &ProgramPaths| {
+            places.program(self.name, candidates, &["--version"], self.install)
+        };
         if !self.search {
             return find(places);
         }
         // NAME@PROGRAM names the module then.
-        let server = find(&Places { program: None, ..places.clone() })?;
+        let server = find(&ProgramPaths { program: None, ..places.clone() })?;
         redisearch::loaded_into(server, places)
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::control::{Control, Reply};
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program};
 use crate::dialects::resp::{ROW_PREFIX, ROWS_INDEX};
 
@@ -20,7 +20,7 @@ const INSTALL: &str = "scripts/install-systems.sh (takes the module out of the p
 ///
 /// # Errors
 /// Where the module is not, and how to get it.
-pub fn loaded_into(mut server: Program, places: &Places) -> Result<Program, Missing> {
+pub fn loaded_into(mut server: Program, places: &ProgramPaths) -> Result<Program, Missing> {
     let module = places.first(server.system, modules(places), INSTALL)?;
     server.version = format!("{}, module {}", server.version, module.display());
     server.command.extend(["--loadmodule".to_owned(), module.display().to_string()]);
@@ -29,7 +29,7 @@ pub fn loaded_into(mut server: Program, places: &Places) -> Result<Program, Miss
 
 /// Where it may lie: as the user says, in the peers' tree, where Redis' own packages and its images put it,
 /// and where Debian does (an old one, which answers that it knows no `ON HASH`).
-fn modules(places: &Places) -> Vec<PathBuf> {
+fn modules(places: &ProgramPaths) -> Vec<PathBuf> {
     if let Some(module) = &places.program {
         return vec![module.clone()];
     }
@@ -97,8 +97,10 @@ mod tests {
 
     #[test]
     fn without_the_module_the_command_that_gets_it_is_told() {
-        let nowhere =
-            Places { program: Some("/nowhere/redisearch.so".into()), ..Places::default() };
+        let nowhere = ProgramPaths {
+            program: Some("/nowhere/redisearch.so".into()),
+            ..ProgramPaths::default()
+        };
         let Err(missing) = REDISEARCH.find(&nowhere) else { panic!("found") };
         assert!(missing.install.contains("install"), "{missing}");
         assert_eq!(missing.system, "redisearch");

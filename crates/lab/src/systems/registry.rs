@@ -1,6 +1,6 @@
 //! All systems that the lab knows, in the order in which they are listed.
 
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{bare_loop, hazelcast, ladon, memcached, redis, tarantool, untried, voltdb};
@@ -72,7 +72,10 @@ pub fn by_name(name: &str) -> Result<&'static dyn System, NameError> {
 ///
 /// # Errors
 /// The first name that is unknown.
-pub fn named(names: &[String], places: &Places) -> Result<(Vec<Found>, Vec<Missing>), NameError> {
+pub fn named(
+    names: &[String],
+    places: &ProgramPaths,
+) -> Result<(Vec<Found>, Vec<Missing>), NameError> {
     let mut found: Vec<Found> = Vec::new();
     let mut missing = Vec::new();
     for name in names {
@@ -81,7 +84,7 @@ pub fn named(names: &[String], places: &Places) -> Result<(Vec<Found>, Vec<Missi
             None => (name.as_str(), None),
         };
         let system = by_name(name)?;
-        match system.find(&Places { program: path, ..places.clone() }) {
+        match system.find(&ProgramPaths { program: path, ..places.clone() }) {
             Ok(mut program) => {
                 let before = found.iter().filter(|other| other.program.system == name).count();
                 if before > 0 {
@@ -97,7 +100,7 @@ pub fn named(names: &[String], places: &Places) -> Result<(Vec<Found>, Vec<Missi
 
 /// Looks for all of them.
 #[must_use]
-pub fn everything(places: &Places) -> (Vec<Found>, Vec<Missing>) {
+pub fn everything(places: &ProgramPaths) -> (Vec<Found>, Vec<Missing>) {
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for system in ALL.iter().copied() {
@@ -125,14 +128,14 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_the_known_ones() {
-        let error = named(&["rediss".to_owned()], &Places::default()).err().unwrap();
+        let error = named(&["rediss".to_owned()], &ProgramPaths::default()).err().unwrap();
         assert!(error.to_string().contains("known: ladon, redis"), "{error}");
     }
 
     #[test]
     fn several_of_a_system_are_numbered() {
         let names: Vec<String> = ["redis@/bin/true", "redis@/bin/true"].map(str::to_owned).into();
-        let (found, missing) = named(&names, &Places::default()).unwrap();
+        let (found, missing) = named(&names, &ProgramPaths::default()).unwrap();
         assert!(missing.is_empty(), "{missing:?}");
         let labels: Vec<&str> = found.iter().map(|one| one.program.label.as_str()).collect();
         assert_eq!(labels, ["redis", "redis#2"]);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use super::places::Places;
+pub use super::program_paths::ProgramPaths;
 use crate::dialects::{self, Dialect};
 use crate::operation::OperationKind;
 use crate::topology::Topology;
@@ -204,7 +204,7 @@ pub trait System: Send + Sync {
     ///
     /// # Errors
     /// Where the lab looked in vain, or why the program does not start, and what to do.
-    fn find(&self, places: &Places) -> Result<Program, Missing>;
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing>;
 
     /// Its log settings, weakest first; never empty.
     fn settings(&self) -> Vec<Setting>;

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::iproto_control::IprotoControl;
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
 };
@@ -32,7 +32,7 @@ impl System for Tarantool {
         "Tarantool"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let install = "apt-get install tarantool";
         places.program(self.name(), on_path("tarantool"), &["--version"], install)
     }

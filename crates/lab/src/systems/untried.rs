@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::control::Control;
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 use super::redis_like;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
@@ -105,7 +105,7 @@ impl System for Untried {
         self.title
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         let install = format!("{} {UNTRIED}", self.install);
         let found = places.program(self.name, on_path(self.program), &["--version"], &install);
         found

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::helpers::{self, VOLTDB, VOLTDB_PLACEHOLDERS, VOLTDB_PROCEDURES};
 use super::java;
-use super::places::{Places, on_path};
+use super::program_paths::{ProgramPaths, on_path};
 use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
 use super::voltdb_control::VoltDbControl;
 use crate::operation::OperationKind;
@@ -60,7 +60,7 @@ impl System for VoltDb {
         "VoltDB"
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(Missing {
                 system: self.name(),
@@ -195,7 +195,7 @@ struct Parts {
     procedures: PathBuf,
 }
 
-fn parts(places: &Places) -> Result<Parts, String> {
+fn parts(places: &ProgramPaths) -> Result<Parts, String> {
     let client_jars = java::all_in(&java::jars(places, "voltdb-client-jars", CLIENT_JARS)?);
     let client = java::client(places, "voltdb-client", VOLTDB, &client_jars)?;
     let server_jars = java::all_in(&java::jars(places, "voltdb-server", SERVER_JARS)?);
@@ -211,7 +211,7 @@ fn parts(places: &Places) -> Result<Parts, String> {
 }
 
 /// The classes in `folder` as the jar that a server is given.
-fn packed(places: &Places, name: &str, folder: &Path) -> Result<PathBuf, String> {
+fn packed(places: &ProgramPaths, name: &str, folder: &Path) -> Result<PathBuf, String> {
     let jar = on_path("jar").into_iter().find(|path| path.is_file());
     let jar = jar.ok_or("no jar to pack its procedures with")?.display().to_string();
     let folder = folder.display().to_string();

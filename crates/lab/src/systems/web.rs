@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::places::Places;
+use super::program_paths::ProgramPaths;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
@@ -85,7 +85,7 @@ impl System for Web {
         }
     }
 
-    fn find(&self, places: &Places) -> Result<Program, Missing> {
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
         // NAME@PROGRAM names the server behind the program, where there is one.
         let server = self.server().map(|server| server.find(places)).transpose();
         let server = server.map_err(|missing| Missing { system: self.name(), ..missing })?;
@@ -99,13 +99,13 @@ impl System for Web {
         if *self == Self::TarantoolHttp {
             let server = server.ok_or_else(|| self.missing("no Tarantool".to_owned()))?;
             let question = "os.exit(pcall(require, 'http.server') and 0 or 1)";
-            super::places::version(&server.command, &["-e", question])
+            super::program_paths::version(&server.command, &["-e", question])
                 .map_err(|_| self.missing("its module http.server is not installed".to_owned()))?;
             return Ok(Program { command: server.command, ..program });
         }
         let web = helpers::web(places).map_err(|reason| self.missing(reason))?;
         let go = helpers::go().ok_or_else(|| self.missing("no Go".to_owned()))?;
-        let go = super::places::version(&[go.display().to_string()], &["version"])
+        let go = super::program_paths::version(&[go.display().to_string()], &["version"])
             .map_err(|reason| self.missing(reason))?;
         program.version = match &server {
             Some(server) => format!("{go}; {}", server.version),

@@ -1,4 +1,5 @@
-//! The figures of README.md and of lab/results/README.md are what the checked-in results of `lab/results` give, and nothing else.
+//! The figures of README.md, docs/measured.md and lab/results/README.md are those of the checked-in
+//! results below `lab/results`.
 
 use std::path::{Path, PathBuf};
 
@@ -19,18 +20,38 @@ fn checked_in() -> Vec<PathBuf> {
 }
 
 #[test]
-fn readme_cites_the_checked_in_results() {
+fn documents_cite_the_checked_in_results() {
     let paths = checked_in();
     assert!(!paths.is_empty(), "no run is checked in below lab/results");
     let runs = merge(paths.iter().map(|path| file::read(path).unwrap()).collect());
-    for name in ["README.md", "lab/results/README.md"] {
+    for name in ["docs/measured.md", "lab/results/README.md"] {
         let document = std::fs::read_to_string(root().join(name)).unwrap();
         let right = markdown::replaced(&document, &runs).expect("a measured section");
         assert!(
             document == right,
-            "{name}'s measured section is not what lab/results gives; make it anew with\n\
-             ladon-lab report lab/results/*/ --markdown README.md --markdown lab/results/README.md"
+            "{name}'s measured section differs from lab/results; regenerate it with\n\
+             ladon-lab report lab/results/*/ --markdown docs/measured.md --markdown lab/results/README.md"
         );
+    }
+}
+
+/// The figures of a table's row, without its first cell.
+fn figures(row: &str) -> Option<&str> {
+    let (_, figures) = row.strip_prefix("| ")?.split_once(" | ")?;
+    figures.contains(char::is_numeric).then_some(figures)
+}
+
+#[test]
+fn every_row_of_the_readme_is_a_measured_one() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let (readme, measured) = (read("README.md"), read("docs/measured.md"));
+    let known: Vec<&str> = measured.lines().filter_map(figures).collect();
+    let (_, readme) = readme.split_once("\n## Ten figures\n").expect("a section of figures");
+    let (section, _) = readme.split_once("\n## ").expect("a section after it");
+    let rows: Vec<&str> = section.lines().filter_map(figures).collect();
+    assert_eq!(rows.len(), 11, "the heading and ten rows");
+    for row in rows {
+        assert!(known.contains(&row), "docs/measured.md has no row with {row}");
     }
 }
 

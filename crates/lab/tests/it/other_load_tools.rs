@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use ladon_lab::results::schema::{Outcome, Results};
 use ladon_lab::run::tool::Tool;
-use ladon_lab::systems::places::Places;
+use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry;
 
 fn run(tool: &str, system: &str, work: &str, path: Option<&Path>, out: &Path) -> Output {
@@ -25,7 +25,7 @@ fn run(tool: &str, system: &str, work: &str, path: Option<&Path>, out: &Path) ->
 
 fn is_here(system: &str) -> bool {
     let names = [system.to_owned()];
-    let (found, missing) = registry::named(&names, &Places::default()).unwrap();
+    let (found, missing) = registry::named(&names, &ProgramPaths::default()).unwrap();
     missing.iter().for_each(|missing| eprintln!("SKIPPED: {missing}"));
     !found.is_empty()
 }

@@ -16,7 +16,7 @@ use ladon_lab::load::sample::Sample;
 use ladon_lab::load::stream::{Stream, Target};
 use ladon_lab::results::schema::{Outcome, Results};
 use ladon_lab::systems::instance::{Instance, Want};
-use ladon_lab::systems::places::Places;
+use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry;
 use ladon_lab::traffic::iterations::Deed;
 use ladon_lab::traffic::speaking::Speaking;
@@ -347,7 +347,7 @@ fn an_attached_server_over_tls_is_measured_if_its_certificate_is_right() {
 
 #[test]
 fn a_panic_leaves_no_child() {
-    let (found, _) = registry::named(&["redis".to_owned()], &Places::default()).unwrap();
+    let (found, _) = registry::named(&["redis".to_owned()], &ProgramPaths::default()).unwrap();
     let Some(found) = found.first() else {
         eprintln!("SKIPPED: no redis-server on PATH (apt-get install redis-server)");
         return;

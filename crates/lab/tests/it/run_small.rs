@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use ladon_lab::results::schema::{Cell, Outcome, Results};
-use ladon_lab::systems::places::Places;
+use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry;
 
 fn is_here(system: &str) -> bool {
     let names = [system.to_owned()];
     let here =
-        registry::named(&names, &Places::default()).is_ok_and(|(found, _)| !found.is_empty());
+        registry::named(&names, &ProgramPaths::default()).is_ok_and(|(found, _)| !found.is_empty());
     if !here {
         eprintln!("SKIPPED: {system} is not installed");
     }

@@ -9,7 +9,7 @@ use ladon_lab::measure::cores;
 use ladon_lab::systems::control::{Control, Reply};
 use ladon_lab::systems::instance::{Instance, Want};
 use ladon_lab::systems::iproto_control::IprotoControl;
-use ladon_lab::systems::places::Places;
+use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry::{self, Found};
 use ladon_lab::systems::system::DriverKind;
 use ladon_lab::topology::Topology;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The system, or nothing after saying so on the test's own output.
 fn found(name: &str) -> Option<Found> {
     let system = registry::by_name(name).unwrap();
-    match system.find(&Places::default()) {
+    match system.find(&ProgramPaths::default()) {
         Ok(program) => Some(Found { system, program }),
         Err(missing) => {
             eprintln!("SKIPPED: {missing}");

@@ -27,12 +27,12 @@ pub const CHECKPOINT_HEADER_BYTES: u64 = 64;
 /// Bytes in front of a part's payload.
 pub const PART_HEADER_BYTES: usize = 48;
 
-/// The format of checkpoints that this version writes, and the newest that it reads.
+/// The checkpoint format that this version writes, and the newest that it reads.
 pub const CHECKPOINT_FORMAT: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"LADONCKP";
 
-/// What a checkpoint says about itself at its front.
+/// The header of a checkpoint file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHeader {
     /// The node that wrote it.
@@ -84,7 +84,7 @@ pub struct BlockHeader {
     pub hash_first: u64,
     /// The highest hash of the range, inclusive.
     pub hash_last: u64,
-    /// The log's reserved end at the moment the block was taken: it holds the effect of every record
+    /// The log's reserved end when the block was saved. The block holds the effect of every record
     /// up to here, and of none after.
     pub lsn: Lsn,
     /// How many keys it holds.
@@ -95,11 +95,11 @@ pub struct BlockHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PartKind {
-    /// Keys.
+    /// A block of keys.
     Block = 1,
-    /// The server's own bytes.
+    /// The server's metadata.
     Meta = 2,
-    /// The file is whole.
+    /// The end of a complete file.
     End = 3,
 }
 
@@ -110,9 +110,9 @@ pub struct PartHeader {
     pub crc: u32,
     /// A [`PartKind`], unchecked.
     pub kind: u8,
-    /// Bytes behind the header.
+    /// Size of the payload, which follows the header.
     pub payload_bytes: u64,
-    /// The block's fields, or the end's counts in their place.
+    /// The block's fields; for the end, counts in their place.
     pub block: BlockHeader,
 }
 
@@ -132,7 +132,7 @@ impl PartHeader {
         out
     }
 
-    /// Reads a header; says nothing about validity.
+    /// Decodes a header without validating it.
     pub fn decode(bytes: &[u8; PART_HEADER_BYTES]) -> PartHeader {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         PartHeader {
@@ -160,8 +160,8 @@ impl PartHeader {
     }
 }
 
-/// The checksum over a header's bytes behind its own and the payload. The two are summed apart, and
-/// the payload's sum takes the place of the payload: nothing has to be copied together.
+/// The checksum over the header after its CRC field, followed by the payload's checksum. The
+/// payload's own checksum replaces the payload, so that header and payload need not be contiguous.
 pub fn part_crc(header: &[u8; PART_HEADER_BYTES], payload: &[u8]) -> u32 {
     let mut summed = [0; PART_HEADER_BYTES];
     summed[..PART_HEADER_BYTES - 4].copy_from_slice(&header[4..]);
@@ -169,17 +169,17 @@ pub fn part_crc(header: &[u8; PART_HEADER_BYTES], payload: &[u8]) -> u32 {
     crc32c(&summed)
 }
 
-/// `00000000000000000000.checkpoint`: the begin in decimal.
+/// `00000000000000000000.checkpoint`: the begin position in decimal.
 pub fn checkpoint_path(dir: &Path, begin: Lsn) -> PathBuf {
     dir.join(format!("{:020}.checkpoint", begin.0))
 }
 
-/// The begin that a checkpoint's file name says; `None` for other files.
+/// The begin position in a checkpoint's file name; `None` for other files.
 pub fn checkpoint_begin(path: &Path) -> Option<Lsn> {
     position_in_name(path, ".checkpoint")
 }
 
-/// The name while it is written.
+/// The file's name while it is being written.
 pub(crate) fn checkpoint_temporary_path(dir: &Path, begin: Lsn) -> PathBuf {
     dir.join(format!("{:020}.checkpoint.tmp", begin.0))
 }

@@ -1,8 +1,8 @@
-//! Checkpoint files: the data, block by block, so that the log before them may be deleted.
+//! Checkpoint files: the data in blocks, so that the log before them may be deleted.
 //!
-//! A checkpoint is fuzzy: each block holds the keys of one hash range as they were at the block's
-//! own LSN. It is written beside the log under a temporary name, and gets its name only when every
-//! byte of it, and the log up to its newest block, is on the disk.
+//! A checkpoint is fuzzy: each block holds the keys of one hash range as of the block's own LSN.
+//! The file is written under a temporary name. It gets its final name only when all of it, and the
+//! log up to its newest block, is on the disk.
 
 pub mod format;
 pub mod reader;
@@ -14,14 +14,14 @@ use std::path::PathBuf;
 pub use format::BlockHeader;
 pub use writer::CheckpointWriter;
 
-/// A whole checkpoint.
+/// A complete checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
     /// The file.
     pub path: PathBuf,
     /// Replay begins here.
     pub begin: Lsn,
-    /// The newest LSN that any part of it shows.
+    /// The newest LSN of any part.
     pub newest: Lsn,
     /// Keys in all blocks.
     pub keys: u64,
@@ -29,6 +29,6 @@ pub struct CheckpointInfo {
     pub blocks: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// When it was begun, Unix milliseconds.
+    /// When the checkpoint began, Unix milliseconds.
     pub created_ms: u64,
 }

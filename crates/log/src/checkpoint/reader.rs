@@ -1,7 +1,8 @@
 //! Reads a checkpoint, its parts in parallel if wished.
 //!
-//! The readers share a cursor: who is next reads a part's header under the cursor's lock, which says
-//! where the next part begins, and then reads, checks and uses the payload outside the lock.
+//! The reader threads share a cursor. The next thread reads a part's header under the cursor's
+//! lock, which says where the next part begins. It then reads, checks and uses the payload outside
+//! the lock.
 
 use super::CheckpointInfo;
 use super::format::{
@@ -11,7 +12,7 @@ use super::format::{
 use crate::damage::Damage;
 use crate::reader::read_full;
 use crate::segment::HeaderFault;
-use crate::sync::Mutex;
+use crate::sync_primitives::Mutex;
 use ladon_platform::{Disk, DiskFile};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ use std::path::{Path, PathBuf};
 /// Why a checkpoint cannot be read.
 #[derive(Debug)]
 pub enum CheckpointError {
-    /// The system said so.
+    /// The system refused a read.
     Io(io::Error),
-    /// The bytes are not what was written.
+    /// The file is damaged.
     Damaged(Damage),
     /// Written by a newer version: its format number.
     Newer(u32),
@@ -36,17 +37,17 @@ impl From<io::Error> for CheckpointError {
 /// One part, whole and checked.
 #[derive(Debug)]
 pub struct Part {
-    /// Block or metadata; the end is checked and not handed out.
+    /// Block or metadata. The end is checked and not returned.
     pub kind: PartKind,
-    /// A block's range, LSN and keys; of metadata only the LSN counts.
+    /// A block's range, LSN and keys. For metadata, only the LSN is meaningful.
     pub header: BlockHeader,
-    /// Where it begins in the file.
+    /// Offset of the part in the file.
     pub offset: u64,
     /// Encoded changes, or the metadata.
     pub payload: Vec<u8>,
 }
 
-/// A checkpoint open for reading; may be shared by threads.
+/// An open checkpoint; threads may share it.
 pub struct CheckpointReader {
     file: Box<dyn DiskFile>,
     path: PathBuf,
@@ -87,7 +88,7 @@ impl CheckpointReader {
         Ok(CheckpointReader { file, path, header, length, cursor: Mutex::new(cursor) })
     }
 
-    /// What the file says about itself.
+    /// The file's header.
     pub fn header(&self) -> &CheckpointHeader {
         &self.header
     }
@@ -97,17 +98,17 @@ impl CheckpointReader {
         self.length
     }
 
-    /// How far the readers are, in bytes of the file.
+    /// Position of the readers, in bytes of the file.
     pub fn position_bytes(&self) -> u64 {
         self.cursor.lock().at
     }
 
-    /// The sums over all parts read so far; of the whole file after the end was read.
+    /// Sums over all parts read so far; over the whole file once the end was read.
     pub fn info(&self) -> CheckpointInfo {
         self.cursor.lock().sums.clone()
     }
 
-    /// The next part for this thread; `None` after the end, which has then been checked.
+    /// Returns the next part for this thread. `None` after the end, which has then been checked.
     pub fn next_part(&self) -> Result<Option<Part>, CheckpointError> {
         let Some((offset, bytes, header, kind)) = self.claim()? else { return Ok(None) };
         let mut payload = vec![0; header.payload_bytes as usize];
@@ -127,7 +128,7 @@ impl CheckpointReader {
         Ok(Some(Part { kind, header: header.block, offset, payload }))
     }
 
-    /// Takes the next part's place under the lock.
+    /// Reserves the next part for this thread, under the lock.
     #[allow(clippy::type_complexity, reason = "used once, right above")]
     fn claim(
         &self,
@@ -199,7 +200,7 @@ impl CheckpointReader {
 }
 
 fn damage(path: &Path, offset: u64, found: &str) -> Damage {
-    // Whoever knows the other files knows more: see alternative.rs.
+    // alternative.rs replaces this advice where it knows the other files.
     let advice = "restore the directory from a backup".to_owned();
     Damage { path: path.to_owned(), offset, found: found.to_owned(), advice }
 }

@@ -12,14 +12,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Small blocks are collected to writes of about this size.
+/// Small blocks are collected into writes of about this size.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Synced every so often, so that one great sync at the end does not hold up the log's own syncs.
+/// Syncs after this many bytes, so that one large sync at the end does not delay the log's own
+/// syncs.
 const SYNC_EVERY_BYTES: u64 = 16 << 20;
 
-/// A checkpoint being written, from [`Log::begin_checkpoint`]; dropping it without
-/// [`CheckpointWriter::finish`] removes what there is.
+/// A checkpoint being written, from [`Log::begin_checkpoint`]. Dropping it without
+/// [`CheckpointWriter::finish`] removes the file.
 pub struct CheckpointWriter {
     log: Arc<Log>,
     file: Option<Box<dyn DiskFile>>,
@@ -30,18 +31,18 @@ pub struct CheckpointWriter {
     /// The file's length without the buffer.
     written: u64,
     synced: u64,
-    /// Keeps the log from `begin` on, whatever else finishes meanwhile.
+    /// Keeps the log from `begin` on while this checkpoint is written.
     _pin: crate::obsolete::PinGuard,
 }
 
 impl Log {
-    /// Begins a checkpoint at the log's reserved end. Every block is to be taken after this call.
+    /// Begins a checkpoint at the log's reserved end. Save every block after this call.
     ///
     /// # Errors
-    /// [`LogError::Checkpoint`] when the file cannot be made; the log's own error when it is not
-    /// well.
+    /// [`LogError::Checkpoint`] if the file cannot be created; the log's own error if the log has
+    /// failed.
     pub fn begin_checkpoint(self: &Arc<Self>) -> Result<CheckpointWriter, LogError> {
-        // On a full disk a checkpoint is the way out.
+        // On a full disk, a checkpoint is the way to free space.
         if let Some(error) = self.state().error().filter(|error| !error.is_out_of_space()) {
             return Err(error.clone());
         }
@@ -105,7 +106,7 @@ impl CheckpointWriter {
     /// of them.
     ///
     /// # Errors
-    /// [`LogError::Checkpoint`]; the writer is then only good for [`CheckpointWriter::abort`].
+    /// [`LogError::Checkpoint`]; only [`CheckpointWriter::abort`] may be called after it.
     pub fn block(&mut self, block: &BlockHeader, changes: &[u8]) -> Result<(), LogError> {
         debug_assert!(block.lsn >= self.info.begin, "a block is taken after the begin");
         self.info.blocks += 1;
@@ -113,11 +114,12 @@ impl CheckpointWriter {
         self.part(PartKind::Block, block, changes)
     }
 
-    /// Ends the checkpoint: adds the server's own bytes as of `meta_lsn`, brings the log up to the
-    /// newest block and then this file to the disk, and gives it its name. Only then it counts.
+    /// Completes the checkpoint: appends the server's metadata as of `meta_lsn`, makes the log
+    /// durable up to the newest block, then syncs and renames this file. Only then does the
+    /// checkpoint count.
     ///
     /// # Errors
-    /// [`LogError::Checkpoint`], or the log's own error; nothing is left behind.
+    /// [`LogError::Checkpoint`], or the log's own error. The file is then removed.
     pub fn finish(mut self, meta_lsn: Lsn, meta: &[u8]) -> Result<CheckpointInfo, LogError> {
         let header = BlockHeader { db: 0, hash_first: 0, hash_last: 0, lsn: meta_lsn, keys: 0 };
         self.part(PartKind::Meta, &header, meta)?;
@@ -131,8 +133,8 @@ impl CheckpointWriter {
         self.part(PartKind::End, &end, &[])?;
         self.flush(0)?;
         self.sync()?;
-        // A block may show what only the log's memory holds. If the machine failed now, the
-        // checkpoint would know more than the log: so the log first.
+        // A block may hold changes that are only in the log's memory. If the machine failed now,
+        // the checkpoint would be ahead of the log, so make the log durable first.
         self.log.make_durable(self.info.newest)?;
         let place = &self.log.place;
         let named = place
@@ -167,7 +169,7 @@ impl CheckpointWriter {
         }
     }
 
-    /// Writes the buffer if it holds at least that much.
+    /// Writes the buffer if it holds at least `bytes_min`.
     fn flush(&mut self, bytes_min: usize) -> Result<(), LogError> {
         if self.buffer.len() <= bytes_min {
             return Ok(());
@@ -194,7 +196,7 @@ impl CheckpointWriter {
     fn sync(&mut self) -> Result<(), LogError> {
         if let Some(file) = &self.file {
             file.sync_data().map_err(|error| failed(&self.temporary, error))?;
-            // Written once and read at the next start: no use for it in the page cache.
+            // The file is read only at the next start, so it need not stay in the page cache.
             file.drop_cache(self.synced, self.written - self.synced);
         }
         self.synced = self.written;
@@ -205,7 +207,7 @@ impl CheckpointWriter {
 impl Drop for CheckpointWriter {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // Recovery removes what is left if even this fails.
+            // If this fails too, recovery removes the file.
             let _ = self.log.place.disk.remove(&self.temporary);
         }
     }

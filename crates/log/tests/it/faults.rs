@@ -15,15 +15,15 @@ fn a_full_disk_refuses_writes_and_heals_by_itself() {
     let disk = SimDisk::new(1);
     let mut node = open(&disk);
     let woken = Arc::new(AtomicUsize::new(0));
-    let listener = {
+    let waiter = {
         let woken = woken.clone();
-        node.log.add_listener(Arc::new(move || {
+        node.log.add_waiter(Arc::new(move || {
             woken.fetch_add(1, Ordering::Relaxed);
         }))
     };
     disk.set_capacity(Some(disk.used_bytes() + 50));
     let lsn = node.put(&[5; 100]);
-    assert!(!listener.await_written(lsn));
+    assert!(!waiter.await_written(lsn));
     let error = node.log.write_published().unwrap_err();
     assert!(matches!(&error, LogError::WriteFailed { .. }) && error.to_string().contains("space"));
     assert!(!node.log.accepts_writes());

@@ -136,9 +136,9 @@ fn no_wake_up_is_lost() {
         let disk = SimDisk::new(3);
         let (log, _) = open(&disk, 64, 1 << 20);
         let woken = Arc::new(AtomicBool::new(false));
-        let listener = {
+        let waiter = {
             let woken = woken.clone();
-            log.add_listener(Arc::new(move || woken.store(true, Ordering::SeqCst)))
+            log.add_waiter(Arc::new(move || woken.store(true, Ordering::SeqCst)))
         };
         let lsn = batch(&log, &[b"x"]);
         let other = {
@@ -148,7 +148,7 @@ fn no_wake_up_is_lost() {
                 log.step();
             })
         };
-        let reached = listener.await_durable(lsn);
+        let reached = waiter.await_durable(lsn);
         other.join().unwrap();
         assert!(log.durable() >= lsn);
         assert!(reached || woken.load(Ordering::SeqCst));
@@ -200,9 +200,9 @@ fn a_wait_that_begins_beside_a_publication_is_served() {
         let disk = SimDisk::new(6);
         let (log, _) = open(&disk, 64, 1 << 20);
         let woken = Arc::new(AtomicBool::new(false));
-        let listener = {
+        let waiter = {
             let woken = woken.clone();
-            log.add_listener(Arc::new(move || woken.store(true, Ordering::SeqCst)))
+            log.add_waiter(Arc::new(move || woken.store(true, Ordering::SeqCst)))
         };
         let mut appender = log.appender();
         let lsn = appender.append_record(Record::Changes(b"x"), 1);
@@ -210,7 +210,7 @@ fn a_wait_that_begins_beside_a_publication_is_served() {
             let log = log.clone();
             thread::spawn(move || {
                 // As an IO thread that registers what its connections wait for.
-                listener.await_written(lsn)
+                waiter.await_written(lsn)
                     || log.has_unwritten() && log.write_published().unwrap() >= lsn
             })
         };
@@ -227,15 +227,15 @@ fn a_wait_is_counted_once() {
     model(|| {
         let disk = SimDisk::new(7);
         let (log, _) = open(&disk, 64, 1 << 20);
-        let listener = log.add_listener(Arc::new(|| {}));
+        let waiter = log.add_waiter(Arc::new(|| {}));
         let first = batch(&log, &[b"x"]);
-        assert!(!listener.await_written(first));
+        assert!(!waiter.await_written(first));
         let other = {
             let log = log.clone();
             thread::spawn(move || log.write_published().unwrap())
         };
         let second = batch(&log, &[b"y"]);
-        listener.await_written(second);
+        waiter.await_written(second);
         other.join().unwrap();
         // It waits, and is seen to wait: an LSN that is not reached is written in between.
         let awaits = log.written() < second;

@@ -24,7 +24,7 @@ fn open(path: &Path, workers: usize) -> (Arc<Log>, MemorySink) {
 fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
     let mut appender = log.appender();
     let this = std::thread::current();
-    let listener = log.add_listener(Arc::new(move || this.unpark()));
+    let waiter = log.add_waiter(Arc::new(move || this.unpark()));
     for batch in 0..BATCHES {
         let mut last = Lsn::ZERO;
         for record in 0..=batch % 5 {
@@ -45,15 +45,15 @@ fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
         }
         let began = Instant::now();
         let passed = || match gate {
-            Gate::Fsync => listener.await_durable(last),
-            _ => listener.await_written(last),
+            Gate::Fsync => waiter.await_durable(last),
+            _ => waiter.await_written(last),
         };
         while !passed() {
             std::thread::park_timeout(Duration::from_secs(20));
             assert!(began.elapsed() < Duration::from_secs(20), "a lost wake-up at {gate}");
         }
     }
-    log.remove_listener(&listener);
+    log.remove_waiter(&waiter);
 }
 
 #[test]

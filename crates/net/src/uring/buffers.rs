@@ -58,12 +58,13 @@ impl ReceiveBuffers {
         Ok(buffers)
     }
 
-    /// The kernel ran out of buffers: doubles what it has.
+    /// Doubles the number of offered buffers after the kernel has run out.
     pub(super) fn offer_more(&mut self) {
         self.offer_up_to(self.offered.saturating_mul(2));
     }
 
-    /// Shows the `length` bytes that the kernel put into buffer `index`, then gives it back.
+    /// Passes the `length` bytes that the kernel put into buffer `index` to `read`, then returns
+    /// the buffer to the kernel.
     ///
     /// # Panics
     /// If the kernel names a buffer or a length that it was never given.

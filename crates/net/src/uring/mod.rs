@@ -37,7 +37,7 @@ use token::Kind;
 
 /// A [`Backend`] on io_uring; needs Linux 6.1.
 pub struct UringBackend {
-    // The ring first: it lets go of the sockets before they are closed.
+    // The ring first: it releases the sockets before they are closed.
     ring: Ring,
     waker: Waker,
     bell: i32,
@@ -54,15 +54,33 @@ pub struct UringBackend {
     done: Vec<(ConnId, Outgoing)>,
 }
 
+/// Consecutive receives that do not fill their buffer before a connection that was paused gets a
+/// multishot receive again.
+const SHORT_RECEIVES: u8 = 64;
+
 struct Connection {
     socket: Arc<Socket>,
     over: Option<CloseReason>,
-    /// A receive is in flight.
-    receiving: bool,
-    /// And was cancelled.
-    cancelled: bool,
+    receive: Receive,
+    /// Remaining receives that take only one buffer, because the peer sends faster than it is
+    /// served.
+    ///
+    /// A multishot receive takes up to 32 buffers at once, half a megabyte, and cannot be stopped:
+    /// that costs 0.7 ms of a turn, and holds 50 turns' work of requests.
+    single_buffers: u8,
     paused: bool,
     input_ended: bool,
+}
+
+/// The receive in flight on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receive {
+    None,
+    /// Until it is cancelled.
+    Multishot,
+    /// Of one buffer.
+    Single,
+    Cancelled,
 }
 
 struct Accepting {
@@ -72,12 +90,12 @@ struct Accepting {
 }
 
 impl UringBackend {
-    /// Opens an io_uring and, once per process, tries out on a socket pair whether it does what
-    /// this backend relies on.
+    /// Opens an io_uring and, once per process, verifies on a socket pair that it does what this
+    /// backend relies on.
     ///
     /// # Errors
-    /// With a text that says why it cannot be used: the kernel is too old or has none, a sandbox
-    /// forbids it, a limit is too low.
+    /// With a text that says why it is not usable: the kernel is too old or has none, a sandbox
+    /// forbids it, or a limit is too low.
     pub fn new() -> io::Result<UringBackend> {
         trial::passed()?;
         UringBackend::open()
@@ -133,7 +151,7 @@ impl UringBackend {
         sink: &mut S,
     ) {
         let Some(accepting) = self.listeners.iter_mut().find(|it| it.token == token) else {
-            // Accepted after its listener went: hangs up.
+            // Accepted after its listener was removed: close it.
             return;
         };
         accepting.armed &= more;
@@ -164,8 +182,7 @@ impl UringBackend {
         let Some(conn) = self.find(token) else { return };
         let Some(connection) = self.connections.get_mut(conn) else { return };
         if !more {
-            connection.receiving = false;
-            connection.cancelled = false;
+            connection.receive = Receive::None;
         }
         let is_over = connection.over.is_some();
         match result {
@@ -176,11 +193,20 @@ impl UringBackend {
                     return;
                 }
             }
-            Ok(received) => self.ring.take(received, |bytes| {
-                if !is_over {
-                    sink.received(conn, bytes);
+            Ok(received) => {
+                if received.fills_its_buffer() {
+                    if connection.single_buffers != 0 {
+                        connection.single_buffers = SHORT_RECEIVES;
+                    }
+                } else {
+                    connection.single_buffers = connection.single_buffers.saturating_sub(1);
                 }
-            }),
+                self.ring.take(received, |bytes| {
+                    if !is_over {
+                        sink.received(conn, bytes);
+                    }
+                });
+            }
             Err(error) => match error.raw_os_error() {
                 // No buffer was free, or reading was paused.
                 Some(libc::ENOBUFS | libc::ECANCELED | libc::EINTR | libc::EAGAIN) => {}
@@ -200,11 +226,18 @@ impl UringBackend {
 
     fn receive_if_wanted(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && !(connection.receiving || connection.paused || connection.input_ended)
+            && connection.receive == Receive::None
+            && !(connection.paused || connection.input_ended)
             && connection.over.is_none()
         {
-            connection.receiving = true;
-            self.ring.receive(conn, connection.socket.as_raw_fd());
+            let fd = connection.socket.as_raw_fd();
+            if connection.single_buffers == 0 {
+                connection.receive = Receive::Multishot;
+                self.ring.receive(conn, fd);
+            } else {
+                connection.receive = Receive::Single;
+                self.ring.receive_buffer(conn, fd);
+            }
         }
     }
 
@@ -225,19 +258,18 @@ impl UringBackend {
 
     fn cancel_receive(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && connection.receiving
-            && !connection.cancelled
+            && !matches!(connection.receive, Receive::None | Receive::Cancelled)
         {
-            connection.cancelled = true;
+            connection.receive = Receive::Cancelled;
             self.ring.cancel(token::of_connection(Kind::Receive, conn));
         }
     }
 
-    /// To be called when a connection is over and when a request of such a one has completed:
-    /// the last of these calls finds nothing in flight.
+    /// Called when a connection is over and when a request of such a connection has completed: the
+    /// last of these calls finds nothing in flight.
     fn finish_if_idle(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(conn)
-            && !connection.receiving
+            && connection.receive == Receive::None
             && !self.ring.is_sending(conn)
         {
             self.finished.push(conn);
@@ -247,8 +279,8 @@ impl UringBackend {
     fn report_finished<S: Sink>(&mut self, sink: &mut S) {
         for conn in self.finished.drain(..) {
             if let Some(connection) = self.connections.remove(conn) {
-                // The descriptor first: a sink that counts connections against a limit may let
-                // the next one in.
+                // Close the descriptor first: a sink that limits the number of connections may then
+                // admit the next one.
                 hang_up(connection.socket);
                 sink.closed(conn, connection.over.unwrap_or(CloseReason::Requested));
             }
@@ -341,11 +373,12 @@ impl Backend for UringBackend {
     fn pause_receive(&mut self, conn: ConnId, paused: bool) {
         let Some(connection) = self.connections.get_mut(conn) else { return };
         connection.paused = paused;
-        if paused {
-            self.cancel_receive(conn);
-        } else {
+        if !paused {
             self.receive_if_wanted(conn);
-        }
+        } else if connection.receive != Receive::Single {
+            connection.single_buffers = SHORT_RECEIVES;
+            self.cancel_receive(conn);
+        } // else what is in flight brings one buffer, and is the last
     }
 
     fn has_ended(&mut self, conn: ConnId) -> bool {
@@ -354,13 +387,13 @@ impl Backend for UringBackend {
 
     fn adopt(&mut self, socket: OwnedFd) -> ConnId {
         let socket = Arc::new(Socket::from(socket));
-        // Waiting is io_uring's business: it would take O_NONBLOCK for "fail rather than wait".
+        // io_uring does the waiting; it would treat O_NONBLOCK as "fail rather than wait".
         let usable = socket.set_nonblocking(false);
         let conn = self.connections.insert(Connection {
             socket,
             over: None,
-            receiving: false,
-            cancelled: false,
+            receive: Receive::None,
+            single_buffers: 0,
             paused: false,
             input_ended: false,
         });

@@ -17,7 +17,7 @@
 //! Dropping cancels all requests and waits for that; if it cannot be sure, it leaks the memory.
 //! Requests other than sends and receives carry no pointers.
 
-use super::buffers::{GROUP, ReceiveBuffers};
+use super::buffers::{BUFFER_BYTES, GROUP, ReceiveBuffers};
 use super::token::{self, Kind};
 use crate::{ConnId, Outgoing};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -26,17 +26,18 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::{self, ManuallyDrop};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// Requests of one turn before a system call in between; 64 bytes each.
 const SUBMISSIONS: u32 = 512;
 /// Completions before the kernel has to keep them elsewhere; 16 bytes each.
 const COMPLETIONS: u32 = 4096;
-/// A larger buffer likely exceeds the socket's, so that trying the quiet form is in vain.
+/// A larger buffer probably exceeds the socket's, so the quiet form would fail.
 const QUIET_BYTES_MAX: usize = 64 * 1024;
 /// The kernel's own limit is just below 2 GiB.
 const SEND_BYTES_MAX: usize = 1 << 30;
-/// How long dropping waits for the kernel to let go of the buffers.
+/// How long dropping waits for the kernel to release the buffers.
 const LET_GO: Duration = Duration::from_secs(1);
 
 pub(super) struct Ring {
@@ -44,7 +45,7 @@ pub(super) struct Ring {
     receive_buffers: ManuallyDrop<ReceiveBuffers>,
     /// By slot.
     outgoing: Vec<Option<Sending>>,
-    /// Slots of quiet sends whose end is not known yet.
+    /// Slots of quiet sends whose outcome is not known yet.
     quiet: Vec<u32>,
     /// Requests for which the submission queue had no room, or that came before the start.
     waiting: VecDeque<squeue::Entry>,
@@ -52,6 +53,8 @@ pub(super) struct Ring {
     in_flight: usize,
     started: bool,
     offered_more: bool,
+    /// The last system call took all requests.
+    all_submitted: bool,
 }
 
 struct Sending {
@@ -63,7 +66,7 @@ struct Sending {
     abandoned: bool,
 }
 
-/// What happened.
+/// A completed request.
 pub(super) enum Event {
     Accepted {
         token: u64,
@@ -100,6 +103,11 @@ impl Received {
     pub(super) fn is_end(&self) -> bool {
         self.length == 0
     }
+
+    /// Whether more bytes may have been there.
+    pub(super) fn fills_its_buffer(&self) -> bool {
+        self.length == BUFFER_BYTES
+    }
 }
 
 impl Ring {
@@ -108,11 +116,11 @@ impl Ring {
             .setup_cqsize(COMPLETIONS)
             .setup_clamp()
             .setup_submit_all()
-            // Completions are made ready inside our own system call, with no interrupts between,
-            // and without locks, as only one thread submits.
+            // Completions are prepared inside our own system call, without interrupts in between,
+            // and without locks, because only one thread submits.
             .setup_single_issuer()
             .setup_defer_taskrun()
-            // That one thread is whoever polls first, not whoever opens.
+            // That thread is the one that polls first, not the one that opens.
             .setup_r_disabled()
             .build(SUBMISSIONS)?;
         let parameters = uring.params();
@@ -135,6 +143,7 @@ impl Ring {
             in_flight: 0,
             started: false,
             offered_more: false,
+            all_submitted: true,
         })
     }
 
@@ -153,8 +162,21 @@ impl Ring {
         self.push(accept.user_data(token));
     }
 
+    /// Receives whatever comes, until it is cancelled.
     pub(super) fn receive(&mut self, conn: ConnId, fd: RawFd) {
-        let receive = opcode::RecvMulti::new(Fd(fd), GROUP).build();
+        self.push_receive(conn, opcode::RecvMulti::new(Fd(fd), GROUP).build());
+    }
+
+    /// Receives once, what one buffer holds at most.
+    pub(super) fn receive_buffer(&mut self, conn: ConnId, fd: RawFd) {
+        let receive = opcode::Recv::new(Fd(fd), ptr::null_mut(), BUFFER_BYTES as u32)
+            .buf_group(GROUP)
+            .build()
+            .flags(squeue::Flags::BUFFER_SELECT);
+        self.push_receive(conn, receive);
+    }
+
+    fn push_receive(&mut self, conn: ConnId, receive: squeue::Entry) {
         self.in_flight += 1;
         self.push(receive.user_data(token::of_connection(Kind::Receive, conn)));
     }
@@ -181,8 +203,8 @@ impl Ring {
         self.push_send(slot);
     }
 
-    /// Gives up what is in flight on this connection: it completes as failed, or as sent if it
-    /// was done already.
+    /// Cancels what is in flight on this connection: it completes as failed, or as sent if it was
+    /// done already.
     pub(super) fn cancel_send(&mut self, conn: ConnId) {
         if let Some(Some(outgoing)) = self.outgoing.get_mut(conn.slot as usize) {
             outgoing.abandoned = true;
@@ -212,11 +234,12 @@ impl Ring {
                 self.uring.submitter().submit_with_args(1, &arguments)
             }
         };
+        self.all_submitted = self.waiting.is_empty() && self.uring.submission().is_empty();
         match result {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // Out of time; interrupted by a signal; the kernel wants completions reaped
-                // first, or is short of memory for requests: the rest goes with the next call.
+                // Timeout; interrupted by a signal; the kernel wants completions reaped first, or
+                // is short of memory for requests: the rest is submitted with the next call.
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(error),
             },
@@ -256,23 +279,22 @@ impl Ring {
         }
     }
 
-    /// Shows received bytes and gives their buffer back to the kernel.
+    /// Passes received bytes to `read` and returns their buffer to the kernel.
     pub(super) fn take<T>(&mut self, received: Received, read: impl FnOnce(&[u8]) -> T) -> T {
         self.receive_buffers.take(received.buffer, received.length, read)
     }
 
-    /// To be called once all completions are reaped: reports the quiet sends that the kernel has
-    /// taken. `false` if some cannot be known yet, so that the next wait must not block.
+    /// Called once all completions are reaped: reports the quiet sends that the kernel has taken.
+    /// `false` if some are not known yet, so that the next wait must not block.
     pub(super) fn settle_quiet_sends(&mut self, mut report: impl FnMut(ConnId, Outgoing)) -> bool {
         if self.quiet.is_empty() {
             return true;
         }
-        let submission = self.uring.submission();
-        if submission.cq_overflow() || !submission.is_empty() || !self.waiting.is_empty() {
-            // Not all were submitted, or a failure is still kept inside the kernel.
+        // Requests may have been queued since, for what completed: receives of one buffer always are.
+        if !self.all_submitted || self.uring.submission().cq_overflow() {
+            // Not all sends were submitted, or a failure is still kept inside the kernel.
             return false;
         }
-        drop(submission);
         for slot in self.quiet.drain(..) {
             if let Some(done) = self.outgoing[slot as usize].take_if(|outgoing| outgoing.quiet) {
                 self.in_flight -= 1;
@@ -289,7 +311,7 @@ impl Ring {
             (_, Some(buffer)) => self.receive_buffers.take(buffer, 0, |_| ()),
             (_, None) => {}
         }
-        // Many receives may run dry in one turn: that is one shortage.
+        // Many receives may find no buffer in one turn; that is one shortage.
         if result == -libc::ENOBUFS && !self.offered_more {
             self.offered_more = true;
             self.receive_buffers.offer_more();
@@ -357,8 +379,8 @@ impl Ring {
                 continue;
             }
             self.waiting.push_front(entry);
-            // Should the kernel take nothing now, then the next poll tries again, and returns the
-            // error if it is for good.
+            // If the kernel takes nothing now, the next poll tries again, and returns the error if
+            // it is permanent.
             if !self.started || !matches!(self.submit(), Ok(1..)) {
                 return;
             }
@@ -370,7 +392,7 @@ impl Ring {
         unsafe { self.uring.submission().push(entry) }.is_ok()
     }
 
-    /// Submits, and makes ready what has completed, without a wait.
+    /// Submits, and prepares what has completed, without waiting.
     fn submit(&mut self) -> io::Result<usize> {
         let count = self.uring.submission().len() as u32;
         // SAFETY: no argument is passed.

@@ -1,4 +1,4 @@
-//! What a completion belongs to, in the 64 bits that the kernel carries along.
+//! What a completion belongs to, in the 64 bits that the kernel returns unchanged.
 //!
 //! ```text
 //!   63      60 59                        32 31                             0
@@ -26,7 +26,7 @@ pub(super) fn of_connection(kind: Kind, conn: ConnId) -> u64 {
     (kind as u64) << 60 | u64::from(generation) << 32 | u64::from(conn.slot)
 }
 
-/// `number` is another one for each [`Backend::listen`](crate::Backend::listen).
+/// `number` is different for each [`Backend::listen`](crate::Backend::listen).
 pub(super) fn of_listener(number: u32) -> u64 {
     of_connection(Kind::Accept, ConnId { slot: number, generation: 0 })
 }

@@ -1,8 +1,8 @@
-//! Whether io_uring can be used here: asked by using it.
+//! Whether io_uring is usable here, determined by using it.
 //!
-//! Versions and feature bits say little in a container, where a filter may allow some calls, or
-//! where an emulated kernel claims more than it does. So the backend sends through a socket pair
-//! before it is trusted: small and large, with a reader that comes late.
+//! Versions and feature bits say little in a container, where a filter may allow only some calls,
+//! or where an emulated kernel claims more than it does. So the backend sends through a socket pair
+//! before it is trusted: small and large buffers, with a reader that comes late.
 
 use super::UringBackend;
 use crate::{Backend, CloseReason, ConnId, ConnInfo, Outgoing, Sink};
@@ -26,7 +26,7 @@ pub(super) fn passed() -> io::Result<()> {
         .map_err(|(kind, text)| io::Error::new(kind, text))
 }
 
-/// Says what an error of setting up an io_uring means for whoever runs the server.
+/// Explains an error of setting up an io_uring to the operator.
 pub(super) fn explain(error: &io::Error) -> io::Error {
     let meaning = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring",
@@ -52,7 +52,8 @@ fn run() -> io::Result<()> {
     peer.write_all(b"ping")?;
     until(&mut backend, &mut seen, "receive", |seen| seen.received == b"ping")?;
 
-    // As nobody reads, some send does not fit; from then on it is the kernel that must go on.
+    // Because the peer does not read, some send does not fit; from then on the kernel has to
+    // continue by itself.
     let mut got = Vec::new();
     for number in 0..PIECES {
         backend.send(conn, vec![number as u8; PIECE_BYTES]);

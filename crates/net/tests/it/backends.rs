@@ -38,6 +38,7 @@ for_both!(
     closing_the_idle,
     a_pause_is_felt_by_the_peer,
     a_connection_that_ends_while_paused,
+    who_sends_too_fast_is_read_a_little_at_a_time,
     a_socket_is_handed_over_to_another_thread,
     slots_come_back_under_a_new_generation,
     no_wake_up_is_lost,
@@ -234,6 +235,45 @@ fn a_pause_is_felt_by_the_peer(mut rig: Rig) {
     assert!(rig.seen.received[&conn] == expected);
     drop(writer.join().expect("the writer"));
     rig.until("it is closed", |seen| seen.closed.contains_key(&conn));
+}
+
+fn who_sends_too_fast_is_read_a_little_at_a_time(mut rig: Rig) {
+    const BYTES: usize = 16 << 20;
+    let address = rig.listen();
+    let (conn, mut peer) = rig.connect(address);
+    let bytes = pattern(BYTES, 5);
+    let expected = bytes.clone();
+    rig.backend.pause_receive(conn, true);
+    rig.poll(Duration::from_millis(10));
+    let mut reader = peer.try_clone().expect("clone");
+    let writer = thread::spawn(move || peer.write_all(&bytes).expect("write"));
+    rig.backend.pause_receive(conn, false);
+    let mut replies = 0;
+    let (mut sending, mut polls_without_report) = (false, 0);
+    let deadline = Instant::now() + PATIENCE;
+    while rig.seen.received.get(&conn).map_or(0, Vec::len) < BYTES {
+        assert!(Instant::now() < deadline, "the rest never came");
+        if !sending {
+            rig.backend.send(conn, b"reply".to_vec());
+            sending = true;
+            polls_without_report = 0;
+        }
+        let before = rig.seen.received.get(&conn).map_or(0, Vec::len);
+        rig.poll(Duration::from_millis(50));
+        let share = rig.seen.received.get(&conn).map_or(0, Vec::len) - before;
+        assert!(share <= 64 << 10, "{share} bytes of one connection in one poll");
+        if rig.seen.sent.pop().is_some() {
+            sending = false;
+            replies += 1;
+        }
+        // As long as more comes, too.
+        polls_without_report += 1;
+        assert!(polls_without_report <= 2, "a send is not reported while its peer sends on");
+    }
+    writer.join().expect("the writer");
+    assert!(rig.seen.received[&conn] == expected);
+    let mut got = vec![0; replies * b"reply".len()];
+    reader.read_exact(&mut got).expect("the replies");
 }
 
 fn a_connection_that_ends_while_paused(mut rig: Rig) {

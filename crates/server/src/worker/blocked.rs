@@ -1,8 +1,8 @@
-//! Connections that wait: for a key to come, or for the log.
+//! Connections that wait for a key or for the log.
 //!
-//! A wait ends when its claim is taken: by whoever serves it, on whichever thread, by its time
-//! here, by `CLIENT UNBLOCK`, or by the connection's end. Whoever waits for a key stands on no list
-//! that a turn looks through.
+//! A wait ends when some thread takes its claim: the thread that serves the waiter, this thread at
+//! the deadline, `CLIENT UNBLOCK`, or the end of the connection. Connections that wait for a key
+//! are on no list that a turn scans.
 
 use super::{Net, Worker};
 use crate::connection::Connection;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Worker {
-    /// A connection's request waits from now on.
+    /// Blocks a connection on its current request.
     pub(super) fn block(&mut self, slot: u32, blocked: Blocked) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let info = &connection.session.info;
@@ -31,11 +31,11 @@ impl Worker {
         connection.blocked = Some(blocked);
     }
 
-    /// Ends waits whose time was over in the turn before already, so many a turn: the sockets were
-    /// read since then, so that a push which came in time serves them, even if this thread could not
-    /// run when it did.
+    /// Ends waits whose deadline had passed in the previous turn already, a limited number per
+    /// turn. The sockets were read in between, so that a push which arrived in time serves the wait
+    /// even if this thread could not run at that moment.
     pub(super) fn end_overdue(&mut self) {
-        /// The next turn follows at once.
+        /// If more are overdue, the next turn follows at once.
         const OVERDUE_MAX: usize = 256;
         let overdue_ms = std::mem::replace(&mut self.turn_before_ms, self.now_ms);
         for _ in 0..OVERDUE_MAX {
@@ -46,8 +46,8 @@ impl Worker {
             self.deadlines.pop_first();
             let connection = self.connections[slot as usize].as_ref();
             let blocked = connection.and_then(|c| c.blocked.as_ref());
-            // It may wait for something else by now; and one that was served meanwhile has its answer
-            // on the way.
+            // The connection may wait for something else by now. If its wait was served meanwhile,
+            // the answer is on its way.
             let is_it = |blocked: &&Blocked| deadline_of(blocked) == Some(deadline_ms);
             if blocked.filter(is_it).is_some_and(|blocked| blocked.claim().take()) {
                 self.end_unserved(slot, Unserved::Timeout);
@@ -55,7 +55,7 @@ impl Worker {
         }
     }
 
-    /// `CLIENT UNBLOCK` has taken the claim of a connection's wait.
+    /// Handles a `CLIENT UNBLOCK` that has taken the claim of a connection's wait.
     pub(super) fn end_wait(&mut self, client: u64, slot: u32, how: Unserved) {
         let Some(connection) = &self.connections[slot as usize] else { return };
         if connection.session.info.id == client && connection.blocked.is_some() {
@@ -63,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// Answers a wait whose claim was taken here without anything to give.
+    /// Answers a wait whose claim was taken here without a value to deliver.
     fn end_unserved(&mut self, slot: u32, how: Unserved) {
         let positions = self.positions();
         let Some(connection) = &mut self.connections[slot as usize] else { return };
@@ -88,8 +88,8 @@ impl Worker {
         self.resume(slot);
     }
 
-    /// Sends the replies to those whom this thread has served: its own at once, the others' the
-    /// short way if the gate has passed them, else to their threads.
+    /// Delivers the replies to waiters that this thread has served: to its own connections at once,
+    /// to others directly if the gate has passed them, else through their threads.
     pub(super) fn deliver_answers(&mut self) {
         for mut answer in std::mem::take(&mut self.local.answers) {
             if answer.thread == self.local.thread {
@@ -121,8 +121,7 @@ impl Worker {
         }
     }
 
-    /// Whether the gate has passed what a reply depends on, after a write of this thread's own if
-    /// that helps.
+    /// Whether the gate has passed what a reply depends on. Writes the log first if that helps.
     fn has_passed(&self, gate: Gate, depends: Lsn) -> bool {
         if self.early_hand_over_canary {
             return true;
@@ -134,8 +133,8 @@ impl Worker {
         self.positions().passed(gate, depends)
     }
 
-    /// Lets whoever serves a wait send the reply, if nothing stands before it and nothing is to be
-    /// done behind it.
+    /// Lets a serving thread send the reply directly, if no output precedes it and no work follows
+    /// it.
     pub(super) fn open_short_way(connection: &Connection, net: &mut impl Net) {
         if let Some(waiter) = connection.waiter()
             && connection.is_drained()
@@ -146,22 +145,23 @@ impl Worker {
         }
     }
 
-    /// Before something is sent on a connection, or when it has more to do than to wait. If not
-    /// `true`, a reply is under way, and nothing may be sent before the message about it is read.
+    /// Ends the permission to send directly. Called before something is sent on the connection, and
+    /// when the connection has work besides its wait. Returns false if another thread is sending a
+    /// reply; nothing may then be sent before the message about that reply is read.
     pub(super) fn close_short_way(connection: &Connection) -> bool {
         connection.waiter().is_none_or(|waiter| KeyWait::of(waiter).short_way.close())
     }
 
-    /// A connection's wait was served.
+    /// Delivers the answer to a connection whose wait was served.
     pub(super) fn answer(&mut self, answer: Answer) {
         let Some(connection) = &mut self.connections[answer.slot as usize] else { return };
-        // Whoever waited may be gone.
+        // The waiter may be gone.
         let is_for = |waiter| Arc::ptr_eq(waiter, &answer.waiter);
         if !connection.waiter().is_some_and(is_for) {
             return;
         }
         if KeyWait::of(&answer.waiter).short_way.was_taken() {
-            // The rest of what has left comes before all that stands here by now.
+            // The rest of the reply that was sent directly precedes everything in the output.
             connection.go_on_with(&answer.reply);
         } else {
             let before = connection.output.len();
@@ -176,13 +176,14 @@ impl Worker {
         self.resume(answer.slot);
     }
 
-    /// A connection waits no longer: it is about to go.
+    /// Cancels the wait of a connection that is about to close.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.forget_deadline(slot);
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(blocked) = connection.blocked.take() else { return };
         connection.unblock();
-        // Whoever took the claim before, the line is left; a server has taken it out already.
+        // Leaves the key's queue whoever has the claim; a serving thread has already removed the
+        // waiter.
         blocked.claim().take();
         if let Blocked::Keys(waiter) = blocked {
             let (appender, now_ms) = (&mut self.appender, self.now_ms);
@@ -198,7 +199,7 @@ impl Worker {
         }
     }
 
-    /// Goes on with a connection's next request.
+    /// Continues with a connection's next request.
     fn resume(&mut self, slot: u32) {
         self.forget_deadline(slot);
         let Some(connection) = &mut self.connections[slot as usize] else { return };
@@ -208,7 +209,7 @@ impl Worker {
     }
 }
 
-/// When a wait is over, Unix milliseconds.
+/// Deadline of a wait in Unix milliseconds.
 fn deadline_of(blocked: &Blocked) -> Option<u64> {
     match blocked {
         Blocked::Log(wait) => wait.deadline_ms,
@@ -216,7 +217,7 @@ fn deadline_of(blocked: &Blocked) -> Option<u64> {
     }
 }
 
-/// Takes back a reply from `before` on that the client does not want (`CLIENT REPLY`).
+/// Removes a reply, starting at `before`, that the client does not want (`CLIENT REPLY`).
 pub(super) fn silence(connection: &mut Connection, before: usize) {
     let Session { reply_mode, .. } = &mut connection.session;
     match reply_mode {

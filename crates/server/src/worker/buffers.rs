@@ -1,23 +1,23 @@
 //! Empty buffers for requests and replies, kept for reuse.
 //!
-//! An idle connection keeps no buffer, and an idle worker soon keeps none either: what nobody has
-//! asked for between two ticks is given back bit by bit.
+//! An idle connection keeps no buffer, and an idle worker soon keeps none either: each tick frees
+//! half of the buffers that were not needed since the previous tick.
 
-/// How many are kept, ...
+/// Maximum number of kept buffers.
 const KEPT_MAX: usize = 64;
-/// ... and how large one may be for that.
+/// Capacity above which a buffer is not kept.
 pub(super) const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Empty buffers.
 #[derive(Default)]
 pub(super) struct Buffers {
     kept: Vec<Vec<u8>>,
-    /// How few there were since the last `trim`.
+    /// Smallest number of kept buffers since the last `trim`.
     fewest: usize,
 }
 
 impl Buffers {
-    /// An empty buffer; with room, if one is kept.
+    /// Returns an empty buffer, a kept one with capacity if possible.
     #[inline]
     pub(super) fn take(&mut self) -> Vec<u8> {
         let buffer = self.kept.pop();
@@ -25,7 +25,7 @@ impl Buffers {
         buffer.unwrap_or_default()
     }
 
-    /// Keeps a buffer that is no longer needed; what is in it is not.
+    /// Keeps a buffer for reuse and discards its content.
     #[inline]
     pub(super) fn give(&mut self, mut buffer: Vec<u8>) {
         if (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity()) && self.kept.len() < KEPT_MAX {
@@ -34,12 +34,12 @@ impl Buffers {
         }
     }
 
-    /// None is kept.
+    /// Whether no buffer is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// Frees half of those that were not needed since the last time, the ones that lie longest.
+    /// Frees half of the buffers that were not needed since the last call, the oldest ones.
     pub(super) fn trim(&mut self) {
         self.kept.drain(..self.fewest.div_ceil(2));
         self.fewest = self.kept.len();

@@ -1,4 +1,4 @@
-//! Connections that were served elsewhere before: while the data was being loaded.
+//! Connections that were served by the loading thread before.
 
 use super::Worker;
 use crate::connection::Connection;
@@ -6,7 +6,7 @@ use ladon_commands::Session;
 use ladon_net::ConnId;
 use std::sync::Arc;
 
-/// What a connection brings along. Every reply that it was owed has left.
+/// State that a connection brings from the loading thread. All of its owed replies have been sent.
 pub(crate) struct Carried {
     pub(crate) session: Session,
     /// Requests that have not run, from the beginning of the first.
@@ -14,7 +14,7 @@ pub(crate) struct Carried {
 }
 
 impl Worker {
-    /// A connection goes on here.
+    /// Adds a connection that was served by the loading thread.
     pub(crate) fn opened_before(&mut self, conn: ConnId, carried: Carried) {
         let Carried { mut session, input } = carried;
         let slot = conn.slot as usize;

@@ -1,13 +1,13 @@
-//! This thread's part in moving data together in memory (the engine's `compact.rs`).
+//! This thread's share of memory compaction (the engine's `compact.rs`).
 
 use super::Worker;
 use std::time::Duration;
 
-/// How long the network is waited for at most while data is moved.
+/// Longest wait for the network while compaction is in progress.
 const SLICE_EVERY: Duration = Duration::from_millis(1);
 
 impl Worker {
-    /// Makes the next slice if it is time for that.
+    /// Compacts one slice if one is due.
     #[inline]
     pub(super) fn compact_memory(&self) {
         if self.node.keyspace.is_compacting() {
@@ -15,7 +15,7 @@ impl Worker {
         }
     }
 
-    /// As `timeout`, which is too long while data is moved.
+    /// Shortens `timeout` while compaction is in progress.
     #[inline]
     pub(super) fn until_next_slice(&self, timeout: Duration) -> Duration {
         if self.node.keyspace.is_compacting() { timeout.min(SLICE_EVERY) } else { timeout }

@@ -1,13 +1,15 @@
-//! What the gate `everysec` promises: a sync within a second of every reply that leaves there.
+//! The promise of the gate `everysec`: every reply that leaves at this gate is followed by a sync
+//! within a second.
 //!
-//! The promise belongs to the reply, not to the server's default gate: a connection may ask for
-//! `everysec` where nobody else does, and a default that becomes laxer takes nothing back.
+//! The promise belongs to the reply, not to the server's default gate. A connection may ask for
+//! `everysec` where no other does, and a laxer default revokes no promise.
 
 use super::Worker;
 use ladon_model::{Gate, Lsn};
 
 impl Worker {
-    /// A reply that depends on `lsn` leaves at `gate` in this turn, or waits there from now on.
+    /// Notes that a reply that depends on `lsn` leaves at `gate` in this turn, or starts to wait
+    /// there.
     #[inline]
     pub(super) fn note_everysec(everysec_lsn: &mut Lsn, gate: Gate, lsn: Lsn) {
         if gate == Gate::EverySec {
@@ -15,7 +17,7 @@ impl Worker {
         }
     }
 
-    /// Starts the second of what was noted.
+    /// Starts the second for the noted replies.
     #[inline]
     pub(super) fn promise_everysec(&mut self) {
         let lsn = std::mem::take(&mut self.everysec_lsn);

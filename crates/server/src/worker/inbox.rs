@@ -1,4 +1,4 @@
-//! What other threads ask of this one, and settings that changed.
+//! Messages from other threads, and changed settings.
 
 use super::Worker;
 use ladon_commands::Message;
@@ -37,7 +37,7 @@ impl Worker {
 
     fn deliver(&mut self, client: u64, slot: u32, bytes: &[u8], depends: Lsn) {
         let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
-        // The slot may be another's by now.
+        // Another connection may have the slot by now.
         let Some(connection) = connection.filter(|c| c.session.info.id == client) else { return };
         if connection.closing {
             return;

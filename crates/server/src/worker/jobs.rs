@@ -1,4 +1,4 @@
-//! Requests that wait for a job of theirs: their reply is made of what comes of it, or they run again.
+//! Requests that wait for a job. The job's result becomes their reply, or they run again with it.
 
 use super::Worker;
 use crate::aside::Task;
@@ -21,7 +21,7 @@ impl Worker {
         }
     }
 
-    /// Does one job, where no other thread does them.
+    /// Runs one job on this thread, for a node without threads for jobs.
     pub(super) fn do_job(&mut self) {
         let Some(task) = self.jobs.pop_front() else { return };
         let Task { job, lent, client, slot, dropped, .. } = task;
@@ -30,7 +30,7 @@ impl Worker {
         }
     }
 
-    /// A job is done: its request goes on.
+    /// A job is done; its request continues.
     pub(super) fn computed(&mut self, client: u64, slot: u32, mut computed: Computed) {
         let now_ms = self.now_ms;
         let connection = self.connections[slot as usize].as_mut();
@@ -57,7 +57,7 @@ impl Worker {
         }
     }
 
-    /// A connection is about to go.
+    /// Cancels the job of a connection that is about to close.
     pub(super) fn drop_job(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         if let Some(dropped) = connection.computing.take() {

@@ -1,9 +1,10 @@
-//! Replies that are made in slices, one slice a turn, while other connections are served.
+//! Replies that are made in slices, one slice per turn, while other connections are served.
 //!
-//! A slice is made when the client has taken what came before, so that a long reply never stands in
-//! memory as a whole. But a frozen value makes others keep what they change, so a client that is slow
-//! has a second only; then the rest is made whether it takes it or not, or what it needs is copied, and
-//! counts as its output.
+//! A slice is made when the client has taken the previous ones, so that a long reply never occupies
+//! memory as a whole. But while a value is frozen, other commands have to copy what they change of
+//! it. A slow client therefore has only one second. After that, the rest is made whether the client
+//! takes it or not, or the part of the value that it needs is copied. Both count as the client's
+//! output.
 
 use super::Worker;
 use super::buffers::BUFFER_BYTES_MAX;
@@ -11,15 +12,15 @@ use crate::connection::Connection;
 use ladon_commands::LongReply;
 use ladon_engine::Garbage;
 
-/// Output of a connection up to which it gets another slice: enough to keep a socket busy.
+/// A connection with less output than this gets another slice: enough to keep a socket busy.
 const WINDOW_BYTES: usize = 512 << 10;
 
-/// A buffer is sent, or put by, as soon as it has this many bytes: about a slice, so that buffers stay
-/// of the size that is used again.
+/// A buffer is sent or queued at this size, about a slice, so that buffers keep the size that is
+/// reused.
 const BUFFER_FULL_BYTES: usize = BUFFER_BYTES_MAX / 2;
 
 impl Worker {
-    /// The request that has just run has a reply that goes on.
+    /// Registers the long reply of the request that has just run.
     pub(super) fn begin_long_reply(&mut self, slot: u32, long: Box<LongReply>) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         debug_assert!(connection.long_reply.is_none(), "one at a time");
@@ -27,7 +28,7 @@ impl Worker {
         self.long_replies.push_back(slot);
     }
 
-    /// Makes one slice, of the reply whose turn it is.
+    /// Makes one slice of the next long reply in turn.
     pub(super) fn go_on_with_long_replies(&mut self) {
         for _ in 0..self.long_replies.len() {
             let Some(slot) = self.long_replies.pop_front() else { return };
@@ -73,14 +74,14 @@ impl Worker {
         })
     }
 
-    /// A connection's long reply is made, or nobody wants it any more.
+    /// Ends a connection's long reply, which is complete or no longer wanted.
     pub(super) fn end_long_reply(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(long) = connection.long_reply.take() else { return };
         long.finish(&self.node, &mut self.local, &connection.session);
-        // It may be the last to know of a value that is gone.
+        // The reply may hold the last reference to a deleted value.
         self.scratch.garbage.push(Garbage::of(long));
-        // What follows may wait for more, or for ever, and part of this has left.
+        // Later replies may wait longer, or forever, while part of this one was sent.
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
         Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
         connection.mark_up_to(connection.output.len(), gate);

@@ -1,12 +1,13 @@
 //! One IO thread's state machine: bytes in, batches, replies out when the gate lets them.
 //!
-//! A turn: connections with requests take turns (`turn.rs`) in batches of up to 64 requests: gather,
-//! prefetch, execute, publish to the log. Then what the gate has passed is let out.
+//! A turn takes requests from the queue of connections (`turn.rs`) in batches of up to 64: gather,
+//! prefetch, execute, publish to the log. At its end, replies that have passed the gate are sent.
 //!
-//! **Invariants:** replies of a connection leave in the order of its requests; a reply leaves only
-//! when its gate has passed the highest LSN that it depends on; nothing here waits; nothing slow runs
-//! between a record and its publication, as that would hold back every thread's gate.
+//! **Invariants:** replies of a connection leave in the order of its requests. A reply leaves only
+//! when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
+//! runs between a record and its publication, because that would hold back every thread's gate.
 
+mod allocator_collect;
 mod blocked;
 mod buffers;
 mod carried;
@@ -22,7 +23,6 @@ mod reply_backlog;
 mod requests;
 mod time;
 mod turn;
-mod unused;
 
 use crate::aside::{Aside, Task};
 use crate::batch::Batch;
@@ -37,7 +37,7 @@ use ladon_commands::ctx::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;
-use ladon_log::{Appender, Listener, Log};
+use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Limits;
@@ -48,40 +48,40 @@ use time::Housekeeping;
 use turn::Turn;
 pub use turn::{Interrupt, Pace, Planted, Point};
 
-/// Where a worker's bytes go; a backend, or the simulator's network.
+/// Where a worker sends bytes: a backend, or the simulator's network.
 pub trait Net {
-    /// Sends all of it; one at a time for each connection. `Worker::sent` may come late, with the
-    /// next event, unless `more` waits to be sent on the connection.
+    /// Sends all of it; one buffer at a time per connection. `Worker::sent` may be called late,
+    /// together with the next event, unless `more` output waits for the connection.
     fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool);
-    /// Hangs up; `Worker::closed` must follow.
+    /// Closes the connection; `Worker::closed` must follow.
     fn close(&mut self, conn: ConnId);
-    /// Stops or resumes reading from the connection. What was read before may still arrive.
+    /// Pauses or resumes reading. What was read before may still arrive.
     fn pause_receive(&mut self, conn: ConnId, paused: bool);
-    /// Whether the peer of a connection that is not read has gone.
+    /// Whether the peer of a connection whose reading is paused has closed it.
     fn has_ended(&mut self, _conn: ConnId) -> bool {
         false
     }
-    /// A way to send on the connection from any thread, if there is one.
+    /// A handle for sending on the connection from any thread, if the backend has one.
     fn send_now(&mut self, _conn: ConnId) -> Option<SendNow> {
         None
     }
 }
 
-/// What a worker is made from.
+/// What a worker is created from.
 pub struct WorkerParts {
     /// The node.
     pub node: Arc<Node>,
     /// The log.
     pub log: Arc<Log>,
-    /// This thread's number, and its place in `node.threads`.
+    /// This thread's number, and its index in `node.threads`.
     pub thread: usize,
-    /// Seeds what is random.
+    /// Seed of the worker's random numbers.
     pub seed: u64,
-    /// Wakes the thread when the log has got as far as somebody waits for.
+    /// Wakes the thread when the log reaches an awaited position.
     pub wake: Arc<dyn Fn() + Send + Sync>,
-    /// Where large values are dropped; `None`: on the spot.
+    /// Drops large values; `None` drops them at once.
     pub dropper: Option<Dropper>,
-    /// Where requests' jobs are done; `None`: here, one a turn.
+    /// Runs the jobs of requests; `None` runs them on this thread, one per turn.
     pub aside: Option<Aside>,
 }
 
@@ -89,34 +89,34 @@ pub struct WorkerParts {
 pub struct Worker {
     node: Arc<Node>,
     log: Arc<Log>,
-    listener: Arc<Listener>,
+    position_waiter: Arc<PositionWaiter>,
     appender: Appender,
     local: Local,
     scratch: Scratch,
     dropper: Option<Dropper>,
     aside: Option<Aside>,
-    /// Jobs to be done here.
+    /// Jobs to run on this thread.
     jobs: VecDeque<Task>,
     connections: Vec<Option<Box<Connection>>>,
     open: usize,
-    /// The line of connections with something to run.
+    /// The queue of connections with requests to run.
     ready: VecDeque<u32>,
-    /// Connections that stand in the line again when the next turn begins.
+    /// Connections that join the queue when the next turn begins.
     next_turn: Vec<u32>,
     /// Connections whose next request writes, while the log is far behind.
     await_log_room: Vec<u32>,
     /// Connections whose output or state changed this turn.
     touched: Vec<u32>,
-    /// Connections that wait at the gate, or by their own wish.
+    /// Connections that wait at the gate, or in `WAIT` or `WAITAOF`.
     waiting: Vec<u32>,
-    /// When connections that wait for a key give up: (Unix milliseconds, connection).
+    /// Deadlines of connections that wait for a key: (Unix milliseconds, connection).
     deadlines: BTreeSet<(u64, u32)>,
     /// Connections held back by `CLIENT PAUSE`.
     paused: Vec<u32>,
-    /// What pause holds them back, and whether it was ended since the last look.
+    /// The pause that holds them back, and whether it has ended since the last check.
     paused_by: Option<Paused>,
     unpaused: bool,
-    /// Connections whose last reply is not made yet, in the order in which they get a slice.
+    /// Connections with an unfinished long reply, in the order in which they get a slice.
     long_replies: VecDeque<u32>,
     batch: Batch,
     limits: Limits,
@@ -126,49 +126,49 @@ pub struct Worker {
     next_tick_ms: u64,
     turns_since_tick: u32,
     housekeeping: Housekeeping,
-    /// When the turn before began, Unix milliseconds.
+    /// Begin of the previous turn, Unix milliseconds.
     turn_before_ms: u64,
-    /// When all connections were last looked at, Unix seconds.
+    /// When all connections were last checked, Unix seconds.
     looked_at_second: u64,
-    /// Of data since the last look for unused memory.
+    /// Largest data size since the last collection of freed memory.
     most_bytes: u64,
     client_memory: ClientMemory,
     replies: ReplyBacklog,
     turn: Turn,
-    /// Something was published since the log was last told or written.
+    /// Records were published since the log was last notified or written.
     published: bool,
     /// The log was far behind when the batch began.
     log_is_behind: bool,
     seen: Positions,
-    /// What the waiting connections need of the log, and what of that it was asked for.
+    /// What the waiting connections need of the log, and how much of it was requested.
     awaited: Awaited,
     registered: Awaited,
-    /// A connection waits for what the log had reached before it asked.
+    /// A connection waits for a position that the log had reached before the request.
     some_wait_is_over: bool,
     /// The default gate when the turn began.
     turn_gate: Gate,
-    /// Up to here, what leaves this turn at the gate `everysec` depends on.
+    /// The highest LSN that replies leaving at `everysec` in this turn depend on.
     everysec_lsn: Lsn,
     stopping: bool,
-    /// What a turn may take.
+    /// Limits of a turn.
     pub pace: Pace,
-    /// Testing only: called where other threads may come in between.
+    /// Testing only: called at points where other threads may intervene.
     pub interrupt: Option<Interrupt>,
     /// Testing only.
     pub planted: Planted,
-    /// Testing only: replies leave without waiting, which the simulator must notice.
+    /// Testing only: replies leave without waiting for the gate, which the simulator must notice.
     pub early_reply_canary: bool,
-    /// Testing only: the same of replies that go the short way.
+    /// Testing only: the same for replies sent directly by a serving thread.
     pub early_hand_over_canary: bool,
-    /// Testing only: nobody hears that something left at the gate `everysec`, which the simulator
-    /// must notice.
+    /// Testing only: replies that leave at `everysec` request no sync, which the simulator must
+    /// notice.
     pub unsynced_everysec_canary: bool,
 }
 
 impl Worker {
-    /// A worker without connections.
+    /// Creates a worker without connections.
     pub fn new(parts: WorkerParts) -> Worker {
-        let listener = parts.log.add_listener(parts.wake);
+        let position_waiter = parts.log.add_waiter(parts.wake);
         let stats = Arc::clone(&parts.node.stats[parts.thread]);
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
@@ -179,7 +179,7 @@ impl Worker {
             seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
             node: parts.node,
             log: parts.log,
-            listener,
+            position_waiter,
             scratch: Scratch::default(),
             dropper: parts.dropper,
             aside: parts.aside,
@@ -227,8 +227,8 @@ impl Worker {
         }
     }
 
-    /// Testing only: stores do not look whether their sources have changed, which the simulator must
-    /// notice.
+    /// Testing only: stores do not check whether their sources have changed, which the simulator
+    /// must notice.
     pub fn plant_stale_stores(&mut self) {
         self.local.stale_store_canary = true;
     }
@@ -238,17 +238,17 @@ impl Worker {
         self.open
     }
 
-    /// No further requests are run; replies still leave.
+    /// Runs no further requests; replies still leave.
     pub fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// Whether every reply that was owed has left.
+    /// Whether every owed reply has been sent.
     pub fn is_drained(&self) -> bool {
         self.connections.iter().flatten().all(|c| c.is_drained() || c.closed)
     }
 
-    /// Runs what can run within a turn's bounds and lets replies out.
+    /// Runs requests within the turn's limits, then sends replies.
     pub fn turn(&mut self, net: &mut impl Net) {
         self.run_requests();
         self.release(net);
@@ -256,7 +256,7 @@ impl Worker {
         self.local.stats.count_cycle(spent_ns);
     }
 
-    /// First half of a turn: runs what can run and publishes to the log.
+    /// First half of a turn: runs requests and publishes to the log.
     pub fn run_requests(&mut self) {
         self.node.see_pauses(self.local.thread);
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
@@ -277,7 +277,7 @@ impl Worker {
         if !self.stopping {
             self.run_batches();
         }
-        // After what has arrived, which may serve a wait.
+        // After the received requests, which may serve a wait.
         self.end_overdue();
         self.do_job();
         self.compact_memory();
@@ -290,8 +290,8 @@ impl Worker {
         self.settle_counters();
     }
 
-    /// Lets the log have what was appended so far; and writes it if anybody waits, on whichever
-    /// thread.
+    /// Publishes the records appended so far. Also writes them if a connection of any thread waits
+    /// for that.
     #[inline]
     fn publish(&mut self) {
         self.published |= self.planted.publish(&mut self.appender);
@@ -339,6 +339,6 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.node.ends_running(self.local.thread);
-        self.log.remove_listener(&self.listener);
+        self.log.remove_waiter(&self.position_waiter);
     }
 }

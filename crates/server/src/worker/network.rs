@@ -1,4 +1,4 @@
-//! What the network reports: connections that come and go, and bytes.
+//! Events of the network: opened and closed connections, and bytes.
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
@@ -9,7 +9,7 @@ use ladon_resp::Reply;
 use std::sync::Arc;
 
 impl Worker {
-    /// A connection began. `refusal` is an error to be sent before hanging up, if any.
+    /// A connection was opened. `refusal` is an error to send before closing it.
     pub fn opened(&mut self, start: ConnectionStart, refusal: Option<&str>) {
         let slot = start.conn.slot as usize;
         if self.connections.len() <= slot {
@@ -53,7 +53,7 @@ impl Worker {
         self.local.stats.reads_processed.add(1);
         let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
         if connection.closing || connection.closed || connection.aborted {
-            // Nothing of it runs any more.
+            // None of its requests runs any more.
             return;
         }
         if connection.input.capacity() == 0 {
@@ -67,13 +67,13 @@ impl Worker {
         if connection.is_runnable() && !connection.held_back {
             connection.make_ready(&mut self.ready);
         } else {
-            // It wants to know at once when its wait is over.
+            // The connection needs to know at once when its wait is over.
             Self::close_short_way(connection);
             connection.touch(&mut self.touched);
         }
     }
 
-    /// The peer will send nothing more: what it sent is still answered.
+    /// The peer will send nothing more; what it has sent is still answered.
     pub fn input_ended(&mut self, conn: ConnId) {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.input_ended = true;
@@ -81,14 +81,15 @@ impl Worker {
         }
     }
 
-    /// A buffer was taken by the kernel whole.
+    /// The kernel has taken a whole buffer.
     #[inline]
     pub fn sent(&mut self, conn: ConnId, outgoing: Outgoing) {
         self.local.stats.net_output_bytes.add(outgoing.len() as u64);
         self.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
-            // What it has read is no reason any more to hold anybody back, and least of all itself.
+            // Replies that the client has read must not hold back any connection, least of all
+            // itself.
             let unread_replies = connection.unsent_bytes();
             self.replies.count(connection, unread_replies);
             Self::publish_output(connection);
@@ -103,7 +104,7 @@ impl Worker {
         }
         match outgoing {
             Outgoing::Buffer(buffer) => self.buffers.give(buffer),
-            // It may be the last that holds a string that is gone.
+            // This may be the last reference to a deleted string.
             Outgoing::Part { whole, .. } if Arc::strong_count(&whole) == 1 => {
                 let bytes = whole.len();
                 self.scratch.garbage.push(Garbage::of_bytes(whole, bytes));
@@ -112,7 +113,7 @@ impl Worker {
         }
     }
 
-    /// A connection is over.
+    /// A connection is closed.
     pub fn closed(&mut self, conn: ConnId) {
         self.withdraw(conn.slot);
         if self.connections[conn.slot as usize].as_ref().is_some_and(|c| c.long_reply.is_some()) {
@@ -144,8 +145,8 @@ impl Worker {
         self.buffers.give(connection.output);
     }
 
-    /// Takes a connection off every list. Thousands may end at once, so only lists on which it stands
-    /// are looked through.
+    /// Removes a connection from every list. Thousands may close at once, so only the lists that
+    /// contain it are scanned.
     fn strike_out(&mut self, connection: &Connection) {
         let slot = connection.conn.slot;
         let strike = |list: &mut Vec<u32>, stands: bool| {

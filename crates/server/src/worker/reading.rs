@@ -1,16 +1,15 @@
-//! When a connection is read, and when one that was held up runs again.
+//! When a connection is read, and when a held-up connection runs again.
 //!
-//! A connection is not read while more requests of its own wait than a turn can run.
-//!
-//! A client that sends faster than the server runs, or that waits for something, feels that in its
-//! own socket and costs no more memory than the bound. A request that is longer than the bound is
-//! read to its end: as long as nothing whole waits, reading goes on.
+//! Reading pauses while a connection has more complete requests than one turn can run. The bound
+//! limits the memory of a client that sends faster than the server runs, or that waits for
+//! something; the client's socket fills up instead. A request longer than the bound is read to its
+//! end: reading continues as long as no complete request waits.
 
 use super::{Net, Worker};
 use crate::connection::Connection;
 
 impl Worker {
-    /// Puts connections into the line again whose reason to be out of it is gone.
+    /// Queues connections again whose reason to be held up is gone.
     pub(super) fn resume_held(&mut self) {
         let mut slots = std::mem::take(&mut self.next_turn);
         if !self.await_log_room.is_empty() && !self.log.is_backlogged() {
@@ -27,7 +26,7 @@ impl Worker {
         self.next_turn = slots;
     }
 
-    /// Stops or resumes reading, after the connection's input or state changed.
+    /// Pauses or resumes reading, after the connection's input or state changed.
     #[inline]
     pub(super) fn regulate_reading(
         connection: &mut Connection,

@@ -1,5 +1,5 @@
-//! Letting replies out when the gate has passed what they depend on, and what a connection may
-//! hold back.
+//! Sends replies when the gate has passed what they depend on, and enforces the limits on a
+//! connection's buffers.
 
 use super::blocked::silence;
 use super::buffers::Buffers;
@@ -12,24 +12,26 @@ use ladon_model::Gate;
 use ladon_settings::OutputClass;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Output that waits behind a buffer in flight is put by when it has this many bytes.
+/// Output behind a buffer in flight is queued as a separate buffer at this size.
 const PUT_BY_BYTES: usize = 256 << 10;
 
 impl Worker {
-    /// Second half of a turn: lets out what the gate has passed, and asks the log for the rest.
+    /// Second half of a turn: sends what the gate has passed, and registers the rest with the log.
     pub fn release(&mut self, net: &mut impl Net) {
         let mut positions = self.positions();
-        // The default gate, for those that have not asked for another. If it changed during the
-        // turn, the stricter one counts for requests from both sides of the change.
+        // The default gate, for connections without their own. If it changed during the turn, the
+        // stricter one counts for requests from both sides of the change.
         let default_gate = self.node.settings.gate().max(self.turn_gate);
         let mut touched = std::mem::take(&mut self.touched);
         let published = std::mem::take(&mut self.published);
         if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
-            // One write for the turn, by whoever comes first; a failure is in the log's state.
+            // One write for the turn, by the first thread that comes; a failure is in the log's
+            // state.
             let _ = self.log.write_published();
             positions = self.positions();
         } else if published && self.planted != Planted::SkippedWakeUp {
-            // Nobody waits for it here, but it is to be written, and synced where that is promised.
+            // No reply waits for it here, but it has to be written, and synced where that is
+            // promised.
             self.log.write_soon();
         }
         let moved = positions.written > self.seen.written || positions.durable > self.seen.durable;
@@ -46,7 +48,7 @@ impl Worker {
         touched.clear();
         self.touched = touched;
         self.promise_everysec();
-        // A failed sync moves nothing, and is not to be waited for.
+        // A failed sync moves no position, so waiting for one is useless.
         let is_failing = !self.waiting.is_empty() && !self.log.accepts_writes();
         if moved || self.some_wait_is_over || is_failing {
             self.look_through_waiting(net);
@@ -63,18 +65,18 @@ impl Worker {
         matches!(gate, Gate::Write | Gate::EverySec) && positions.written < connection.depends
     }
 
-    /// Asks the log for what the waiting connections need.
+    /// Registers with the log what the waiting connections need.
     fn register_awaited(&mut self, net: &mut impl Net) {
         self.registered = self.awaited;
-        if self.awaited.register(&self.log, &self.listener) {
+        if self.awaited.register(&self.log, &self.position_waiter) {
             self.look_through_waiting(net);
         }
     }
 
-    /// Lets out what the gate has passed meanwhile, until all that still waits is asked for.
+    /// Sends what the gate has passed, until everything that still waits is registered.
     fn look_through_waiting(&mut self, net: &mut impl Net) {
         loop {
-            // Before the positions: a failed sync is final, so they move no more after it.
+            // Read before the positions: a failed sync is final, so they do not move after it.
             let lost = waiting::sync_failure(&self.log);
             let positions = self.positions();
             self.seen = positions;
@@ -105,30 +107,31 @@ impl Worker {
                 self.settle(slot, net);
             }
             self.registered = self.awaited;
-            if !self.awaited.register(&self.log, &self.listener) {
+            if !self.awaited.register(&self.log, &self.position_waiter) {
                 return;
             }
         }
     }
 
-    /// Sends what may be sent, and puts the connection where it belongs.
+    /// Sends what may be sent, and updates the lists that the connection is on.
     fn settle(&mut self, slot: u32, net: &mut impl Net) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         if connection.closed {
             return;
         }
-        // A mark that was set in the middle of the turn may have been passed since.
+        // A gate position recorded in the middle of the turn may have been passed since.
         connection.advance(self.seen);
         let buffers = &mut self.buffers;
         if connection.has_sendable() && !Self::close_short_way(connection) {
-            // After the reply that another thread is sending; the message about it may lie in the
+            // After the reply that another thread is sending; the message about it may be in the
             // inbox already.
             self.node.threads[self.local.thread].wake();
         } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
             net.send(connection.conn, buffer, connection.has_more_to_send());
         }
         if connection.in_flight != 0 && connection.output.len() >= PUT_BY_BYTES {
-            // So that memory does not move as more comes, whatever its client takes.
+            // A queued buffer does not move in memory when more output follows, whatever the client
+            // takes.
             connection.put_output_by(|| buffers.take());
         }
         let unread_replies = connection.unsent_bytes();
@@ -141,8 +144,8 @@ impl Worker {
             self.awaited.add(gate, lsn);
         }
         if let Some(wait) = wait {
-            // What has been reached, and waits for more than the log, must not be asked for again:
-            // the answer would be "reached" for ever.
+            // A position that was reached, but whose connection waits for something else, must not
+            // be registered again: the log would answer "reached" forever.
             if wait.durable > self.seen.durable && self.planted != Planted::UnaskedWait {
                 self.awaited.add(Gate::Fsync, wait.durable);
             }
@@ -158,16 +161,16 @@ impl Worker {
             !connection.aborted && Self::is_over_limit(&self.node, connection, self.now_ms);
         let ended = connection.input_ended && connection.is_runnable() && !connection.in_ready;
         let done = (connection.closing || ended) && connection.is_drained();
-        // It is not read, so it is asked: once a second.
+        // Reading is paused, so the peer's state is polled once a second.
         if connection.receive_paused
             && connection.waiter().is_some()
             && net.has_ended(connection.conn)
         {
             connection.input_ended = true;
         }
-        // Nobody is there any more to whom a value could be given.
+        // The client is gone and can receive no value.
         let gone = connection.input_ended && connection.waiter().is_some();
-        // Its last word is said: nothing may come to it any more.
+        // The last reply was sent; no value may be delivered after it.
         let waits_in_vain = connection.closing && connection.waiter().is_some();
         let ends = is_over_limit || connection.aborted || done || gone;
         if ends {
@@ -199,10 +202,10 @@ impl Worker {
         }
     }
 
-    /// Whether a client sends or holds back more than it may.
+    /// Whether a client's unread requests or replies exceed a limit.
     pub(super) fn is_over_limit(node: &Node, connection: &mut Connection, now_ms: u64) -> bool {
         let query_limit = node.settings.client_query_buffer_limit();
-        // Whole requests that wait are no single one that is too long: the connection is not read then.
+        // Several complete requests are not one that is too long: the connection is not read then.
         let is_over = query_limit != 0 && connection.unread() as u64 > query_limit;
         if is_over && !connection.has_requests_waiting() {
             tracing::warn!(
@@ -237,7 +240,7 @@ impl Worker {
         over_hard || over_soft
     }
 
-    /// Tells other threads how the connection stands.
+    /// Publishes the connection's state to other threads.
     #[inline]
     fn publish_info(connection: &Connection, now_ms: u64) {
         let (session, info) = (&connection.session, &*connection.session.info);

@@ -1,15 +1,15 @@
 //! Replies that clients have not taken yet, of all of a thread's connections together.
 //!
-//! A client may send a long pipeline before it reads the first reply, so the replies have to wait in
-//! memory: a server that stops such a client while it still sends makes both wait for ever. But a
-//! client that never reads must not take all memory either. So there is one limit for all
+//! A client may send a long pipeline before it reads the first reply, so the replies have to wait
+//! in memory: a server that stopped such a client while it still sends would deadlock with it. But
+//! a client that never reads must not use all memory either. So one limit covers all connections
 //! (`client-reply-backlog`): above it, a connection with more than a window of unread replies runs
 //! no further requests until it reads.
 //!
-//! The limit is held to within one turn's replies of the thread: replies are counted when their turn
-//! ends, and all that were held back go on together once the others have read enough. They go on in
-//! the turn after the one in which that happened, and that is within a second at the latest, as a
-//! thread ticks then: what is read makes a turn, a limit that is raised by another thread does not.
+//! The limit may be exceeded by one turn's replies of the thread, because replies are counted at
+//! the end of a turn. Once clients have read enough, all held-back connections continue together,
+//! in the next turn. That turn comes within a second, because a thread ticks at least that often:
+//! reading causes a turn, but a limit raised by another thread does not.
 
 use crate::connection::Connection;
 use std::collections::BTreeSet;
@@ -29,20 +29,20 @@ pub(super) struct ReplyBacklog {
 }
 
 impl ReplyBacklog {
-    /// Counts what the connection has now.
+    /// Counts the connection's present unread replies.
     #[inline]
     pub(super) fn count(&mut self, connection: &mut Connection, bytes: usize) {
         self.bytes = self.bytes + bytes - connection.counted_output;
         connection.counted_output = bytes;
     }
 
-    /// Whether the connection may run no request now.
+    /// Whether the connection may not run a request now.
     #[inline]
     pub(super) fn holds_back(&self, connection: &Connection) -> bool {
         self.is_over() && connection.counted_output > WINDOW_BYTES
     }
 
-    /// All that were held back, once others have read enough.
+    /// All held-back connections, once others have read enough.
     #[inline]
     pub(super) fn let_all_go(&mut self) -> BTreeSet<u32> {
         if self.held_back.is_empty() || self.is_over() {
@@ -56,7 +56,7 @@ impl ReplyBacklog {
         self.limit_bytes != 0 && self.bytes > self.limit_bytes
     }
 
-    /// The connection, which has requests, stays off the line for now.
+    /// Holds back a connection that has requests.
     #[cold]
     pub(super) fn hold_back(&mut self, connection: &mut Connection) {
         if !connection.held_back {
@@ -71,7 +71,7 @@ impl ReplyBacklog {
         }
     }
 
-    /// Whether a connection that was held back may go on: it has read.
+    /// Whether a held-back connection has read enough to continue.
     #[inline]
     pub(super) fn lets_go(&mut self, connection: &mut Connection) -> bool {
         let goes = connection.held_back && !self.holds_back(connection);
@@ -82,7 +82,7 @@ impl ReplyBacklog {
         goes
     }
 
-    /// The connection is over.
+    /// Removes a closed connection.
     pub(super) fn forget(&mut self, connection: &mut Connection) {
         self.count(connection, 0);
         self.held_back.remove(&connection.conn.slot);

@@ -10,10 +10,10 @@ use ladon_resp::{Parser, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// Output of one connection from which its limit is looked at after every reply.
+/// Output of one connection from which its limit is checked after every reply.
 const LARGE_OUTPUT_BYTES: usize = 1 << 20;
 
-/// A client that is not logged in is closed when it leaves more than this unread, as in Redis.
+/// An unauthenticated client that leaves more than this unread is closed, as in Redis.
 const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
 
 impl Worker {
@@ -29,7 +29,7 @@ impl Worker {
         }
     }
 
-    /// Runs one batch; returns the time, in monotonic nanoseconds.
+    /// Runs one batch. Returns the time in monotonic nanoseconds.
     fn run_batch(&mut self) -> u64 {
         self.gather();
         self.log_is_behind = self.log.is_backlogged() && self.log.accepts_writes();
@@ -53,7 +53,7 @@ impl Worker {
         now_ns
     }
 
-    /// Takes requests off the line's connections, the first ones first, until the batch is full.
+    /// Takes requests from the connections at the front of the queue until the batch is full.
     fn gather(&mut self) {
         self.batch.clear(&self.node, self.pace.batch_requests);
         for _ in 0..self.ready.len() {
@@ -64,12 +64,13 @@ impl Worker {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             connection.in_ready = false;
             connection.touch(&mut self.touched);
-            // A connection that waits for something comes back to the line when it may go on.
+            // A connection that waits is queued again when it may continue.
             if !connection.is_runnable() {
                 continue;
             }
             if self.replies.holds_back(connection) {
-                // It is its own unread replies now that it waits for, not a pause that is over.
+                // The connection now waits for its own unread replies to be read, and no longer for
+                // a pause that is over.
                 if std::mem::take(&mut connection.postponed) {
                     connection.session.info.postponed.store(false, Release);
                 }
@@ -78,7 +79,7 @@ impl Worker {
             }
             let unread_replies = connection.output_bytes();
             if unread_replies > STRANGER_OUTPUT_BYTES_MAX && !connection.session.authenticated {
-                // What it has read of an earlier turn's replies was reported since.
+                // Replies of an earlier turn that the client has read were reported since.
                 connection.aborted = std::mem::replace(&mut connection.is_full_stranger, true);
                 self.next_turn.push(slot);
                 continue;
@@ -93,8 +94,8 @@ impl Worker {
         }
     }
 
-    /// The turn ends before the requests from `rest` on: their connections stand in front of the
-    /// line again, but for the one that has just run.
+    /// Ends the turn before the requests from `rest` on. Their connections go back to the front of
+    /// the queue, except the one that has just run.
     #[cold]
     fn put_back(&mut self, batch: &Batch, rest: usize) {
         let ran = batch.items[rest - 1].slot;
@@ -102,14 +103,14 @@ impl Worker {
         slots.dedup();
         for slot in slots.into_iter().rev() {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            // It is parsed again.
+            // The request is parsed again.
             connection.parser = Parser::new();
             if slot == ran {
                 connection.make_ready(&mut self.ready);
                 continue;
             }
             if connection.in_ready {
-                // The last one that filled the batch.
+                // The last connection, which filled the batch.
                 self.ready.retain(|&other| other != slot);
             }
             connection.in_ready = true;
@@ -117,8 +118,8 @@ impl Worker {
         }
     }
 
-    /// A request has run that a pause may have held back before: whatever it waits for now can be
-    /// seen.
+    /// Notes that a request has run that a pause may have held back before; what it waits for now
+    /// becomes visible.
     fn has_run(&mut self, slot: u32) {
         if let Some(connection) = &mut self.connections[slot as usize]
             && connection.postponed
@@ -133,13 +134,13 @@ impl Worker {
         let item = &batch.items[at];
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
-            // It is parsed again, so what was seen of a request behind it was seen too early.
+            // The request is parsed again, so a request behind it was examined too early.
             connection.parser = Parser::new();
             return;
         }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
         if self.log_is_behind && (flags.has(Flags::WRITE) || flags.has(Flags::RUNS_QUEUE)) {
-            // Let it wait, not the partitions' locks; whoever only reads goes on.
+            // The connection waits, not the partitions' locks. Connections that only read continue.
             connection.rewind(item.start);
             connection.awaits_log_room = true;
             self.await_log_room.push(item.slot);
@@ -147,7 +148,7 @@ impl Worker {
             return;
         }
         if connection.output.capacity() == 0 {
-            // Growing one for every batch would cost more than what is written into it.
+            // Growing a new buffer in every batch would cost more than writing the replies.
             connection.output = self.buffers.take();
         }
         let mut few: [&[u8]; INLINE_ARGS] = [&[]; INLINE_ARGS];
@@ -193,8 +194,8 @@ impl Worker {
         };
         let request = Request { id: item.id, args, first_key: item.first_key };
         if !item.id.is_some_and(|id| is_quick(self.node.table.spec(id), args)) {
-            // It may take long, or wait for the log (SAVE), and nobody's log goes on behind what this
-            // batch has appended and not published.
+            // The command may take long or wait for the log (SAVE). No other thread's records may
+            // wait behind this batch's unpublished ones.
             self.published |= self.planted.publish(&mut self.appender);
             if let Some(interrupt) = &mut self.interrupt {
                 interrupt(Point::BeforeSlow);
@@ -221,7 +222,7 @@ impl Worker {
             Again { args: kept, bytes, at, lent: Arc::default() }
         });
         if connection.session.gate != gate {
-            // What was asked for before `CLIENT GATE` is answered as it was asked for.
+            // Requests before `CLIENT GATE` are answered under the gate at which they were sent.
             let gate = gate.unwrap_or(self.turn_gate);
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
             connection.mark_up_to(before, gate);
@@ -265,7 +266,7 @@ impl Worker {
                 connection.blocked_depends = depends;
                 self.block(item.slot, blocked);
             }
-            // It is still in the input, and runs again.
+            // The request is still in the input and runs again.
             Flow::Compute if connection.again.is_some() => {}
             Flow::Compute => connection.rewind(item.start),
             Flow::Paused => {
@@ -287,8 +288,8 @@ impl Worker {
                 self.unpaused = true;
             }
         }
-        // At once, as the value would be copied for its next change; but what it has put in place may be
-        // gone by now, or never came there.
+        // Freed at once, because the value would be copied for its next change. But what the
+        // request stored may be gone by now, or was never stored.
         if let Some(again) = again
             && Arc::strong_count(&again.lent) == 1
         {

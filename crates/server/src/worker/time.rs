@@ -1,8 +1,8 @@
-//! What goes by the clock: how long to sleep, expiry, idle clients, pauses.
+//! Work by the clock: sleep times, expiry, idle clients, pauses.
 //!
-//! A busy worker ticks `hz` times a second. One to which nothing happens sleeps longer, but not past the
-//! moment when something expires, so that an idle server is silent. Nobody has to wake it: whoever
-//! sets an expiry is awake, and looks at all partitions at its own next tick.
+//! A busy worker ticks `hz` times a second. An idle worker sleeps longer, but not past the next
+//! expiry, so that an idle server is silent. No other thread has to wake it: a thread that sets an
+//! expiry is awake, and checks all partitions at its own next tick.
 
 use super::Worker;
 use crate::connection::Connection;
@@ -12,18 +12,18 @@ use ladon_engine::{Locks, PARTITIONS};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How often a blocked backlog is looked at again.
+/// How often a blocked backlog is checked again.
 const BACKLOG_RETRY: Duration = Duration::from_millis(1);
 
-/// The longest time between two ticks: a net under whatever nobody thought of, and how late a client
-/// that is silent for longer than `timeout` may be noticed.
+/// Longest time between two ticks. It bounds the delay of anything that no wake-up covers, and how
+/// late a client that exceeds `timeout` is noticed.
 const QUIET_TICK_MS: u64 = 1000;
 
-/// Expired keys removed from a partition at one go, so that its lock is held briefly.
+/// Expired keys removed from a partition per lock, so that the lock is held briefly.
 const EXPIRE_MAX: usize = 64;
 
-/// Time that expiry and eviction may still take before the next tick. It is spent a little a turn, so
-/// that no client waits for all of it.
+/// Time that expiry and eviction may still use before the next tick. Each turn uses a little of it,
+/// so that no client waits for all of it.
 #[derive(Debug, Default)]
 pub(super) struct Housekeeping {
     expiry_ns: u64,
@@ -37,7 +37,7 @@ impl Housekeeping {
 }
 
 impl Worker {
-    /// How long the network may be waited for; `None`: until something comes.
+    /// How long to wait for the network; `None` waits until something arrives.
     pub fn timeout(&self) -> Duration {
         if !self.jobs.is_empty()
             || self.has_slice_to_make()
@@ -61,12 +61,12 @@ impl Worker {
         self.until_next_slice(Duration::from_millis(sleep_ms.min(QUIET_TICK_MS)))
     }
 
-    /// Whether it is time for a tick. Time may have been set back since the last one.
+    /// Whether a tick is due. The clock may have been set back since the last one.
     pub(super) fn is_tick_due(&self) -> bool {
         self.now_ms >= self.next_tick_ms || self.next_tick_ms - self.now_ms > QUIET_TICK_MS
     }
 
-    /// Something happens: the next tick comes after the usual interval.
+    /// Shortens the next tick to the usual interval after an event.
     pub(super) fn tick_soon(&mut self) {
         self.next_tick_ms = self.next_tick_ms.min(self.now_ms + self.tick_interval_ms());
     }
@@ -75,7 +75,7 @@ impl Worker {
         (1000 / u64::from(self.node.settings.hz().max(1))).max(1)
     }
 
-    /// When the next tick is due if nothing happens until then.
+    /// When the next tick is due if nothing happens before.
     fn after_a_quiet_tick(&self) -> u64 {
         let expires = self.node.active_expire.load(Relaxed);
         let next_due = (0..PARTITIONS).map(|partition| self.node.keyspace.next_due(partition));
@@ -84,7 +84,7 @@ impl Worker {
         next_due.min(self.now_ms + QUIET_TICK_MS).max(usual_ms)
     }
 
-    /// What is done every so often (`hz`): expiry, idle clients, unused buffers, peaks.
+    /// Periodic work (`hz`): expiry, idle clients, unused buffers, peaks.
     pub(super) fn tick(&mut self) {
         let interval_ms = self.tick_interval_ms();
         self.forgive_standstill();
@@ -106,11 +106,11 @@ impl Worker {
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
         self.node.keyspace.begin_compaction(self.now_ms);
-        self.look_for_unused_memory(is_quiet);
+        self.collect_freed_memory(is_quiet);
     }
 
-    /// Time in which this thread could not run (the process was stopped, or its machine) is none
-    /// in which a client failed to take its output.
+    /// Excludes time in which this thread could not run (the process or its machine was stopped)
+    /// from the time that a client had to take its output.
     fn forgive_standstill(&mut self) {
         let late_ms = match self.next_tick_ms {
             0 => 0,
@@ -126,8 +126,8 @@ impl Worker {
         }
     }
 
-    /// Finds clients that were silent for too long or take their output too slowly, and input
-    /// buffers with much room.
+    /// Finds clients that are idle for too long or take their output too slowly, and input buffers
+    /// with much unused capacity.
     fn look_at_connections(&mut self) {
         let timeout_ms = self.node.settings.timeout() * 1000;
         let is_second_over = self.now_ms / 1000 != self.looked_at_second;
@@ -158,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Goes on with expiry and eviction, for a little of the time that is left to them.
+    /// Continues expiry and eviction, within the time left to them.
     pub(super) fn keep_house(&mut self) {
         if self.housekeeping.expiry_ns != 0 {
             let left_ns = self.housekeeping.expiry_ns;
@@ -201,9 +201,9 @@ impl Worker {
         }
     }
 
-    /// Removes keys whose time is over, from this thread's share of the partitions first, for about
-    /// `most_ns`. The others' shares as well, as their threads may be asleep. Whether nothing is left
-    /// that could be removed now.
+    /// Removes expired keys for about `most_ns`, from this thread's share of the partitions first,
+    /// then from the others' shares, whose threads may be asleep. Returns whether none is left that
+    /// could be removed now.
     fn expire_due(&mut self, begin_ns: u64, most_ns: u64) -> bool {
         self.scratch.read_only = !self.node.durability.accepts_writes();
         let (first, threads) = (self.local.thread, self.node.threads.len());
@@ -234,7 +234,8 @@ impl Worker {
     pub(super) fn resume_paused(&mut self) {
         let now = self.node.paused(self.now_ms);
         if !std::mem::take(&mut self.unpaused) && now == self.paused_by {
-            // Whoever was held back is still: to look busy for a moment would be seen.
+            // The held-back connections stay so. Appearing busy for a moment would be visible to
+            // clients.
             return;
         }
         self.paused_by = now;
@@ -247,8 +248,8 @@ impl Worker {
     }
 }
 
-/// Whether a client was silent for `timeout_ms`. It is found so twice, as the sockets are read in
-/// between: a request that came while the process was stopped is one that is not read yet.
+/// Whether a client was idle for `timeout_ms`. It has to be found so twice, with a read of its
+/// socket in between: a request that arrived while the process was stopped is not read yet.
 fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
     let active_ms = connection.session.info.last_active_ms.load(Relaxed);
     let exempt = connection.session.monitor
@@ -266,7 +267,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
     std::mem::replace(&mut connection.seen_idle_since_ms, active_ms) == active_ms
 }
 
-/// How long expiry may take of the time between two ticks: a quarter, and as in Redis a fiftieth
+/// Longest time for expiry between two ticks: a quarter of the interval, and as in Redis a fiftieth
 /// more for each step of effort, 1 to 10.
 fn expiry_ns_max(interval_ms: u64, effort: u32) -> u64 {
     interval_ms * (250_000 + 20_000 * u64::from(effort.saturating_sub(1)))

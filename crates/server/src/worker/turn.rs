@@ -1,27 +1,26 @@
-//! What a turn may take before replies leave, sockets are read again, and whoever came meanwhile is
-//! served.
+//! The limits of a turn: how much may run before replies are sent and sockets are read again.
 //!
-//! Connections with requests stand in a line. The first fills a batch, up to the batch's size, and
-//! goes to the line's end; when the turn's time or bytes are used up, whoever did not get to run
-//! stays in front. So a connection waits for one batch of each other connection at most, and a
-//! request that arrives waits for the rest of one turn before it is even read.
+//! Connections with requests form a queue. The first connection fills a batch, up to the batch's
+//! size, and goes to the end of the queue. When the turn's time or bytes are used up, connections
+//! that did not run stay at the front. So a connection waits for at most one batch of each other
+//! connection, and a request that arrives waits for the rest of one turn before it is read.
 
 use super::Worker;
 use crate::connection::Positions;
 use ladon_log::Appender;
 
-/// Bounds of a turn; the simulator has smaller ones.
+/// Limits of a turn; the simulator uses smaller ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Requests of a batch.
     pub batch_requests: usize,
-    /// Nanoseconds after which a turn begins no further request, or no further batch where requests
-    /// are quick.
+    /// Nanoseconds after which a turn begins no further request, or no further batch if its
+    /// requests are quick.
     pub turn_ns: u64,
     /// Bytes of replies, likewise.
     pub turn_output_bytes: usize,
-    /// Bytes of requests that wait in memory, above which their connection is not read: about what
-    /// one turn can run of short requests.
+    /// Bytes of waiting requests above which a connection is not read: about as many short requests
+    /// as one turn can run.
     pub unread_bytes_max: usize,
     /// Nanoseconds of expiry or eviction in one turn.
     pub housekeeping_ns: u64,
@@ -31,7 +30,8 @@ impl Default for Pace {
     fn default() -> Pace {
         Pace {
             batch_requests: crate::batch::REQUESTS_MAX,
-            // Hundreds of requests: a turn's system calls are still a small part of it.
+            // Long enough for hundreds of requests, so that a turn's system calls are a small part
+            // of it.
             turn_ns: 200_000,
             turn_output_bytes: 1 << 20,
             unread_bytes_max: 128 << 10,
@@ -40,17 +40,17 @@ impl Default for Pace {
     }
 }
 
-/// Where another thread may come in between.
+/// Points at which another thread may intervene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Before a request: for a moment.
+    /// Before a request, for a moment.
     Between,
-    /// Before a command that may take long: for as long as it takes. Nobody else may have to wait
-    /// for it.
+    /// Before a command that may take long, for as long as it takes. No other thread may have to
+    /// wait for this one.
     BeforeSlow,
 }
 
-/// Testing only: what other threads do meanwhile.
+/// Testing only: runs what other threads do meanwhile.
 pub type Interrupt = Box<dyn FnMut(Point) + Send>;
 
 /// Testing only: a bug that the simulator must notice.
@@ -59,22 +59,23 @@ pub enum Planted {
     /// None.
     #[default]
     Nothing,
-    /// Whoever has requests left stays in front of the line.
+    /// Connections with requests left stay at the front of the queue.
     StarvedConnections,
-    /// Records are published at the end of the turn only.
+    /// Records are published only at the end of the turn.
     LatePublication,
-    /// What is published is neither written nor is the writer told.
+    /// Published records are neither written nor reported to the writer.
     SkippedWakeUp,
     /// Reading is never paused.
     ReadsOn,
-    /// A wait for the log ends once what it waits for is written.
+    /// A wait for the log ends once the position is written.
     EarlyWait,
-    /// A wait for the log asks for no sync.
+    /// A wait for the log requests no sync.
     UnaskedWait,
 }
 
 impl Planted {
-    /// Publishes what was appended, and serves whoever waits for it; whether there was anything.
+    /// Publishes the appended records and serves those that wait for them. Returns whether there
+    /// were any.
     #[inline]
     pub(super) fn publish(self, appender: &mut Appender) -> bool {
         match self {
@@ -84,7 +85,7 @@ impl Planted {
         }
     }
 
-    /// How far the log has got for those who wait for it (`WAITAOF`).
+    /// The log's position as `WAITAOF` sees it.
     #[inline]
     pub(super) fn positions_for_waits(self, positions: Positions) -> Positions {
         match self {
@@ -94,18 +95,18 @@ impl Planted {
     }
 }
 
-/// One turn, so far.
+/// The present turn so far.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) began_ns: u64,
-    /// What expiry and eviction took of it, which requests do not pay for.
+    /// Time of expiry and eviction, which does not count against requests.
     pub(super) housekeeping_ns: u64,
-    /// Replies written.
+    /// Bytes of replies written.
     pub(super) output_bytes: usize,
 }
 
 impl Worker {
-    /// Whether the turn ends here, given the time.
+    /// Whether the turn ends now.
     #[inline]
     pub(super) fn turn_is_spent(&self, now_ns: u64) -> bool {
         let begin_ns = self.turn.began_ns + self.turn.housekeeping_ns;

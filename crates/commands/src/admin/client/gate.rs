@@ -1,8 +1,8 @@
 //! `CLIENT GATE`: how far a change must have got before this connection sees it.
 //!
-//! Ladon's own: a connection that needs more certainty than the server's default, or less, asks
-//! for it. From the next command on, its replies wait for that gate, whoever made the change
-//! that they show.
+//! Ladon's own command. A connection that needs more or less certainty than the server's default
+//! asks for it. From the next command on, its replies wait for that gate, whichever connection made
+//! the change that they show.
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
@@ -24,7 +24,7 @@ pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// `None` is the server's default, whatever that is at the time.
+/// `None` is the server's default at any given time.
 fn named(name: &[u8]) -> Result<Option<Gate>, CommandError> {
     if is(name, "default") {
         return Ok(None);

@@ -8,7 +8,7 @@ use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::outcome::Flow;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Who is to go: all that is given must hold.
+/// Which connections to kill: all given conditions must hold.
 #[derive(Default)]
 struct Filter<'a> {
     id: Option<u64>,
@@ -20,7 +20,7 @@ struct Filter<'a> {
 
 pub(super) fn kill(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if let [_, _, addr] = args {
-        // The old form, which may name the connection itself.
+        // The old form, which may match the connection itself.
         if kill_all(ctx, &Filter { addr: Some(addr), ..Filter::default() }) == 0 {
             return Err(CommandError::text("ERR No such client"));
         }
@@ -32,7 +32,7 @@ pub(super) fn kill(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// How many fit the filter; they are on their way out.
+/// Kills the connections that match the filter; returns how many.
 fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
     let own = ctx.session.info.id;
     let mut killed = 0;
@@ -46,11 +46,12 @@ fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
             killed += 1;
         } else if !info.killed.swap(true, Relaxed) {
             if let Some(claim) = &*info.claim.lock() {
-                // From here on, nobody gives it anything.
+                // From here on, no thread can serve its wait.
                 claim.take();
             }
             threads.push(info.thread);
-            // Who leaves by itself is not counted, but need not have read its last reply first.
+            // A connection that is already closing is not counted, but need not have read its last
+            // reply first.
             killed += i64::from(!info.leaving.load(Relaxed));
         }
     }
@@ -78,7 +79,7 @@ impl<'a> Filter<'a> {
             } else if is(option, "LADDR") {
                 filter.laddr = Some(value);
             } else if is(option, "USER") {
-                // There is one, and every connection is that user's.
+                // There is one user, and every connection is that user's.
                 if value != DEFAULT_USER.as_bytes() {
                     return Err(CommandError::err(format_args!("No such user '{}'", shown(value))));
                 }

@@ -5,10 +5,10 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::session::Multi;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Up to here Redis has replies in a buffer of their own (`obl`), beyond in a list (`oll`).
+/// Up to this size Redis keeps replies in a separate buffer (`obl`), beyond it in a list (`oll`).
 const REPLY_BUFFER_BYTES: usize = 16 * 1024;
 
-/// Brings what others may see of this connection up to date, for a line in the middle of a batch.
+/// Updates what others may see of this connection, for a line in the middle of a batch.
 pub(super) fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
     let session = &*ctx.session;
     let info = &*session.info;
@@ -16,15 +16,15 @@ pub(super) fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
     info.db.store(session.db, Relaxed);
     info.resp.store(session.proto.number(), Relaxed);
     if !ctx.in_exec {
-        // EXEC has said it before it took the queue.
+        // EXEC published it before it took the queue.
         Multi::publish(session.multi.as_deref(), info);
     }
-    // Replies to earlier requests of the same batch are still here; who asks has read what was sent
-    // before, or is about to.
+    // Replies to earlier requests of the same batch are still here. The client has read what was
+    // sent before, or is about to.
     info.output_bytes.store(ctx.reply.position(), Relaxed);
     info.watched.store(session.watched.len() as u32, Relaxed);
     info.argv_bytes.store(args.iter().map(|arg| arg.len()).sum(), Relaxed);
-    // The request stands in the buffer until it has run.
+    // The request stays in the buffer until it has run.
     info.query_bytes.fetch_max(request_bytes(args), Relaxed);
 }
 

@@ -40,7 +40,7 @@ pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]], shown: &[Arc<ClientInfo>]) {
     line::refresh(ctx, args);
     let mut text = String::new();
-    // Those who are being closed are gone as far as clients can see.
+    // Hide disconnecting clients, which are gone as far as clients can see.
     for info in shown.iter().filter(|info| !info.is_gone()) {
         line::write(ctx, info, &mut text);
         text.push('\n');

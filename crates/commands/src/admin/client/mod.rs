@@ -1,4 +1,4 @@
-//! CLIENT: a connection asks about itself and about the others.
+//! CLIENT: information about this connection and the others.
 
 mod gate;
 mod kill;
@@ -42,7 +42,7 @@ fn id(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Where notices about cached keys go: nowhere, as no connection has any sent.
+/// Where invalidation messages go: nowhere, because no connection redirects them.
 fn getredir(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     ctx.reply.integer(-1);
     Ok(())
@@ -52,7 +52,7 @@ fn getredir(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Normal,
-    /// A kind that no connection is.
+    /// A class that no connection has.
     Other,
 }
 

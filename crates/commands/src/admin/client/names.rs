@@ -1,4 +1,4 @@
-//! What connections and their libraries are called.
+//! Names of connections and their libraries.
 
 use crate::kernel::args::is;
 use crate::kernel::clients;

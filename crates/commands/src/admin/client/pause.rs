@@ -23,8 +23,8 @@ pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         Some(pausing) => Some(pausing),
         None => args::timeout(args[2], ctx.now_ms)?.map(|until_ms| ctx.node.pause(until_ms, what)),
     };
-    // OK means that nothing is under way any more: another thread may have let a write in before it
-    // saw the pause. A transaction cannot wait; it says only that the pause has begun.
+    // OK means that no write is in progress any more: another thread may have let one in before it
+    // saw the pause. A transaction cannot wait; its OK says only that the pause has begun.
     if let Some(generation) = pausing
         && !ctx.in_exec
         && !ctx.node.is_pause_seen(generation, ctx.local.thread)
@@ -33,7 +33,7 @@ pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         ctx.flow = Flow::Again;
         return Ok(());
     }
-    // What others were told before is as safe as this connection asks.
+    // What other clients were told before is as safe as this connection asks.
     ctx.depend_on(ctx.node.durability.reserved());
     ctx.reply.ok();
     Ok(())

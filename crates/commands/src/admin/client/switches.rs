@@ -1,4 +1,4 @@
-//! What a connection turns on and off for itself.
+//! Options that a connection sets for itself.
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;

@@ -1,4 +1,4 @@
-//! `CLIENT UNBLOCK`: another client's wait is to end.
+//! `CLIENT UNBLOCK`: ends another client's wait.
 
 use crate::kernel::args::{self, is};
 use crate::kernel::blocking::Unserved;
@@ -34,7 +34,7 @@ pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         && !ctx.must_answer()
         && ctx.node.paused(ctx.now_ms).is_none()
     {
-        // The pause is over, but its thread has not come to the request yet, which may wait then.
+        // The pause is over, but the thread has not reached the request yet, which may then wait.
         ctx.flow = Flow::Again;
         return Ok(());
     }

@@ -11,7 +11,7 @@ pub(super) fn docs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let names = &args[2..];
     let ids: Vec<CommandId> = match names {
         [] => top_level(ctx),
-        // Unknown ones are passed over in silence.
+        // Unknown names are skipped silently.
         names => names.iter().filter_map(|name| ctx.node.table.find_full(name)).collect(),
     };
     ctx.reply.map(ids.len());

@@ -33,7 +33,7 @@ pub(super) fn getkeysandflags(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResul
     Ok(())
 }
 
-/// A whole command's keys: which command it is, and their positions.
+/// Finds which command this is, and the positions of its keys.
 fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), CommandError> {
     let table = ctx.node.table;
     let id = table.find(command[0]).and_then(|id| match (table.spec(id).handler, command) {
@@ -57,7 +57,7 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
     Ok((id, positions))
 }
 
-/// Whether as many keys are there as the command's own count says.
+/// Whether the number of keys found agrees with the command's own count.
 fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     let (count_at, found) = match keys {
         KeyPositions::Counted { count_at } => (count_at, found),
@@ -70,7 +70,7 @@ fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     count.is_some_and(|count| usize::try_from(count) == Ok(found))
 }
 
-/// What happens to the key of a command that reads it only if asked to: SET with `GET`.
+/// Flags for the key of a command that reads it only if an argument asks for that: SET with `GET`.
 fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
     if command[3..].iter().any(|option| option.eq_ignore_ascii_case(b"GET")) {
         &["RW", "access", "update"]
@@ -79,11 +79,11 @@ fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
     }
 }
 
-/// What happens to the key at this position.
+/// Flags for the key at this position.
 fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'static [&'static str] {
     let specs = &ctx.node.table.entry(id).doc.key_specs;
     let covering = specs.iter().find(|spec| {
-        // Of the keys that only the options tell, those behind STORE are found.
+        // Of keys that depend on options, those after STORE are found.
         let BeginSearch::Index(begin) = spec.begin_search else {
             return spec.flags.contains(&"OW");
         };

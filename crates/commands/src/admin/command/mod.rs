@@ -31,7 +31,7 @@ fn count(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// The commands that are nobody's subcommand.
+/// The commands that are not subcommands.
 fn top_level(ctx: &Ctx<'_>) -> Vec<CommandId> {
     let table = ctx.node.table;
     table.iter().filter(|(_, entry)| entry.parent.is_none()).map(|(id, _)| id).collect()

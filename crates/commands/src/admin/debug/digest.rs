@@ -1,5 +1,5 @@
-//! `DEBUG DIGEST` and `DEBUG DIGEST-VALUE`: forty hexadecimal digits that depend on the data
-//! alone, not on its order in memory, its encoding or the server.
+//! `DEBUG DIGEST` and `DEBUG DIGEST-VALUE`: forty hexadecimal digits that depend on the data alone,
+//! not on its order in memory, its encoding or the server.
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
@@ -21,7 +21,7 @@ impl AddAssign for Digest {
 }
 
 impl Digest {
-    /// Of bytes; `label` tells apart what has the same bytes and another meaning.
+    /// Digest of bytes; `label` distinguishes equal bytes with different meanings.
     fn of(label: u8, bytes: &[u8]) -> Digest {
         static HASHERS: LazyLock<[KeyHasher; 3]> =
             LazyLock::new(|| [KeyHasher::new(1), KeyHasher::new(2), KeyHasher::new(3)]);
@@ -31,7 +31,7 @@ impl Digest {
         Digest(std::array::from_fn(|lane| HASHERS[lane].hash(&labelled).0))
     }
 
-    /// Of the parts in their order.
+    /// Digest of the parts in order.
     fn of_parts(label: u8, parts: &[Digest]) -> Digest {
         let bytes: Vec<u8> =
             parts.iter().flat_map(|part| part.0).flat_map(u64::to_le_bytes).collect();
@@ -49,10 +49,10 @@ const KEY: u8 = 0;
 const STRING: u8 = 1;
 const ELEMENT: u8 = 3;
 const EXPIRES: u8 = 4;
-/// With the type's number.
+/// Added to the type's number.
 const COLLECTION: u8 = 64;
 
-/// Of a value, and of whether it expires, but not when.
+/// Digest of a value and of whether it expires, but not of when.
 fn value_digest(entry: EntryRef<'_>) -> Digest {
     let value = entry.value();
     let mut digest = match value {

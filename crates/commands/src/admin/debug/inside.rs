@@ -1,4 +1,4 @@
-//! `DEBUG OBJECT`, `DEBUG HTSTATS`, `DEBUG HTSTATS-KEY`: how data is kept.
+//! `DEBUG OBJECT`, `DEBUG HTSTATS`, `DEBUG HTSTATS-KEY`: how data is stored.
 
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
@@ -11,7 +11,7 @@ pub(super) fn object(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let text = on_key(ctx, args[2], |entry| {
         let mut body = Vec::new();
         types::encode_body(entry.value(), &mut body);
-        // Where the value is: in its entry, unless it is an object of its own.
+        // Address of the value: in its entry, unless it is a separate object.
         let at = match entry.value() {
             ValueRef::Object(object) => std::ptr::from_ref(object).addr(),
             _ => entry.key().as_ptr().addr(),
@@ -54,7 +54,7 @@ fn on_key<R>(
     found.ok_or(CommandError::NoSuchKey)
 }
 
-/// Redis writes to its standard output, here it is the server's log.
+/// Redis writes to its standard output; Ladon writes to the server's log.
 pub(super) fn listpack(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let elements = on_key(ctx, args[2], |entry| match entry.value() {
         ValueRef::Object(object) if object.encoding().starts_with("listpack") => {

@@ -1,5 +1,5 @@
-//! `DEBUG`: what tests of servers and clients use to look inside. Each subcommand really does
-//! what it says; those of Redis' that cannot be had here are refused by name.
+//! `DEBUG`: what tests of servers and clients use to look inside. Each subcommand does what it
+//! says. Redis' subcommands that Ladon cannot provide are refused by name.
 
 mod digest;
 mod inside;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("debug", LockNeed::Own, debug)];
 
-/// Name, fewest and most words (the first two included), code, usage, explanation.
+/// Name, minimum and maximum number of words (the first two included), code, usage, explanation.
 type Subcommand = (&'static str, usize, usize, HandlerFn, &'static str, &'static str);
 
 const ANY: usize = usize::MAX;
@@ -118,7 +118,8 @@ const SUBCOMMANDS: &[Subcommand] = &[
     ),
 ];
 
-/// What Redis has and Ladon has not: its ways to crash, and its own insides.
+/// Redis' subcommands that Ladon does not have: those that crash the server, and those about Redis'
+/// internals.
 const ABSENT: &[&str] = &[
     "aof-flush-sleep",
     "assert",
@@ -157,7 +158,7 @@ fn debug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
              option in the configuration file, and then restart the server.",
         ));
     }
-    // Most of it is about data, or makes some.
+    // Most subcommands read or create data.
     if ctx.node.loading.is_some() && !is(args[1], "sleep") {
         return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
     }
@@ -166,7 +167,7 @@ fn debug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             return run(ctx, args);
         }
     }
-    // Not in a release, and so not for users: for the test of what a panic leaves behind.
+    // Only in debug builds: for the test of what a panic leaves behind.
     #[cfg(debug_assertions)]
     assert!(!matches!(args, [_, what, how] if is(what, "panic") && is(how, "planted")), "planted");
     if let Some(name) = ABSENT.iter().find(|name| is(args[1], name)) {
@@ -220,7 +221,8 @@ fn set_active_expire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Redis stops as a whole; here this thread does, and whoever asks for data waits for its locks.
+/// Redis stops as a whole. Here this thread stops while holding its locks, and requests for data
+/// wait for them.
 fn sleep(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let seconds = str::from_utf8(args[2]).ok().and_then(|text| text.parse::<f64>().ok());
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -5,9 +5,9 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::Locks;
 
-/// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...;
-/// these are cut or filled up with zero bytes to a size, if there is one. Keys that are there
-/// already stay as they are.
+/// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...
+/// With `bytes`, values are cut or padded with zero bytes to that size. Existing keys stay as they
+/// are.
 pub(super) fn populate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !ctx.node.durability.accepts_writes() {
         let reason = ctx.node.durability.failure().unwrap_or_default();

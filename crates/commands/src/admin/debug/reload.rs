@@ -1,7 +1,7 @@
-//! `DEBUG RELOAD` and `DEBUG LOADAOF`: does the data survive the form in which files have it?
+//! `DEBUG RELOAD` and `DEBUG LOADAOF`: does the data survive its form in the files?
 //!
-//! A running node does not read its files again; recovery's own tests do. Here every value is
-//! encoded as a checkpoint has it and decoded again, in place, while all locks are held.
+//! A running node does not reread its files; recovery's own tests do. Here every value is encoded
+//! as in a checkpoint and decoded again, in place, while all locks are held.
 
 use crate::admin::persistence::save_for_good;
 use crate::kernel::args::is;

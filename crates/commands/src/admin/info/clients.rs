@@ -6,9 +6,9 @@ use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of keys for which somebody waits.
+/// Number of keys that clients wait for.
 fn awaited_keys(ctx: &mut Ctx<'_>) -> usize {
-    // As in the section `Keyspace`: a transaction that is under way holds all partitions already.
+    // As in the section `Keyspace`: a running transaction holds all partitions already.
     let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
     (0..rounds).map(|partition| ctx.on_partition(partition, |tx| tx.awaited_keys())).sum()
 }

@@ -8,8 +8,8 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.section("Keyspace");
     let databases = ctx.keyspace().databases();
     let mut sums = vec![(0, 0, 0u64); usize::from(databases)];
-    // Partition by partition, so that nobody waits for the sum of all; but a transaction that is
-    // under way holds all of them already.
+    // Partition by partition, so that no client waits for the sum of all. A running transaction
+    // holds all of them already.
     let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
     for partition in 0..rounds {
         ctx.on_partition(partition, |tx| {

@@ -1,4 +1,4 @@
-//! The section `Ladon`: what has no name in Redis.
+//! The section `Ladon`: figures without a name in Redis.
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;

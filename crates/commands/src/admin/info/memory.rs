@@ -1,9 +1,9 @@
 //! The section `Memory`.
 //!
-//! `used_memory` is what `maxmemory` is compared with: the data, the tables that it is in, what is free
-//! within slabs, values that have left the data and are not freed yet, and the clients' buffers.
-//! `allocator_allocated` is without what is free within slabs, `allocator_resident` with free slabs
-//! that have not gone back to the system.
+//! `used_memory` is what `maxmemory` limits: the data with its tables, free memory within slabs,
+//! values that were removed but not freed yet, and the clients' buffers. `allocator_allocated`
+//! excludes free memory within slabs. `allocator_resident` includes free slabs whose memory was not
+//! returned to the system.
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;
@@ -63,13 +63,13 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("lazyfreed_objects", node.lazy_free.freed.load(Relaxed));
 }
 
-/// What the data takes of the allocator's memory.
+/// The allocator's memory for data.
 pub(crate) struct Allocated {
     /// Bytes in use.
     pub(crate) in_use: u64,
-    /// With what is free within slabs.
+    /// Including free memory within slabs.
     pub(crate) active: u64,
-    /// With free slabs that have not gone back to the system.
+    /// Including free slabs whose memory was not returned to the system.
     pub(crate) resident: u64,
 }
 

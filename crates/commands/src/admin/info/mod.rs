@@ -1,7 +1,7 @@
-//! `INFO`: what is to be known about the node, in Redis' sections and one of our own.
+//! `INFO`: information about the node, in Redis' sections and one of Ladon's own.
 //!
-//! A field of Redis' is there if Ladon has what it speaks of, with the value that is true; what
-//! has no counterpart here (replicas, scripts, eviction) shows the value that says "none".
+//! A Redis field is shown if Ladon has what it describes, with the true value. A field without a
+//! counterpart here (replicas, scripts) shows the value that means "none".
 
 mod clients;
 mod commands;
@@ -25,7 +25,7 @@ pub(crate) use text::human_bytes;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("info", LockNeed::Own, info)];
 
-/// A section: its name, whether it is shown when nobody asks for it, and what writes it.
+/// A section: its name, when it is shown, and the function that writes it.
 struct Section {
     name: &'static str,
     when: When,
@@ -64,8 +64,8 @@ const SECTIONS: &[Section] = &[
 fn info(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let mut text = Text::default();
     let names = &args[1..];
-    // It tells of data, so it waits at the gate as a read does. Whoever looks into a log that is not
-    // well gets the rest at once.
+    // It describes data, so it waits at the gate like a read. While the log has failed, an operator
+    // who looks into that gets the other sections at once.
     let shows_keys =
         ctx.node.durability.accepts_writes() || names.iter().any(|it| is(it, "keyspace"));
     for section in SECTIONS {
@@ -83,7 +83,7 @@ fn is_wanted(section: &Section, names: &[&[u8]]) -> bool {
     }
     names.iter().any(|name| match name.to_ascii_lowercase().as_slice() {
         b"default" => section.when == When::Default,
-        // Without what modules add, of which there is none; Redis leaves the heading out, too.
+        // Excluding what modules add: there are none, and Redis omits the heading too.
         b"all" => section.when != When::Named && section.name != "modules",
         b"everything" => section.when != When::Named,
         name => name == section.name.as_bytes(),

@@ -1,5 +1,5 @@
-//! The section `Persistence`: Redis' RDB is the checkpoint here, its AOF the log and the
-//! checkpoint that the log begins with.
+//! The section `Persistence`: Redis' RDB corresponds to the checkpoint, its AOF to the log with the
+//! checkpoint that precedes it.
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;

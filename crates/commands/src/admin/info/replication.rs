@@ -1,4 +1,4 @@
-//! The sections `Replication`, `Modules` and `Cluster`: a node by itself.
+//! The sections `Replication`, `Modules` and `Cluster`, for a standalone node.
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;

@@ -25,7 +25,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.none_of(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
     text.field("expired_keys", total(|s| s.expired_keys.get()));
     text.field("expired_subkeys", total(|s| s.expired_subkeys.get()));
-    // Which keys are due is known exactly here, and the rest never waits for another cycle.
+    // Expired keys are known exactly here, so none waits for another cycle.
     text.field("expired_stale_perc", "0.00");
     text.none_of(&["expired_time_cap_reached_count"]);
     text.field("evicted_keys", total(|s| s.evicted_keys.get()));
@@ -42,7 +42,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("total_error_replies", total(|s| s.error_replies.get()));
     text.field("total_reads_processed", total(|s| s.reads_processed.get()));
     text.field("total_writes_processed", total(|s| s.writes_processed.get()));
-    // The threads beyond the first one.
+    // Sums up all threads but the first.
     let beyond = |counter: fn(&ThreadStats) -> u64| {
         node.stats.iter().skip(1).map(|stats| counter(stats)).sum::<u64>()
     };
@@ -52,7 +52,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("eventloop_cycles", total(|s| s.eventloop_cycles.get()));
     text.field("eventloop_duration_sum", total(|s| s.eventloop_nanoseconds.get()) / 1000);
     text.field("eventloop_duration_cmd_sum", total(|s| s.commands_nanoseconds.get()) / 1000);
-    // Of one thread, as a loop's figures are in Redis.
+    // Average per thread, because Redis' figure is that of one loop.
     let threads = node.stats.len().max(1) as u64;
     text.field("instantaneous_eventloop_cycles_per_sec", rates.cycles / threads);
     let cycle_us = rates.cycle_nanoseconds.checked_div(rates.cycles).unwrap_or(0) / 1000;

@@ -24,14 +24,14 @@ impl Text {
         self.field(name, u8::from(value));
     }
 
-    /// Adds fields that all have the same value: what Ladon has none of.
+    /// Adds fields with the same "none" value, for what Ladon does not have.
     pub(super) fn none_of(&mut self, names: &[&str]) {
         for name in names {
             self.field(name, 0);
         }
     }
 
-    /// Adds a number of bytes, once for machines and once for people.
+    /// Adds a number of bytes, once as a number and once in readable form.
     pub(super) fn bytes(&mut self, name: &str, bytes: u64) {
         self.field(name, bytes);
         self.field(&format!("{name}_human"), human_bytes(bytes));

@@ -1,6 +1,6 @@
 //! Combining strings bit by bit. Shorter ones go on as zeros.
 
-/// What a bit of the result is made of.
+/// How a bit of the result is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Set in all.
@@ -21,7 +21,8 @@ pub(crate) enum Operation {
     One,
 }
 
-/// A source's piece, the result's and a third one fit into the first-level cache together.
+/// A block of a source, of the result and of a third string fit into the first-level cache
+/// together.
 const BLOCK_BYTES: usize = 8192;
 
 /// The result: as long as the longest source.
@@ -93,7 +94,7 @@ fn not_and(block: &mut [u8], piece: &[u8]) {
     block.iter_mut().zip(piece).for_each(|(byte, other)| *byte = !*byte & other);
 }
 
-/// `any` has what is set at all, `many` what is set more than once.
+/// `any` collects the bits set at least once, `many` those set more than once.
 fn count_to_two(any: &mut [u8], many: &mut [u8], piece: &[u8]) {
     for ((any, many), byte) in any.iter_mut().zip(many).zip(piece) {
         *many |= *any & byte;

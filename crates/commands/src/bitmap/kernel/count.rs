@@ -1,9 +1,9 @@
-//! Counting bits that are set.
+//! Counts set bits.
 //!
 //! # Soundness
 //! The `unsafe` blocks call functions that are compiled for processors with AVX2 or with AVX-512's
-//! counting, right after this processor said that it has it. Their body is the same safe code as
-//! everywhere else.
+//! population count, right after a check that this processor has it. Their bodies are the same safe
+//! code as everywhere else.
 
 use super::{from_bit, up_to_bit};
 
@@ -21,7 +21,7 @@ pub(crate) fn count_ones(bytes: &[u8], first: u64, last: u64) -> u64 {
 }
 
 fn whole(bytes: &[u8]) -> u64 {
-    // Two and a half times AVX2, as long as the caches keep up.
+    // Two and a half times as fast as AVX2, as long as the caches keep up.
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
         // SAFETY: the processor has what the function is compiled for.

@@ -7,7 +7,7 @@ use super::{from_bit, up_to_bit};
 pub(crate) fn find(bytes: &[u8], first: u64, last: u64, wanted: bool) -> Option<u64> {
     let (first_at, last_at) = ((first / 8) as usize, (last / 8) as usize);
     let (head, tail) = (from_bit(first), up_to_bit(last));
-    // What is looked for as ones.
+    // Inverts the bytes if zeros are searched for.
     let of = |at: usize| if wanted { bytes[at] } else { !bytes[at] };
     let position = |at: usize, byte: u8| at as u64 * 8 + u64::from(byte.leading_zeros());
     if first_at == last_at {
@@ -27,9 +27,9 @@ pub(crate) fn find(bytes: &[u8], first: u64, last: u64, wanted: bool) -> Option<
     (byte != 0).then(|| position(last_at, byte))
 }
 
-/// Where the first byte stands that is not `skip`.
+/// Offset of the first byte that is not `skip`.
 fn first_other(bytes: &[u8], skip: u8) -> Option<usize> {
-    /// Looked at together, whatever is in them, which a compiler turns into few instructions.
+    /// Bytes compared together, without branches, which a compiler turns into few instructions.
     const BLOCK: usize = 64;
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let other = |block: &[u8; BLOCK]| block.iter().fold(0, |all, byte| all | (byte ^ skip)) != 0;

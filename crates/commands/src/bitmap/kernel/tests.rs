@@ -7,7 +7,7 @@ fn bit(bytes: &[u8], at: u64) -> bool {
     bytes.get((at / 8) as usize).is_some_and(|byte| byte & 0x80 >> (at % 8) != 0)
 }
 
-/// Mostly long runs, as what is skipped in blocks has to be met.
+/// Mostly long runs, to reach the code that skips blocks.
 fn strings() -> impl Strategy<Value = Vec<u8>> {
     let run = (prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 1usize..90);
     prop::collection::vec(run, 1..5).prop_map(|runs| {

@@ -1,15 +1,15 @@
-//! Commands that wait for a value to come under a key: how they wait, and how they are served.
+//! Commands that wait for a key: how they wait, and how they are served.
 //!
 //! ```text
-//! BLPOP k      finds nothing -> stands in k's line, under k's lock -> its connection rests
-//! RPUSH k v    makes k while somebody waits -> notes it -> commits
-//!              -> the same thread runs the first waiter's BLPOP again, as a record of its own,
-//!                 until k is empty or nobody waits -> the reply goes to the waiter, or to its thread
+//! BLPOP k      finds nothing -> joins k's queue, under k's lock -> its connection waits
+//! RPUSH k v    creates k while a client waits -> notes it -> commits
+//!              -> the same thread runs the first waiter's BLPOP again, as a separate record,
+//!                 until k is empty or no client waits -> the reply goes to the waiter, or to its thread
 //! ```
 //!
-//! **Invariants:** a wait is ended by whoever takes its claim, once. Whoever finds a value under a
-//! key that others wait for stands behind them: the thread that made it is about to serve them.
-//! Nothing here polls, and a waiter holds no thread.
+//! **Invariants:** a wait is ended once, by the thread that takes its claim. A command that finds a
+//! value under a key that others wait for queues behind them: the thread that created the value is
+//! about to serve them. Nothing here polls, and a waiter holds no thread.
 
 mod serve;
 mod short_way;
@@ -30,11 +30,11 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a waiter asked for: all that is needed to run its command again.
+/// A waiter's request: everything needed to run its command again.
 pub struct KeyWait {
     command: CommandId,
     args: Vec<Vec<u8>>,
-    /// The arguments that are the keys waited for; a command may have others.
+    /// Positions of the awaited keys in the arguments; a command may have other keys.
     awaited: SmallVec<[usize; 4]>,
     db: u16,
     proto: Proto,
@@ -44,21 +44,21 @@ pub struct KeyWait {
     pub deadline_ms: Option<u64>,
     /// The gate that the client asked for.
     pub gate: Option<Gate>,
-    /// How its reply may come to it fastest.
+    /// The direct way for its reply.
     pub short_way: ShortWay,
 }
 
 impl KeyWait {
-    /// The wait behind a waiter.
+    /// The wait of a waiter.
     ///
     /// # Panics
-    /// When somebody else than [`Ctx::block`] made the waiter.
+    /// If the waiter was not made by [`Ctx::block`].
     pub fn of(waiter: &Waiter) -> &KeyWait {
         waiter.request.downcast_ref().expect("commands make all waiters")
     }
 
-    /// The reply has gone the short way: others need not hold the client for one that waits until
-    /// its own thread gets to know.
+    /// The reply was sent directly, so other threads need not treat the client as waiting until its
+    /// own thread is notified.
     pub fn show_served(&self) {
         self.info.blocked.store(false, Relaxed);
         self.info.times_out.store(false, Relaxed);
@@ -85,34 +85,34 @@ pub struct Answer {
     pub waiter: Arc<Waiter>,
     /// What to send.
     pub reply: Vec<u8>,
-    /// The reply may leave when the gate has passed this.
+    /// The reply may leave when the gate has passed this LSN.
     pub depends: Lsn,
     /// The LSN of what the command changed, if it changed anything.
     pub wrote: Option<Lsn>,
 }
 
-/// How a wait ends that nobody served.
+/// How an unserved wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unserved {
-    /// Its time is over, or another client says so.
+    /// The deadline has passed, or another client ends the wait.
     Timeout,
-    /// Another client wants it to fail.
+    /// Another client makes the wait fail.
     Error,
 }
 
 impl Ctx<'_> {
-    /// Whether the command must answer now, whatever it finds.
+    /// Whether the command must reply now, whatever it finds.
     pub fn must_answer(&self) -> bool {
         self.in_exec || self.in_attempt
     }
 
-    /// Whether a blocking command may take what is under the key: not before those who wait.
+    /// Whether a blocking command may take the key's value: not before earlier waiters.
     #[inline]
     pub fn may_take(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) -> bool {
         self.must_answer() || !self.tx().is_awaited(db, key, kind)
     }
 
-    /// As [`Ctx::block`], or answers with a null array where the command must answer now.
+    /// As [`Ctx::block`], or replies with a null array if the command must reply now.
     pub fn block_or_answer_null(
         &mut self,
         args: &[&[u8]],
@@ -127,9 +127,8 @@ impl Ctx<'_> {
         }
     }
 
-    /// Makes the connection wait until a value of the type `wants` comes under one of the keys,
-    /// which are the arguments at `awaited`; the command is then run again. Their partitions are
-    /// locked.
+    /// Makes the connection wait until one of the keys, which are the arguments at `awaited`, gets
+    /// a value of the type `wants`. The command then runs again. The keys' partitions are locked.
     pub fn block(
         &mut self,
         args: &[&[u8]],
@@ -162,7 +161,7 @@ impl Ctx<'_> {
     }
 }
 
-/// Takes a waiter out of its keys' lines; its claim was taken by the caller.
+/// Removes a waiter from its keys' queues; the caller has taken its claim.
 pub fn leave(
     node: &Node,
     scratch: &mut Scratch,
@@ -180,7 +179,7 @@ pub fn leave(
     tx.commit(append);
 }
 
-/// Writes the reply to a wait that nobody served.
+/// Writes the reply to an unserved wait.
 pub fn answer_unserved(
     node: &Node,
     local: &mut Local,
@@ -202,5 +201,5 @@ pub fn answer_unserved(
     local.count_unserved(node, KeyWait::of(waiter).command);
 }
 
-/// What `CLIENT UNBLOCK ... ERROR` makes a waiting client's reply.
+/// Reply to a waiting client after `CLIENT UNBLOCK ... ERROR`.
 pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";

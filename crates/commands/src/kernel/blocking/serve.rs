@@ -1,4 +1,4 @@
-//! Serving those who wait for keys that have come.
+//! Serves the clients that wait for newly created keys.
 
 use super::{Answer, KeyWait};
 use crate::kernel::ctx::{Append, Ctx, Data, Local};
@@ -14,9 +14,8 @@ use ladon_resp::Reply;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Serves those who wait for the keys that the last transaction made: the keys in the order in
-/// which they came, for each the waiters in the order in which they came, until nothing is left
-/// or nobody waits. No lock is held before or after.
+/// Serves the waiters of the keys that the last transaction created: keys and their waiters in
+/// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
 #[cold]
 pub(crate) fn serve(
     node: &Node,
@@ -25,10 +24,10 @@ pub(crate) fn serve(
     now_ms: u64,
     append: Append<'_>,
 ) {
-    // A transaction may have taken its time, and what it made may be over by now.
+    // A transaction may have taken long, and what it created may have expired.
     let now_ms = node.clock.unix_ms().max(now_ms);
     let mut ready = VecDeque::from(std::mem::take(&mut scratch.ready));
-    // Without a log, nothing can be taken: they wait on.
+    // While the log takes no changes, nothing can be popped, so clients keep waiting.
     while node.durability.accepts_writes()
         && let Some(made) = ready.pop_front()
     {
@@ -43,12 +42,12 @@ pub(crate) fn serve(
                 after = place;
             }
         }
-        // What was moved on may be awaited in its turn.
+        // Keys that were created by serving may be awaited too.
         ready.extend(scratch.ready.drain(..));
     }
 }
 
-/// Runs a waiter's command again if a key of its has what it wants by now; whether it did. The
+/// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
 /// reply is then among the thread's answers.
 fn attempt(
     node: &Node,
@@ -87,7 +86,7 @@ fn attempt(
     (ctx.in_attempt, ctx.data) = (true, Data::Held(tx));
     let depends = invoke::call(&mut ctx, command, started, Caller::Waited).depends;
     drop(ctx);
-    // The session is this attempt's own.
+    // The session belongs to this attempt alone.
     let wrote = Some(session.last_write).filter(|&lsn| lsn != Lsn::ZERO);
     if let Some(watch) = &node.watch_served {
         watch(node, &wait.info);
@@ -104,7 +103,7 @@ fn attempt(
     true
 }
 
-/// In place of a command for which there is no room.
+/// Replaces a command that there is no memory for.
 fn refuse(_: &mut Ctx<'_>, _: &[&[u8]]) -> CommandResult {
     Err(CommandError::OutOfMemory)
 }

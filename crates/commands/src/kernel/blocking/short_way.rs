@@ -1,5 +1,5 @@
-//! The short way of a reply to a client that waits: from the thread that serves it, past the thread
-//! that owns the connection.
+//! The direct way of a reply to a waiting client: sent by the thread that serves it, without the
+//! thread that owns the connection.
 //!
 //! ```text
 //!               open                take                    done
@@ -8,10 +8,11 @@
 //!      └────── close ──────┘                     └─ close ─▶ AWAITED ─done─┘ wakes the owner
 //! ```
 //!
-//! **Invariant:** while it is not closed, the owner sends nothing on the connection. So it opens the
-//! way only when nothing is left to be sent, and closes it before it sends anything else; what is then
-//! being sent by another thread comes first. The owner is told afterwards, by a message that need not
-//! wake it: the client has its reply, and its next request wakes the thread anyway.
+//! **Invariant:** while the way is not closed, the owner sends nothing on the connection. So the
+//! owner opens it only when nothing is left to send, and closes it before it sends anything else; a
+//! reply that another thread is then sending comes first. That thread notifies the owner by a
+//! message that need not wake it: the client has its reply, and its next request wakes the owner
+//! anyway.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::AcqRel, Ordering::Acquire};
@@ -22,10 +23,10 @@ const TAKEN: u8 = 2;
 const AWAITED: u8 = 3;
 const DONE: u8 = 4;
 
-/// Hands bytes to the kernel without a wait; how many it took.
+/// Passes bytes to the kernel without blocking; returns how many it took.
 pub type SendNow = Box<dyn Fn(&[u8]) -> usize + Send + Sync>;
 
-/// The short way to one client, for one wait.
+/// The direct way to one client, for one wait.
 #[derive(Default)]
 pub struct ShortWay {
     state: AtomicU8,
@@ -33,23 +34,23 @@ pub struct ShortWay {
 }
 
 impl ShortWay {
-    /// From now on whoever serves the wait may send the reply. For the connection's thread, when
-    /// there is nothing to be sent.
+    /// Allows the serving thread to send the reply. Called by the connection's thread when there is
+    /// nothing to send.
     pub fn open(&self, send: impl FnOnce() -> Option<SendNow>) {
         if self.state.load(Acquire) != CLOSED {
             return;
         }
         if self.send.get().is_none() {
             let Some(send) = send() else { return };
-            // Only one thread opens.
+            // Only one thread opens it.
             let _ = self.send.set(send);
         }
         let _ = self.state.compare_exchange(CLOSED, OPEN, AcqRel, Acquire);
     }
 
-    /// For the connection's thread, before it sends, or when it has more to do once the wait is
-    /// over. If not `true`, the reply is on its way, and the message about it is in the thread's
-    /// inbox or will come with a wake-up: nothing may be sent before that.
+    /// Called by the connection's thread before it sends, or when it has more to do after the wait.
+    /// Returns false if another thread is sending the reply. The message about that is in the
+    /// thread's inbox or will arrive with a wake-up; nothing may be sent before that.
     pub fn close(&self) -> bool {
         if self.state.compare_exchange(OPEN, CLOSED, AcqRel, Acquire).is_ok() {
             return true;
@@ -58,19 +59,19 @@ impl ShortWay {
         self.state.load(Acquire) == CLOSED
     }
 
-    /// For whoever serves the wait: if the way is open, it is the caller's, to send the reply.
+    /// Called by the serving thread: if the way is open, the caller takes it to send the reply.
     pub fn take(&self) -> Option<&SendNow> {
         let taken = self.state.compare_exchange(OPEN, TAKEN, AcqRel, Acquire).is_ok();
         if taken { self.send.get() } else { None }
     }
 
-    /// Whether a reply, or a part of it, has gone this way: what follows comes after it.
+    /// Whether a reply, or a part of it, was sent directly; later output follows it.
     pub fn was_taken(&self) -> bool {
         matches!(self.state.load(Acquire), TAKEN | AWAITED | DONE)
     }
 
-    /// For whoever took it, once the message lies in the owner's inbox: whether the owner must be
-    /// woken.
+    /// Called by the sender once the message is in the owner's inbox. Returns whether to wake the
+    /// owner.
     pub fn done(&self) -> bool {
         self.state.swap(DONE, AcqRel) == AWAITED
     }
@@ -117,7 +118,8 @@ mod tests {
         assert!(way.done());
     }
 
-    /// Either the owner has closed it and nobody sends, or one sends and the owner gets to know.
+    /// Either the owner has closed it and no other thread sends, or another thread sends and the
+    /// owner is notified.
     #[test]
     fn both_sides_agree_whoever_is_first() {
         for _ in 0..2000 {

@@ -1,4 +1,4 @@
-//! Long replies of elements by chance, made from a value that nobody changes.
+//! Long replies of random elements, made from a frozen value.
 
 use super::{CHOICE_MIN, Draw, WalkedTo};
 use crate::kernel::long_reply::{Keeping, Room, Slices};
@@ -7,7 +7,7 @@ use ladon_engine::Garbage;
 use ladon_resp::{Proto, Reply};
 use std::collections::HashSet;
 
-/// Elements that are still to be drawn, each on its own.
+/// Elements still to be drawn, each independently.
 pub(super) struct Repeats<V> {
     from: From<V>,
     with_values: bool,
@@ -15,9 +15,9 @@ pub(super) struct Repeats<V> {
     rng: Rng,
 }
 
-/// What they are drawn from.
+/// The source of the elements.
 enum From<V> {
-    /// The value, and as much of it as was copied so far.
+    /// The value, and the part of it that was copied so far.
     Value {
         value: V,
         copied: WalkedTo,
@@ -70,8 +70,8 @@ impl<V: Draw> Slices for Repeats<V> {
         false
     }
 
-    /// The rest may be without end, so that it is never made before it is taken: where it is more than
-    /// the value, that is what is kept.
+    /// The rest may be endless, so it is never made in advance. If it is larger than the value, the
+    /// value is copied instead.
     fn keep(&mut self, proto: Proto, elements: usize) -> Keeping {
         let From::Value { value, copied, copy } = &mut self.from else { return Keeping::Own(None) };
         if self.left <= value.len() {
@@ -106,7 +106,7 @@ impl<V: Draw> Slices for Repeats<V> {
     }
 }
 
-/// Elements that are still to be taken, all different, from the large form of a value.
+/// Distinct elements still to be taken from the large form of a value.
 pub(super) struct Distinct<V> {
     value: V,
     with_values: bool,
@@ -116,9 +116,10 @@ pub(super) struct Distinct<V> {
 }
 
 enum How {
-    /// Drawing; these were.
+    /// By drawing; these were drawn.
     Draw(HashSet<usize>),
-    /// In one walk, in which every element is taken with the probability that fills the rest.
+    /// In one traversal, in which each element is taken with the probability that yields the
+    /// required number.
     Walk { to: WalkedTo, left: usize },
 }
 
@@ -148,7 +149,7 @@ impl<V: Draw> Slices for Distinct<V> {
                 }
             }
             How::Walk { to, left } => {
-                // Each that is looked at takes room, whether it is taken or not.
+                // Each examined element takes room, whether it is taken or not.
                 if *missing > 0 && room.take(reply) {
                     *to = value.walk(*to, &mut |element| {
                         if rng.below(*left) < *missing {

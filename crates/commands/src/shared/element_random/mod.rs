@@ -1,7 +1,7 @@
-//! Elements of a collection by chance: SRANDMEMBER, HRANDFIELD and ZRANDMEMBER.
+//! Random elements of a collection: SRANDMEMBER, HRANDFIELD and ZRANDMEMBER.
 //!
-//! A count may be far beyond what the value has: a long reply is made in slices from the frozen value,
-//! as its client takes it, however long it is.
+//! A count may far exceed the size of the value. A long reply is made in slices from the frozen
+//! value, as its client takes it, however long it is.
 
 mod long;
 
@@ -18,19 +18,20 @@ use ladon_model::DbId;
 use ladon_resp::{Proto, Reply};
 use long::{Distinct, Repeats};
 
-/// How many elements by chance.
+/// How many random elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// One, as a single reply.
     One,
-    /// So many different ones, at most as many as there are.
+    /// This many distinct ones, at most as many as there are.
     Distinct(usize),
-    /// So many, each drawn on its own.
+    /// This many, each drawn independently.
     WithRepeats(usize),
 }
 
 impl Wanted {
-    /// Reads `[count [word]]`, where `word` asks for what stands behind the elements; whether it does.
+    /// Reads `[count [word]]`, where `word` asks for what accompanies the elements; returns whether
+    /// it is given.
     pub(crate) fn parse(
         words: &[&[u8]],
         word: Option<&str>,
@@ -74,7 +75,7 @@ impl Element<'_> {
         }
     }
 
-    /// The element, and what belongs to it if `with_values`: in RESP3 as a pair.
+    /// The element, and its value or score if `with_values`: in RESP3 as a pair.
     fn write(self, reply: &mut Reply<'_>, with_values: bool) {
         if with_values && reply.proto() != Proto::Resp2 {
             reply.array(2);
@@ -87,8 +88,7 @@ impl Element<'_> {
         }
     }
 
-    /// Where its name is in memory: of no other element, while the value does not change. Integers
-    /// have none.
+    /// The address of its name, unique while the value does not change. Integers have none.
     fn address(self) -> usize {
         match self {
             Element::Member(Member::Int(_)) => 0,
@@ -103,7 +103,7 @@ fn header(reply: &mut Reply<'_>, count: usize, with_values: bool) {
     reply.array(if flat { 2 * count } else { count });
 }
 
-/// Where a walk over a collection is.
+/// The position of a traversal of a collection.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WalkedTo {
     /// In a table.
@@ -117,15 +117,15 @@ pub(crate) trait Draw: Collection + Send + 'static {
     /// Visits an element chosen uniformly at random; none of an empty collection.
     fn draw(&self, rng: &mut Rng, visit: &mut dyn FnMut(Element<'_>));
 
-    /// Whether it has the form of a large collection: `draw` does not walk, the value can be frozen,
-    /// and each element has an address.
+    /// Whether it has the form of a large collection: `draw` takes constant time, the value can be
+    /// frozen, and each element has an address.
     fn is_large_form(&self) -> bool;
 
     /// Visits every element once.
     fn all(&self, visit: &mut dyn FnMut(Element<'_>));
 
-    /// Visits the elements of a large form that nobody changes, from `from` on, until `visit` says no
-    /// or the end comes; where the next walk begins.
+    /// Visits the elements of a frozen large form, beginning at `from`, until `visit` returns false
+    /// or the end is reached. Returns where to continue.
     fn walk(&self, from: WalkedTo, visit: &mut dyn FnMut(Element<'_>) -> bool) -> WalkedTo;
 }
 
@@ -199,7 +199,7 @@ impl Draw for SortedSet {
     }
 }
 
-/// Answers with elements of the key's value by chance.
+/// Replies with random elements of the key's value.
 pub(crate) fn answer<V: Draw>(
     ctx: &mut Ctx<'_>,
     (db, key): (DbId, Key<'_>),
@@ -246,8 +246,8 @@ pub(crate) fn answer<V: Draw>(
     Ok(())
 }
 
-/// Drawing until there are enough different elements is the faster way where there is this much to
-/// choose from, for each that is wanted.
+/// Drawing until there are enough distinct elements is faster if the collection has at least this
+/// many elements for each that is wanted.
 const CHOICE_MIN: usize = 3;
 
 /// `count` different elements, at most as many as there are.
@@ -263,7 +263,8 @@ fn distinct<V: Draw>(value: &V, rng: &mut Rng, count: usize, visit: &mut dyn FnM
         }
         return;
     }
-    // One walk, in which every element is taken with the probability that fills the rest.
+    // One traversal, in which each element is taken with the probability that yields the required
+    // number.
     let (mut missing, mut left) = (count, value.len());
     value.all(&mut |element| {
         if rng.below(left) < missing {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   begin ──> Stage: started, all that prepares done ── step, step, ... (a round), again ──> end
-//!     start.rs           hopeless.rs (what it cannot do)   measure.rs, crash.rs
+//!     start.rs           skipped_steps.rs (what it cannot do)   measure.rs, crash.rs
 //! ```
 
 mod crash;
-mod hopeless;
 mod measure;
+mod skipped_steps;
 mod start;
 
 use std::any::Any;
@@ -29,7 +29,7 @@ use crate::systems::instance::{Instance, Want};
 use crate::traffic::ledger::Ledger;
 use crate::traffic::{Asked, World};
 use crate::work::{Own, Plan, Step, Work};
-use hopeless::{empty_cells, worth_doing};
+use skipped_steps::{empty_cells, worth_doing};
 
 /// Why a pass must be the last.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! for Redis. Latency is what k6 shows: the duration of an iteration.
 
 use super::keys_of_users::Job;
-use super::{Prepared, Told, latency};
+use super::{Prepared, ToolFigures, latency};
 use crate::run::cell::CellError;
 use crate::run::stage::Stage;
 use crate::traffic::iterations::Deed;
@@ -50,10 +50,10 @@ pub fn prepare(stage: &Stage<'_>, phase: &Phase, job: &Job) -> Result<Prepared, 
 }
 
 /// What the script's summary says.
-pub fn told(text: &str) -> Option<Told> {
+pub fn parsed(text: &str) -> Option<ToolFigures> {
     let json: serde_json::Value = serde_json::from_str(text.get(text.find('{')?..)?.trim()).ok()?;
     let us = |name: &str| json["latency_ms"][name].as_f64().map_or(f64::NAN, |ms| ms * 1e3);
-    Some(Told {
+    Some(ToolFigures {
         operations: json["iterations"].as_u64()?,
         seconds: json["milliseconds"].as_f64()? / 1e3,
         latency_us: latency(
@@ -77,11 +77,11 @@ mod tests {
     fn its_summary_is_read() {
         let text = r#"{"iterations":200,"wrong":1,"failed":2,"milliseconds":500.0,"latency_ms":
             {"med":0.5,"p(90)":3.5,"p(99)":36.5,"p(99.9)":52.5,"p(99.99)":53.5,"max":54.5}}"#;
-        let told = told(text).unwrap();
+        let told = parsed(text).unwrap();
         assert_eq!((told.operations, told.wrong, told.failed), (200, 1, 2));
         assert!((told.seconds - 0.5).abs() < 1e-9);
         assert!((told.latency_us.p50 - 500.0).abs() < 1e-6);
         assert!((told.latency_us.max - 54_500.0).abs() < 1e-6);
-        assert!(super::told("error").is_none());
+        assert!(super::parsed("error").is_none());
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::random_keys::Job;
-use super::{Told, latency};
+use super::{ToolFigures, latency};
 use crate::work::Phase;
 
 /// Its arguments.
@@ -40,7 +40,7 @@ pub fn arguments(address: SocketAddr, phase: &Phase, job: &Job, time: Duration) 
 }
 
 /// The totals of its JSON, of a run of `time`.
-pub fn told(text: &str, time: Duration) -> Option<Told> {
+pub fn parsed(text: &str, time: Duration) -> Option<ToolFigures> {
     let start = text.find('{')?;
     let json: serde_json::Value =
         serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()?;
@@ -51,7 +51,7 @@ pub fn told(text: &str, time: Duration) -> Option<Told> {
     let seconds = time.as_secs().max(1) as f64;
     let nan = f64::NAN;
     let max = us(&totals["Max Latency"]);
-    Some(Told {
+    Some(ToolFigures {
         operations: (per_second * seconds) as u64,
         seconds,
         latency_us: latency(at("p50.00"), nan, at("p99.00"), at("p99.90"), nan, max),
@@ -68,7 +68,7 @@ mod tests {
     fn its_totals_are_read() {
         let json = "noise {\"ALL STATS\": {\"Totals\": {\"Ops/sec\": 1000.5, \"Max Latency\": 2.0,
             \"Percentile Latencies\": {\"p50.00\": 0.5, \"p99.00\": 1.0, \"p99.90\": 1.5}}}} tail";
-        let told = told(json, Duration::from_secs(2)).unwrap();
+        let told = parsed(json, Duration::from_secs(2)).unwrap();
         assert_eq!(told.operations, 2001);
         assert!((told.latency_us.p99 - 1000.0).abs() < 1e-6);
     }

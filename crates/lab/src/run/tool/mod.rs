@@ -31,7 +31,7 @@ use crate::measure::usage::Usage;
 use crate::results::schema::{Percentiles, Round};
 use crate::run::subject::Subject;
 use crate::systems::instance::Instance;
-use crate::systems::places::on_path;
+use crate::systems::program_paths::on_path;
 use crate::systems::system::DriverKind;
 use crate::work::Phase;
 
@@ -126,7 +126,7 @@ pub struct Prepared {
 
 /// What a tool said of its run.
 #[derive(Debug)]
-pub struct Told {
+pub struct ToolFigures {
     /// Requests that were answered.
     pub operations: u64,
     /// How long that took.
@@ -198,8 +198,8 @@ fn with_random_keys(
             continue;
         }
         return done.round(stage, |text| match tool {
-            Tool::RedisBenchmark => redis_benchmark::told(text, requests),
-            _ => memtier::told(text, time),
+            Tool::RedisBenchmark => redis_benchmark::parsed(text, requests),
+            _ => memtier::parsed(text, time),
         });
     }
 }
@@ -222,7 +222,7 @@ fn with_a_script(
     std::fs::write(&script, text).map_err(broken)?;
     let mut command = Command::new(program);
     command.args(prepared.before).arg(script).args(prepared.after).envs(prepared.environment);
-    Done::by(command, stage)?.round(stage, if tool == Tool::K6 { k6::told } else { wrk::told })
+    Done::by(command, stage)?.round(stage, if tool == Tool::K6 { k6::parsed } else { wrk::parsed })
 }
 
 /// A tool's run that went well.
@@ -259,7 +259,7 @@ impl Done {
     fn round(
         self,
         stage: &Stage<'_>,
-        read: impl Fn(&str) -> Option<Told>,
+        read: impl Fn(&str) -> Option<ToolFigures>,
     ) -> Result<Round, CellError> {
         let Self { program, text, elapsed, own, usage } = self;
         let told = read(&text).ok_or_else(|| {

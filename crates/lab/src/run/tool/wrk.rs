@@ -2,7 +2,7 @@
 //! Tarantool asked: write a key and read it back, or read one, over connections that stay open.
 
 use super::keys_of_users::Job;
-use super::{Prepared, Told, latency};
+use super::{Prepared, ToolFigures, latency};
 use crate::run::cell::CellError;
 use crate::run::stage::Stage;
 use crate::traffic::iterations::Deed;
@@ -51,11 +51,11 @@ pub fn prepare(stage: &Stage<'_>, phase: &Phase, job: &Job) -> Result<Prepared, 
 }
 
 /// What the script says last.
-pub fn told(text: &str) -> Option<Told> {
+pub fn parsed(text: &str) -> Option<ToolFigures> {
     let line = text.lines().find_map(|line| line.strip_prefix("lab "))?;
     let json: serde_json::Value = serde_json::from_str(line).ok()?;
     let us = |place: usize| json["latency_us"][place].as_f64().unwrap_or(f64::NAN);
-    Some(Told {
+    Some(ToolFigures {
         operations: json["requests"].as_u64()?,
         seconds: json["microseconds"].as_f64()? / 1e6,
         latency_us: latency(us(0), us(1), us(2), us(3), us(4), us(5)),
@@ -72,10 +72,10 @@ mod tests {
     fn its_last_line_is_read() {
         let text = "Running 1s test\nlab {\"requests\":10,\"microseconds\":2000000,\"failed\":0,\
                     \"wrong\":3,\"latency_us\":[1,2,3,4,5,6]}\n";
-        let told = told(text).unwrap();
+        let told = parsed(text).unwrap();
         assert_eq!((told.operations, told.wrong), (10, 3));
         assert!((told.seconds - 2.0).abs() < 1e-9 && (told.latency_us.p99 - 3.0).abs() < 1e-9);
-        assert!(super::told("Running").is_none());
+        assert!(super::parsed("Running").is_none());
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use ladon_lab::measure::cores;
 use ladon_lab::systems::instance::{Instance, Want};
-use ladon_lab::systems::places::Places;
+use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry::{self, Found};
 
 /// Starts the system with its weakest setting, or says that it is not here.
 pub fn start(name: &str) -> Option<(Found, Instance)> {
     let system = registry::by_name(name).unwrap();
-    let program = match system.find(&Places::default()) {
+    let program = match system.find(&ProgramPaths::default()) {
         Ok(program) => program,
         Err(missing) => {
             eprintln!("SKIPPED: {missing}");

@@ -1,4 +1,4 @@
-//! What a checkpoint's blocks hold already: of which key hashes up to which LSN.
+//! What a checkpoint's blocks cover: which key hashes, up to which LSN.
 
 use crate::keyspace::{PARTITIONS, partition_of};
 use crate::save::SavedBlock;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 type Ranges = BTreeMap<(DbId, u64), (u64, Lsn)>;
 
 /// All of a checkpoint's blocks.
-pub(crate) struct Held {
+pub(crate) struct CheckpointCoverage {
     partitions: Vec<RwLock<Ranges>>,
     lsn_max: AtomicU64,
 }
 
-impl Held {
-    pub(crate) fn new() -> Held {
+impl CheckpointCoverage {
+    pub(crate) fn new() -> CheckpointCoverage {
         let partitions = (0..PARTITIONS).map(|_| RwLock::default()).collect();
-        Held { partitions, lsn_max: AtomicU64::new(0) }
+        CheckpointCoverage { partitions, lsn_max: AtomicU64::new(0) }
     }
 
-    /// Takes note of a block of keys.
+    /// Adds a block of keys.
     pub(crate) fn add(&self, block: &SavedBlock) {
         let partition = partition_of(KeyHash(block.hash_first));
         let range = (block.hash_first, block.lsn);
@@ -30,7 +30,7 @@ impl Held {
         self.lsn_max.fetch_max(block.lsn.0, Relaxed);
     }
 
-    /// Whether the key's block holds the effect of the record at `lsn`.
+    /// Whether the key's block contains the effect of the record at `lsn`.
     #[inline]
     pub(crate) fn holds(&self, db: DbId, hash: KeyHash, lsn: Lsn) -> bool {
         if lsn.0 > self.lsn_max.load(Relaxed) {

@@ -1,21 +1,21 @@
-//! Who wants to know when the log's positions move.
+//! Threads that wait for the log's positions to advance.
 //!
-//! An IO thread that parks replies stores the lowest LSN that it waits for in its own listener, and
-//! is woken once when that is reached. Whoever advances a position looks at every listener, which is
-//! one load each; nobody is woken for a position that he does not wait for.
+//! An IO thread that holds back replies stores the lowest LSN that it waits for in its own waiter,
+//! and is woken once when that LSN is reached. A thread that advances a position checks every
+//! waiter, which is one load each. No thread is woken for a position that it does not wait for.
 //!
 //! **Invariant:** the waiter stores what it awaits, then (sequentially consistent fence) reads the
 //! position; the writer stores the position, then (fence) reads what is awaited. At least one of
 //! them sees the other, so no wake-up is lost.
 
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
 use ladon_model::Lsn;
 use std::sync::Arc;
 
-/// Waits for nothing.
+/// Value of a slot that awaits nothing.
 const NOTHING: u64 = u64::MAX;
 
-/// How far the log has got; each only moves forward.
+/// The log's positions; each only grows.
 pub(crate) struct Positions {
     pub(crate) written: CachePadded<AtomicU64>,
     pub(crate) durable: CachePadded<AtomicU64>,
@@ -30,8 +30,8 @@ impl Positions {
     }
 }
 
-/// One waiter's slot, from [`crate::Log::add_listener`]; for one thread at a time.
-pub struct Listener {
+/// One thread's slot, from [`crate::Log::add_waiter`].
+pub struct PositionWaiter {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
     positions: Arc<Positions>,
@@ -39,16 +39,16 @@ pub struct Listener {
     wake: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Listener {
-    /// Asks for one wake-up when everything up to `lsn` is handed to the operating system, in place
-    /// of an earlier request. Returns true when it already is, and then asks for nothing.
+impl PositionWaiter {
+    /// Requests one wake-up when everything up to `lsn` is handed to the operating system, and
+    /// replaces an earlier request. Returns true, and requests nothing, if that is already so.
     pub fn await_written(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_written, lsn, &self.positions.written.0)
     }
 
-    /// Asks for one wake-up when everything up to `lsn` is on the disk, in place of an earlier
-    /// request. Returns true when it already is. Somebody must also ask for the sync itself: see
-    /// [`crate::Log::want_durable`].
+    /// Requests one wake-up when everything up to `lsn` is on the disk, and replaces an earlier
+    /// request. Returns true if that is already so. The caller must also request the sync itself:
+    /// see [`crate::Log::want_durable`].
     pub fn await_durable(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_durable, lsn, &self.positions.durable.0)
     }
@@ -65,12 +65,12 @@ impl Listener {
         true
     }
 
-    /// Replaces what is awaited, and keeps the count of all that is.
+    /// Replaces the awaited LSN, and updates the count of awaited positions.
     fn await_instead(&self, awaits: &AtomicU64, lsn: u64) {
         if awaits.load(Ordering::Relaxed) == lsn {
             return;
         }
-        // Counted too early rather than too late: a count that is too high costs a look.
+        // Count too early rather than too late: a count that is too high costs only a check.
         if lsn != NOTHING {
             self.awaited.fetch_add(1, Ordering::Relaxed);
         }
@@ -79,7 +79,7 @@ impl Listener {
         }
     }
 
-    /// True for exactly one of the threads that find the awaited position reached.
+    /// Returns true for exactly one of the threads that find the awaited position reached.
     fn take_if_reached(&self, awaits: &AtomicU64, position: u64) -> bool {
         let lsn = awaits.load(Ordering::Relaxed);
         let taken = lsn <= position
@@ -91,20 +91,20 @@ impl Listener {
     }
 }
 
-/// All listeners of a log.
-pub(crate) struct Listeners {
-    all: Mutex<Vec<Arc<Listener>>>,
-    /// Positions that are awaited, of all listeners together.
+/// All waiters of a log.
+pub(crate) struct PositionWaiters {
+    all: Mutex<Vec<Arc<PositionWaiter>>>,
+    /// Number of awaited positions, of all waiters together.
     awaited: Arc<AtomicUsize>,
 }
 
-impl Listeners {
-    pub(crate) fn new() -> Listeners {
-        Listeners { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
+impl PositionWaiters {
+    pub(crate) fn new() -> PositionWaiters {
+        PositionWaiters { all: Mutex::new(Vec::new()), awaited: Arc::new(AtomicUsize::new(0)) }
     }
 
-    /// Whether anybody waits for a position. Callers order it after what they published with a
-    /// fence: then either they see the waiter here, or the waiter sees what they published.
+    /// Whether any position is awaited. Callers order the read with a fence after publishing: then
+    /// either they see the waiter here, or the waiter sees what they published.
     #[inline]
     pub(crate) fn is_anything_awaited(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) != 0
@@ -114,43 +114,43 @@ impl Listeners {
         &self,
         positions: &Arc<Positions>,
         wake: Arc<dyn Fn() + Send + Sync>,
-    ) -> Arc<Listener> {
-        let listener = Arc::new(Listener {
+    ) -> Arc<PositionWaiter> {
+        let waiter = Arc::new(PositionWaiter {
             awaits_written: AtomicU64::new(NOTHING),
             awaits_durable: AtomicU64::new(NOTHING),
             positions: positions.clone(),
             awaited: self.awaited.clone(),
             wake,
         });
-        self.all.lock().push(listener.clone());
-        listener
+        self.all.lock().push(waiter.clone());
+        waiter
     }
 
-    pub(crate) fn remove(&self, listener: &Arc<Listener>) {
-        listener.await_instead(&listener.awaits_written, NOTHING);
-        listener.await_instead(&listener.awaits_durable, NOTHING);
-        self.all.lock().retain(|other| !Arc::ptr_eq(other, listener));
+    pub(crate) fn remove(&self, waiter: &Arc<PositionWaiter>) {
+        waiter.await_instead(&waiter.awaits_written, NOTHING);
+        waiter.await_instead(&waiter.awaits_durable, NOTHING);
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
     pub(crate) fn written_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_written, position));
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_written, position));
     }
 
     pub(crate) fn durable_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
-        self.wake_where(|listener| listener.take_if_reached(&listener.awaits_durable, position));
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_durable, position));
     }
 
-    /// The state changed: everyone has to look at it.
+    /// Wakes every waiter, because the state changed.
     pub(crate) fn state_changed(&self) {
         self.wake_where(|_| true);
     }
 
-    fn wake_where(&self, condition: impl Fn(&Listener) -> bool) {
-        for listener in self.all.lock().iter() {
-            if condition(listener) {
-                (listener.wake)();
+    fn wake_where(&self, condition: impl Fn(&PositionWaiter) -> bool) {
+        for waiter in self.all.lock().iter() {
+            if condition(waiter) {
+                (waiter.wake)();
             }
         }
     }

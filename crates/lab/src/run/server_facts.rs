@@ -18,7 +18,7 @@ use crate::systems::system::Promise;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ServerFacts {
     /// Name and number.
     pub version: Option<String>,
     /// Effective settings, or why there are none.
@@ -63,7 +63,7 @@ pub fn connect(target: &Target, login: Option<(Option<&str>, &str)>) -> io::Resu
 ///
 /// # Errors
 /// Of the socket; what it refuses is no error.
-pub fn by_resp(control: &mut Control) -> io::Result<Told> {
+pub fn by_resp(control: &mut Control) -> io::Result<ServerFacts> {
     let settings = redis_like::settings_of(control);
     let promise = settings.as_ref().ok().and_then(promise);
     let refused = |error: io::Error| [("(not told)".to_owned(), error.to_string())].into();
@@ -74,7 +74,7 @@ pub fn by_resp(control: &mut Control) -> io::Result<Told> {
         // Whom COMMAND is denied to.
         _ => matches!(control.call(&["FT._LIST"])?, Reply::Array(_)),
     };
-    Ok(Told { version, settings, promise, search })
+    Ok(ServerFacts { version, settings, promise, search })
 }
 
 /// The most special name that INFO has a version under: descendants of Redis tell that one's too.

@@ -13,7 +13,7 @@ use super::{Dialect, Framed, Malformed, Refused};
 use crate::operation::{Answer, Operation, OperationKind};
 
 /// See the module.
-pub struct Apart {
+pub struct Prefixed {
     inner: Box<dyn Dialect>,
     prefix: Vec<u8>,
     rows: u64,
@@ -22,7 +22,7 @@ pub struct Apart {
 /// Users' rows stay below this.
 const ROWS_SHIFT: u32 = 48;
 
-impl Apart {
+impl Prefixed {
     /// For pass `pass`.
     #[must_use]
     pub fn new(inner: Box<dyn Dialect>, pass: u16) -> Self {
@@ -62,7 +62,7 @@ impl Apart {
     }
 }
 
-impl Dialect for Apart {
+impl Dialect for Prefixed {
     fn can(&self, kind: OperationKind) -> Result<(), String> {
         match kind {
             OperationKind::ScanFrom => {
@@ -124,13 +124,13 @@ mod tests {
     fn two_passes_share_no_key_and_no_row() {
         let bytes = |pass: u16, operation: &Operation| {
             let mut out = Vec::new();
-            Apart::new(Box::new(Resp::new()), pass).encode(0, operation, &mut out);
+            Prefixed::new(Box::new(Resp::new()), pass).encode(0, operation, &mut out);
             out
         };
         let get = Operation::Get { key: b"k".to_vec() };
         assert_eq!(bytes(0x7f, &get), b"*2\r\n$3\r\nGET\r\n$8\r\nlab:7f:k\r\n");
         assert_ne!(bytes(1, &get), bytes(2, &get));
-        let one = Apart::new(Box::new(Resp::new()), 1);
+        let one = Prefixed::new(Box::new(Resp::new()), 1);
         let row = Operation::InsertRow { id: 5, group: 6, value: Vec::new() };
         let Operation::InsertRow { id, group, .. } = one.apart(&row) else { panic!("a row") };
         assert_eq!((id, group), (1 << 48 | 5, 1 << 48 | 6));

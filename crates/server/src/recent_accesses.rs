@@ -1,57 +1,57 @@
-//! What a thread has looked at lately: that is in its caches, and need not be fetched ahead.
+//! Values that a thread accessed recently. They are in the core's caches and need no prefetch.
 //!
-//! A small table of hashes where the newer takes the older's place. It forgets early and remembers
-//! wrongly once in a while, neither of which does any harm.
+//! A small table of hash tags in which a new entry replaces the old one. The table forgets early
+//! and is sometimes wrong; neither does harm.
 
 use ladon_engine::Inside;
 use ladon_model::KeyHash;
 
-/// As many values of some lines each as a core's second cache holds; 4 KiB of tags for them, and as
-/// much for their parts.
+/// About as many values of a few cache lines each as a second-level cache holds. The tags take 4
+/// KiB for the values, and 4 KiB for the parts.
 const SLOTS: usize = 2048;
 
-/// Which values, and which parts of them, were looked at lately.
+/// The values, and the parts of values, that were accessed recently.
 #[derive(Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentAccesses {
     values: Seen,
     parts: Seen,
 }
 
-/// What is not in the caches, most likely.
+/// What is probably not in the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unseen {
+pub(crate) struct NotCached {
     /// The value's header.
     pub(crate) value: bool,
-    /// The part within.
+    /// The part inside the value.
     pub(crate) part: bool,
 }
 
-impl Recent {
-    /// Takes note of a look at a part of a key's value: what of it was not looked at for long.
+impl RecentAccesses {
+    /// Records an access to a part of a key's value. Returns what was not accessed recently.
     #[inline]
-    pub(crate) fn look(&mut self, key: KeyHash, inside: Inside) -> Unseen {
+    pub(crate) fn look(&mut self, key: KeyHash, inside: Inside) -> NotCached {
         const LINE_BYTES: usize = 64;
         let part = match inside {
-            Inside::Nothing => return Unseen { value: false, part: false },
+            Inside::Nothing => return NotCached { value: false, part: false },
             Inside::Whole => {
                 let is_new = self.values.is_new(key.0);
-                return Unseen { value: is_new, part: is_new };
+                return NotCached { value: is_new, part: is_new };
             }
             Inside::Element(element) => element.0,
             Inside::Byte(at) => (at / LINE_BYTES) as u64 + 1,
         };
-        Unseen { value: self.values.is_new(key.0), part: self.parts.is_new(key.0 ^ part) }
+        NotCached { value: self.values.is_new(key.0), part: self.parts.is_new(key.0 ^ part) }
     }
 }
 
-/// Tags by hash; without memory until the first.
+/// Tags by hash. Allocated on first use.
 #[derive(Default)]
 struct Seen(Vec<u16>);
 
 impl Seen {
     #[inline]
     fn is_new(&mut self, hash: u64) -> bool {
-        /// Odd and without a pattern, so that every line of a string has a hash of its own.
+        /// Odd and without a pattern, so that every line of a string gets its own hash.
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let hash = hash.wrapping_mul(SPREAD);
         let tag = (hash >> 48) as u16;
@@ -69,20 +69,21 @@ mod tests {
 
     #[test]
     fn what_was_just_looked_at_is_not_new_and_much_else_makes_it_new_again() {
-        let mut recent = Recent::default();
-        let (new, old) = (Unseen { value: true, part: true }, Unseen { value: false, part: false });
+        let mut recent = RecentAccesses::default();
+        let (new, old) =
+            (NotCached { value: true, part: true }, NotCached { value: false, part: false });
         let of = |n: u64| KeyHash(n.wrapping_mul(0x2545_f491_4f6c_dd1d));
         assert_eq!(recent.look(of(1), Inside::Nothing), old);
         for (number, inside) in
             [Inside::Whole, Inside::Element(of(2)), Inside::Byte(700)].into_iter().enumerate()
         {
             let first = recent.look(of(1), inside);
-            assert_eq!(first, Unseen { value: number == 0, part: true });
+            assert_eq!(first, NotCached { value: number == 0, part: true });
             assert_eq!(recent.look(of(1), inside), old);
         }
-        // The same line of the string, and another.
+        // The same line of the string, then another.
         assert_eq!(recent.look(of(1), Inside::Byte(640)), old);
-        assert_eq!(recent.look(of(1), Inside::Byte(639)), Unseen { value: false, part: true });
+        assert_eq!(recent.look(of(1), Inside::Byte(639)), NotCached { value: false, part: true });
         let mut is_new = |n: u64| recent.look(of(n), Inside::Whole) == new;
         let few = (100..300).filter(|&n| is_new(n)).count();
         let again = (100..300).filter(|&n| is_new(n)).count();

@@ -1,9 +1,4 @@
-//! The synchronisation types of the log, so that `--cfg loom` can swap them for loom's.
-
-#[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+//! The types of the partition locks, which `--cfg loom` replaces with loom's.
 
 #[cfg(not(loom))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
@@ -11,17 +6,11 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom_mutex::{Mutex, MutexGuard};
 
-/// Keeps what different threads write on different cache lines (and adjacent-line prefetch apart).
-#[repr(align(128))]
-#[derive(Debug, Default)]
-pub(crate) struct CachePadded<T>(pub(crate) T);
-
 #[cfg(loom)]
 mod loom_mutex {
     //! `parking_lot`'s shape over loom's mutex.
     pub(crate) use loom::sync::MutexGuard;
 
-    #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {

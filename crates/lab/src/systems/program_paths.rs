@@ -7,7 +7,7 @@ use super::system::{Missing, Program};
 
 /// Where to look.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct ProgramPaths {
     /// Ladon's binary; else the one beside this program, and beside it in the other profiles.
     pub ladon: Option<PathBuf>,
     /// The tree that `scripts/install-peers.sh` made; else [`PEER_TREES`].
@@ -21,7 +21,7 @@ pub struct Places {
 /// Where the script puts the peers unless told otherwise, and an older habit.
 pub const PEER_TREES: [&str; 2] = ["/opt/ladon-peers", "/opt/peers"];
 
-impl Places {
+impl ProgramPaths {
     /// The first of `candidates` that is there, or the one that the user named.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_says_where_it_was_looked_for_and_what_to_do() {
-        let places = Places { peers: Some("/nowhere".into()), ..Places::default() };
+        let places = ProgramPaths { peers: Some("/nowhere".into()), ..ProgramPaths::default() };
         let missing = places
             .program("valkey", places.in_trees("usr/bin/valkey-server"), &["--version"], "do this")
             .unwrap_err();
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_path_is_one_place() {
-        let places = Places::default();
+        let places = ProgramPaths::default();
         let missing =
             places.first("x", on_path("no-such-program"), "do this").unwrap_err().to_string();
         assert_eq!(missing, "x: not found at no-such-program on the PATH; do this");
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_is_missing_too() {
-        let places = Places { program: Some("/bin/false".into()), ..Places::default() };
+        let places = ProgramPaths { program: Some("/bin/false".into()), ..ProgramPaths::default() };
         let missing =
             places.program("redis", on_path("redis-server"), &["--version"], "-").unwrap_err();
         assert!(missing.reason.contains("exit status: 1"), "{}", missing.reason);
