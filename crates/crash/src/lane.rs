@@ -8,7 +8,7 @@ use ladon_resp::client::{Value, write_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
-/// A connection with keys of its own; lives through the crashes.
+/// A connection with its own keys; continues after crashes.
 pub struct Lane {
     seed: u64,
     number: u64,
@@ -74,7 +74,8 @@ impl Lane {
         }
     }
 
-    /// Compares the server's state with the states that a crash may leave, and goes on from there.
+    /// Compares the server's state with the states that a crash may leave, and continues from
+    /// there.
     ///
     /// # Errors
     /// What differs.
@@ -93,7 +94,8 @@ impl Lane {
         Err(self.differences(&found))
     }
 
-    /// As [`Lane::check`], but for the gate `none`, which may lose the end of what it acknowledged.
+    /// As [`Lane::check`], but for the gate `none`, which may lose the most recent acknowledged
+    /// operations.
     ///
     /// # Errors
     /// What differs.
@@ -103,7 +105,7 @@ impl Lane {
         self.check(client)
     }
 
-    /// How the lane stands.
+    /// The lane's present state.
     pub fn mark(&self) -> LaneMark {
         LaneMark { acknowledged: self.acknowledged, model: self.model.clone() }
     }
@@ -187,7 +189,7 @@ fn number<N: std::str::FromStr>(value: &Value) -> io::Result<N> {
     number.ok_or_else(|| io::Error::other(format!("{value:?} is no such number")))
 }
 
-/// Fields or members, each once, and what stands behind them.
+/// Distinct fields or members with their values.
 fn pairs(flat: &[Value]) -> io::Result<BTreeMap<u64, i64>> {
     let mut pairs = BTreeMap::new();
     for pair in flat.chunks(2) {

@@ -1,4 +1,4 @@
-//! What a lane's keys should hold, and what its requests should be answered.
+//! The expected content of a lane's keys, and the expected replies to its requests.
 
 use crate::operation::{Command, Operation, Side};
 use ladon_resp::client::Value;
@@ -38,7 +38,7 @@ fn flag(is: bool) -> Value {
 }
 
 impl Model {
-    /// Applies an operation of a lane; what the server should answer.
+    /// Applies an operation of a lane; returns the expected reply.
     pub fn apply(&mut self, lane: u64, operation: &Operation) -> Value {
         match operation {
             Operation::One(command) => self.run(lane, command),
@@ -261,7 +261,7 @@ impl Model {
         }
     }
 
-    /// Changes a list, which is there while it has elements.
+    /// Changes a list, which exists while it has elements.
     fn list<R>(&mut self, key: &'static str, change: impl FnOnce(&mut VecDeque<u64>) -> R) -> R {
         let (held, _) = self.keys.entry(key).or_insert((Held::List(VecDeque::new()), 0));
         let Held::List(list) = held else { unreachable!("{key} is a list") };
@@ -272,7 +272,7 @@ impl Model {
         result
     }
 
-    /// Changes a hash or a sorted set, which is there while it has members.
+    /// Changes a hash or a sorted set, which exists while it has members.
     fn numbers<R>(
         &mut self,
         key: &'static str,
@@ -290,7 +290,7 @@ impl Model {
         result
     }
 
-    /// Changes a bitmap of at least so many bytes.
+    /// Changes a bitmap of at least this many bytes.
     fn bits<R>(
         &mut self,
         key: &'static str,

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Verifies the directory and says what a server would find there.
+/// Verifies the directory and reports what a server would find there.
 pub fn run(matches: &ArgMatches) -> Exit {
     let Some(dir) = matches.get_one::<PathBuf>("dir") else { return Exit::Usage };
     let report = match verify_dir(&SystemDisk, dir) {
@@ -30,7 +30,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     }
 }
 
-/// How a directory that cannot be looked at ends a tool.
+/// The exit code for a directory that cannot be read.
 pub fn exit_of(error: &VerifyError) -> Exit {
     match error {
         VerifyError::Damaged(_) => Exit::Damaged,

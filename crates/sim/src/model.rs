@@ -1,4 +1,4 @@
-//! What the commands mean, on plain maps: the oracle's idea of the data.
+//! The meaning of the commands, on plain maps: the oracle's model of the data.
 
 mod algebra;
 mod bitmap;
@@ -38,7 +38,7 @@ fn number(value: usize) -> Value {
     Value::Integer(value as i64)
 }
 
-/// What a string is, and for some calls is no more.
+/// Commands on strings, and what some calls do to them.
 fn string_and_change(state: &mut State, call: &Call) -> Value {
     let old = match state.get(&call[1]) {
         Some(Datum::Text(bytes)) => Some(bytes.clone()),
@@ -57,7 +57,7 @@ fn string_and_change(state: &mut State, call: &Call) -> Value {
     old.map_or(Value::Null, Value::Bulk)
 }
 
-/// Does what the call does to the data and returns its reply.
+/// Applies the call to the data and returns its reply.
 pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
     let wrong_type = || Value::Error(WRONG_TYPE.to_vec());
     let arg = |at: usize| call[at].clone();

@@ -25,8 +25,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Settings under which no collection is in its small form for long, and long elements between a
-/// list's ends are compressed.
+/// Settings that take every collection out of its small form early, and compress long elements
+/// between a list's ends.
 const UNPACKED: [(&str, &str); 6] = [
     ("set-max-intset-entries", "0"),
     ("set-max-listpack-entries", "0"),
@@ -100,10 +100,10 @@ impl Net for Wire {
     }
 }
 
-/// Begins what the node's inbox says of an eviction; a line of `MONITOR` begins otherwise.
+/// Prefix of the inbox messages about evictions; a line of `MONITOR` begins differently.
 const EVICTED: &[u8] = b"evicted ";
 
-/// Begins what it says of a wait that was served: `served WORKER.SLOT`.
+/// Prefix of the inbox messages about served waits: `served WORKER.SLOT`.
 const SERVED: &[u8] = b"served ";
 
 /// Something that the node has run.
@@ -178,7 +178,7 @@ impl SimNode {
             settings,
             clock: shared_clock,
             durability: Arc::new(durability),
-            // One more than there are: its inbox is where the node tells what it runs.
+            // One more than there are: its inbox gets the node's reports of what it runs.
             threads: (0..plan.workers)
                 .map(|at| ThreadHandle::new(wake(&woken[at])))
                 .chain([ThreadHandle::new(|| {})])
@@ -264,7 +264,7 @@ impl SimNode {
         Ok(SimNode { node, keyspace, log, threads, checkpoint: None, clock })
     }
 
-    /// What the node has run since the last time, in its order. Refused requests are not among it.
+    /// What the node has run since the last call, in its order, without refused requests.
     pub(crate) fn ran(&self) -> Vec<Ran> {
         let inbox = self.node.threads[self.threads.len()].take();
         inbox
@@ -400,6 +400,6 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
             _ => tx.list_pop(db, key, End::Back, 1, |_| (), |(), _| ()).map(drop),
         };
     }
-    // Not in the log: the next recovery errs anew.
+    // Not in the log: the next recovery errs again.
     tx.commit(|_| Lsn::ZERO);
 }

@@ -1,4 +1,4 @@
-//! What the list commands mean.
+//! The meaning of the list commands.
 
 use super::{Call, Datum, State, number, text};
 use ladon_resp::client::Value;
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 type List = VecDeque<Vec<u8>>;
 
-/// Does what the call does; `None` if a key holds another type.
+/// Applies the call; `None` if a key holds another type.
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let key = &call[1];
     Some(match call[0].as_slice() {
