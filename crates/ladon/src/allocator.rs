@@ -129,7 +129,8 @@ pub fn process() -> SystemProcess {
 fn purge(unused: Unused) {
     ladon_engine::purge_memory(unused == Unused::All);
     // Without force, it returns only memory that was unused for mimalloc's own delay, a second; by
-    // itself, it checks only when a thread needs fresh memory. SAFETY: see above.
+    // itself, it checks only when a thread needs fresh memory.
+    // SAFETY: see above.
     unsafe { libmimalloc_sys::mi_collect(unused == Unused::All) };
 }
 

@@ -1,4 +1,4 @@
-//! Counting memory anew, to check the accounts that are kept while data changes.
+//! Recounts memory, to check the accounts that are updated as data changes.
 
 use super::Tx;
 use crate::partition::Database;
@@ -6,14 +6,15 @@ use crate::table::entry::ValueRef;
 use ladon_model::DbId;
 
 impl Tx<'_> {
-    /// Bytes that a database takes in the held partitions, value by value. With all of them held,
-    /// those of all databases together are what [`Keyspace::used_bytes`] must say.
+    /// Bytes that a database takes in the held partitions, value by value. If all partitions are
+    /// held, the sum over all databases must equal [`Keyspace::used_bytes`].
     ///
     /// # Panics
-    /// When something expires before [`Keyspace::next_due`] says so: nobody would remove it.
+    /// If something expires before the time that [`Keyspace::next_due`] returns, because it would
+    /// never be removed.
     ///
-    /// [`Keyspace::used_bytes`]: crate::Keyspace::used_bytes
-    /// [`Keyspace::next_due`]: crate::Keyspace::next_due
+    /// [`Keyspace::used_bytes`]: crate::Keyspace::used_bytes [`Keyspace::next_due`]:
+    /// crate::Keyspace::next_due
     pub fn recount(&mut self, db: DbId) -> u64 {
         let mut bytes = 0;
         for index in self.locked.indexes() {
