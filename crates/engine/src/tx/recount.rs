@@ -13,8 +13,8 @@ impl Tx<'_> {
     /// If something expires before the time that [`Keyspace::next_due`] returns, because it would
     /// never be removed.
     ///
-    /// [`Keyspace::used_bytes`]: crate::Keyspace::used_bytes [`Keyspace::next_due`]:
-    /// crate::Keyspace::next_due
+    /// [`Keyspace::used_bytes`]: crate::Keyspace::used_bytes
+    /// [`Keyspace::next_due`]: crate::Keyspace::next_due
     pub fn recount(&mut self, db: DbId) -> u64 {
         let mut bytes = 0;
         for index in self.locked.indexes() {
