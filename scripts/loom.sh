@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}"
-cargo test --profile fast -p ladon-engine --test loom "$@"
-cargo test --profile fast -p ladon-log --test loom "$@"
+cargo test --profile fast -p ladon-engine --test it "$@"
+cargo test --profile fast -p ladon-log --test it "$@"

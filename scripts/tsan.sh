@@ -3,7 +3,7 @@
 # (appenders, writer, large records), in the server (its own units).
 #
 #   scripts/tsan.sh             all of that
-#   scripts/tsan.sh --no-run    only builds it; what is given goes to `cargo test`
+#   scripts/tsan.sh --no-run    only builds it; what is given goes to `cargo test`, before a filter
 #
 # Needs: rustup toolchain install nightly; rustup component add --toolchain nightly rust-src
 # The standard library is built as well, as its locks and channels must be seen.
@@ -18,7 +18,8 @@ timed() {
     cargo +nightly test -q -Zbuild-std --target "$target" "$@"
     echo "$*: $SECONDS s"
 }
-timed -p ladon-engine --test threads "$@"
-timed -p ladon-log --lib --test threads "$@"
+timed -p ladon-engine --test it "$@" threads::
+timed -p ladon-log --test it "$@" threads::
+timed -p ladon-log --lib "$@"
 timed -p ladon-engine --lib "$@"
 timed -p ladon-server --lib "$@"

@@ -1,7 +1,7 @@
 //! Any bytes as a segment file that recovery and verification find.
 #![no_main]
 
-#[path = "../../crates/log/tests/check/mod.rs"]
+#[path = "../../crates/log/tests/it/check/mod.rs"]
 mod check;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| check::log::check(data));

@@ -1,7 +1,7 @@
 //! Nanoseconds per command from looked-up name to reply, without parser, sockets and log file:
 //! `cargo bench -p ladon-commands`. Runs tiny under `cargo test`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::TestNode;

@@ -1,5 +1,7 @@
-//! What runs most on sets allocates nothing once buffers are warm.
+//! What runs most on sets allocates nothing once buffers are warm. A test binary of its own: its
+//! allocator counts for the whole process.
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use common::{TestClient, TestNode};

@@ -5,8 +5,9 @@
 //!                                            --play--> Transcript (ladon)     --compare--> Mismatch*
 //! ```
 //!
-//! **Architecture invariant:** nothing here uses any other crate of the workspace. What reads
-//! Ladon's bytes must not share code, and so mistakes, with what wrote them; Ladon is a binary.
+//! **Architecture invariant:** nothing here uses any other crate of the workspace but the testkit's
+//! ports. What reads Ladon's bytes must not share code, and so mistakes, with what wrote them; Ladon is
+//! a binary.
 
 pub mod compare;
 pub mod connection;

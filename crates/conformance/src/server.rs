@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ladon_ports::Ports;
+use ladon_testkit::Ports;
 use tempfile::TempDir;
 
 use crate::connection::Connection;

@@ -1,11 +1,12 @@
 //! One connection's part of the load, and the check of what a crash left of it.
 
 use crate::client::Client;
-use crate::model::{Held, Model};
+use crate::model::Model;
 use crate::operation::{self, HASHES, LISTS, Operation, SETS, SORTED_SETS};
-use crate::random::Random;
 use ladon_resp::client::{Value, write_request};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use ladon_testkit::Random;
+use ladon_testkit::reference::Datum;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 /// A connection with its own keys; continues after crashes.
@@ -36,7 +37,7 @@ impl Lane {
     /// # Errors
     /// A reply that should have been another. A broken connection is none.
     pub fn load(&mut self, client: &mut Client, pipeline_max: u64) -> Result<(), String> {
-        let mut random = Random::new(self.seed, self.sent);
+        let mut random = Random::stream(self.seed, self.sent);
         let mut waiting: VecDeque<(Operation, usize)> = VecDeque::new();
         loop {
             let mut bytes = Vec::new();
@@ -132,24 +133,15 @@ impl Lane {
         let mut model = Model::default();
         for key in operation::keys() {
             let (value, expire_at) = (client.reply()?, client.reply()?);
-            let held = match value {
-                Value::Null => continue,
-                Value::Array(members) if members.is_empty() => continue,
-                Value::Bulk(text) => Held::Text(text),
-                Value::Array(elements) if LISTS.contains(&key) => {
-                    Held::List(elements.iter().map(number).collect::<Result<_, _>>()?)
-                }
-                Value::Array(flat) if HASHES.contains(&key) => Held::Hash(pairs(&flat)?),
-                Value::Array(flat) if SORTED_SETS.contains(&key) => Held::Sorted(pairs(&flat)?),
-                Value::Array(members) => {
-                    Held::Set(members.iter().map(number).collect::<Result<_, _>>()?)
-                }
-                other => return Err(io::Error::other(format!("{key}: {other:?}"))),
-            };
+            let Some(held) = held(key, value)? else { continue };
             let Value::Integer(expire_at) = expire_at else {
                 return Err(io::Error::other(format!("{key}: EXPIRETIME says {expire_at:?}")));
             };
-            model.keys.insert(key, (held, u64::try_from(expire_at).unwrap_or(0)));
+            let name = operation::full_name(self.number, key);
+            if let Ok(expire_at @ 1..) = u64::try_from(expire_at) {
+                model.expire_at.insert(name.clone(), expire_at);
+            }
+            model.values.insert(name, held);
         }
         Ok(model)
     }
@@ -167,9 +159,15 @@ impl Lane {
             self.number, self.acknowledged, self.sent
         );
         for key in operation::keys() {
-            let (wanted, got) = (self.model.keys.get(key), found.keys.get(key));
+            let name = operation::full_name(self.number, key);
+            let entry = |model: &Model| {
+                let expire_at = model.expire_at.get(&name).copied();
+                Some((model.values.get(&name)?.clone(), expire_at.unwrap_or(0)))
+            };
+            let (wanted, got) = (entry(&self.model), entry(found));
             if wanted != got {
-                text += &format!("\n  {key}: acknowledged {}, found {}", show(wanted), show(got));
+                let (wanted, got) = (show(wanted.as_ref()), show(got.as_ref()));
+                text += &format!("\n  {key}: acknowledged {wanted}, found {got}");
             }
         }
         text
@@ -183,18 +181,44 @@ pub struct LaneMark {
     model: Model,
 }
 
-fn number<N: std::str::FromStr>(value: &Value) -> io::Result<N> {
+/// What a lane's key holds by the reply that shows its value; nothing if it is not there.
+fn held(key: &str, value: Value) -> io::Result<Option<Datum>> {
+    Ok(Some(match value {
+        Value::Null => return Ok(None),
+        Value::Array(members) if members.is_empty() => return Ok(None),
+        Value::Bulk(text) => Datum::Text(text),
+        Value::Array(elements) if LISTS.contains(&key) => {
+            Datum::List(elements.iter().map(bytes).collect::<Result<_, _>>()?)
+        }
+        Value::Array(flat) if HASHES.contains(&key) => Datum::Hash(pairs(&flat, |value| {
+            Ok((bytes(value)?, 0)) // Fields do not expire here.
+        })?),
+        Value::Array(flat) if SORTED_SETS.contains(&key) => Datum::Sorted(pairs(&flat, score)?),
+        Value::Array(members) => Datum::Set(members.iter().map(bytes).collect::<Result<_, _>>()?),
+        other => return Err(io::Error::other(format!("{key}: {other:?}"))),
+    }))
+}
+
+fn bytes(value: &Value) -> io::Result<Vec<u8>> {
+    let bytes = value.as_bytes().map(<[u8]>::to_vec);
+    bytes.ok_or_else(|| io::Error::other(format!("{value:?} is no string")))
+}
+
+fn score(value: &Value) -> io::Result<i64> {
     let text = value.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok());
     let number = text.and_then(|text| text.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("{value:?} is no such number")))
+    number.ok_or_else(|| io::Error::other(format!("{value:?} is no whole number")))
 }
 
 /// Distinct fields or members with their values.
-fn pairs(flat: &[Value]) -> io::Result<BTreeMap<u64, i64>> {
+fn pairs<T>(
+    flat: &[Value],
+    read: impl Fn(&Value) -> io::Result<T>,
+) -> io::Result<BTreeMap<Vec<u8>, T>> {
     let mut pairs = BTreeMap::new();
     for pair in flat.chunks(2) {
         let [key, value] = pair else { return Err(io::Error::other(format!("{flat:?}: odd"))) };
-        if pairs.insert(number(key)?, number(value)?).is_some() {
+        if pairs.insert(bytes(key)?, read(value)?).is_some() {
             return Err(io::Error::other(format!("{key:?} is there twice")));
         }
     }
@@ -210,19 +234,25 @@ fn broken(error: io::Error) -> Result<(), String> {
     }
 }
 
-fn show(entry: Option<&(Held, u64)>) -> String {
-    let mut text = match entry {
-        None => "nothing".to_owned(),
-        Some((Held::Text(text), at)) => {
-            let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
-            format!("{} bytes '{shown}' until {at}", text.len())
+fn show(entry: Option<&(Datum, u64)>) -> String {
+    let Some((datum, at)) = entry else { return "nothing".to_owned() };
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let (what, items): (&str, Vec<String>) = match datum {
+        Datum::Text(bytes) => ("bytes", vec![text(&bytes[..bytes.len().min(60)].to_vec())]),
+        Datum::List(list) => ("elements", list.iter().map(text).collect()),
+        Datum::Set(set) => ("members", set.iter().map(text).collect()),
+        Datum::Hash(fields) => {
+            let fields = fields.iter();
+            ("pairs", fields.map(|(field, (value, _))| text(field) + " " + &text(value)).collect())
         }
-        Some((Held::List(list), at)) => format!("{} elements {list:?} until {at}", list.len()),
-        Some((Held::Hash(pairs) | Held::Sorted(pairs), at)) => {
-            format!("{} pairs {pairs:?} until {at}", pairs.len())
+        Datum::Sorted(scores) => {
+            let scores = scores.iter();
+            ("pairs", scores.map(|(member, score)| format!("{} {score}", text(member))).collect())
         }
-        Some((Held::Set(set), at)) => format!("{} members {set:?} until {at}", BTreeSet::len(set)),
     };
-    text.truncate(400);
-    text
+    let count = if let Datum::Text(bytes) = datum { bytes.len() } else { items.len() };
+    let mut shown = format!("until {at} {count} {what}: {}", items.join(", "));
+    let end = shown.floor_char_boundary(400);
+    shown.truncate(end);
+    shown
 }

@@ -18,12 +18,10 @@ mod model;
 mod operation;
 mod process;
 mod queue;
-mod random;
 mod rounds;
 mod shared;
 
 pub use client::Client;
 pub use lane::Lane;
 pub use process::{Launch, Server, ladon_check};
-pub use random::Random;
 pub use rounds::{GATES, Plan, Summary, run};

@@ -1,44 +1,22 @@
-//! The expected content of a lane's keys, and the expected replies to its requests.
+//! What a lane's keys should hold, and what its requests should be answered: the reference's commands,
+//! and when the keys expire.
 
-use crate::operation::{Command, Operation, Side};
+use crate::operation::{Command, Operation};
 use ladon_resp::client::Value;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use ladon_testkit::reference::{self, Call, State};
+use std::collections::BTreeMap;
 
-/// One key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// A string.
-    Text(Vec<u8>),
-    /// A set.
-    Set(BTreeSet<u64>),
-    /// A list.
-    List(VecDeque<u64>),
-    /// A hash: fields and their numbers.
-    Hash(BTreeMap<u64, i64>),
-    /// A sorted set: members and their scores.
-    Sorted(BTreeMap<u64, i64>),
-}
-
-fn number(number: impl ToString) -> Value {
-    Value::Bulk(number.to_string().into_bytes())
-}
-
-/// A lane's keys: value, and expiry time in Unix seconds (0 for none).
+/// A lane's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
-    pub keys: BTreeMap<&'static str, (Held, u64)>,
-}
-
-fn ok() -> Value {
-    Value::Simple(b"OK".to_vec())
-}
-
-fn flag(is: bool) -> Value {
-    Value::Integer(i64::from(is))
+    /// The values.
+    pub values: State,
+    /// Unix seconds, of keys that expire.
+    pub expire_at: BTreeMap<Vec<u8>, u64>,
 }
 
 impl Model {
-    /// Applies an operation of a lane; returns the expected reply.
+    /// Applies an operation of a lane; what the server should answer.
     pub fn apply(&mut self, lane: u64, operation: &Operation) -> Value {
         match operation {
             Operation::One(command) => self.run(lane, command),
@@ -49,295 +27,42 @@ impl Model {
     }
 
     fn run(&mut self, lane: u64, command: &Command) -> Value {
+        let call = command.words(lane);
+        if let Command::ExpireAt(_, at) = command {
+            let exists = self.values.contains_key(&call[1]);
+            if exists {
+                self.expire_at.insert(call[1].clone(), *at);
+            }
+            return Value::Integer(i64::from(exists));
+        }
+        let reply = reference::apply(&mut self.values, &call);
+        if !reply.is_error() {
+            self.move_expiry(command, &call);
+        }
+        // A value that keeps its key for the whole command keeps its time.
+        self.expire_at.retain(|key, _| self.values.contains_key(key));
+        reply
+    }
+
+    /// A new value has no time, a renamed one brings its own.
+    fn move_expiry(&mut self, command: &Command, call: &Call) {
         match command {
-            Command::Get(key) => {
-                self.text(key).map_or(Value::Null, |text| Value::Bulk(text.clone()))
-            }
-            Command::Set(pairs) => {
-                for (key, text) in pairs {
-                    self.keys.insert(key, (Held::Text(text.clone()), 0));
+            Command::Set(_) => {
+                for pair in call[1..].chunks(2) {
+                    self.expire_at.remove(&pair[0]);
                 }
-                ok()
             }
-            Command::Append(key, more) => {
-                let (held, _) = self.keys.entry(key).or_insert((Held::Text(Vec::new()), 0));
-                let Held::Text(text) = held else { unreachable!("{key} is a string") };
-                text.extend_from_slice(more);
-                Value::Integer(text.len() as i64)
+            Command::SunionStore(..) | Command::ZunionStore(..) => {
+                self.expire_at.remove(&call[1]);
             }
-            Command::IncrBy(key, amount) => {
-                let old = self.text(key).map_or(0, |text| {
-                    std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(0)
-                });
-                let new: i64 = old + amount;
-                let expire_at = self.keys.get(key).map_or(0, |(_, at)| *at);
-                self.keys.insert(key, (Held::Text(new.to_string().into_bytes()), expire_at));
-                Value::Integer(new)
+            Command::Bitxor(..) => _ = self.expire_at.remove(&call[2]),
+            Command::Rename(..) => {
+                let own = self.expire_at.remove(&call[1]);
+                self.expire_at.remove(&call[2]);
+                self.expire_at.extend(own.map(|at| (call[2].clone(), at)));
             }
-            Command::Sadd(key, members) => {
-                let (held, _) = self.keys.entry(key).or_insert((Held::Set(BTreeSet::new()), 0));
-                let Held::Set(set) = held else { unreachable!("{key} is a set") };
-                Value::Integer(members.iter().filter(|&&member| set.insert(member)).count() as i64)
-            }
-            Command::Srem(key, member) => flag(self.remove(key, *member)),
-            Command::Smove(from, to, member) => {
-                if !self.set(from).contains(member) {
-                    return flag(false);
-                }
-                if from != to {
-                    self.remove(from, *member);
-                    self.run(lane, &Command::Sadd(to, vec![*member]));
-                }
-                flag(true)
-            }
-            Command::SunionStore(to, first, second) => {
-                let union: BTreeSet<u64> =
-                    self.set(first).union(&self.set(second)).copied().collect();
-                let count = union.len() as i64;
-                if union.is_empty() {
-                    self.keys.remove(to);
-                } else {
-                    self.keys.insert(to, (Held::Set(union), 0));
-                }
-                Value::Integer(count)
-            }
-            Command::Del(keys) => {
-                let removed = keys.iter().filter(|&key| self.keys.remove(key).is_some()).count();
-                Value::Integer(removed as i64)
-            }
-            Command::Rename(from, to) => match self.keys.remove(from) {
-                Some(entry) => {
-                    self.keys.insert(to, entry);
-                    ok()
-                }
-                None => Value::Error(b"ERR no such key".to_vec()),
-            },
-            Command::ExpireAt(key, at) => match self.keys.get_mut(key) {
-                Some((_, expire_at)) => {
-                    *expire_at = *at;
-                    flag(true)
-                }
-                None => flag(false),
-            },
-            on_collection => self.run_on_collection(lane, on_collection),
+            _ => {}
         }
-    }
-
-    /// Commands on lists, hashes, sorted sets and bitmaps.
-    fn run_on_collection(&mut self, lane: u64, command: &Command) -> Value {
-        match command {
-            Command::Push(key, side, elements) => self.list(key, |list| {
-                for &element in elements {
-                    put(list, *side, element);
-                }
-                Value::Integer(list.len() as i64)
-            }),
-            Command::Pop(key, side, count) => self.list(key, |list| {
-                if list.is_empty() {
-                    return Value::NullArray;
-                }
-                let popped = (0..*count).map_while(|_| take(list, *side));
-                Value::Array(popped.map(number).collect())
-            }),
-            Command::BlockingPop(key, side) => self.list(key, |list| match take(list, *side) {
-                Some(element) => {
-                    let name = format!("lane{lane}:{key}").into_bytes();
-                    Value::Array(vec![Value::Bulk(name), number(element)])
-                }
-                None => Value::NullArray,
-            }),
-            // The list stays, and its expiry with it, though it is empty for a moment.
-            Command::Lmove(from, to, side, end) if from == to => self.list(from, |list| {
-                let Some(element) = take(list, *side) else { return Value::Null };
-                put(list, *end, element);
-                number(element)
-            }),
-            Command::Lmove(from, to, side, end) => {
-                let Some(element) = self.list(from, |list| take(list, *side)) else {
-                    return Value::Null;
-                };
-                self.list(to, |list| put(list, *end, element));
-                number(element)
-            }
-            Command::Lrem(key, element) => self.list(key, |list| {
-                let before = list.len();
-                list.retain(|present| present != element);
-                Value::Integer((before - list.len()) as i64)
-            }),
-            Command::Ltrim(key, count) => self.list(key, |list| {
-                list.truncate(*count as usize);
-                ok()
-            }),
-            Command::Hset(key, pairs) => self.numbers(key, Held::Hash, |hash| {
-                let new = pairs
-                    .iter()
-                    .filter(|&&(field, value)| hash.insert(field, value as i64).is_none());
-                Value::Integer(new.count() as i64)
-            }),
-            Command::Hincrby(key, field, by) => self.numbers(key, Held::Hash, |hash| {
-                let value = hash.entry(*field).or_insert(0);
-                *value += by;
-                Value::Integer(*value)
-            }),
-            Command::Hdel(key, field) => {
-                self.numbers(key, Held::Hash, |hash| flag(hash.remove(field).is_some()))
-            }
-            Command::Zadd(key, pairs) => self.numbers(key, Held::Sorted, |scores| {
-                let new =
-                    pairs.iter().filter(|&&(member, score)| scores.insert(member, score).is_none());
-                Value::Integer(new.count() as i64)
-            }),
-            Command::Zincrby(key, member, by) => self.numbers(key, Held::Sorted, |scores| {
-                let score = scores.entry(*member).or_insert(0);
-                *score += by;
-                number(*score)
-            }),
-            Command::Zpopmin(key, count) => self.numbers(key, Held::Sorted, |scores| {
-                let mut order: Vec<_> = scores.iter().map(|(&m, &score)| (score, m)).collect();
-                // Equal scores are in the members' order as bytes.
-                order.sort_by_key(|&(score, member)| (score, member.to_string()));
-                order.truncate(*count as usize);
-                for (_, member) in &order {
-                    scores.remove(member);
-                }
-                let flat = order.into_iter().flat_map(|(score, m)| [number(m), number(score)]);
-                Value::Array(flat.collect())
-            }),
-            Command::ZunionStore(to, first, second) => {
-                let mut union = BTreeMap::new();
-                for key in [first, second] {
-                    for (member, score) in self.numbers(key, Held::Sorted, |scores| scores.clone())
-                    {
-                        let highest = union.entry(member).or_insert(score);
-                        *highest = score.max(*highest);
-                    }
-                }
-                self.keys.remove(to);
-                let count = union.len();
-                self.numbers(to, Held::Sorted, |scores| *scores = union);
-                Value::Integer(count as i64)
-            }
-            Command::Setbit(key, offset, on) => self.bits(key, offset / 8 + 1, |bytes| {
-                let (byte, bit) = (&mut bytes[(offset / 8) as usize], 0x80 >> (offset % 8));
-                let old = *byte & bit != 0;
-                *byte = if *on { *byte | bit } else { *byte & !bit };
-                flag(old)
-            }),
-            Command::BitfieldIncr(key, offset, by) => {
-                self.bits(key, offset.div_ceil(8) + 1, |bytes| {
-                    let (at, shift) = ((offset / 8) as usize, offset % 8);
-                    let high = u16::from(bytes[at]) << 8;
-                    let low = bytes.get(at + 1).copied().map_or(0, u16::from);
-                    let window = high | low;
-                    let old = (window << shift >> 8) as u8;
-                    let new = old.wrapping_add(*by as u8);
-                    let mask = 0xff00_u16 >> shift;
-                    let window = window & !mask | (u16::from(new) << 8 >> shift);
-                    bytes[at] = (window >> 8) as u8;
-                    if shift != 0 {
-                        bytes[at + 1] = window as u8;
-                    }
-                    Value::Array(vec![Value::Integer(new.into())])
-                })
-            }
-            Command::Bitxor(to, first, second) => {
-                let (first, second) = (self.text(first).cloned(), self.text(second).cloned());
-                let (mut long, short) = (first.unwrap_or_default(), second.unwrap_or_default());
-                let (long, short) = if long.len() < short.len() {
-                    (short, std::mem::take(&mut long))
-                } else {
-                    (long, short)
-                };
-                let tail = short.iter().copied().chain(std::iter::repeat(0));
-                let bytes: Vec<u8> = long.iter().zip(tail).map(|(a, b)| a ^ b).collect();
-                let length = bytes.len();
-                self.keys.remove(to);
-                if length != 0 {
-                    self.keys.insert(to, (Held::Text(bytes), 0));
-                }
-                Value::Integer(length as i64)
-            }
-            other => unreachable!("{other:?} is not on a collection"),
-        }
-    }
-
-    /// Changes a list, which exists while it has elements.
-    fn list<R>(&mut self, key: &'static str, change: impl FnOnce(&mut VecDeque<u64>) -> R) -> R {
-        let (held, _) = self.keys.entry(key).or_insert((Held::List(VecDeque::new()), 0));
-        let Held::List(list) = held else { unreachable!("{key} is a list") };
-        let result = change(list);
-        if list.is_empty() {
-            self.keys.remove(key);
-        }
-        result
-    }
-
-    /// Changes a hash or a sorted set, which exists while it has members.
-    fn numbers<R>(
-        &mut self,
-        key: &'static str,
-        kind: fn(BTreeMap<u64, i64>) -> Held,
-        change: impl FnOnce(&mut BTreeMap<u64, i64>) -> R,
-    ) -> R {
-        let (held, _) = self.keys.entry(key).or_insert((kind(BTreeMap::new()), 0));
-        let (Held::Hash(numbers) | Held::Sorted(numbers)) = held else {
-            unreachable!("{key} is a hash or a sorted set")
-        };
-        let result = change(numbers);
-        if numbers.is_empty() {
-            self.keys.remove(key);
-        }
-        result
-    }
-
-    /// Changes a bitmap of at least this many bytes.
-    fn bits<R>(
-        &mut self,
-        key: &'static str,
-        bytes: u64,
-        change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> R {
-        let (held, _) = self.keys.entry(key).or_insert((Held::Text(Vec::new()), 0));
-        let Held::Text(text) = held else { unreachable!("{key} is a bitmap") };
-        text.resize(text.len().max(bytes as usize), 0);
-        change(text)
-    }
-
-    fn text(&self, key: &str) -> Option<&Vec<u8>> {
-        match self.keys.get(key) {
-            Some((Held::Text(text), _)) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn set(&self, key: &str) -> BTreeSet<u64> {
-        match self.keys.get(key) {
-            Some((Held::Set(set), _)) => set.clone(),
-            _ => BTreeSet::new(),
-        }
-    }
-
-    fn remove(&mut self, key: &'static str, member: u64) -> bool {
-        let Some((Held::Set(set), _)) = self.keys.get_mut(key) else { return false };
-        let removed = set.remove(&member);
-        if set.is_empty() {
-            self.keys.remove(key);
-        }
-        removed
-    }
-}
-
-fn put(list: &mut VecDeque<u64>, side: Side, element: u64) {
-    match side {
-        Side::Left => list.push_front(element),
-        Side::Right => list.push_back(element),
-    }
-}
-
-fn take(list: &mut VecDeque<u64>, side: Side) -> Option<u64> {
-    match side {
-        Side::Left => list.pop_front(),
-        Side::Right => list.pop_back(),
     }
 }
 
@@ -345,14 +70,66 @@ fn take(list: &mut VecDeque<u64>, side: Side) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::operation::Side;
+    use ladon_testkit::reference::Datum;
+
+    fn run(commands: &[Command]) -> Model {
+        let mut model = Model::default();
+        for command in commands {
+            model.run(0, command);
+        }
+        model
+    }
+
+    fn expire_at(model: &Model, key: &str) -> Option<u64> {
+        model.expire_at.get(format!("lane0:{key}").as_bytes()).copied()
+    }
 
     /// As Redis has it: the list is never seen to be empty.
     #[test]
     fn a_list_that_moves_its_only_element_keeps_its_expiry() {
-        let mut model = Model::default();
-        model.run(0, &Command::Push("l0", Side::Left, vec![7]));
-        model.run(0, &Command::ExpireAt("l0", 4_000_000_000));
-        model.run(0, &Command::Lmove("l0", "l0", Side::Left, Side::Right));
-        assert_eq!(model.keys["l0"].1, 4_000_000_000);
+        let model = run(&[
+            Command::Push("l0", Side::Left, vec![7]),
+            Command::ExpireAt("l0", 4_000_000_000),
+            Command::Lmove("l0", "l0", Side::Left, Side::Right),
+        ]);
+        assert_eq!(expire_at(&model, "l0"), Some(4_000_000_000));
+    }
+
+    #[test]
+    fn a_renamed_key_brings_its_expiry_or_none() {
+        let text = |key, text: &str| Command::Set(vec![(key, text.into())]);
+        let both = [text("s0", "a"), text("s1", "b"), Command::ExpireAt("s1", 5)];
+        let model = run(&[&both[..], &[Command::Rename("s1", "s0")]].concat());
+        assert_eq!((expire_at(&model, "s0"), expire_at(&model, "s1")), (Some(5), None));
+        let model = run(&[&both[..], &[Command::Rename("s0", "s1")]].concat());
+        assert_eq!(expire_at(&model, "s1"), None);
+        // There is nothing to rename, so nothing changes.
+        let model = run(&[&both[..], &[Command::Rename("s2", "s1")]].concat());
+        assert_eq!(expire_at(&model, "s1"), Some(5));
+        let model = run(&[&both[..], &[Command::Rename("s1", "s1")]].concat());
+        assert_eq!(expire_at(&model, "s1"), Some(5));
+    }
+
+    #[test]
+    fn a_value_that_is_replaced_or_gone_has_no_expiry() {
+        let sets = [Command::Sadd("t0", vec![1]), Command::ExpireAt("t0", 5)];
+        let model = run(&[&sets[..], &[Command::SunionStore("t0", "t0", "t1")]].concat());
+        assert_eq!(expire_at(&model, "t0"), None);
+        let again = [Command::Srem("t0", 1), Command::Sadd("t0", vec![1])];
+        assert_eq!(expire_at(&run(&[&sets[..], &again].concat()), "t0"), None);
+        let more = [Command::Sadd("t0", vec![2])];
+        assert_eq!(expire_at(&run(&[&sets[..], &more].concat()), "t0"), Some(5));
+    }
+
+    /// An unsigned byte across two bytes of the string, which grows for it; it wraps.
+    #[test]
+    fn bits_are_counted_from_the_left_and_wrap() {
+        let model = run(&[
+            Command::BitfieldIncr("b0", 4, 100),
+            Command::BitfieldIncr("b0", 4, 100),
+            Command::BitfieldIncr("b0", 4, 100),
+        ]);
+        // 300 - 256 = 44 = 0x2c.
+        assert_eq!(model.values[&b"lane0:b0"[..]], Datum::Text(vec![0x02, 0xc0]));
     }
 }

@@ -1,7 +1,7 @@
 //! A lane's operations: each follows from the seed, the lane and its number alone.
 
-use crate::random::Random;
 use ladon_resp::client::write_request;
+use ladon_testkit::Random;
 
 /// Keys that hold strings.
 pub const TEXTS: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
@@ -18,6 +18,11 @@ pub const HASHES: [&str; 3] = ["h0", "h1", "h2"];
 pub const SORTED_SETS: [&str; 3] = ["z0", "z1", "z2"];
 /// Keys that hold bitmaps.
 pub const BITMAPS: [&str; 2] = ["b0", "b1"];
+
+/// A lane's key as the server knows it.
+pub fn full_name(lane: u64, key: &str) -> Vec<u8> {
+    format!("lane{lane}:{key}").into_bytes()
+}
 
 /// Every key of a lane.
 pub fn keys() -> impl Iterator<Item = &'static str> {
@@ -100,7 +105,7 @@ pub enum Operation {
 impl Operation {
     /// Operation `number` of a lane.
     pub fn nth(seed: u64, lane: u64, number: u64) -> Operation {
-        let mut random = Random::new(seed ^ lane << 48, number);
+        let mut random = Random::stream(seed ^ lane << 48, number);
         if random.below(8) != 0 {
             return Operation::One(command(&mut random, number));
         }
@@ -112,12 +117,12 @@ impl Operation {
     pub fn write(&self, lane: u64, out: &mut Vec<u8>) -> usize {
         match self {
             Operation::One(command) => {
-                command.write(lane, out);
+                write_request(out, &command.words(lane));
                 0
             }
             Operation::Transaction(commands) => {
                 write_request(out, &["MULTI"]);
-                commands.iter().for_each(|command| command.write(lane, out));
+                commands.iter().for_each(|command| write_request(out, &command.words(lane)));
                 write_request(out, &["EXEC"]);
                 commands.len() + 1
             }
@@ -222,8 +227,9 @@ fn value(random: &mut Random, number: u64) -> Vec<u8> {
 }
 
 impl Command {
-    fn write(&self, lane: u64, out: &mut Vec<u8>) {
-        let name = |key: &str| format!("lane{lane}:{key}").into_bytes();
+    /// The request, with the lane's names of the keys.
+    pub fn words(&self, lane: u64) -> Vec<Vec<u8>> {
+        let name = |key: &str| full_name(lane, key);
         let number = |n: u64| n.to_string().into_bytes();
         let mut words: Vec<Vec<u8>> = Vec::new();
         let mut say = |word: &str| words.push(word.as_bytes().to_vec());
@@ -352,6 +358,6 @@ impl Command {
                 words.extend([b"XOR".to_vec(), name(to), name(first), name(second)]);
             }
         }
-        write_request(out, &words);
+        words
     }
 }

@@ -1,8 +1,8 @@
 //! A server process on a data directory.
 
 use crate::client::Client;
-use ladon_ports::Ports;
 use ladon_resp::client::Value;
+use ladon_testkit::Ports;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,9 +4,9 @@ use crate::client::Client;
 use crate::lane::Lane;
 use crate::process::{Launch, Server, ladon_check};
 use crate::queue::SharedQueue;
-use crate::random::Random;
 use crate::shared::SharedCounter;
 use ladon_resp::client::{Value, write_request};
+use ladon_testkit::Random;
 use std::io;
 use std::path::PathBuf;
 use std::thread::{ScopedJoinHandle, scope, sleep};
@@ -127,7 +127,7 @@ const CONSUMERS: usize = 3;
 pub fn run(plan: &Plan) -> Result<Summary, String> {
     let mut lanes: Vec<Lane> = (0..plan.lanes).map(|n| Lane::new(plan.seed, n)).collect();
     let shared = Shared::default();
-    let mut random = Random::new(plan.seed, u64::MAX);
+    let mut random = Random::stream(plan.seed, u64::MAX);
     let mut summary = Summary::default();
     let mut launch = Launch::new(&plan.program, &plan.dir, &[]);
     for round in 0..plan.rounds {

@@ -1,8 +1,9 @@
 //! Running out of file descriptors. A test binary of its own: the limit is the process's.
 #![cfg(target_os = "linux")]
 
+#[path = "it/common/mod.rs"]
 mod common;
-#[path = "common/limits.rs"]
+#[path = "it/common/limits.rs"]
 mod limits;
 
 use common::{Rig, open, tcp};

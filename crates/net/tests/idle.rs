@@ -1,8 +1,10 @@
-//! What connections cost that do nothing. One test, as it measures its whole process.
+//! What connections cost that do nothing. A test binary of its own with one test, as it measures its
+//! whole process.
 #![cfg(target_os = "linux")]
 
+#[path = "it/common/mod.rs"]
 mod common;
-#[path = "common/limits.rs"]
+#[path = "it/common/limits.rs"]
 mod limits;
 
 use common::{Rig, open};

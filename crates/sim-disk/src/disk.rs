@@ -2,8 +2,8 @@
 
 use crate::faults::{self, Fault, Faults};
 use crate::inode::Inode;
-use crate::random::Random;
 use ladon_platform::{Disk, DiskFile, DiskLock};
+use ladon_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Which operations the disk refuses, and when.
 
-use crate::random::Random;
+use ladon_testkit::Random;
 use std::io;
 
 /// One kind of failure.

@@ -1,6 +1,6 @@
 //! One file's bytes: what a process sees, and what a power cut leaves.
 
-use crate::random::Random;
+use ladon_testkit::Random;
 
 /// A change since the last sync.
 #[derive(Debug)]

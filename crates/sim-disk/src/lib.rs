@@ -17,8 +17,6 @@
 mod disk;
 mod faults;
 mod inode;
-mod random;
 
 pub use disk::SimDisk;
 pub use faults::Fault;
-pub use random::Random;

@@ -7,7 +7,7 @@ use crate::waits;
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
-use ladon_sim_disk::Random;
+use ladon_testkit::Random;
 use std::collections::VecDeque;
 
 /// How a server whose disk fails to sync answers requests that wait for that sync.

@@ -18,7 +18,8 @@ use ladon_server::{
     StopSignal, Worker, WorkerParts, recover,
 };
 use ladon_settings::Settings;
-use ladon_sim_disk::{Random, SimDisk};
+use ladon_sim_disk::SimDisk;
+use ladon_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;

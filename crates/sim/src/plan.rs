@@ -2,7 +2,7 @@
 
 use ladon_model::Gate;
 use ladon_server::Pace;
-use ladon_sim_disk::Random;
+use ladon_testkit::Random;
 
 /// A known bug, put in on purpose to see the oracle find it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_platform::Clock as _;
-use ladon_sim_disk::{Fault, Random, SimDisk};
+use ladon_sim_disk::{Fault, SimDisk};
+use ladon_testkit::Random;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

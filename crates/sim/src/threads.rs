@@ -14,7 +14,7 @@ use ladon_log::Log;
 use ladon_net::ConnId;
 use ladon_platform::Clock;
 use ladon_server::{Interrupt, Point, Worker};
-use ladon_sim_disk::Random;
+use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 

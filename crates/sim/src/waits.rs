@@ -6,7 +6,7 @@
 
 use crate::model::Call;
 use ladon_resp::client::Value;
-use ladon_sim_disk::Random;
+use ladon_testkit::Random;
 
 /// The oracle's placeholder for a reply that cannot be predicted.
 pub(crate) fn waited() -> Value {

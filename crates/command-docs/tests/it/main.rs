@@ -1,0 +1,3 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod facts;

@@ -1,0 +1,24 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod bitmaps;
+mod check;
+mod common;
+mod connection;
+mod corpus;
+mod eviction;
+mod generated_document;
+mod generic;
+mod harness;
+mod hashes;
+mod key_positions;
+mod lists;
+mod lookups;
+mod model;
+mod module_graph;
+mod scan_guarantee;
+mod server;
+mod sets;
+mod sorted_sets;
+mod sorting;
+mod strings;
+mod transactions;

@@ -1,0 +1,369 @@
+//! What the string commands answer.
+
+use crate::common::check;
+
+#[test]
+fn set_and_get() {
+    check(
+        r#"
+        GET a                            => nil
+        SET a 1                          => +OK
+        GET a                            => "1"
+        SET a ""                         => +OK
+        GET a                            => ""
+        SET a x NX                       => nil
+        SET a x XX                       => +OK
+        SET b x XX                       => nil
+        SET b x nx                       => +OK
+        SET b y GET                      => "x"
+        SET c y GET                      => nil
+        SET c z NX GET                   => "y"
+        SET d z XX GET                   => nil
+        EXISTS d                         => :0
+        SET c z XX GET                   => "y"
+        GET c                            => "z"
+        SET a b NX XX                    => -ERR syntax error
+        SET a b XX NX                    => -ERR syntax error
+        SET a b NX NX GET GET            => "x"
+        SET a b c                        => -ERR syntax error
+        SET a                            => -ERR wrong number of arguments for 'set' command
+        SADD s m                         => *
+        SET s x GET                      => -WRONGTYPE Operation against a key holding the wrong kind of value
+        GET s                            => -WRONGTYPE Operation against a key holding the wrong kind of value
+        SET s x                          => +OK
+        @resp3
+        GET missing                      => nil
+        SET missing x XX                 => nil
+        "#,
+    );
+}
+
+#[test]
+fn set_with_an_expiry() {
+    check(
+        r#"
+        SET a 1 EX 100                   => +OK
+        TTL a                            => :100
+        SET a 2 KEEPTTL                  => +OK
+        TTL a                            => :100
+        SET a 3                          => +OK
+        TTL a                            => :-1
+        SET a 3 PX 100000                => +OK
+        TTL a                            => :100
+        SET a 3 EXAT 33177117420         => +OK
+        EXPIRETIME a                     => :33177117420
+        SET a 3 PXAT 33177117420123 GET  => "3"
+        PEXPIRETIME a                    => :33177117420123
+        SET a 3 EX 1 EX 100              => +OK
+        TTL a                            => :100
+        SET b 3 KEEPTTL                  => +OK
+        TTL b                            => :-1
+        SET a 1 EX 10 PX 10              => -ERR syntax error
+        SET a 1 EX 10 KEEPTTL            => -ERR syntax error
+        SET a 1 KEEPTTL EX 10            => -ERR syntax error
+        SET a 1 KEEPTTL KEEPTTL          => +OK
+        SET a 1 PERSIST                  => -ERR syntax error
+        SET a 1 EX                       => -ERR syntax error
+        SET a 1 EX 0                     => -ERR invalid expire time in 'set' command
+        SET a 1 EX -1                    => -ERR invalid expire time in 'set' command
+        SET a 1 PXAT 0                   => -ERR invalid expire time in 'set' command
+        SET a 1 EX x                     => -ERR value is not an integer or out of range
+        SET a 1 EX 9223372036854775807   => -ERR invalid expire time in 'set' command
+        SET a 1 PX 9223372036854775807   => -ERR invalid expire time in 'set' command
+        SET a 1 EXAT 9223372036854775807 => -ERR invalid expire time in 'set' command
+        SET a 1 EXAT 1                   => +OK
+        GET a                            => nil
+        SET a 1 PX 30                    => +OK
+        @advance 31
+        GET a                            => nil
+        EXISTS a                         => :0
+        "#,
+    );
+}
+
+#[test]
+fn set_if_equal() {
+    // Redis has it since 8.4, Valkey since 8.1.
+    check(
+        r#"
+        SET a x IFEQ y           =>> nil
+        EXISTS a                 =>> :0
+        SET a x                  =>> +OK
+        SET a y IFEQ z           =>> nil
+        SET a y IFEQ x           =>> +OK
+        GET a                    =>> "y"
+        SET a z IFEQ y GET       =>> "y"
+        SET a w IFEQ y GET       =>> "z"
+        SET b w IFEQ y GET       =>> nil
+        GET a                    =>> "z"
+        SET n 10                 =>> +OK
+        SET n 11 IFEQ 10 EX 100  =>> +OK
+        TTL n                    =>> :100
+        SET a z IFEQ             =>> -ERR syntax error
+        SET a z IFEQ z NX        =>> -ERR syntax error
+        SET a z XX IFEQ z        =>> -ERR syntax error
+        "#,
+    );
+}
+
+#[test]
+fn old_ways_to_set() {
+    check(
+        r#"
+        SETEX a 100 x                    => +OK
+        TTL a                            => :100
+        PSETEX a 100000 y                => +OK
+        TTL a                            => :100
+        GET a                            => "y"
+        SETEX a 0 x                      => -ERR invalid expire time in 'setex' command
+        PSETEX a -5 x                    => -ERR invalid expire time in 'psetex' command
+        SETEX a x x                      => -ERR value is not an integer or out of range
+        SETNX a z                        => :0
+        SETNX b z                        => :1
+        GET b                            => "z"
+        GETSET a w                       => "y"
+        TTL a                            => :-1
+        GETSET c w                       => nil
+        SADD s m                         => *
+        GETSET s x                       => -WRONGTYPE Operation against a key holding the wrong kind of value
+        TYPE s                           => *
+        "#,
+    );
+}
+
+#[test]
+fn get_and_change() {
+    check(
+        r#"
+        SET a x EX 100                   => +OK
+        GETDEL a                         => "x"
+        GETDEL a                         => nil
+        EXISTS a                         => :0
+        SET a x                          => +OK
+        GETEX a                          => "x"
+        TTL a                            => :-1
+        GETEX a EX 100                   => "x"
+        TTL a                            => :100
+        GETEX a                          => "x"
+        TTL a                            => :100
+        GETEX a PERSIST                  => "x"
+        TTL a                            => :-1
+        GETEX a PXAT 33177117420123      => "x"
+        PEXPIRETIME a                    => :33177117420123
+        GETEX a PERSIST EX 5             => -ERR syntax error
+        GETEX a EX 5 PERSIST             => -ERR syntax error
+        GETEX a EX 5 PX 5                => -ERR syntax error
+        GETEX a KEEPTTL                  => -ERR syntax error
+        GETEX a NX                       => -ERR syntax error
+        GETEX a EX 0                     => -ERR invalid expire time in 'getex' command
+        GETEX missing EX 0               => nil
+        GETEX missing PERSIST            => nil
+        GETEX a EXAT 1                   => "x"
+        EXISTS a                         => :0
+        SADD s m                         => *
+        GETEX s EX 0                     => -WRONGTYPE Operation against a key holding the wrong kind of value
+        GETDEL s                         => -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
+#[test]
+fn several_at_once() {
+    check(
+        r#"
+        MSET a 1 b two                   => +OK
+        SADD s m                         => *
+        MGET a b missing s a             => ["1" "two" nil nil "1"]
+        MSET a                           => -ERR wrong number of arguments for 'mset' command
+        MSET a 1 b                       => -ERR wrong number of arguments for 'mset' command
+        MSETNX a 1 b                     => -ERR wrong number of arguments for 'msetnx' command
+        EXPIRE a 100                     => :1
+        MSET a x a y                     => +OK
+        GET a                            => "y"
+        TTL a                            => :-1
+        MSETNX new 1 b 2                 => :0
+        EXISTS new                       => :0
+        MSETNX new 1 newer 2             => :1
+        MSETNX n 1 n 2                   => :1
+        GET n                            => "2"
+        @resp3
+        MGET a missing                   => ["y" nil]
+        "#,
+    );
+}
+
+#[test]
+fn counters() {
+    check(
+        r#"
+        INCR n                           => :1
+        INCRBY n 41                      => :42
+        DECR n                           => :41
+        DECRBY n 50                      => :-9
+        OBJECT ENCODING n                => "int"
+        EXPIRE n 100                     => :1
+        INCR n                           => :-8
+        TTL n                            => :100
+        SET n 9223372036854775807        => +OK
+        INCR n                           => -ERR increment or decrement would overflow
+        GET n                            => "9223372036854775807"
+        DECRBY n -1                      => -ERR increment or decrement would overflow
+        SET n -9223372036854775808       => +OK
+        DECR n                           => -ERR increment or decrement would overflow
+        DECRBY n -9223372036854775808    => -ERR decrement would overflow
+        INCRBY n x                       => -ERR value is not an integer or out of range
+        INCRBY n 1.5                     => -ERR value is not an integer or out of range
+        SET n x                          => +OK
+        INCR n                           => -ERR value is not an integer or out of range
+        SET n " 1"                       => +OK
+        INCR n                           => -ERR value is not an integer or out of range
+        SET n 01                         => +OK
+        INCR n                           => -ERR value is not an integer or out of range
+        APPEND m 1                       => :1
+        APPEND m 2                       => :2
+        OBJECT ENCODING m                => "raw"
+        INCR m                           => :13
+        OBJECT ENCODING m                => "int"
+        SADD s m                         => *
+        INCR s                           => -WRONGTYPE Operation against a key holding the wrong kind of value
+        INCRBY s x                       => -ERR value is not an integer or out of range
+        DEL n                            => :1
+        DECR n                           => :-1
+        "#,
+    );
+}
+
+#[test]
+fn floats() {
+    check(
+        r#"
+        INCRBYFLOAT f 1.5                => "1.5"
+        INCRBYFLOAT f 1.5                => "3"
+        OBJECT ENCODING f                => "embstr"
+        INCR f                           => :4
+        OBJECT ENCODING f                => "int"
+        INCRBYFLOAT f 1e2                => "104"
+        INCRBYFLOAT f -0.1               => "103.9"
+        EXPIRE f 100                     => :1
+        INCRBYFLOAT f 0.1                => "104"
+        TTL f                            => :100
+        INCRBYFLOAT f x                  => -ERR value is not a valid float
+        INCRBYFLOAT f " 1"               => -ERR value is not a valid float
+        INCRBYFLOAT f inf                => -ERR increment would produce NaN or Infinity
+        INCRBYFLOAT f nan                => -ERR value is not a valid float
+        SET f x                          => +OK
+        INCRBYFLOAT f 1                  => -ERR value is not a valid float
+        SADD s m                         => *
+        INCRBYFLOAT s x                  => -WRONGTYPE Operation against a key holding the wrong kind of value
+        SET f 3.0e3                      => +OK
+        INCRBYFLOAT f 200                => "3200"
+        @resp3
+        INCRBYFLOAT f 0.5                => "3200.5"
+        "#,
+    );
+}
+
+#[test]
+fn parts_of_a_string() {
+    check(
+        r#"
+        APPEND a 12                      => :2
+        OBJECT ENCODING a                => "int"
+        APPEND a ""                      => :2
+        OBJECT ENCODING a                => "raw"
+        APPEND a 34                      => :4
+        GET a                            => "1234"
+        EXPIRE a 100                     => :1
+        APPEND a x                       => :5
+        SETRANGE a 0 y                   => :5
+        TTL a                            => :100
+        GET a                            => "y234x"
+        SETRANGE a 7 z                   => :8
+        GET a                            => "y234x\x00\x00z"
+        SETRANGE a 100 ""                => :8
+        SETRANGE missing 3 ""            => :0
+        EXISTS missing                   => :0
+        SETRANGE new 2 x                 => :3
+        OBJECT ENCODING new              => "raw"
+        GET new                          => "\x00\x00x"
+        SETRANGE a -1 x                  => -ERR offset is out of range
+        SETRANGE a x x                   => -ERR value is not an integer or out of range
+        SETRANGE a 536870912 x           => -ERR string exceeds maximum allowed size (proto-max-bulk-len)
+        SETRANGE a 9223372036854775807 x => -ERR string exceeds maximum allowed size (proto-max-bulk-len)
+        SETRANGE none 536870912 x        => -ERR string exceeds maximum allowed size (proto-max-bulk-len)
+        STRLEN a                         => :8
+        STRLEN missing                   => :0
+        SET n -12345                     => +OK
+        STRLEN n                         => :6
+        GETRANGE n 0 1                   => "-1"
+        GETRANGE n -3 -1                 => "345"
+        GETRANGE n 0 -100                => "-"
+        GETRANGE n 5 1                   => ""
+        SUBSTR n 1 1000                  => "12345"
+        GETRANGE missing 0 -1            => ""
+        GETRANGE n a 1                   => -ERR value is not an integer or out of range
+        GETRANGE n 1 a                   => -ERR value is not an integer or out of range
+        SETRANGE n 1 9                   => :6
+        GET n                            => "-92345"
+        SADD s m                         => *
+        APPEND s x                       => -WRONGTYPE Operation against a key holding the wrong kind of value
+        SETRANGE s 0 x                   => -WRONGTYPE Operation against a key holding the wrong kind of value
+        SETRANGE s 0 ""                  => -WRONGTYPE Operation against a key holding the wrong kind of value
+        STRLEN s                         => -WRONGTYPE Operation against a key holding the wrong kind of value
+        GETRANGE s 0 1                   => -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
+#[test]
+fn a_long_string_grows() {
+    let long = "x".repeat(3000);
+    check(&format!(
+        "SET a {long}            => +OK
+         APPEND a yz             => :3002
+         SETRANGE a 3001 abc     => :3004
+         GETRANGE a 2999 -1      => \"xyabc\"
+         OBJECT ENCODING a       => \"raw\"
+         SET b 7                 => +OK
+         APPEND b {long}         => :3001
+         GETRANGE b 0 1          => \"7x\"
+         SET b {long} EX 100     => +OK
+         RENAME b a              => +OK
+         COPY a c                => :1
+         APPEND c !              => :3001
+         STRLEN a                => :3000
+         SET a short             => +OK
+         TTL c                   => :100
+        "
+    ));
+}
+
+#[test]
+fn longest_common_subsequence() {
+    check(
+        r#"
+        MSET a ohmytext b mynewtext n 12 => +OK
+        LCS a b                          => "mytext"
+        LCS a b LEN                      => :6
+        LCS a b IDX                      => ["matches" [[[:4 :7] [:5 :8]] [[:2 :3] [:0 :1]]] "len" :6]
+        LCS a b IDX MINMATCHLEN 4        => ["matches" [[[:4 :7] [:5 :8]]] "len" :6]
+        LCS a b IDX WITHMATCHLEN         => ["matches" [[[:4 :7] [:5 :8] :4] [[:2 :3] [:0 :1] :2]] "len" :6]
+        LCS a b idx minmatchlen -3 withmatchlen => ["matches" [[[:4 :7] [:5 :8] :4] [[:2 :3] [:0 :1] :2]] "len" :6]
+        LCS a b IDX LEN                  => -ERR If you want both the length and indexes, please just use IDX.
+        LCS a b FOO                      => -ERR syntax error
+        LCS a b MINMATCHLEN              => -ERR syntax error
+        LCS a b MINMATCHLEN x            => -ERR value is not an integer or out of range
+        LCS a missing                    => ""
+        LCS a missing LEN                => :0
+        LCS a missing IDX                => ["matches" [] "len" :0]
+        LCS n n                          => "12"
+        SADD s m                         => *
+        LCS a s FOO                      => -ERR The specified keys must contain string values
+        MSET x abcabba y cbabac          => +OK
+        LCS x y                          => "cbba"
+        LCS x y IDX                      => ["matches" [[[:5 :6] [:3 :4]] [[:4 :4] [:1 :1]] [[:2 :2] [:0 :0]]] "len" :4]
+        @resp3
+        LCS a b IDX MINMATCHLEN 4        => {"matches": [[[:4 :7] [:5 :8]]], "len": :6}
+        "#,
+    );
+}

@@ -1,0 +1,9 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod go_redis;
+mod real_users;
+mod redis_benchmark;
+mod redis_cli;
+mod redis_py;
+mod scripts;
+mod side_by_side;

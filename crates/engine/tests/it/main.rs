@@ -1,0 +1,17 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+//! With `--cfg loom` it is the model checker's run alone.
+
+#[cfg(not(loom))]
+mod check;
+#[cfg(not(loom))]
+mod checkpoint;
+#[cfg(not(loom))]
+mod corpus;
+#[cfg(loom)]
+mod loom;
+#[cfg(not(loom))]
+mod module_graph;
+#[cfg(not(loom))]
+mod strings;
+#[cfg(not(loom))]
+mod threads;

@@ -1,0 +1,290 @@
+//! Clients that wait for keys, on the real binary: first come, first served across threads, each
+//! element once, and nothing given to who is gone.
+
+use crate::live::{bulk, call, error, info_number, ok, on_both_backends};
+use ladon_crash::{Client, Server};
+use ladon_resp::client::Value;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const FOUR_THREADS: &[&str] = &["--io-threads", "4"];
+
+fn connect(server: &Server) -> Client {
+    server.connect().expect("connects")
+}
+
+#[test]
+fn a_wait_can_be_ended_as_soon_as_a_pause_is() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        // On all threads, also on that of whoever ends the waits.
+        let mut waiting: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        for _ in 0..20 {
+            assert_eq!(call(&mut control, &["CLIENT", "PAUSE", "60000", "WRITE"]), ok());
+            let mut requests = vec![vec!["CLIENT".to_owned(), "UNPAUSE".to_owned()]];
+            for client in &mut waiting {
+                let Value::Integer(id) = call(client, &["CLIENT", "ID"]) else { panic!("an id") };
+                client.request(&["BLPOP", "none", "0"]).expect("sent");
+                let words = ["CLIENT", "UNBLOCK", &id.to_string(), "ERROR"];
+                requests.push(words.map(str::to_owned).to_vec());
+            }
+            until_blocked(&mut control, 4);
+            assert_eq!(control.call(&requests[1]).expect("a reply"), Value::Integer(0));
+            for request in &requests {
+                control.request(request).expect("sent");
+            }
+            assert_eq!(control.reply().expect("a reply"), ok());
+            for client in &mut waiting {
+                assert_eq!(control.reply().expect("a reply"), Value::Integer(1));
+                let unblocked = error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+                assert_eq!(client.reply().expect("a reply"), unblocked);
+            }
+        }
+    });
+}
+
+/// Waits until so many clients wait.
+fn until_blocked(client: &mut Client, count: u64) {
+    let began = Instant::now();
+    while info_number(client, "clients", "blocked_clients") != count {
+        assert!(began.elapsed() < Duration::from_secs(20), "{count} clients wait");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Clients that wait with these words, in the order of their coming.
+fn waiters(server: &Server, control: &mut Client, count: u64, words: &[&str]) -> Vec<Client> {
+    let mut waiters = Vec::new();
+    for present in 1..=count {
+        let mut waiter = connect(server);
+        waiter.request(words).expect("sent");
+        until_blocked(control, present);
+        waiters.push(waiter);
+    }
+    waiters
+}
+
+fn popped(key: &str, element: &str) -> Value {
+    Value::Array(vec![bulk(key), bulk(element)])
+}
+
+#[test]
+fn who_comes_first_is_served_first_whichever_thread_it_is_on() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut producers: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        let mut waiting = waiters(server, &mut control, 24, &["BLPOP", "queue", "0"]);
+        // One by one, from all threads; then many at once.
+        for turn in 0..12 {
+            let element = turn.to_string();
+            call(&mut producers[turn % 4], &["RPUSH", "queue", &element]);
+        }
+        let rest: Vec<String> = (12..24).map(|turn| turn.to_string()).collect();
+        let words: Vec<&str> =
+            ["RPUSH", "queue"].into_iter().chain(rest.iter().map(String::as_str)).collect();
+        call(&mut producers[0], &words);
+        for (turn, waiter) in waiting.iter_mut().enumerate() {
+            let served = waiter.reply().expect("served");
+            assert_eq!(served, popped("queue", &turn.to_string()));
+        }
+        until_blocked(&mut control, 0);
+        assert_eq!(call(&mut control, &["EXISTS", "queue"]), Value::Integer(0));
+        assert_eq!(info_number(&mut control, "clients", "total_blocking_keys"), 0);
+    });
+}
+
+#[test]
+fn every_element_is_given_once_among_many_threads() {
+    const LISTS: usize = 3;
+    const PRODUCERS: usize = 4;
+    const EACH: usize = 1500;
+    on_both_backends(FOUR_THREADS, |server| {
+        let (seen, done) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+        let keys: Vec<String> = (0..LISTS).map(|list| format!("list{list}")).collect();
+        thread::scope(|scope| {
+            for consumer in 0..8 {
+                let (keys, seen, done) = (&keys, &seen, &done);
+                scope.spawn(move || {
+                    let mut client = connect(server);
+                    let mut mine = Vec::new();
+                    // Timeouts short enough that they meet with pushes.
+                    let timeout = ["0.001", "0.003", "0.2"][consumer % 3];
+                    loop {
+                        let over = done.load(Relaxed) == PRODUCERS as u64;
+                        let (first, second) =
+                            (&keys[consumer % LISTS], &keys[(consumer + 1) % LISTS]);
+                        let reply = match consumer % 4 {
+                            0 => call(
+                                &mut client,
+                                &["BLMOVE", first, "moved", "LEFT", "RIGHT", timeout],
+                            ),
+                            1 => call(&mut client, &["BRPOP", second, first, timeout]),
+                            _ => call(&mut client, &["BLPOP", first, second, timeout]),
+                        };
+                        match reply {
+                            Value::Array(mut pair) => match pair.pop() {
+                                Some(Value::Bulk(element)) => mine.push(element),
+                                other => panic!("{other:?}"),
+                            },
+                            // Counted where it was moved to.
+                            Value::Bulk(_) => {}
+                            Value::Null | Value::NullArray if over => break,
+                            Value::Null | Value::NullArray => {}
+                            other => panic!("{other:?}"),
+                        }
+                    }
+                    seen.lock().expect("no panic").extend(mine);
+                });
+            }
+            for producer in 0..PRODUCERS {
+                let (keys, done) = (&keys, &done);
+                scope.spawn(move || {
+                    let mut client = connect(server);
+                    for serial in 0..EACH {
+                        let element = format!("{producer}:{serial}");
+                        let key = &keys[serial % LISTS];
+                        if serial % 7 == 0 {
+                            call(&mut client, &["MULTI"]);
+                            call(&mut client, &["RPUSH", key, &element]);
+                            call(&mut client, &["EXEC"]);
+                        } else {
+                            call(&mut client, &["LPUSH", key, &element]);
+                        }
+                    }
+                    done.fetch_add(1, Relaxed);
+                });
+            }
+        });
+        let mut control = connect(server);
+        let mut seen = seen.into_inner().expect("no panic");
+        for key in keys.iter().map(String::as_str).chain(["moved"]) {
+            let Value::Array(left) = call(&mut control, &["LRANGE", key, "0", "-1"]) else {
+                panic!("a list")
+            };
+            seen.extend(left.into_iter().map(|element| match element {
+                Value::Bulk(element) => element,
+                other => panic!("{other:?}"),
+            }));
+        }
+        let distinct: BTreeSet<&Vec<u8>> = seen.iter().collect();
+        assert_eq!((seen.len(), distinct.len()), (PRODUCERS * EACH, PRODUCERS * EACH));
+        assert_eq!(info_number(&mut control, "clients", "total_blocking_keys"), 0);
+    });
+}
+
+#[test]
+fn who_is_gone_gets_nothing() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        // Hung up, killed, unblocked, and over its time: each leaves the line.
+        let mut gone = waiters(server, &mut control, 4, &["BLPOP", "queue", "0"]);
+        let mut last = connect(server);
+        last.request(&["BLPOP", "queue", "0.05"]).expect("sent");
+        assert_eq!(last.reply().expect("a reply"), Value::NullArray);
+        drop(gone.remove(0));
+        until_blocked(&mut control, 3);
+        let list = call(&mut control, &["CLIENT", "LIST"]);
+        let list = String::from_utf8(list.as_bytes().expect("a text").to_vec()).expect("a text");
+        let ids: Vec<&str> = list
+            .lines()
+            .filter(|line| line.contains("cmd=blpop"))
+            .map(|line| {
+                assert!(line.contains(" flags=b ") || line.contains("flags=N"), "{line}");
+                line.split([' ', '=']).nth(1).expect("an id")
+            })
+            .collect();
+        assert!(ids.len() >= 3, "{list}");
+        assert_eq!(call(&mut control, &["CLIENT", "KILL", "ID", ids[0]]), Value::Integer(1));
+        // At once: nothing is given to who is about to go.
+        call(&mut control, &["RPUSH", "queue", "a"]);
+        assert_eq!(gone[1].reply().expect("served"), popped("queue", "a"));
+        let unblocked = call(&mut control, &["CLIENT", "UNBLOCK", ids[2], "ERROR"]);
+        assert_eq!(unblocked, Value::Integer(1));
+        assert_eq!(
+            gone[2].reply().expect("a reply"),
+            error("UNBLOCKED client unblocked via CLIENT UNBLOCK")
+        );
+        call(&mut control, &["RPUSH", "queue", "b"]);
+        assert_eq!(call(&mut control, &["LLEN", "queue"]), Value::Integer(1));
+        assert_eq!(call(&mut gone[1], &["BLPOP", "queue", "0"]), popped("queue", "b"));
+    });
+}
+
+#[test]
+fn the_first_key_named_is_taken_when_a_transaction_brings_both() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut waiting = waiters(server, &mut control, 2, &["BLPOP", "k1", "k2", "0"]);
+        control.send(b"MULTI\r\nRPUSH k2 two\r\nRPUSH k1 one\r\nEXEC\r\n").expect("sent");
+        for _ in 0..4 {
+            control.reply().expect("a reply");
+        }
+        assert_eq!(waiting[0].reply().expect("served"), popped("k1", "one"));
+        assert_eq!(waiting[1].reply().expect("served"), popped("k2", "two"));
+    });
+}
+
+#[test]
+fn a_reply_waits_at_the_gate_for_what_it_took() {
+    on_both_backends(&["--io-threads", "4", "--gate", "fsync"], |server| {
+        let mut control = connect(server);
+        for _ in 0..20 {
+            let mut waiting =
+                waiters(server, &mut control, 1, &["BLMOVE", "a", "b", "LEFT", "LEFT", "0"]);
+            call(&mut control, &["RPUSH", "a", "x"]);
+            assert_eq!(waiting[0].reply().expect("served"), bulk("x"));
+            // What follows on the connection is its own again, and its write is known.
+            assert_eq!(
+                call(&mut waiting[0], &["WAITAOF", "1", "0", "0"]),
+                Value::Array(vec![Value::Integer(1), Value::Integer(0)])
+            );
+        }
+    });
+}
+
+/// The reply to a wait may be sent by another thread than the connection's own.
+#[test]
+fn what_is_asked_behind_a_wait_is_answered_behind_it() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut producers: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        let mut consumer = connect(server);
+        for turn in 0..400_usize {
+            let element = turn.to_string();
+            consumer.request(&["BLPOP", "queue", "0"]).expect("sent");
+            if turn % 3 == 0 {
+                until_blocked(&mut control, 1);
+            }
+            let producer = &mut producers[turn % 4];
+            producer.request(&["RPUSH", "queue", &element]).expect("sent");
+            // It comes while the other is being served, or before, or after.
+            consumer.request(&["ECHO", &element]).expect("sent");
+            let began = Instant::now();
+            assert_eq!(consumer.reply().expect("served"), popped("queue", &element));
+            assert_eq!(consumer.reply().expect("echoed"), bulk(&element));
+            assert!(began.elapsed() < Duration::from_secs(20));
+            assert_eq!(producer.reply().expect("pushed"), Value::Integer(1));
+        }
+        until_blocked(&mut control, 0);
+    });
+}
+
+#[test]
+fn large_elements_are_handed_over_whole() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut producers: Vec<Client> = (0..4).map(|_| connect(server)).collect();
+        let large = "x".repeat(8 << 20);
+        for turn in 0..8_usize {
+            let element = format!("{turn}{large}");
+            let mut consumer = waiters(server, &mut control, 1, &["BLPOP", "queue", "0"]);
+            // More than a socket holds: the rest is the connection's own thread's business.
+            call(&mut producers[turn % 4], &["RPUSH", "queue", &element]);
+            assert_eq!(consumer[0].reply().expect("served"), popped("queue", &element));
+            assert_eq!(call(&mut consumer[0], &["PING"]), Value::Simple(b"PONG".to_vec()));
+        }
+    });
+}

@@ -1,0 +1,87 @@
+//! Running the program, and data directories for it.
+
+use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
+use ladon_model::{Change, ChangeBuffer, Lsn, ValueKind};
+use ladon_platform::{SystemClock, SystemDisk};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+/// What a run of the program gave.
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `ladon` to its end.
+pub fn ladon(arguments: &[&str]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_ladon")).args(arguments).output();
+    let Output { status, stdout, stderr } = output.expect("ladon runs");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Run { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A sink that only has to accept.
+pub struct Nowhere;
+
+impl RecoverySink for Nowhere {
+    fn block(&self, _: &BlockHeader, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+    fn meta(&self, _: Lsn, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+    fn record(&self, _: usize, _: Lsn, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Writes a directory with a checkpoint of one key and three records after it.
+pub fn write_data(dir: &Path) {
+    let open =
+        DataDir::open(Arc::new(SystemDisk), Arc::new(SystemClock), dir, LogOptions::default(), 7);
+    let (log, _) = open.expect("opens").recover(&Nowhere, 1, &|_| ()).expect("recovers");
+    let mut appender = log.appender();
+    let mut append = |changes: &[Change<'_>]| {
+        let mut buffer = ChangeBuffer::new();
+        changes.iter().for_each(|change| buffer.push(*change));
+        appender.append(buffer.as_bytes(), 1_700_000_000_123);
+        appender.publish();
+        log.write_published().expect("writes");
+    };
+    let put = Change::Put {
+        db: 0,
+        key: b"greeting",
+        expire_at: 0,
+        kind: ValueKind::String,
+        body: b"hello",
+    };
+    append(&[put]);
+
+    let mut checkpoint = log.begin_checkpoint().expect("begins");
+    let mut buffer = ChangeBuffer::new();
+    buffer.push(put);
+    let lsn = log.reserved();
+    let block = BlockHeader { db: 0, hash_first: 0, hash_last: u64::MAX, lsn, keys: 1 };
+    checkpoint.block(&block, buffer.as_bytes()).expect("a block");
+    // The map of SELECT: its size, then which database each number is.
+    let map: Vec<u8> = [16].into_iter().chain(0..16).collect();
+    checkpoint.finish(lsn, &map).expect("finishes");
+
+    let members = b"\x01a\x02\xff\xfe";
+    append(&[
+        Change::Put {
+            db: 3,
+            key: b"tags",
+            expire_at: 1_700_000_009_000,
+            kind: ValueKind::Set,
+            body: members,
+        },
+        Change::Update { db: 3, key: b"tags", kind: ValueKind::Set, op: b"\x02\x01a" },
+    ]);
+    append(&[Change::Delete { db: 0, key: b"greeting" }]);
+    append(&[Change::FlushDb { db: 3 }, Change::SwapDb { first: 0, second: 3 }]);
+    drop(appender);
+    log.close().expect("closes");
+}

@@ -1,0 +1,33 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod architecture_names_every_crate;
+mod aside_interrupted;
+mod bad_input;
+mod blocking;
+mod check_and_dump;
+mod client_list;
+mod client_memory;
+mod common;
+mod config;
+mod crash_rounds;
+mod cut_requests;
+mod disk_failures;
+mod documents_hold_together;
+mod idle;
+mod impolite_clients;
+mod listening_elsewhere;
+mod live;
+mod lock_holders_keep_their_priority;
+mod long_replies;
+mod long_strings;
+mod long_values_are_taken_over;
+mod memory_given_back;
+mod panic_in_a_transaction;
+mod pause_waits_for_writes;
+mod reply_overtakes_fsync;
+mod saving;
+mod serve;
+mod served_while_loading;
+mod sick_disk;
+mod start_and_stop;
+mod stores_aside;

@@ -1,0 +1,136 @@
+//! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and three
+//! segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record. Both are
+//! from before there was a `log-end`; `fixtures/v1-log-end/clean` has one.
+//!
+//! `cargo test -p ladon-log --test it fixtures:: -- --ignored` writes the newest format's fixtures; do
+//! that only for a new format, into a new folder.
+
+use crate::common::{ManualClock, MemorySink};
+use ladon_log::{BlockHeader, DataDir, Log, LogOptions, RecoveryReport, verify};
+use ladon_model::{Change, ChangeBuffer, Changes, Lsn, ValueKind};
+use ladon_platform::SystemDisk;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
+}
+
+/// Where the newest format's fixtures are.
+const NEWEST: &str = "v1-log-end";
+
+fn open(path: &Path) -> (Arc<Log>, MemorySink, RecoveryReport) {
+    let options = LogOptions { segment_bytes: 1000, node_id: 5, ..LogOptions::default() };
+    let clock = Arc::new(ManualClock::default());
+    let dir = DataDir::open(Arc::new(SystemDisk), clock, path, options, 0x5eed).unwrap();
+    assert_eq!(dir.hash_seed(), 0x5eed);
+    let sink = MemorySink::new(2);
+    let (log, report) = dir.recover(&sink, 2, &|_| {}).unwrap();
+    (log, sink, report)
+}
+
+fn record(number: u8) -> Vec<u8> {
+    let mut changes = ChangeBuffer::new();
+    let key = [b'k', number];
+    let body = vec![number; usize::from(number) * 3];
+    let (db, kind) = (u16::from(number % 2), ValueKind::String);
+    changes.push(Change::Put { db, key: &key, expire_at: u64::from(number), kind, body: &body });
+    match number % 4 {
+        0 => changes.push(Change::Delete { db: 0, key: b"gone" }),
+        1 => changes.push(Change::Expire { db: 1, key: &key, expire_at: 1 << 40 }),
+        2 => changes.push(Change::Update { db: 0, key: b"s", kind: ValueKind::Set, op: b"\x01" }),
+        _ => changes.push(Change::SwapDb { first: 0, second: 1 }),
+    }
+    changes.as_bytes().to_vec()
+}
+
+#[test]
+#[ignore = "writes the fixtures of the newest format"]
+fn write_fixtures() {
+    for name in ["clean"] {
+        let path = folder(NEWEST).join(name);
+        let _ = fs::remove_dir_all(&path);
+        let (log, ..) = open(&path);
+        let mut appender = log.appender();
+        let mut last = Lsn::ZERO;
+        for number in 0..30 {
+            if number == 10 && name == "clean" {
+                let mut writer = log.begin_checkpoint().unwrap();
+                let lsn = writer.begin_lsn();
+                for db in 0..2 {
+                    let (hash_first, hash_last) = (0, u64::MAX);
+                    let block = BlockHeader { db, hash_first, hash_last, lsn, keys: 1 };
+                    writer.block(&block, &record(db as u8)).unwrap();
+                }
+                writer.finish(lsn, b"meta").unwrap();
+            }
+            last = appender.append(&record(number), 1_800_000_000_000 + u64::from(number));
+            appender.publish();
+            log.write_published().unwrap();
+        }
+        log.close().unwrap();
+        assert!(last > Lsn::ZERO);
+        let _ = fs::remove_file(path.join("LOCK"));
+    }
+}
+
+/// Recovery writes, so it gets a copy.
+fn copy_of(name: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(folder(name)).unwrap() {
+        let from = entry.unwrap().path();
+        fs::copy(&from, copy.path().join(from.file_name().unwrap())).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn a_directory_of_format_1_reads() {
+    let copy = copy_of("v1/clean");
+    let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
+    assert!(report.is_sound() && report.clean && report.torn.is_none(), "{report:?}");
+    assert_eq!((report.checkpoints.len(), report.segments.len()), (1, 3));
+    let (_log, sink, report) = open(copy.path());
+    assert!(report.clean && report.torn.is_none());
+    assert_eq!(sink.payloads(), (10..30).map(record).collect::<Vec<_>>());
+    let blocks = sink.blocks.lock().unwrap();
+    assert_eq!(blocks.len(), 2);
+    assert!(blocks.iter().all(|(block, changes)| *changes == record(block.db as u8)));
+    assert_eq!(sink.metas.lock().unwrap()[0].1, b"meta");
+    for payload in sink.payloads() {
+        assert!(Changes::new(&payload).all(|change| change.is_ok()));
+    }
+}
+
+#[test]
+fn a_torn_directory_of_format_1_reads() {
+    let copy = copy_of("v1/torn");
+    let (_log, sink, report) = open(copy.path());
+    assert_eq!(sink.payloads(), (0..29).map(record).collect::<Vec<_>>());
+    assert!(report.torn.is_some_and(|torn| torn.found.contains("the file ends after")));
+}
+
+#[test]
+fn a_directory_without_log_end_gets_one() {
+    let copy = copy_of("v1/clean");
+    let end = |path: &Path| fs::read(ladon_log::log_end_path(path)).map(|bytes| bytes.len()).ok();
+    assert_eq!(end(copy.path()), None);
+    let (log, ..) = open(copy.path());
+    log.close().unwrap();
+    assert_eq!(end(copy.path()), Some(3 * 4096));
+    drop(log);
+    assert!(open(copy.path()).2.clean);
+}
+
+#[test]
+fn log_end_of_format_1_reads() {
+    let copy = copy_of("v1-log-end/clean");
+    let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
+    assert!(report.is_sound() && report.clean && report.torn.is_none(), "{report:?}");
+    let newest = report.segments.last().unwrap().path.clone();
+    fs::remove_file(&newest).unwrap();
+    let report = verify::verify_dir(&SystemDisk, copy.path()).unwrap();
+    assert_eq!(report.damages.len(), 1, "{report:?}");
+    assert_eq!(report.damages[0].path, newest);
+}

@@ -1,0 +1,101 @@
+//! Real threads on a real disk: nobody waits for ever, nothing is lost or out of order.
+
+use crate::common::MemorySink;
+use ladon_log::{DataDir, Log, LogOptions};
+use ladon_model::{Gate, LargeRecord, Lsn, Record};
+use ladon_platform::{SystemClock, SystemDisk};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const THREADS: u64 = 3;
+const BATCHES: u64 = 150;
+
+fn open(path: &Path, workers: usize) -> (Arc<Log>, MemorySink) {
+    let options = LogOptions { segment_bytes: 50_000, chunk_bytes: 4096, ..LogOptions::default() };
+    let clock = Arc::new(SystemClock);
+    let dir = DataDir::open(Arc::new(SystemDisk), clock, path, options, 42).unwrap();
+    let sink = MemorySink::new(workers);
+    let (log, _) = dir.recover(&sink, workers, &|_| {}).unwrap();
+    (log, sink)
+}
+
+/// One IO thread: batches of records, each waited for at its gate.
+fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
+    let mut appender = log.appender();
+    let this = std::thread::current();
+    let waiter = log.add_waiter(Arc::new(move || this.unpark()));
+    for batch in 0..BATCHES {
+        let mut last = Lsn::ZERO;
+        for record in 0..=batch % 5 {
+            let number = thread << 32 | batch << 8 | record;
+            let mut payload = number.to_le_bytes().to_vec();
+            payload.resize(8 + (number % 700) as usize, 1);
+            // Every third brings its memory with it.
+            last = match number % 3 {
+                0 => appender.append_record(Record::Large(LargeRecord::new(payload)), 1),
+                _ => appender.append(&payload, 1),
+            };
+        }
+        appender.publish();
+        match gate {
+            Gate::None => log.write_soon(),
+            Gate::Write | Gate::EverySec => drop(log.write_published().unwrap()),
+            Gate::Fsync => log.want_durable(last),
+        }
+        let began = Instant::now();
+        let passed = || match gate {
+            Gate::Fsync => waiter.await_durable(last),
+            _ => waiter.await_written(last),
+        };
+        while !passed() {
+            std::thread::park_timeout(Duration::from_secs(20));
+            assert!(began.elapsed() < Duration::from_secs(20), "a lost wake-up at {gate}");
+        }
+    }
+    log.remove_waiter(&waiter);
+}
+
+#[test]
+fn every_gate_opens_for_every_thread() {
+    for gate in Gate::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, _) = open(dir.path(), 1);
+        let writer = log.spawn_writer().unwrap();
+        if gate == Gate::EverySec {
+            log.set_sync_every(Some(Duration::from_millis(20)));
+        }
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                let log = &log;
+                threads.spawn(move || work(log, thread, gate));
+            }
+        });
+        let end = log.reserved();
+        if gate == Gate::EverySec {
+            let began = Instant::now();
+            while log.durable() < end && began.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert!(log.durable() >= end);
+        }
+        writer.stop();
+        log.close().unwrap();
+        drop(log);
+        let (_, sink) = open(dir.path(), 2);
+        check(&sink.payloads());
+    }
+}
+
+/// Every record of every thread, each thread's in its order.
+fn check(payloads: &[Vec<u8>]) {
+    let mut next = [(0, 0); THREADS as usize];
+    for payload in payloads {
+        let number = u64::from_le_bytes(*payload.first_chunk().unwrap());
+        let (batch, record) = (number >> 8 & 0xff_ffff, number & 0xff);
+        let place = &mut next[(number >> 32) as usize];
+        assert_eq!(*place, (batch, record));
+        *place = if record < batch % 5 { (batch, record + 1) } else { (batch + 1, 0) };
+    }
+    assert_eq!(next, [(BATCHES, 0); THREADS as usize]);
+}

@@ -1,0 +1,4 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod backends;
+mod common;

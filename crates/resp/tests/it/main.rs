@@ -1,0 +1,6 @@
+//! All integration tests of this crate in one binary: linking is most of what they cost.
+
+mod check;
+mod corpus;
+mod incrbyfloat;
+mod requests;
