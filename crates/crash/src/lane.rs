@@ -1,7 +1,7 @@
 //! One connection's part of the load, and the check of what a crash left of it.
 
 use crate::client::Client;
-use crate::model::Model;
+use crate::lane_data::LaneData;
 use crate::operation::{self, HASHES, LISTS, Operation, SETS, SORTED_SETS};
 use ladon_resp::client::{Value, write_request};
 use ladon_testkit::Random;
@@ -18,13 +18,13 @@ pub struct Lane {
     /// Operations acknowledged, from the first on.
     acknowledged: u64,
     /// The state after `acknowledged` operations.
-    model: Model,
+    model: LaneData,
 }
 
 impl Lane {
     /// Lane `number` of a run with this seed.
     pub fn new(seed: u64, number: u64) -> Lane {
-        Lane { seed, number, sent: 0, acknowledged: 0, model: Model::default() }
+        Lane { seed, number, sent: 0, acknowledged: 0, model: LaneData::default() }
     }
 
     /// Operations acknowledged so far.
@@ -111,7 +111,7 @@ impl Lane {
         LaneMark { acknowledged: self.acknowledged, model: self.model.clone() }
     }
 
-    fn read(&self, client: &mut Client) -> io::Result<Model> {
+    fn read(&self, client: &mut Client) -> io::Result<LaneData> {
         let mut bytes = Vec::new();
         let name = |key: &str| format!("lane{}:{key}", self.number);
         for key in operation::keys() {
@@ -130,7 +130,7 @@ impl Lane {
             write_request(&mut bytes, &["EXPIRETIME", &name]);
         }
         client.send(&bytes)?;
-        let mut model = Model::default();
+        let mut model = LaneData::default();
         for key in operation::keys() {
             let (value, expire_at) = (client.reply()?, client.reply()?);
             let Some(held) = held(key, value)? else { continue };
@@ -153,14 +153,14 @@ impl Lane {
     }
 
     /// The keys that differ from the state after what was acknowledged.
-    fn differences(&self, found: &Model) -> String {
+    fn differences(&self, found: &LaneData) -> String {
         let mut text = format!(
             "lane {}: no number of operations from {} (acknowledged) to {} (sent) leads here:",
             self.number, self.acknowledged, self.sent
         );
         for key in operation::keys() {
             let name = operation::full_name(self.number, key);
-            let entry = |model: &Model| {
+            let entry = |model: &LaneData| {
                 let expire_at = model.expire_at.get(&name).copied();
                 Some((model.values.get(&name)?.clone(), expire_at.unwrap_or(0)))
             };
@@ -178,7 +178,7 @@ impl Lane {
 #[derive(Clone)]
 pub struct LaneMark {
     acknowledged: u64,
-    model: Model,
+    model: LaneData,
 }
 
 /// What a lane's key holds by the reply that shows its value; nothing if it is not there.

@@ -14,7 +14,7 @@
 
 mod client;
 mod lane;
-mod model;
+mod lane_data;
 mod operation;
 mod process;
 mod queue;

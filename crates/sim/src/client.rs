@@ -1,7 +1,7 @@
 //! A client: sends requests on its connection, some pipelined, and notes what comes back.
 
 use crate::history::{AskedGate, Operation};
-use crate::model::Call;
+use crate::oracle_commands::Call;
 use crate::plan::Plan;
 use crate::waits;
 use ladon_model::Gate;

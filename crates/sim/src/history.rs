@@ -1,6 +1,6 @@
 //! What the clients saw.
 
-use crate::model::{Call, State, apply};
+use crate::oracle_commands::{Call, State, apply};
 use crate::waits;
 use ladon_model::Gate;
 use ladon_resp::client::Value;

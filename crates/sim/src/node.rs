@@ -1,7 +1,7 @@
 //! A node's life, from recovery to its crash.
 
 use crate::clock::SimClock;
-use crate::model::{Call, Datum, State};
+use crate::oracle_commands::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;

@@ -11,7 +11,7 @@
 //! undecided.
 
 use crate::history::Operation;
-use crate::model::State;
+use crate::oracle_commands::State;
 use crate::witness;
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -175,7 +175,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Call, Datum};
+    use crate::oracle_commands::{Call, Datum};
     use ladon_resp::client::Value;
 
     /// By search, and by the given order, which is the right one in these tests.

@@ -3,9 +3,9 @@
 use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::{AskedGate, Operation};
-use crate::model::State;
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
+use crate::oracle_commands::State;
 use crate::plan::{Canary, Plan};
 use ladon_log::LogState;
 use ladon_model::Gate;

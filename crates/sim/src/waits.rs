@@ -4,7 +4,7 @@
 //! for this node whether everything that the connection wrote before is on the disk. No crash may
 //! take back what it reported so, whatever the gate.
 
-use crate::model::Call;
+use crate::oracle_commands::Call;
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
 

@@ -10,7 +10,7 @@
 //! gate that promises to keep it. A call that had to wait is placed where it was served.
 
 use crate::history::Operation;
-use crate::model::State;
+use crate::oracle_commands::State;
 
 /// Whether the operations, run in `order` (positions, none twice) on `before` and cut short by a
 /// crash somewhere, explain every reply and `after`.
