@@ -1,4 +1,4 @@
-//! Plays a script against one server and writes down what it answered.
+//! Plays a script against one server and records the replies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::script::{Action, Script, Step};
 use crate::words;
 
-/// How long `@poll` goes on asking.
+/// How long `@poll` keeps asking.
 const POLL_LIMIT: Duration = Duration::from_secs(10);
 /// The pause between two questions of `@poll`.
 const POLL_PAUSE: Duration = Duration::from_millis(20);

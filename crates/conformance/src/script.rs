@@ -57,7 +57,7 @@ pub enum Check {
     Fields(Vec<String>),
 }
 
-/// What Ladon has to answer where the reference is no measure.
+/// The reply that Ladon has to give where the reference is not the standard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// The reference is right.
@@ -99,7 +99,7 @@ pub enum Action {
     Poll(String, Vec<Vec<u8>>),
 }
 
-/// An action with how to judge it and where it stands.
+/// An action, with how to judge it and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The line in the file, from 1.
@@ -127,7 +127,7 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
-/// A line that is no step.
+/// A line that is not a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// The script's name.
@@ -150,7 +150,7 @@ impl Script {
     /// Parses a script's text.
     ///
     /// # Errors
-    /// The first line that is no step.
+    /// The first line that is not a step.
     pub fn parse(name: &str, text: &str) -> Result<Script, ScriptError> {
         let mut script = Script { name: name.into(), only: None, steps: Vec::new() };
         let mut pending = Pending::default();

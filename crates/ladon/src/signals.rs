@@ -26,7 +26,7 @@ pub fn watch(stop: Arc<StopSignal>) -> io::Result<()> {
                 signal_hook::low_level::exit(SIGNAL_EXIT + signal);
             }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };
-            tracing::info!("{name}: stopping; once more stops at once");
+            tracing::info!("{name}: stopping; a second signal stops at once");
             stop.request(Shutdown::default());
         }
     })?;

@@ -292,7 +292,9 @@ impl Checkpointer {
             ),
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!("cannot delete obsolete log files, and room is short: {error}");
+                tracing::warn!(
+                    "cannot delete obsolete log files, and disk space is short: {error}"
+                );
             }
         }
     }
@@ -384,7 +386,7 @@ impl Checkpointer {
         const STEPS: usize = 64;
         let is_short = self.is_short_of_room(&self.status());
         if is_short {
-            tracing::info!("the log fills the disk: a checkpoint makes it go");
+            tracing::info!("the log fills the disk; making a checkpoint in order to delete it");
             self.log.turn_segment()?;
         }
         let keep_bytes = |settings: &Settings| if is_short { 0 } else { settings.log_keep_bytes() };

@@ -122,7 +122,7 @@ pub fn run(
     let Some(recovered) = loaded else {
         loading.end();
         listening.close();
-        tracing::info!("stopped before the data was loaded; it is as it was");
+        tracing::info!("stopped before the data was loaded; the files are unchanged");
         return Ok(());
     };
     let keys = count_keys(&recovered);

@@ -1,10 +1,10 @@
 //! Ports of 127.0.0.1 for the servers that the lab, the crash rounds and the tests start.
 //!
-//! A port that the operating system hands out as free may go to somebody's outgoing connection before
-//! a slow server (a Java virtual machine takes seconds) listens on it, or while a killed one is away;
-//! an attempt to connect to it can even get the very port that it calls, and be connected with
-//! itself. So these come from below the range that outgoing connections and port 0 are served from
-//! (Linux: `ip_local_port_range`), and a locked file keeps each from others who ask here.
+//! A port that the operating system returns as free may be used for an outgoing connection before a
+//! slow server (a Java virtual machine takes seconds) listens on it, or while a killed one is away.
+//! An attempt to connect to it can even get the very port that it calls, and be connected with
+//! itself. So these ports come from below the range of outgoing connections and port 0 (Linux:
+//! `ip_local_port_range`), and a locked file keeps each from other users of this module.
 //!
 //! **Invariant:** no two live [`Ports`] of one user have a number in common.
 
