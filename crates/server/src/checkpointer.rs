@@ -287,7 +287,7 @@ impl Checkpointer {
         self.tried_to_make_room_ns.store(now_ns, Relaxed);
         match self.log.delete_obsolete() {
             Ok(deleted) if deleted.segments > 0 => tracing::info!(
-                "room is short: deleted {} log files that no start needs",
+                "disk space is short: deleted {} log files that no start needs",
                 deleted.segments
             ),
             Ok(_) => {}

@@ -138,7 +138,7 @@ pub fn run(
     }
     if let Some(damage) = &report.given_up {
         tracing::warn!(
-            "all changes after LSN {} are given up, as accept-log-loss-after says: {} at byte {}: {}",
+            "all changes after LSN {} are discarded because of accept-log-loss-after: {} at byte {}: {}",
             report.end,
             damage.path.display(),
             damage.offset,

@@ -233,7 +233,7 @@ mod tests {
         let right = reply("200 OK", r#"{"key":"k/1","value":"v"}"#);
         assert_eq!(Http.answer(&set, &right), Ok(Answer::Done));
         assert_eq!(Http.answer(&get, &right), Ok(Answer::Value(Some(b"v".to_vec()))));
-        // Another's write, or a lie: not what was asked for, but told.
+        // Another writer's value, or a wrong one: not what was expected, but it is reported.
         let other = reply("200 OK", r#"{"key":"k/1","value":"w"}"#);
         assert_eq!(Http.answer(&set, &other), Ok(Answer::Value(Some(b"w".to_vec()))));
         assert!(!Http.is_right(&set, &Answer::Done, &other));

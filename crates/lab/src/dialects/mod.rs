@@ -51,11 +51,11 @@ pub trait Dialect: Send {
         0
     }
 
-    /// Appends what the client says when a connection opens (authentication, identification), and
-    /// returns how many replies that will cause. `greeting` is what the server said first.
+    /// Appends the client's first message (authentication, identification), and returns how many
+    /// replies that will cause. `greeting` is the server's first message.
     ///
     /// # Errors
-    /// When the greeting is not this protocol's.
+    /// If the greeting is not this protocol's.
     fn hello(&mut self, greeting: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed>;
 
     /// Judges reply number `number` (from 0) to [`Self::hello`], cut out by [`Self::frame`].

@@ -26,7 +26,7 @@ pub struct Resp {
 
 /// The index over rows.
 pub const ROWS_INDEX: &str = "lab:rows";
-/// What the keys of rows begin with, on a server of somebody else's too; their number follows.
+/// Prefix of the keys of rows, on foreign servers too; the row's number follows.
 pub const ROW_PREFIX: &str = "lab:row:";
 /// More than any group has: a search returns ten unless told.
 const FOUND_MAX: &[u8] = b"10000";
@@ -306,7 +306,7 @@ fn items(frame: &[u8]) -> Result<Vec<&[u8]>, Refused> {
     Ok(items)
 }
 
-/// What a search found; a number of rows that is not the one that it says is no answer.
+/// The rows that a search found; a number of rows that differs from the announced one is an error.
 fn rows(frame: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, Refused> {
     let no_rows = || refused(frame);
     let all = items(frame)?;

@@ -1,11 +1,12 @@
-//! Two runs beside each other: what became slower, and how sure that is.
+//! Compares two runs: what became slower, and how certain that is.
 //!
-//! The two share no rounds, so what the machine did in between is in the ratio, too. `--relative-to`
-//! takes that out: every figure is first divided, within its round, by that system's.
+//! The two share no rounds, so changes of the machine in between are in the ratio too.
+//! `--relative-to` divides them out: every figure is first divided, within its round, by that
+//! system's.
 //!
-//! **Invariant:** a regression is one only if its 99 % interval excludes "no change", and its median is
-//! worse by more than the threshold; a single round proves nothing. A cell that was measured and
-//! is empty now is a regression whatever the others do.
+//! **Invariant:** a change is a regression only if its 99 % interval excludes "no change", and its
+//! median is worse by more than the threshold; a single round proves nothing. A cell that was
+//! measured before and is empty now is a regression whatever the others do.
 
 use std::collections::BTreeSet;
 

@@ -28,7 +28,7 @@ pub const WINNERS_BEGIN: &str = "<!-- winners:begin -->";
 /// See [`WINNERS_BEGIN`].
 pub const WINNERS_END: &str = "<!-- winners:end -->";
 
-/// `document` with its measured sections made anew; `None` where it has marks for none.
+/// `document` with its measured sections regenerated; `None` if it has no marks.
 #[must_use]
 pub fn replaced(document: &str, runs: &[Results]) -> Option<String> {
     let figures = between(document, (BEGIN, END), || section(runs));
@@ -231,8 +231,9 @@ fn heading(run: &Results) -> String {
     )
 }
 
-/// A table of one figure: ours, the others', and their ratios. Empty where nothing of it was measured.
-/// A ratio is ours through the other's, or, where `base` is no competitor, everybody's through the base's.
+/// A table of one figure: Ladon's, the others', and their ratios. Empty if nothing of it was
+/// measured. A ratio is Ladon's divided by the other's, or if `base` is not a competitor, each
+/// system's divided by the base's.
 fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
     let parts: Vec<Option<(&PartResult, Vec<Line<'_>>)>> = columns
         .iter()

@@ -19,7 +19,7 @@ pub fn merge(runs: Vec<Results>) -> Vec<Results> {
     merged
 }
 
-/// Whether figures of the two may stand in one table: one machine, one lay-out, one lab, and no program
+/// Whether figures of the two may be in one table: one machine, one layout, one lab, and no program
 /// or setting that differs under the same name.
 fn comparable(a: &Results, b: &Results) -> bool {
     let machine = |results: &Results| {

@@ -46,8 +46,8 @@ pub struct Results {
     /// Set where rounds and seconds followed from the time that the run was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// What the user said of the load, by option (`--clients`, `--rate`, `--tool`, ...); what was not said is each
-    /// work's own.
+    /// The user's load options (`--clients`, `--rate`, `--tool`, ...); without one, each work uses
+    /// its own value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load: BTreeMap<String, String>,
     /// Where it ran.
@@ -139,7 +139,7 @@ pub struct PartResult {
     pub title: String,
     /// What `x` of the cells counts, if anything varies along it.
     pub axis: Option<Axis>,
-    /// What to show; the first one is what the chart shows and what decides who wins.
+    /// What to show; the chart shows the first one, which also decides the winner.
     pub figures: Vec<Figure>,
     /// The measurements, in the order in which to list them.
     pub cells: Vec<Cell>,

@@ -138,7 +138,8 @@ impl Bench {
         self.budget.map(|budget| budget - END_SECONDS - self.began.elapsed().as_secs_f64())
     }
 
-    /// Rounds and seconds of each work: what was asked for, what the budget allows, or what decides the work.
+    /// Rounds and seconds of each work: those requested, those that the budget allows, or those
+    /// that decide the work.
     #[must_use]
     fn times(&self, arguments: &RunArguments, plan: &Plan, works: &[&Work]) -> Vec<Times> {
         let (rounds, seconds) = (arguments.rounds, arguments.seconds);
@@ -171,8 +172,8 @@ fn allowed_cores(option: &str, wanted: &[usize]) -> Result<(), RunError> {
     }
 }
 
-/// Raises the limit of open files as far as it goes; how many connections that makes, for us and for
-/// a server, which inherits it.
+/// Raises the limit of open files as far as possible. Returns how many connections that allows, for
+/// the lab and for a server, which inherits the limit.
 fn connections_max() -> Result<usize, RunError> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;

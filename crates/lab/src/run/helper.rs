@@ -230,7 +230,7 @@ impl Helper {
         if said == *wanted { Ok(()) } else { Err(self.unexpected(&said)) }
     }
 
-    /// Its next line; what went wrong over there is an error here.
+    /// Its next line; a failure of the helper is an error here.
     fn hear(&mut self, patience: Duration) -> Result<Said, CellError> {
         let deadline = Instant::now() + patience;
         let line = loop {

@@ -46,9 +46,9 @@ pub struct RunArguments {
     /// Users, instead of each work's own numbers.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub clients: Vec<usize>,
-    /// Minutes that the whole run may take: rounds and the seconds of each measurement follow from it
-    /// where they are not given, and stores are filled with a tenth of the keys. What comes out of it
-    /// stands in the plan that is printed first, and in the results. --quick: 4.2.
+    /// Minutes that the whole run may take: rounds and the seconds of each measurement follow from
+    /// it if they are not given, and stores are filled with a tenth of the keys. The plan, which is
+    /// printed first, and the results show the outcome. --quick: 4.2.
     #[arg(long, value_name = "MINUTES")]
     pub budget: Option<f64>,
     /// Seconds of each measurement. Default: what decides each work, or what --budget allows.

@@ -7,11 +7,11 @@
 //!   several nodes:   round: start A, all its steps, end A; start B, ...               they watch each other's time
 //! ```
 //!
-//! Systems that are there at once are started and filled once, so that a run's time goes into rounds;
-//! and what is compared was measured within seconds, not minutes. A frozen system (SIGSTOP) has no
-//! timers, threads or compilers that would use the core of the one that is measured.
+//! Systems that can coexist are started and filled once, so that a run's time goes into rounds, and
+//! compared measurements are seconds apart, not minutes. A frozen system (SIGSTOP) has no timers,
+//! threads or compilers that would use the core of the measured one.
 //!
-//! **Invariant:** no system but the one that is measured runs during a measurement, unless it is attached.
+//! **Invariant:** during a measurement only the measured system runs, unless it is attached.
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ use crate::systems::cleanup;
 use crate::topology::Topology;
 use crate::work::{self, Settings, Step, Times, Work};
 
-/// Systems that took so long to start go on from one work to the next; others start afresh, so that
-/// memory and disk are of one work.
+/// Systems that take at least this long to start are reused by the next work; others are restarted,
+/// so that memory and disk belong to one work.
 pub const KEPT_FROM_SECONDS: f64 = 2.0;
 
 /// Why no further work is done.
@@ -76,7 +76,7 @@ pub struct Scene<'a> {
     pub plan: &'a mut Plan,
     /// Where rounds go.
     pub record: &'a mut Record,
-    /// Who is told.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// Systems that an earlier work started.
     pub waiting: &'a mut Waiting,
@@ -252,8 +252,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Who comes when in a round: somebody else first in each, and in every other round the other way
-/// round, so that nobody always comes after the same one.
+/// The order of a round: another system is first in each, and every other round is reversed, so
+/// that no system always follows the same one.
 fn order(count: usize, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.rotate_left(round as usize % count.max(1));

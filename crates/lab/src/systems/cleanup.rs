@@ -99,18 +99,18 @@ fn end(signal: i32) -> ! {
     std::process::exit(128 + signal);
 }
 
-/// SIGKILL to a server and to whatever it started: each is started as the leader of a group of its own.
-/// What is gone already is what was wanted.
+/// SIGKILL to a server and everything it started: each is started as the leader of its own process
+/// group. A process that has ended already is fine.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid) {
-        // The group first: once its leader was waited for, its number may be somebody else's.
+        // The group first: once its leader was waited for, another process may get its number.
         let _ = kill(Pid::from_raw(-pid), Signal::SIGKILL);
         let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
     }
 }
 
-/// SIGKILL; a process that is gone already is what was wanted. Waited for, as a server that still
-/// writes while its directory is removed would leave some of it.
+/// SIGKILL; a process that has ended already is fine. Waits for it, because a server that still
+/// writes while its directory is removed would leave files.
 fn kill_and_wait(pid: u32) {
     kill_group(pid);
     if let Ok(pid) = i32::try_from(pid) {

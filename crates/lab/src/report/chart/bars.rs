@@ -1,6 +1,6 @@
 //! One figure of several lines as horizontal bars from 0, with intervals as whiskers.
 //!
-//! A label stands above its bar and the value behind it, so that the longest name fits on a phone.
+//! The label is above its bar and the value after it, so that the longest name fits on a phone.
 
 use plotters::prelude::{ChartBuilder, EmptyElement, PathElement, Rectangle, Text};
 use plotters::style::Color;

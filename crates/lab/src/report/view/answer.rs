@@ -1,5 +1,5 @@
-//! Where one system is first, where it is not, and where nothing is known yet: a sentence each over a whole
-//! run. What a reader asks first.
+//! Where one system is first, where it is not, and where nothing is known yet: one sentence each
+//! over a whole run. The reader's first question.
 
 use super::line::Line;
 use super::number::times;

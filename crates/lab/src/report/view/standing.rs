@@ -1,12 +1,12 @@
-//! Who wins a part, by how much, and how sure that is.
+//! The winner of a part, its lead, and how certain that is.
 //!
-//! Only like is compared with like: settings that promise the same of an acknowledged write compete.
-//! Along an axis, a line's standing is the geometric mean over the places that all measured lines of the
-//! group reached; ratios are formed within each round.
+//! Only settings with the same promise for an acknowledged write compete. Along an axis, a line's
+//! standing is the geometric mean over the places that all measured lines of the group reached;
+//! ratios are formed within each round.
 //!
-//! **Invariants:** a lead is called a lead only if the interval of its ratio excludes 1, and never where the
-//! load generator, not the slower system, may have made the difference. A tie is called a tie only if the
-//! interval has no room for a difference that matters: where it has, nothing is known yet.
+//! **Invariants:** a lead is reported only if the interval of its ratio excludes 1, and never if
+//! the load generator, not the slower system, may have caused the difference. A tie is reported
+//! only if the interval excludes any difference that matters; otherwise nothing is known yet.
 
 use super::line::{Line, depends_on_load, load_limited, places, samples};
 use crate::results::statistics::median;
@@ -429,7 +429,8 @@ mod tests {
         assert_eq!(standings[0].1, Verdict::Counted { level: 2, best: 0.0, worst: 700.0 });
     }
 
-    /// Beside a third, b looks better than a; beside each other a is: the first is never behind the second.
+    /// With a third system, b looks better than a; pairwise a is better: the first is never behind
+    /// the second.
     #[test]
     fn the_first_is_ahead_of_the_others_one_by_one() {
         let made = made(Better::Higher)

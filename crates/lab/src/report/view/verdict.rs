@@ -11,7 +11,7 @@ use crate::results::{Better, Figure, PartResult};
 pub struct Words {
     /// One word: `wins`, `tie`, `undecided`, `alone`; `best` and `level` of counts.
     pub tag: &'static str,
-    /// Who is first, or who are; names with settings.
+    /// The winner, or several; names with settings.
     pub who: String,
     /// By how much, over whom, how sure.
     pub how: String,
@@ -123,7 +123,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// What a promise is worth, in words; the word itself where it is not one of the four.
+/// The meaning of a promise, in words; the word itself if it is not one of the four.
 #[must_use]
 pub fn promise(promise: &str) -> &str {
     match promise {

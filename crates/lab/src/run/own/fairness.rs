@@ -1,4 +1,4 @@
-//! A polite client beside impolite ones, each row on a server of its own.
+//! A polite client beside impolite ones; each row has its own server.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,5 @@
-//! How long a run will take, and how its time is dealt out: rounds, and seconds of each measurement.
+//! How long a run will take, and how its time is distributed: rounds, and seconds of each
+//! measurement.
 //!
 //! ```text
 //!   a work = starts + fills                          once, or in each round where each starts afresh:
@@ -7,11 +8,12 @@
 //!                     + measurements x (warm-up + seconds) )    what a budget stretches and shrinks
 //! ```
 //!
-//! A budget is dealt out again before each work, by what is left and by what was seen so far, and within a
-//! work before each round: who falls behind shortens its measurements, then leaves rounds out.
+//! A budget is redistributed before each work, by the time left and by the costs observed so far,
+//! and within a work before each round: a work that falls behind shortens its measurements, then
+//! leaves out rounds.
 //!
-//! **Invariant:** within a round of a work all measurements are equally long, so systems are compared alike.
-//! Between rounds the length may change, as ratios are formed within a round.
+//! **Invariant:** within a round of a work all measurements are equally long, so systems are
+//! compared fairly. Between rounds the length may change, because ratios are formed within a round.
 
 mod cost;
 mod pace;

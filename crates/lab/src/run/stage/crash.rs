@@ -35,7 +35,7 @@ impl Stage<'_> {
             instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
         }
         let asked = Asked::Insert { space: SPACE, value_bytes };
-        // The stage's own goes on being measured: what it holds must not go.
+        // The stage's own server stays in use: its data must not be lost.
         let mut dialect = self.dialect_for(&asked)?;
         let mut victim = self
             .another()?

@@ -59,7 +59,7 @@ pub struct Stage<'a> {
     pub target: Target,
     /// The started system; `None` where the subject runs by itself.
     pub instance: Option<Instance>,
-    /// What a work's own steps keep from one to the next: models of what they loaded.
+    /// State that a work's own steps keep: models of what they loaded.
     pub kept: Option<Box<dyn Any>>,
     /// How it was started.
     pub started: StartedRecord,
@@ -110,7 +110,7 @@ pub struct About<'a> {
     pub bench: &'a Bench,
     /// Which start of this work's it is: each has another chance, and all systems the same.
     pub start: u32,
-    /// Who is told.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// What does the steps that are more than traffic.
     pub own: OwnSteps,
@@ -391,7 +391,7 @@ impl<'a> Stage<'a> {
             .map_err(|error| CellError::Broken(error.to_string()))
     }
 
-    /// What is being done, for whoever watches.
+    /// Reports the present activity.
     pub fn doing(&self, what: &str) {
         self.progress.doing(what);
     }

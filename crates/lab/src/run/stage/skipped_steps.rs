@@ -42,7 +42,7 @@ pub(super) fn worth_doing(
             }
             Step::Load(custom) | Step::Custom(custom) => {
                 let other = custom.redis_commands && !subject.speaks(DriverKind::Resp);
-                // What a work does by itself, it does in the lab's own dialects.
+                // Measurements that a work makes by itself use the lab's own dialects.
                 let alone = || {
                     let reason = subject.dialect().err()?;
                     let memory = "; and what a Java machine takes is its heap, which grows by rules \

@@ -1,4 +1,4 @@
-//! Other load generators in the place of the lab's own: what a published test used, with its options.
+//! Other load generators in place of the lab's own: what a published test used, with its options.
 //!
 //! | tool | what it can do | checks answers |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | k6 | set, get, delete by user and iteration, RESP ([`keys_of_users`]) | yes |
 //! | wrk | write or read over HTTP ([`keys_of_users`]) | yes |
 //!
-//! Their figures are for comparison with what was published, never with the lab's own. How busy the
-//! tool itself was stands beside each: the published k6 tests measured k6.
+//! Their figures are for comparison with published ones, never with the lab's own. The tool's own
+//! CPU use is shown with each: the published k6 tests measured k6.
 
 pub mod k6;
 pub mod keys_of_users;
@@ -131,7 +131,7 @@ pub struct ToolFigures {
     pub operations: u64,
     /// How long that took.
     pub seconds: f64,
-    /// Latencies, as far as it tells them.
+    /// Latencies, as far as it reports them.
     pub latency_us: Percentiles,
     /// Answers that were not right.
     pub wrong: u64,
