@@ -9,13 +9,13 @@
 //! An appender 1. sets its **mark** to a lower bound of what it is about to reserve, unless a batch
 //! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
 //! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
-//! Everything below every mark is published. A large record brings its payload with it: its header is
-//! copied in as above, and each part of its memory becomes a chunk.
+//!    Everything below every mark is published. A large record brings its payload with it: its
+//!    header is copied in as above, and each part of its memory becomes a chunk.
 //!
 //! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
 //! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
-//! are stored with release before the reservation and after the copy. Hence
-//! `min(reserved, every mark)`, with `reserved` read first, is a prefix of whole frames.
+//! are stored with release before the reservation and after the copy. Hence `min(reserved, every
+//! mark)`, with `reserved` read first, is a prefix of whole frames.
 
 use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};
@@ -204,8 +204,8 @@ impl LogBuffer {
         let mut header =
             FrameHeader { crc: 0, payload_bytes, lsn, unix_ms, kind: kind as u8, node: self.node };
         header.crc = crc32c_of_both(crc32c(&header.encode()[4..]), payload_crc, length);
-        // SAFETY: `place` was reserved above for exactly this header, and the mark holds publication
-        // back until `publish`.
+        // SAFETY: `place` was reserved above for exactly this header, and the mark holds
+        // publication back until `publish`.
         unsafe { place.put_header(&header.encode()) };
         lsn
     }

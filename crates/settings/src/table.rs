@@ -73,8 +73,8 @@ settings! {
         maxclients: usize = Setting::integer("maxclients", 1, U32_MAX, "10000");
         /// Close a connection that was silent for this many seconds; 0 for never.
         timeout: u64 = Setting::integer("timeout", 0, I32_MAX, "0");
-        /// Seconds after which the kernel asks a silent peer whether it is still there; 0 for never.
-        /// Linux takes no more than the maximum.
+        /// Seconds after which the kernel asks a silent peer whether it is still there; 0 for
+        /// never. Linux takes no more than the maximum.
         tcp_keepalive: u32 = Setting::integer("tcp-keepalive", 0, 32_767, "300");
         /// Length of the kernel's queue of connections that wait to be accepted.
         tcp_backlog: u32 = Setting::integer("tcp-backlog", 0, I32_MAX, "511").start();
@@ -103,8 +103,8 @@ settings! {
         /// What moves the bytes: `auto` is io_uring where the kernel and the container allow it,
         /// mio (epoll, kqueue) elsewhere.
         io_backend: IoBackend = Setting::choice("io-backend", IoBackend::NAMES, "auto").restart();
-        /// How often a second the server does its housekeeping: expiry, timeouts, statistics. A thread
-        /// to which nothing happens does it once a second, and in time for what expires.
+        /// How often a second the server does its housekeeping: expiry, timeouts, statistics. A
+        /// thread to which nothing happens does it once a second, and in time for what expires.
         hz: u32 = Setting::new("hz", Kind::Clamped { min: 1, max: 500 }, "10");
         /// Whether `hz` grows with the number of connections.
         dynamic_hz: String =
@@ -114,9 +114,9 @@ settings! {
     section "Durability" {
         /// Directory of the log and the checkpoints.
         data: String = Setting::text("data", "./ladon-data").aliases(&["dir"]).restart();
-        /// How far a change must have got before a reply that shows it may leave the server:
-        /// `none` (memory), `write` (handed to the system), `everysec` (and on the disk within about
-        /// a second), `fsync` (on the disk).
+        /// How far a change must have got before a reply that shows it may leave the server: `none`
+        /// (memory), `write` (handed to the system), `everysec` (and on the disk within about a
+        /// second), `fsync` (on the disk).
         gate: Gate = Setting::choice("gate", GATE_NAMES, "everysec");
         /// Redis' way to set the gate: `no` is the gate `none`, `yes` the one that `appendfsync`
         /// says.

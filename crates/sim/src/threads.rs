@@ -18,8 +18,8 @@ use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-/// For how long others get to rest before a slow command: longer than the writer's nap, much shorter
-/// than the sleeps that hide a missing wake-up.
+/// For how long others get to rest before a slow command: longer than the writer's nap, much
+/// shorter than the sleeps that hide a missing wake-up.
 const REST_US: u64 = 20_000;
 
 /// Set when a thread is to run.

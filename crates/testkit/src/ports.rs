@@ -19,8 +19,8 @@ const LOWEST: u16 = 20_000;
 /// Where Linux' default range of ports for outgoing connections begins.
 const DEFAULT_END: u16 = 32_768;
 
-/// Ports that nobody listened on when they were taken, and that [`Ports::take`] gives to nobody else until
-/// this is dropped.
+/// Ports that nobody listened on when they were taken, and that [`Ports::take`] gives to nobody
+/// else until this is dropped.
 #[derive(Debug)]
 pub struct Ports {
     numbers: Vec<u16>,

@@ -76,8 +76,8 @@ impl Table {
                     }
                     work.spend(LOOK_COST);
                     let entry = unpack(word);
-                    // SAFETY: entries in words are live, and `&mut self` makes the access exclusive.
-                    // The word changes before anybody looks at it again.
+                    // SAFETY: entries in words are live, and `&mut self` makes the access
+                    // exclusive. The word changes before anybody looks at it again.
                     unsafe {
                         if let Some(object) = entry.object_mut() {
                             let bytes = object.compact();

@@ -1,8 +1,8 @@
 //! A string too long to sit in its entry. A very long one can be frozen.
 //!
-//! Freezing takes a second hold of the same memory. The living string copies all of it before its next
-//! change, if it is still held by then: once for each time it was frozen. So only what would keep others
-//! waiting for longer than such a copy does may freeze a string.
+//! Freezing takes a second hold of the same memory. The living string copies all of it before its
+//! next change, if it is still held by then: once for each time it was frozen. So only what would
+//! keep others waiting for longer than such a copy does may freeze a string.
 
 use super::collection::Saving;
 use std::ops::Deref;

@@ -469,8 +469,8 @@ fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspa
     restored
 }
 
-/// Fields that went while nothing could be logged went without a record once: whoever follows the log
-/// then had them still.
+/// Fields that went while nothing could be logged went without a record once: whoever follows the
+/// log then had them still.
 #[test]
 fn what_expired_while_nothing_could_be_logged_is_logged_later() {
     type After<'a> = (&'a str, &'a dyn Fn(&Node));

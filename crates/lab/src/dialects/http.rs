@@ -6,8 +6,8 @@
 //! | get | `GET /kv/KEY` | 200, the same; or 404 |
 //! | delete | `DELETE /kv/KEY` | 200, `{"existed":true}` |
 //!
-//! A set writes, reads and answers in JSON because that is what the published test of Go with LevelDB
-//! asks of a web program. Values travel as JSON strings, so they must be UTF-8.
+//! A set writes, reads and answers in JSON because that is what the published test of Go with
+//! LevelDB asks of a web program. Values travel as JSON strings, so they must be UTF-8.
 //!
 //! Source: RFC 9112, with what these programs send: a `Content-Length`, no chunks.
 
@@ -85,8 +85,8 @@ impl Dialect for Http {
         };
         match (operation, reply.status) {
             (Operation::Set { key, value }, 200) => {
-                // What was read back after the write: another's, where several write one key at once.
-                // Whether that can be is the asker's to judge.
+                // What was read back after the write: another's, where several write one key at
+                // once. Whether that can be is the asker's to judge.
                 let read = pair(key)?;
                 let own = read.as_bytes() == value.as_slice();
                 Ok(if own { Answer::Done } else { Answer::Value(Some(read.into_bytes())) })

@@ -69,11 +69,12 @@ pub trait Dialect: Send {
         false
     }
 
-    /// Appends the request. Where replies may come out of order it carries `tag`, and the reply does.
+    /// Appends the request. Where replies may come out of order it carries `tag`, and the reply
+    /// does.
     fn encode(&mut self, tag: u64, operation: &Operation, out: &mut Vec<u8>);
 
-    /// Finds the first whole reply in `bytes`, which is not empty. `expecting` is the operation that
-    /// it answers where replies come in order; `None` during [`Self::hello`].
+    /// Finds the first whole reply in `bytes`, which is not empty. `expecting` is the operation
+    /// that it answers where replies come in order; `None` during [`Self::hello`].
     ///
     /// # Errors
     /// When the bytes cannot be a reply.

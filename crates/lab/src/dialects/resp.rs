@@ -1,9 +1,9 @@
 //! Redis' protocol (RESP2), spoken by Ladon, Redis, Valkey, KeyDB, Dragonfly and Pogocache.
 //!
-//! Rows of the index work are hashes; what finds them is the index of a search module, which is not part of
-//! the protocol: only [`Resp::with_search`] asks for them. By the module's documentation
-//! (<https://redis.io/docs/latest/commands/ft.search/>), a search answers with the number of what it
-//! found and then, for each, the key and an array of the fields asked for:
+//! Rows of the index work are hashes; what finds them is the index of a search module, which is not
+//! part of the protocol: only [`Resp::with_search`] asks for them. By the module's documentation
+//! (<https://redis.io/docs/latest/commands/ft.search/>), a search answers with the number of what
+//! it found and then, for each, the key and an array of the fields asked for:
 //!
 //! ```text
 //!   FT.SEARCH lab:rows @g:{7} RETURN 1 v LIMIT 0 10000  ->  [2, lab:row:1, [v, ...], lab:row:5, [v, ...]]
@@ -44,7 +44,8 @@ impl Resp {
         Self { login: None, search: false }
     }
 
-    /// To a server with the module RediSearch and the index [`ROWS_INDEX`] over the tag `g` of hashes.
+    /// To a server with the module RediSearch and the index [`ROWS_INDEX`] over the tag `g` of
+    /// hashes.
     #[must_use]
     pub const fn with_search() -> Self {
         Self { login: None, search: true }

@@ -34,8 +34,8 @@ impl IoThreads {
         threads > 1 && Self::of(address, threads).is_ok_and(|mut all| all.dealt().is_ok())
     }
 
-    /// Opens a connection by `connect`, which must wait until the server has it, and says on which thread
-    /// it is.
+    /// Opens a connection by `connect`, which must wait until the server has it, and says on which
+    /// thread it is.
     ///
     /// # Errors
     /// What `connect` says, and what asking does.

@@ -1,5 +1,5 @@
-//! A blocking client of any dialect, for what happens beside a load: one connection, some requests at
-//! a time, every answer judged by its caller.
+//! A blocking client of any dialect, for what happens beside a load: one connection, some requests
+//! at a time, every answer judged by its caller.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -21,7 +21,8 @@ pub struct ReportArguments {
     /// versions are added up; others get separate sections.
     #[arg(required = true, value_name = "RESULTS.json")]
     pub results: Vec<PathBuf>,
-    /// Folder for report.html. Default: target/lab/report, unless --markdown asks for something else.
+    /// Folder for report.html. Default: target/lab/report, unless --markdown asks for something
+    /// else.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// A document whose measured sections are regenerated from the results: figures between `<!--

@@ -1,4 +1,5 @@
-//! Servers that run already, a cloud's managed one for example: where, with TLS or not, logged in how.
+//! Servers that run already, a cloud's managed one for example: where, with TLS or not, logged in
+//! how.
 
 use std::io;
 use std::net::ToSocketAddrs;

@@ -56,8 +56,8 @@ const END_SECONDS: f64 = 2.0;
 const DESCRIPTORS_BESIDE: u64 = 200;
 
 impl Bench {
-    /// Looks at the machine, plans the run's time, and pins the calling thread, which will be the load
-    /// generator, or the first of its threads.
+    /// Looks at the machine, plans the run's time, and pins the calling thread, which will be the
+    /// load generator, or the first of its threads.
     ///
     /// # Errors
     /// When pinning is refused or the results' directory cannot be made.
@@ -74,7 +74,8 @@ impl Bench {
         if !arguments.load_cores.is_empty() {
             cores.load.clone_from(&arguments.load_cores);
         }
-        // Made if it is not there; a data root that is not may be a typing error, on another file system.
+        // Made if it is not there; a data root that is not may be a typing error, on another file
+        // system.
         let failed = |error: std::io::Error| {
             RunError::Argument(format!("--out {}: {error}", arguments.out.display()))
         };

@@ -32,7 +32,8 @@ pub struct ServerFacts {
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection beside the load to a server that speaks RESP, by TLS and logged in where the target says so.
+/// A connection beside the load to a server that speaks RESP, by TLS and logged in where the target
+/// says so.
 ///
 /// # Errors
 /// Of the socket or TLS, or the server's words to the login.

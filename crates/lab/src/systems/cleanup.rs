@@ -1,8 +1,9 @@
 //! Nothing of a run outlives it: servers and their directories go when the run ends, panics or is
 //! interrupted.
 //!
-//! Ends and panics are the business of `Drop`. A signal runs no destructors, so every server is also
-//! in the list below, and a thread that waits for signals empties it before it ends the process.
+//! Ends and panics are the business of `Drop`. A signal runs no destructors, so every server is
+//! also in the list below, and a thread that waits for signals empties it before it ends the
+//! process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,9 @@ static GO_ON: AtomicBool = AtomicBool::new(true);
 /// How long a gentle end may take: a server that is being started is waited for.
 const GENTLE_MAX: Duration = Duration::from_secs(30);
 
-/// From now on the first signal only makes [`go_on`] false, so that the program can end in order and
-/// keep what it has; a second signal, or half a minute, ends it as otherwise the first one does.
+/// From now on the first signal only makes [`go_on`] false, so that the program can end in order
+/// and keep what it has; a second signal, or half a minute, ends it as otherwise the first one
+/// does.
 pub fn end_gently() {
     GENTLE.store(true, Ordering::SeqCst);
 }

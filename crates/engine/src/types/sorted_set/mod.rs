@@ -252,9 +252,9 @@ impl SortedSet {
         }
     }
 
-    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A member that stays for the whole
-    /// scan is visited at least once.
+    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the end
+    /// comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A
+    /// member that stays for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,

@@ -145,8 +145,8 @@ impl<W: Workload> Driver<W> {
         Self::over(streams, clients, waiting, workload)
     }
 
-    /// Makes `users` users share `streams`, which are open and silent: user `n` has stream `n` modulo
-    /// their number. Nothing is sent yet.
+    /// Makes `users` users share `streams`, which are open and silent: user `n` has stream `n`
+    /// modulo their number. Nothing is sent yet.
     ///
     /// # Errors
     /// [`LoadError::Io`] when the poll refuses a socket.
@@ -198,9 +198,9 @@ impl<W: Workload> Driver<W> {
         self.patience = patience;
     }
 
-    /// Makes user `number` send a batch every `interval`, the first one `offset` after now,
-    /// instead of whenever the last one is answered. Times that go by while it waits for a reply are
-    /// made up for, and latency counts from the moment at which a batch was **due**: a slow server
+    /// Makes user `number` send a batch every `interval`, the first one `offset` after now, instead
+    /// of whenever the last one is answered. Times that go by while it waits for a reply are made
+    /// up for, and latency counts from the moment at which a batch was **due**: a slow server
     /// cannot hide its pauses by slowing the client down. What was due in a pause of the load
     /// generator's own counts from when it is sent. Only before the first [`Self::run`].
     pub fn pace(&mut self, number: usize, interval: Duration, offset: Duration) {
@@ -214,8 +214,8 @@ impl<W: Workload> Driver<W> {
         self.users[number].pace = Some(Pace { interval, due: Instant::now(), catches_up: false });
     }
 
-    /// Keeps the load up for `time`, or until the workload has nothing more to ask, and returns what
-    /// was seen meanwhile. Requests stay under way in between, so call again soon.
+    /// Keeps the load up for `time`, or until the workload has nothing more to ask, and returns
+    /// what was seen meanwhile. Requests stay under way in between, so call again soon.
     ///
     /// # Errors
     /// A wrong answer, a closed connection, 30 seconds without a reply.

@@ -52,7 +52,8 @@ impl Sentence {
 pub struct Answer {
     /// The system's name with its version, once it was seen.
     label: Option<String>,
-    /// Work's name and title, part's name, with its promise where it was compared at several, and the place.
+    /// Work's name and title, part's name, with its promise where it was compared at several, and
+    /// the place.
     seen: Vec<(String, String, String, Place)>,
 }
 

@@ -139,8 +139,8 @@ fn beside(
             looked = since;
             return server.system.snapshot_under_way(address).map(|saves| !saves).map_err(broken);
         }
-        // Who sends a bounded number of requests is done with them; unread ones are done by the server
-        // some time after they were sent.
+        // Who sends a bounded number of requests is done with them; unread ones are done by the
+        // server some time after they were sent.
         let through = !timed && impolite.is_some_and(Impolite::is_finished);
         Ok(through && (other != Other::Unread || since >= time))
     };

@@ -102,8 +102,8 @@ fn load(
     })
 }
 
-/// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what each
-/// thing took.
+/// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what
+/// each thing took.
 fn load_all(
     stage: &mut Stage<'_>,
     part: &str,
@@ -194,7 +194,8 @@ fn put(
     Ok(())
 }
 
-/// Resident bytes once they hardly change any more: logs are written and tables grow behind the answers.
+/// Resident bytes once they hardly change any more: logs are written and tables grow behind the
+/// answers.
 fn settled(stage: &Stage<'_>) -> Result<u64, CellError> {
     let resident = || {
         stage.usage().map(|usage| usage.resident_bytes).ok_or_else(|| {

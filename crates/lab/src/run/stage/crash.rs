@@ -19,8 +19,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 const BEFORE_KILL: Duration = Duration::from_millis(400);
 
 impl Stage<'_> {
-    /// Fills a server of its own with `keys` keys, writes new ones until a `kill -9`, starts it again, and
-    /// counts the acknowledged keys that it lost.
+    /// Fills a server of its own with `keys` keys, writes new ones until a `kill -9`, starts it
+    /// again, and counts the acknowledged keys that it lost.
     ///
     /// # Errors
     /// See [`CellError`].

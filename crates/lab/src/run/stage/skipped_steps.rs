@@ -7,8 +7,9 @@ use crate::systems::system::{Capability, DriverKind};
 use crate::traffic::Asked;
 use crate::work::{Plan, Step, Work};
 
-/// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start, and
-/// not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the reason.
+/// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start,
+/// and not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the
+/// reason.
 #[must_use]
 pub(super) fn worth_doing(
     work: &Work,

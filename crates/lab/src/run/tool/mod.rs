@@ -64,8 +64,8 @@ impl Tool {
         }
     }
 
-    /// What it says when it is asked for its version: the first line. wrk says it and then fails, as it was
-    /// given nothing to do.
+    /// What it says when it is asked for its version: the first line. wrk says it and then fails,
+    /// as it was given nothing to do.
     #[must_use]
     pub fn version(self) -> Option<String> {
         let question = match self {
@@ -149,8 +149,8 @@ fn latency(p50: f64, p90: f64, p99: f64, p999: f64, p9999: f64, max: f64) -> Per
 /// Lets the tool do a phase.
 ///
 /// # Errors
-/// [`CellError::Cannot`] where it is not here, or cannot; [`CellError::Wrong`] where its script saw a
-/// wrong answer; [`CellError::Broken`] where it fails.
+/// [`CellError::Cannot`] where it is not here, or cannot; [`CellError::Wrong`] where its script saw
+/// a wrong answer; [`CellError::Broken`] where it fails.
 pub fn measure(tool: Tool, stage: &Stage<'_>, phase: &Phase) -> Result<Round, CellError> {
     let cannot = CellError::Cannot;
     let program = tool
