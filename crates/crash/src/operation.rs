@@ -228,6 +228,7 @@ fn value(random: &mut Random, number: u64) -> Vec<u8> {
 
 impl Command {
     /// The request, with the lane's names of the keys.
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn words(&self, lane: u64) -> Vec<Vec<u8>> {
         let name = |key: &str| full_name(lane, key);
         let number = |n: u64| n.to_string().into_bytes();

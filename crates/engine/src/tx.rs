@@ -3,6 +3,7 @@
 //! Every method keeps four things consistent, so that no command can forget one: the data itself,
 //! the changes to log, the LSN that the reply will depend on, and the watchers of the key.
 
+mod audit;
 mod evict;
 mod expiry;
 mod hashes;
@@ -159,6 +160,8 @@ pub struct Tx<'a> {
     touched_all: bool,
     /// Changes that are counted together with others.
     uncounted: u32,
+    #[cfg(debug_assertions)]
+    audit: audit::Audit,
 }
 
 impl<'a> Tx<'a> {
@@ -172,6 +175,8 @@ impl<'a> Tx<'a> {
         scratch.changes.clear();
         scratch.stored = None;
         scratch.touched.clear();
+        #[cfg(debug_assertions)]
+        let audit = audit::Audit::begin(&locked, scratch);
         Tx {
             keyspace,
             locked,
@@ -180,6 +185,8 @@ impl<'a> Tx<'a> {
             dependency: Lsn::ZERO,
             touched_all: false,
             uncounted: 0,
+            #[cfg(debug_assertions)]
+            audit,
         }
     }
 
@@ -217,10 +224,18 @@ impl<'a> Tx<'a> {
         self.commit_in_place(append)
     }
 
+    /// Ends a transaction whose changes are in the log already.
+    pub(crate) fn forget_logged(self) {
+        #[cfg(debug_assertions)]
+        self.audit.is_logged();
+    }
+
     /// As `commit`, but the locks are held until this is dropped, which has to follow: moving the
     /// transaction costs a pipelined GET more than finding its key.
     #[inline]
     pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
+        #[cfg(debug_assertions)]
+        self.audit.is_logged();
         let lsn = if self.scratch.stored.is_some() {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
@@ -374,6 +389,9 @@ impl<'a> Tx<'a> {
                 let taken = table.take();
                 let kind = GarbageKind::Database(Box::new(taken));
                 self.scratch.garbage.push(Garbage { kind, bytes: bytes - indexes });
+            } else {
+                // It has segments if keys came and went.
+                table.release_empty();
             }
             database.expires.clear();
             database.element_expires.clear();

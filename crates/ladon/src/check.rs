@@ -46,6 +46,18 @@ fn print(out: &mut dyn Write, dir: &Path, report: &Report) -> io::Result<()> {
         }
         None => writeln!(out, "{}: no data", dir.display())?,
     }
+    print_files(out, report)?;
+    if report.meta.is_some() {
+        writeln!(out, "{}", Totals(report))?;
+    }
+    for damage in report.damages.iter().chain(&report.not_needed) {
+        writeln!(out, "{damage}")?;
+    }
+    print_verdict(out, report)
+}
+
+/// A line for each file.
+fn print_files(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for checkpoint in &report.checkpoints {
         writeln!(
             out,
@@ -87,12 +99,11 @@ fn print(out: &mut dyn Write, dir: &Path, report: &Report) -> io::Result<()> {
     for path in &report.strangers {
         writeln!(out, "{}: none of Ladon's files; not looked into", path.display())?;
     }
-    if report.meta.is_some() {
-        writeln!(out, "{}", Totals(report))?;
-    }
-    for damage in report.damages.iter().chain(&report.not_needed) {
-        writeln!(out, "{damage}")?;
-    }
+    Ok(())
+}
+
+/// The last line: sound or not, and how the log ends.
+fn print_verdict(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let end = match (report.in_use, report.clean) {
         (true, _) => format!(
             "a server is using it: read up to LSN {}, to which the log was on the disk",

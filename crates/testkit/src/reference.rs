@@ -74,6 +74,7 @@ fn string_and_change(state: &mut State, call: &Call) -> Value {
 ///
 /// # Panics
 /// If the command is not modelled.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub fn apply(state: &mut State, call: &Call) -> Value {
     let wrong_type = || Value::Error(WRONG_TYPE.to_vec());
     let arg = |at: usize| call[at].clone();

@@ -147,6 +147,9 @@ impl Arena {
         let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this arena, see the head of the file.
         unsafe {
+            let class = usize::from((*slab).class);
+            debug_assert_eq!(class, (size - 1) / STEP_BYTES, "freed as it was allocated");
+            debug_assert!((*slab).live > 0, "a piece of a slab without pieces");
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
             (*slab).free = piece.as_ptr();
             (*slab).live -= 1;

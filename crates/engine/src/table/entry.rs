@@ -308,6 +308,13 @@ impl EntryPtr {
 }
 
 impl<'a> EntryRef<'a> {
+    /// Bytes of the arena's that it takes.
+    #[cfg(debug_assertions)]
+    pub(crate) fn rounded_bytes(self) -> usize {
+        // SAFETY: live for 'a.
+        Arena::rounded(unsafe { self.ptr.bytes() })
+    }
+
     /// Address of the entry.
     #[inline]
     pub(crate) fn ptr(self) -> EntryPtr {

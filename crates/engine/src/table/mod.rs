@@ -106,6 +106,33 @@ impl Table {
         self.arena.bytes() + self.segments as usize * size_of::<Segment>()
     }
 
+    /// That its counts are what a walk over its segments finds, and its entries' bytes these.
+    #[cfg(debug_assertions)]
+    pub(crate) fn check(&self, entry_bytes: usize) {
+        if self.sharing.is_none() {
+            assert_eq!(self.arena.bytes(), entry_bytes, "bytes of entries, counted and found");
+        }
+        let Some(directory) = self.directory() else {
+            assert_eq!((self.len, self.segments), (0, 0), "keys and segments without a directory");
+            return;
+        };
+        let (mut keys, mut segments, mut slots) = (0, 0, 0);
+        for segment in directory.segments() {
+            // SAFETY: segments in the directory are live.
+            let segment = unsafe { segment.as_ref() };
+            let (depth, prefix) = (u32::from(segment.depth.get()), segment.prefix.get());
+            assert!(depth <= directory.depth, "a segment of more than one directory slot's hashes");
+            let width = 1 << (directory.depth - depth);
+            assert_eq!(prefix as usize * width, slots, "a segment stands where its prefix says");
+            assert_eq!(segment.words().count(), segment.count(), "words of a segment");
+            keys += segment.count();
+            segments += 1;
+            slots += width;
+        }
+        assert_eq!(slots, directory.len(), "slots of the directory");
+        assert_eq!((keys, segments), (self.len, self.segments), "keys and segments");
+    }
+
     /// Segments in use.
     #[cfg(test)]
     pub(crate) fn segments(&self) -> usize {

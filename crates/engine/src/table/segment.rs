@@ -274,6 +274,7 @@ impl Segment {
         if old == DISPLACED_MAX {
             return;
         }
+        debug_assert!(by > 0 || old > 0, "no key is away from home bucket {bucket}");
         let shift = 4 * (bucket % 2);
         let cell = &self.displaced[bucket / 2];
         cell.set(cell.get() & !(0x0f << shift) | old.wrapping_add_signed(by) << shift);

@@ -31,3 +31,24 @@ impl Tx<'_> {
         bytes as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Keyspace, KeyspaceOptions, Locks, Scratch};
+    use ladon_model::Lsn;
+
+    #[test]
+    fn flushing_what_keys_have_left_is_accounted_for() {
+        let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
+        let mut scratch = Scratch::default();
+        let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+        let key = tx.key(b"comes and goes");
+        tx.put_string(0, key, b"value", 0);
+        tx.delete(0, key);
+        tx.flush(0);
+        tx.flush(0);
+        assert_eq!(tx.recount(0), 0);
+        tx.commit(|_| Lsn(1));
+        assert_eq!(scratch.counters.bytes_delta, 0);
+    }
+}

@@ -130,39 +130,14 @@ impl<'a> Scene<'a> {
             }
             self.progress.begin(self.work.name, round, wanted);
             let began = Instant::now();
-            let mut few = Duration::ZERO;
-            let is_done =
-                |step: &Step| allowed.until.is_some() && round >= step.rounds_with_budget();
-            let order = order(cast.len(), round);
-            if afresh {
-                for &place in &order {
-                    let member = &mut cast[place];
-                    self.begin(member, &steps, round)?;
-                    for index in 0..steps.steps.len() {
-                        self.step(member, &steps, index)?;
-                    }
-                    member.stage = None;
-                }
+            let few = if afresh {
+                self.round_afresh(&mut cast, &steps, round)?;
+                Duration::ZERO
             } else {
-                for (index, step) in steps.steps.iter().enumerate() {
-                    if is_done(step) {
-                        continue;
-                    }
-                    let began = Instant::now();
-                    for &place in &order {
-                        self.step(&mut cast[place], &steps, index)?;
-                    }
-                    if step.rounds_with_budget() < u32::MAX {
-                        few += began.elapsed();
-                    }
-                }
-                for member in &mut cast {
-                    if member.stage.as_ref().is_some_and(Stage::is_broken) {
-                        member.stage = None;
-                        self.begin(member, &steps, round)?;
-                    }
-                }
-            }
+                let is_wanted =
+                    |step: &Step| allowed.until.is_none() || round < step.rounds_with_budget();
+                self.round(&mut cast, &steps, round, is_wanted)?
+            };
             let seconds = self.bench.measured().as_secs_f64();
             let took = began.elapsed().saturating_sub(few);
             pace.saw(took.as_secs_f64(), few.as_secs_f64(), seconds);
@@ -175,6 +150,52 @@ impl<'a> Scene<'a> {
             self.keep(member);
         }
         Ok(round)
+    }
+
+    /// One round of a work that every member does on a server started for it.
+    fn round_afresh(
+        &mut self,
+        cast: &mut [Member<'a>],
+        steps: &work::Plan,
+        round: u32,
+    ) -> Result<(), Ending> {
+        for place in order(cast.len(), round) {
+            let member = &mut cast[place];
+            self.begin(member, steps, round)?;
+            for index in 0..steps.steps.len() {
+                self.step(member, steps, index)?;
+            }
+            member.stage = None;
+        }
+        Ok(())
+    }
+
+    /// One round of the wanted steps; the time that those of few rounds took.
+    fn round(
+        &mut self,
+        cast: &mut [Member<'a>],
+        steps: &work::Plan,
+        round: u32,
+        is_wanted: impl Fn(&Step) -> bool,
+    ) -> Result<Duration, Ending> {
+        let mut few = Duration::ZERO;
+        let order = order(cast.len(), round);
+        for (index, step) in steps.steps.iter().enumerate().filter(|(_, step)| is_wanted(step)) {
+            let began = Instant::now();
+            for &place in &order {
+                self.step(&mut cast[place], steps, index)?;
+            }
+            if step.rounds_with_budget() < u32::MAX {
+                few += began.elapsed();
+            }
+        }
+        for member in cast {
+            if member.stage.as_ref().is_some_and(Stage::is_broken) {
+                member.stage = None;
+                self.begin(member, steps, round)?;
+            }
+        }
+        Ok(few)
     }
 
     /// Starts a member and prepares what it needs; then it waits.

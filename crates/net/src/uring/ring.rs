@@ -328,6 +328,8 @@ impl Ring {
         let failed = match check(result) {
             Ok(count) => {
                 outgoing.sent += count as usize;
+                let length = outgoing.buffer.len();
+                assert!(outgoing.sent <= length, "{} of {length} bytes were sent", outgoing.sent);
                 None
             }
             Err(error) if was_quiet && error.raw_os_error() == Some(libc::EAGAIN) => None,

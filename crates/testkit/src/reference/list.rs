@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 
 type List = VecDeque<Vec<u8>>;
 
-/// Applies the call; `None` if a key holds another type.
+/// Does what the call does; `None` if a key holds another type.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let key = &call[1];
     Some(match call[0].as_slice() {

@@ -99,17 +99,7 @@ fn beside(
     let told = if IoThreads::are_told(address, threads) { threads } else { 1 };
     let mut io_threads = IoThreads::of(address, told).map_err(broken)?;
     let (thread, polite) = io_threads.place(|| connect(stage)).map_err(CellError::from)?;
-    let others = match requests(&stage.bench.scale, other) {
-        None => None,
-        Some((1, requests)) => {
-            let stream = io_threads.place_beside(thread, || connect(stage));
-            Some(Impolite::over(vec![stream.map_err(CellError::from)?], requests))
-        }
-        Some((connections, requests)) => {
-            let mut dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-            Some(Impolite::over(stage.open(connections, dialect.as_mut())?, requests))
-        }
-    };
+    let others = connect_others(stage, other, &mut io_threads, thread)?;
     drop(io_threads);
     let endless = matches!(other, Other::Pipeline { .. } | Other::Slow { .. });
     let timed = endless || matches!(other, Other::Nobody | Other::Expiry);
@@ -163,6 +153,26 @@ fn beside(
             ("stolen_ms", stolen.as_secs_f64() * 1e3),
         ],
     ))
+}
+
+/// Who is beside the polite client, which `thread` serves; a single stream on that thread as well.
+fn connect_others(
+    stage: &Stage<'_>,
+    other: Other,
+    io_threads: &mut IoThreads,
+    thread: usize,
+) -> Result<Option<Impolite>, CellError> {
+    Ok(match requests(&stage.bench.scale, other) {
+        None => None,
+        Some((1, requests)) => {
+            let stream = io_threads.place_beside(thread, || connect(stage));
+            Some(Impolite::over(vec![stream.map_err(CellError::from)?], requests))
+        }
+        Some((connections, requests)) => {
+            let mut dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
+            Some(Impolite::over(stage.open(connections, dialect.as_mut())?, requests))
+        }
+    })
 }
 
 fn per_second(seen: &Seen, expired: i64) -> f64 {
