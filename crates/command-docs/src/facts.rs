@@ -1,6 +1,6 @@
-//! The facts about all commands, read from `commands.txt`, whose head says how it is written.
+//! The facts about all commands, read from `commands.txt`, whose head describes its format.
 //!
-//! The text is part of the program, and a test reads it: a line that is not well-formed is a panic.
+//! The text is part of the program, and a test reads it: a malformed line is a panic.
 
 use crate::doc::{BeginSearch, CommandDoc, FindKeys, KeySpec};
 

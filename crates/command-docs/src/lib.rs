@@ -1,9 +1,9 @@
-//! What is to be said about every Redis command: the facts behind `COMMAND INFO`, `COMMAND DOCS`,
-//! the command table and the compatibility page, as Redis 7.2 reports them, with the words our own.
+//! The facts about every Redis command behind `COMMAND INFO`, `COMMAND DOCS`, the command table and
+//! the compatibility page, as Redis 7.2 reports them, in Ladon's own words.
 //!
-//! **Architecture invariant:** plain data, in `commands.txt`. No handler, no engine, no protocol and
-//! no dependency: the command table in `ladon-commands` says what a command does, this crate what it
-//! is.
+//! **Architecture invariant:** plain data, in `commands.txt`. No handler, no engine, no protocol
+//! and no dependency: the command table in `ladon-commands` has the code of a command, this crate
+//! its facts.
 
 #![forbid(unsafe_code)]
 

@@ -8,16 +8,16 @@ use crate::play::{Entry, Transcript};
 use crate::reply::Reply;
 use crate::script::{Check, Expect, Script};
 
-/// A reply that is not what it has to be.
+/// A reply that differs from the expected one.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
     /// The script's name and the line.
     pub place: String,
     /// The line's text.
     pub text: String,
-    /// What it should have been, printed.
+    /// The expected reply, printed.
     pub wanted: String,
-    /// What it was, printed.
+    /// The actual reply, printed.
     pub got: String,
 }
 
@@ -44,8 +44,8 @@ fn shorten(text: &str, other: &str) -> String {
     format!("{open}{part}{close}")
 }
 
-/// Compares what Ladon answered (`subject`) with what the real server did (`reference`).
-/// Where a step expects something of its own, the reference does not count.
+/// Compares Ladon's replies (`subject`) with the real server's (`reference`). If a step has its own
+/// expectation, the reference does not count.
 pub fn compare(script: &Script, reference: &Transcript, subject: &Transcript) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();
     let pairs = reference.entries.iter().zip(&subject.entries);
@@ -70,7 +70,7 @@ pub fn compare(script: &Script, reference: &Transcript, subject: &Transcript) ->
     mismatches
 }
 
-/// `None` if `subject` is right, else what was wanted and what was got.
+/// `None` if `subject` is right, otherwise the expected and the actual reply.
 fn judge(reference: &Entry, subject: &Entry) -> Option<(String, String)> {
     let step = &subject.step;
     match &step.expect {
@@ -196,7 +196,7 @@ pub(crate) fn kind(reply: &Reply) -> String {
     }
 }
 
-/// Which of `names` are no field of the text (`name:value` lines, or `name=value` words).
+/// Which of `names` are not fields of the text (`name:value` lines, or `name=value` words).
 fn missing(reply: &Reply, names: &[String]) -> String {
     let text = match reply {
         Reply::Map(_) | Reply::Array(_) => {

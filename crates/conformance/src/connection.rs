@@ -60,7 +60,7 @@ impl Connection {
     pub fn read(&mut self) -> Reply {
         let reply = Reply::read(&mut self.input);
         if reply == Reply::Timeout {
-            // Whatever is wrong here, the rest of the script shall not wait as long again.
+            // After a failure here, the rest of the script must not wait as long again.
             let _ = self.stream.set_read_timeout(Some(TIMEOUT_AFTER_TIMEOUT));
         }
         reply

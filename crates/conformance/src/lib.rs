@@ -6,8 +6,8 @@
 //! ```
 //!
 //! **Architecture invariant:** nothing here uses any other crate of the workspace but the testkit's
-//! ports. What reads Ladon's bytes must not share code, and so mistakes, with what wrote them; Ladon is
-//! a binary.
+//! ports. What reads Ladon's bytes must not share code, and so mistakes, with what wrote them;
+//! Ladon is a binary.
 
 pub mod compare;
 pub mod connection;

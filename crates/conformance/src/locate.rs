@@ -65,7 +65,7 @@ pub fn program(name: &str, package: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Starts a program that may stand in the tree of another system (`scripts/install-peers.sh` makes
+/// Starts a program that may be in the tree of another system (`scripts/install-peers.sh` makes
 /// one): then that tree's loader runs it, with that tree's libraries.
 pub fn command(program: &Path) -> Command {
     const LOADERS: [(&str, &str); 2] = [

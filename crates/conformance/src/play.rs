@@ -1,4 +1,4 @@
-//! Plays a script against one server and writes down what it answered.
+//! Plays a script against one server and records the replies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::script::{Action, Script, Step};
 use crate::words;
 
-/// How long `@poll` goes on asking.
+/// How long `@poll` keeps asking.
 const POLL_LIMIT: Duration = Duration::from_secs(10);
 /// The pause between two questions of `@poll`.
 const POLL_PAUSE: Duration = Duration::from_millis(20);
@@ -76,51 +76,19 @@ impl Player {
     fn step(&mut self, action: &Action) -> io::Result<Option<Reply>> {
         Ok(Some(match action {
             Action::Command(words) => self.call(words)?,
-            Action::Repeat(count, words) => {
-                let mut replies = Vec::new();
-                for index in 0..*count {
-                    self.variables.insert("i".into(), index.to_string());
-                    replies.push(self.call(words)?);
-                }
-                replies.dedup();
-                Reply::Array(replies)
-            }
+            Action::Repeat(count, words) => self.repeat(*count, words)?,
             Action::Scan(words) => self.scan(words)?,
             Action::Let(name, words) => {
                 let reply = self.call(words)?;
                 self.variables.insert(name.clone(), reply.text());
                 return Ok(None);
             }
-            Action::Poll(text, words) => {
-                let start = Instant::now();
-                loop {
-                    let reply = self.call(words)?;
-                    if reply.loose().contains(text) {
-                        break Reply::Simple("found".into());
-                    }
-                    if start.elapsed() > POLL_LIMIT {
-                        break Reply::Array(vec![Reply::Timeout, reply]);
-                    }
-                    std::thread::sleep(POLL_PAUSE);
-                }
-            }
+            Action::Poll(text, words) => self.poll(text, words)?,
             Action::Read(count) => {
                 let connection = self.connection()?;
                 Reply::Array((0..*count).map(|_| connection.read()).collect())
             }
-            Action::Eof => {
-                let connection = self.connection()?;
-                let mut replies = Vec::new();
-                loop {
-                    let reply = connection.read();
-                    let last =
-                        matches!(reply, Reply::Closed | Reply::Timeout | Reply::Malformed(_));
-                    replies.push(reply);
-                    if last {
-                        break Reply::Array(replies);
-                    }
-                }
-            }
+            Action::Eof => self.read_to_end()?,
             Action::Silence(milliseconds) => {
                 self.connection()?.silence(Duration::from_millis(*milliseconds))
             }
@@ -153,6 +121,46 @@ impl Player {
     fn call(&mut self, words: &[Vec<u8>]) -> io::Result<Reply> {
         let words = self.fill(words);
         Ok(self.connection()?.call(&words))
+    }
+
+    /// The different replies, in order.
+    fn repeat(&mut self, count: u64, words: &[Vec<u8>]) -> io::Result<Reply> {
+        let mut replies = Vec::new();
+        for index in 0..count {
+            self.variables.insert("i".into(), index.to_string());
+            replies.push(self.call(words)?);
+        }
+        replies.dedup();
+        Ok(Reply::Array(replies))
+    }
+
+    /// Repeats a command until its reply holds `text`.
+    fn poll(&mut self, text: &str, words: &[Vec<u8>]) -> io::Result<Reply> {
+        let start = Instant::now();
+        loop {
+            let reply = self.call(words)?;
+            if reply.loose().contains(text) {
+                return Ok(Reply::Simple("found".into()));
+            }
+            if start.elapsed() > POLL_LIMIT {
+                return Ok(Reply::Array(vec![Reply::Timeout, reply]));
+            }
+            std::thread::sleep(POLL_PAUSE);
+        }
+    }
+
+    /// All replies until the connection is closed, or none comes.
+    fn read_to_end(&mut self) -> io::Result<Reply> {
+        let connection = self.connection()?;
+        let mut replies = Vec::new();
+        loop {
+            let reply = connection.read();
+            let last = matches!(reply, Reply::Closed | Reply::Timeout | Reply::Malformed(_));
+            replies.push(reply);
+            if last {
+                return Ok(Reply::Array(replies));
+            }
+        }
     }
 
     /// Follows a cursor from 0 to 0. The elements come out once each, sorted: which page an

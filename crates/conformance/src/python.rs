@@ -7,11 +7,11 @@ use std::sync::Mutex;
 
 use crate::locate;
 
-/// The interpreter of an environment with `requirements` (a file as pip reads it) installed,
-/// made in `target/conformance/NAME` at the first call and again whenever the file changes.
+/// The interpreter of an environment with `requirements` (a file as pip reads it) installed, made
+/// in `target/conformance/NAME` at the first call and again whenever the file changes.
 ///
 /// # Errors
-/// If there is no Python, or the packages cannot be had.
+/// If there is no Python, or the packages are not available.
 pub fn environment(name: &str, requirements: &Path) -> io::Result<PathBuf> {
     // Tests of one binary run on several threads; the second one finds the environment there.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

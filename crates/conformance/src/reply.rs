@@ -1,7 +1,8 @@
-//! A reply as it stood on the wire, its decoder and its two printed forms.
+//! A reply as received, its decoder and its two printed forms.
 //!
-//! `show` keeps every difference of the wire (RESP2's two nulls, maps and arrays); `loose` folds
-//! RESP3 into what RESP2 would say, so that one expectation in a script serves both protocols.
+//! `show` keeps every difference of the protocol (RESP2's two nulls, maps and arrays); `loose`
+//! folds RESP3 into what RESP2 would say, so that one expectation in a script serves both
+//! protocols.
 
 use std::io::{self, BufRead};
 
@@ -46,7 +47,7 @@ pub enum Reply {
     Timeout,
     /// Nothing came, as the script demands.
     Silence,
-    /// Bytes that are no reply.
+    /// Bytes that are not a reply.
     Malformed(String),
 }
 

@@ -57,7 +57,7 @@ pub enum Check {
     Fields(Vec<String>),
 }
 
-/// What Ladon has to answer where the reference is no measure.
+/// The reply that Ladon has to give where the reference is not the standard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// The reference is right.
@@ -99,7 +99,7 @@ pub enum Action {
     Poll(String, Vec<Vec<u8>>),
 }
 
-/// An action with how to judge it and where it stands.
+/// An action, with how to judge it and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The line in the file, from 1.
@@ -127,7 +127,7 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
-/// A line that is no step.
+/// A line that is not a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// The script's name.
@@ -150,7 +150,7 @@ impl Script {
     /// Parses a script's text.
     ///
     /// # Errors
-    /// The first line that is no step.
+    /// The first line that is not a step.
     pub fn parse(name: &str, text: &str) -> Result<Script, ScriptError> {
         let mut script = Script { name: name.into(), only: None, steps: Vec::new() };
         let mut pending = Pending::default();
@@ -196,25 +196,30 @@ fn parse_line(line: &str, pending: &mut Pending) -> Result<Option<Action>, Strin
     };
     let (name, rest) = directive.split_once(' ').unwrap_or((directive, ""));
     let rest = rest.trim_start();
-    let modified = |rest: &str, pending: &mut Pending| {
-        if rest.is_empty() { Ok(None) } else { parse_line(rest, pending) }
-    };
-    match name {
-        "unordered" => pending.check = Some(Check::Unordered),
-        "deep" => pending.check = Some(Check::Deep),
-        "lines" => pending.check = Some(Check::Lines),
-        "shape" => pending.check = Some(Check::Shape),
-        "type-only" => pending.check = Some(Check::TypeOnly),
-        "any" => pending.check = Some(Check::Any),
+    match modify(name, rest, pending)? {
+        Some("") => Ok(None),
+        Some(command) => parse_line(command, pending),
+        None => action(name, rest).map(Some),
+    }
+}
+
+/// Notes what a directive changes about the next command; what stands behind the directive on its
+/// line, which may be that command. `None` if it is no such directive.
+fn modify<'a>(name: &str, rest: &'a str, pending: &mut Pending) -> Result<Option<&'a str>, String> {
+    let (check, rest) = match name {
+        "unordered" => (Check::Unordered, rest),
+        "deep" => (Check::Deep, rest),
+        "lines" => (Check::Lines, rest),
+        "shape" => (Check::Shape, rest),
+        "type-only" => (Check::TypeOnly, rest),
+        "any" => (Check::Any, rest),
         "approx" => {
             let (by, rest) = first(rest)?;
-            pending.check = Some(Check::Approx(number(by)?));
-            return modified(rest, pending);
+            (Check::Approx(number(by)?), rest)
         }
         "fields" => {
             let (names, rest) = first(rest)?;
-            pending.check = Some(Check::Fields(names.split(',').map(String::from).collect()));
-            return modified(rest, pending);
+            (Check::Fields(names.split(',').map(String::from).collect()), rest)
         }
         "mask" => {
             let parts: Vec<&str> = rest.splitn(4, '/').collect();
@@ -222,36 +227,45 @@ fn parse_line(line: &str, pending: &mut Pending) -> Result<Option<Action>, Strin
                 return Err("@mask /REGEX/REPLACEMENT/".into());
             };
             pending.masks.push((pattern.into(), replacement.into()));
-            return modified(rest.trim_start(), pending);
+            return Ok(Some(rest.trim_start()));
         }
         "expect" => {
             pending.expect = Some(Expect::Text(rest.into()));
-            return Ok(None);
+            return Ok(Some(""));
         }
         "expect-match" => {
             pending.expect = Some(Expect::Regex(rest.into()));
-            return Ok(None);
+            return Ok(Some(""));
         }
+        _ => return Ok(None),
+    };
+    pending.check = Some(check);
+    Ok(Some(rest))
+}
+
+/// What a directive does by itself.
+fn action(name: &str, rest: &str) -> Result<Action, String> {
+    Ok(match name {
         "rep" => {
             let (count, rest) = first(rest)?;
-            return Ok(Some(Action::Repeat(number(count)?, words::split(rest)?)));
+            Action::Repeat(number(count)?, words::split(rest)?)
         }
-        "scan" => return Ok(Some(Action::Scan(words::split(rest)?))),
-        "conn" => return Ok(Some(Action::Switch(rest.into()))),
-        "reconnect" => return Ok(Some(Action::Reconnect)),
+        "scan" => Action::Scan(words::split(rest)?),
+        "conn" => Action::Switch(rest.into()),
+        "reconnect" => Action::Reconnect,
         "raw" => {
             let bytes: Vec<Vec<u8>> =
                 words::split(rest)?.iter().map(|word| words::expand(word)).collect();
-            return Ok(Some(Action::Raw(bytes.concat())));
+            Action::Raw(bytes.concat())
         }
-        "send" => return Ok(Some(Action::Send(words::split(rest)?))),
-        "read" => return Ok(Some(Action::Read(number(rest)?))),
-        "eof" => return Ok(Some(Action::Eof)),
-        "silence" => return Ok(Some(Action::Silence(number(rest)?))),
-        "sleep" => return Ok(Some(Action::Sleep(number(rest)?))),
+        "send" => Action::Send(words::split(rest)?),
+        "read" => Action::Read(number(rest)?),
+        "eof" => Action::Eof,
+        "silence" => Action::Silence(number(rest)?),
+        "sleep" => Action::Sleep(number(rest)?),
         "let" => {
             let (name, rest) = first(rest)?;
-            return Ok(Some(Action::Let(name.into(), words::split(rest)?)));
+            Action::Let(name.into(), words::split(rest)?)
         }
         "poll" => {
             let mut words = words::split(rest)?;
@@ -259,11 +273,10 @@ fn parse_line(line: &str, pending: &mut Pending) -> Result<Option<Action>, Strin
                 return Err("@poll TEXT COMMAND".into());
             }
             let text = String::from_utf8_lossy(&words.remove(0)).into_owned();
-            return Ok(Some(Action::Poll(text, words)));
+            Action::Poll(text, words)
         }
         _ => return Err(format!("an unknown directive @{name}")),
-    }
-    modified(rest, pending)
+    })
 }
 
 fn first(rest: &str) -> Result<(&str, &str), String> {

@@ -34,7 +34,7 @@ impl Server {
     /// Starts a redis-server (or one that takes its arguments) without persistence.
     ///
     /// # Errors
-    /// If it does not start, with the end of what it wrote.
+    /// If it does not start, with the end of its output.
     pub fn redis(program: &Path) -> io::Result<Server> {
         let directory = tempfile::tempdir()?;
         let ports = Ports::take(1)?;
@@ -49,7 +49,7 @@ impl Server {
     /// Starts Ladon with two IO threads, `--gate` as given and `extra` arguments.
     ///
     /// # Errors
-    /// If it does not start, with the end of what it wrote.
+    /// If it does not start, with the end of its output.
     pub fn ladon(program: &Path, gate: &str, extra: &[&str]) -> io::Result<Server> {
         let directory = tempfile::tempdir()?;
         let ports = Ports::take(1)?;
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// The server under test as those run it who may lose nothing: Ladon at the gate `fsync`, or
+    /// The server under test in a configuration that loses nothing: Ladon at the gate `fsync`, or
     /// the one that `CONFORMANCE_SUBJECT` names with an append-only file synced at every write.
     ///
     /// # Errors
@@ -93,10 +93,10 @@ impl Server {
         Server::start(command, ports, directory)
     }
 
-    /// `kill -9`, and the same server again: same port, same data directory.
+    /// `kill -9`, then the same server again: same port, same data directory.
     ///
     /// # Errors
-    /// If it does not come back, with the end of what it wrote.
+    /// If it does not come back, with the end of its output.
     pub fn kill_and_restart(&mut self) -> io::Result<()> {
         self.process.kill()?;
         self.process.wait()?;

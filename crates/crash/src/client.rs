@@ -36,7 +36,7 @@ impl Client {
         Ok(Client { stream, decoder: Decoder::default(), input: Vec::new(), start: 0 })
     }
 
-    /// The socket itself, for what is no request.
+    /// The socket itself, for bytes that are not a request.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
@@ -62,7 +62,8 @@ impl Client {
     /// Reads one reply.
     ///
     /// # Errors
-    /// The system's; `UnexpectedEof` when the server hung up; `InvalidData` when it is no RESP.
+    /// The system's; `UnexpectedEof` if the server closed the connection; `InvalidData` if the
+    /// bytes are not RESP.
     pub fn reply(&mut self) -> io::Result<Value> {
         loop {
             let decoded = self.decoder.decode(&self.input[self.start..]);

@@ -1,7 +1,7 @@
 //! One connection's part of the load, and the check of what a crash left of it.
 
 use crate::client::Client;
-use crate::model::Model;
+use crate::lane_data::LaneData;
 use crate::operation::{self, HASHES, LISTS, Operation, SETS, SORTED_SETS};
 use ladon_resp::client::{Value, write_request};
 use ladon_testkit::Random;
@@ -9,7 +9,7 @@ use ladon_testkit::reference::Datum;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-/// A connection with keys of its own; lives through the crashes.
+/// A connection with its own keys; continues after crashes.
 pub struct Lane {
     seed: u64,
     number: u64,
@@ -18,13 +18,13 @@ pub struct Lane {
     /// Operations acknowledged, from the first on.
     acknowledged: u64,
     /// The state after `acknowledged` operations.
-    model: Model,
+    model: LaneData,
 }
 
 impl Lane {
     /// Lane `number` of a run with this seed.
     pub fn new(seed: u64, number: u64) -> Lane {
-        Lane { seed, number, sent: 0, acknowledged: 0, model: Model::default() }
+        Lane { seed, number, sent: 0, acknowledged: 0, model: LaneData::default() }
     }
 
     /// Operations acknowledged so far.
@@ -75,7 +75,8 @@ impl Lane {
         }
     }
 
-    /// Compares the server's state with the states that a crash may leave, and goes on from there.
+    /// Compares the server's state with the states that a crash may leave, and continues from
+    /// there.
     ///
     /// # Errors
     /// What differs.
@@ -94,7 +95,8 @@ impl Lane {
         Err(self.differences(&found))
     }
 
-    /// As [`Lane::check`], but for the gate `none`, which may lose the end of what it acknowledged.
+    /// As [`Lane::check`], but for the gate `none`, which may lose the most recent acknowledged
+    /// operations.
     ///
     /// # Errors
     /// What differs.
@@ -104,12 +106,12 @@ impl Lane {
         self.check(client)
     }
 
-    /// How the lane stands.
+    /// The lane's present state.
     pub fn mark(&self) -> LaneMark {
         LaneMark { acknowledged: self.acknowledged, model: self.model.clone() }
     }
 
-    fn read(&self, client: &mut Client) -> io::Result<Model> {
+    fn read(&self, client: &mut Client) -> io::Result<LaneData> {
         let mut bytes = Vec::new();
         let name = |key: &str| format!("lane{}:{key}", self.number);
         for key in operation::keys() {
@@ -128,7 +130,7 @@ impl Lane {
             write_request(&mut bytes, &["EXPIRETIME", &name]);
         }
         client.send(&bytes)?;
-        let mut model = Model::default();
+        let mut model = LaneData::default();
         for key in operation::keys() {
             let (value, expire_at) = (client.reply()?, client.reply()?);
             let Some(held) = held(key, value)? else { continue };
@@ -151,14 +153,14 @@ impl Lane {
     }
 
     /// The keys that differ from the state after what was acknowledged.
-    fn differences(&self, found: &Model) -> String {
+    fn differences(&self, found: &LaneData) -> String {
         let mut text = format!(
             "lane {}: no number of operations from {} (acknowledged) to {} (sent) leads here:",
             self.number, self.acknowledged, self.sent
         );
         for key in operation::keys() {
             let name = operation::full_name(self.number, key);
-            let entry = |model: &Model| {
+            let entry = |model: &LaneData| {
                 let expire_at = model.expire_at.get(&name).copied();
                 Some((model.values.get(&name)?.clone(), expire_at.unwrap_or(0)))
             };
@@ -176,7 +178,7 @@ impl Lane {
 #[derive(Clone)]
 pub struct LaneMark {
     acknowledged: u64,
-    model: Model,
+    model: LaneData,
 }
 
 /// What a lane's key holds by the reply that shows its value; nothing if it is not there.
@@ -208,7 +210,7 @@ fn score(value: &Value) -> io::Result<i64> {
     number.ok_or_else(|| io::Error::other(format!("{value:?} is no whole number")))
 }
 
-/// Fields or members, each once, and what follows them.
+/// Distinct fields or members with their values.
 fn pairs<T>(
     flat: &[Value],
     read: impl Fn(&Value) -> io::Result<T>,

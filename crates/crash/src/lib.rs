@@ -6,15 +6,15 @@
 //! counter ------------> +-------+  -9    acknowledged <= p <= sent
 //! ```
 //!
-//! A [`Lane`] is a connection with keys of its own and a sequence of operations that its seed
-//! fixes, so its whole state is known after any number of them. As the log has one order, what a
-//! crash leaves of a lane must be the state after *some* number of operations: at least those that
-//! were acknowledged, at most those that were sent, and never half of one. Counters that all
-//! connections share must never fall below what anybody saw.
+//! A [`Lane`] is a connection with its own keys and a sequence of operations derived from its seed,
+//! so its whole state is known after any number of them. Because the log has one order, a crash
+//! must leave a lane in the state after *some* number of operations: at least those that were
+//! acknowledged, at most those that were sent, and never half of one. Counters that all connections
+//! share must never fall below a value that any client saw.
 
 mod client;
 mod lane;
-mod model;
+mod lane_data;
 mod operation;
 mod process;
 mod queue;

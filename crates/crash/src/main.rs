@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// Kills a real Ladon under load, again and again, and checks what it still knows.
+/// Kills a real Ladon under load repeatedly, and checks its data after each restart.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many rounds.
@@ -16,7 +16,7 @@ struct Arguments {
     /// Names the run; without it, the time does.
     #[arg(long)]
     seed: Option<u64>,
-    /// Connections with keys of their own.
+    /// Connections with their own keys.
     #[arg(long, default_value_t = 4)]
     lanes: u64,
     /// Keys that make checkpoints and recoveries last.

@@ -69,7 +69,8 @@ pub enum Command {
     Push(&'static str, Side, Vec<u64>),
     /// LPOP, RPOP with a count.
     Pop(&'static str, Side, u64),
-    /// BLPOP, BRPOP with a timeout, which ends it on an empty list: nobody else pushes there.
+    /// BLPOP, BRPOP with a timeout, which expires on an empty list because no other client pushes
+    /// there.
     BlockingPop(&'static str, Side),
     Lmove(&'static str, &'static str, Side, Side),
     /// LREM of all that are equal.
@@ -82,7 +83,8 @@ pub enum Command {
     Zadd(&'static str, Vec<(u64, i64)>),
     Zincrby(&'static str, u64, i64),
     Zpopmin(&'static str, u64),
-    /// ZUNIONSTORE with the higher of two scores: sums would outgrow what a double counts.
+    /// ZUNIONSTORE with the higher of two scores: sums would exceed the integers that a double
+    /// represents.
     ZunionStore(&'static str, &'static str, &'static str),
     Setbit(&'static str, u64, bool),
     /// BITFIELD INCRBY of an unsigned byte, which wraps.
@@ -91,7 +93,7 @@ pub enum Command {
     Bitxor(&'static str, &'static str, &'static str),
 }
 
-/// What is acknowledged, and kept or lost, as a whole.
+/// Operations that are acknowledged, and kept or lost, as a whole.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// One command.
@@ -111,7 +113,7 @@ impl Operation {
         Operation::Transaction((0..commands).map(|_| command(&mut random, number)).collect())
     }
 
-    /// Appends the requests; how many replies come before the one that counts.
+    /// Appends the requests; returns how many replies precede the one that counts.
     pub fn write(&self, lane: u64, out: &mut Vec<u8>) -> usize {
         match self {
             Operation::One(command) => {
@@ -168,7 +170,7 @@ fn command(random: &mut Random, number: u64) -> Command {
     }
 }
 
-/// What is done to lists, hashes, sorted sets and bitmaps.
+/// Commands on lists, hashes, sorted sets and bitmaps.
 fn collection(random: &mut Random) -> Command {
     let side = |random: &mut Random| random.pick(&[Side::Left, Side::Right]);
     let list = |random: &mut Random| random.pick(&LISTS);
@@ -226,6 +228,7 @@ fn value(random: &mut Random, number: u64) -> Vec<u8> {
 
 impl Command {
     /// The request, with the lane's names of the keys.
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn words(&self, lane: u64) -> Vec<Vec<u8>> {
         let name = |key: &str| full_name(lane, key);
         let number = |n: u64| n.to_string().into_bytes();

@@ -22,7 +22,7 @@ pub struct Launch {
     pub data: PathBuf,
     /// File that its output is appended to.
     pub output: PathBuf,
-    /// Arguments of `serve` besides the port and the data directory.
+    /// Arguments of `serve` in addition to the port and the data directory.
     pub arguments: Vec<String>,
     /// Variables added to its environment.
     pub environment: Vec<(String, String)>,
@@ -50,7 +50,7 @@ impl Launch {
         }
     }
 
-    /// Starts the process and does not wait until it is ready.
+    /// Starts the process without waiting until it is ready.
     ///
     /// # Errors
     /// If there is no such program.
@@ -75,7 +75,7 @@ impl Launch {
     /// # Errors
     /// If it ends or stays silent, with what it wrote.
     pub fn start(&self) -> io::Result<Server> {
-        // What was written before belongs to the servers before.
+        // Earlier output belongs to earlier servers.
         File::create(&self.output)?;
         let mut server = self.spawn()?;
         server.wait_until_ready()?;
@@ -170,7 +170,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,9 +1,9 @@
-//! A queue between connections: one pushes, others wait for what comes, whichever thread they are on.
+//! A queue between connections: one pushes, others wait for elements, on any thread.
 //!
-//! What a crash may leave: every element whose push was acknowledged was given to a consumer, is still
-//! in the queue, or had been taken for one of the consumers that waited when the server died, whose
-//! reply the crash cut off. No element is given twice, and what is left stands in the order of the
-//! pushes, behind everything that was given.
+//! After a crash, every element whose push was acknowledged was delivered to a consumer, is still
+//! in the queue, or was popped for a waiting consumer whose reply the crash cut off. No element is
+//! delivered twice. The remaining elements are in the order of the pushes, after all delivered
+//! ones.
 
 use crate::client::Client;
 use ladon_resp::client::Value;
@@ -14,7 +14,7 @@ const KEY: &str = "shared:queue";
 /// Short enough to meet with pushes.
 const TIMEOUT: &str = "0.05";
 
-/// What the connections know of the queue.
+/// What the connections know about the queue.
 #[derive(Default)]
 pub struct SharedQueue(Mutex<Known>);
 
@@ -22,11 +22,11 @@ pub struct SharedQueue(Mutex<Known>);
 struct Known {
     /// The last element sent.
     sent: u64,
-    /// Elements whose push was acknowledged, that nobody got yet.
+    /// Elements whose push was acknowledged and that no consumer has received.
     acknowledged: BTreeSet<u64>,
     /// Elements that were given since the last check.
     given: BTreeSet<u64>,
-    /// Consumers whose request the crash left without a reply.
+    /// Consumers whose request got no reply because of the crash.
     cut_off: usize,
     /// Elements given in all rounds.
     total: u64,
@@ -42,10 +42,10 @@ impl SharedQueue {
         self.known().total
     }
 
-    /// Pushes until the connection breaks: the only producer.
+    /// Pushes until the connection breaks; the only producer.
     ///
     /// # Errors
-    /// An answer that is no length.
+    /// A reply that is not a length.
     pub fn produce(&self, client: &mut Client) -> Result<(), String> {
         loop {
             let element = {
@@ -93,10 +93,10 @@ impl SharedQueue {
         }
     }
 
-    /// Compares with what a restarted server has.
+    /// Compares with the queue of the restarted server.
     ///
     /// # Errors
-    /// What was lost, came twice, or stands in another order.
+    /// Elements that were lost, duplicated or reordered.
     pub fn check(&self, client: &mut Client, lossy: bool) -> Result<(), String> {
         let left = client.call(&["LRANGE", KEY, "0", "-1"]).map_err(|error| error.to_string())?;
         let Value::Array(left) = left else { return Err(format!("LRANGE answered {left:?}")) };

@@ -1,4 +1,4 @@
-//! The rounds: start, load, end in one of several ways, look at the files, start again, check.
+//! The rounds: start, load, end in one of several ways, check the files, restart, check the data.
 
 use crate::client::Client;
 use crate::lane::Lane;
@@ -24,7 +24,7 @@ pub struct Plan {
     /// Names the run: operations, times and settings follow from it. The schedule of the
     /// threads does not, so a failure need not come again.
     pub seed: u64,
-    /// Connections with keys of their own.
+    /// Connections with their own keys.
     pub lanes: u64,
     /// Keys that make checkpoints and recoveries last.
     pub filler_keys: u64,
@@ -39,7 +39,7 @@ pub struct Plan {
     pub verbose: bool,
 }
 
-/// `none` may lose the end of what it acknowledged, so most rounds are of gates that may not.
+/// `none` may lose acknowledged operations, so most rounds use gates that may not.
 pub const GATES: [&str; 7] = ["write", "fsync", "everysec", "fsync", "write", "everysec", "none"];
 
 /// What was run.
@@ -49,7 +49,7 @@ pub struct Summary {
     pub rounds: u64,
     /// Servers killed, those in recovery included.
     pub kills: u64,
-    /// Servers told to stop.
+    /// Servers that were asked to stop.
     pub stops: u64,
     /// Operations that the lanes had acknowledged, and found again.
     pub operations: u64,
@@ -162,8 +162,8 @@ fn one(
     if summary.rounds == 0 {
         fill(&mut client, plan.filler_keys).map_err(text)?;
     }
-    // At `none` the end of what was acknowledged may be lost, but no more than that: what stood
-    // before the round stays, and what is left is the state after some operation.
+    // At `none` the most recent acknowledged operations may be lost, but no more: what existed
+    // before the round stays, and the rest is the state after some operation.
     let lossy = setup.gate == "none" && !plan.trust_none;
     let before: Vec<_> = lanes.iter().map(Lane::mark).collect();
     load(&mut server, setup, random, lanes, shared)?;
@@ -236,7 +236,7 @@ fn load(
         }
         sleep(Duration::from_millis(setup.load_ms));
         let ended = end(server, setup, random, &mut control);
-        // Whatever went wrong, the workers end only with the server.
+        // Whatever failed, the workers end only with the server.
         let killed = server.kill();
         for worker in workers {
             worker.join().map_err(|_| "a panic, printed above".to_owned())??;
@@ -255,7 +255,7 @@ fn end(
         Ending::Kill | Ending::KillInRecovery => return server.kill().map_err(text),
         Ending::KillInCheckpoint => {
             let reply = control.call(&["BGSAVE"]).map_err(text)?;
-            // An automatic one may be on its way.
+            // An automatic checkpoint may be in progress.
             let busy = matches!(&reply, Value::Error(text) if text.ends_with(b"in progress"));
             if reply.is_error() && !busy {
                 return Err(format!("BGSAVE answered {reply:?}"));
@@ -276,7 +276,7 @@ fn end(
     Ok(())
 }
 
-/// Keys that nobody touches: checkpoints carry them from round to round.
+/// Keys that no lane touches: checkpoints carry them from round to round.
 fn fill(client: &mut Client, keys: u64) -> io::Result<()> {
     const PIPELINE: u64 = 1000;
     for first in (0..keys).step_by(PIPELINE as usize) {
@@ -293,7 +293,7 @@ fn fill(client: &mut Client, keys: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks at a few hundred of them.
+/// Checks a few hundred of them.
 fn check_filler(client: &mut Client, keys: u64) -> Result<(), String> {
     for key in (0..keys).step_by((keys / 300).max(1) as usize) {
         let value = client.call(&["GET".to_owned(), filler(key)]).map_err(text)?;

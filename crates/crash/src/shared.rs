@@ -1,4 +1,4 @@
-//! Counters that all connections share: what anybody has seen of them must outlive a crash.
+//! Counters that all connections share: a value that any client saw must survive a crash.
 
 use crate::client::Client;
 use ladon_resp::client::Value;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
 const KEY: &str = "shared:count";
 
-/// What the connections know of the counter.
+/// What the connections know about the counter.
 #[derive(Default)]
 pub struct SharedCounter {
     /// The highest value that a reply showed.
@@ -44,7 +44,7 @@ impl SharedCounter {
     /// Reads until the connection breaks.
     ///
     /// # Errors
-    /// A value that goes back.
+    /// A value that decreases.
     pub fn watch(&self, client: &mut Client) -> Result<(), String> {
         let mut last = 0;
         loop {
@@ -62,10 +62,10 @@ impl SharedCounter {
         }
     }
 
-    /// Compares with what a restarted server says.
+    /// Compares with the counter of the restarted server.
     ///
     /// # Errors
-    /// A counter that went back, or counts what was never sent.
+    /// A counter that decreased, or that counts what was never sent.
     pub fn check(&self, client: &mut Client, lossy: bool) -> Result<(), String> {
         let found = client.call(&["GET", KEY]).map_err(|error| format!("{KEY}: {error}"))?;
         let found = number(&found)?;

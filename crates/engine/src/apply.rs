@@ -253,7 +253,7 @@ impl<'a> Recovering<'a> {
                 scratch.no_touch = true;
                 let mut tx = keyspace.begin(Locks::One(key.hash), scratch, 0);
                 let exists = tx.set_expire(db, key, expire_at);
-                drop(tx);
+                tx.forget_logged();
                 *bytes_delta += std::mem::take(&mut scratch.counters.bytes_delta);
                 exists.then_some(()).ok_or_else(|| ApplyError::NoSuchValue(readable(key.bytes)))
             }

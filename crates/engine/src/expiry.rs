@@ -72,6 +72,16 @@ impl Expires {
         self.0.clear();
     }
 
+    /// 1 for an expiry that is in the index, 0 for none.
+    ///
+    /// # Panics
+    /// When the index lacks it: nobody would remove the key.
+    #[cfg(debug_assertions)]
+    pub(crate) fn count(&self, at: u64, hash: u64) -> usize {
+        assert!(at == 0 || self.0.contains(&(at, hash)), "an expiry at {at} is not in the index");
+        usize::from(at != 0)
+    }
+
     /// Drops an entry. Returns the change of `bytes`.
     #[must_use]
     pub(crate) fn remove(&mut self, at: u64, hash: u64) -> i64 {

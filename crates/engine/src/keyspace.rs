@@ -10,8 +10,8 @@ use crate::known_strings::KnownStrings;
 use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
+use crate::partition_lock::{PartitionGuard, PartitionLock};
 use crate::prefetch::prefetch;
-use crate::sync_primitives::{Mutex, MutexGuard};
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};
@@ -42,7 +42,7 @@ pub struct KeyspaceOptions {
 pub struct Keyspace {
     hasher: KeyHasher,
     /// Before `hints`, in which its tables publish their directories.
-    cells: Box<[Cell]>,
+    cells: Box<[PartitionLock]>,
     /// For prefetching without the lock: all partitions of each database in a row, to fit the
     /// caches. Not a `Box`, which would claim unique access: the tables hold pointers into it.
     hints: Arc<[Hint]>,
@@ -56,10 +56,6 @@ pub struct Keyspace {
     next_due: Box<[AtomicU64]>,
     pub(crate) compaction: Compaction,
 }
-
-/// Two cache lines, because processors fetch lines in pairs.
-#[repr(align(128))]
-struct Cell(Mutex<Partition>);
 
 /// Address of a database's part of a partition.
 #[derive(Default)]
@@ -93,7 +89,7 @@ impl Keyspace {
             for (hint, database) in of_databases().zip(&mut partition.dbs) {
                 hint.database.store(database, Relaxed);
             }
-            Cell(Mutex::new(partition))
+            PartitionLock::new(partition)
         });
         Keyspace {
             hasher: KeyHasher::new(options.hash_seed),
@@ -159,7 +155,7 @@ impl Keyspace {
     /// Bytes of an empty keyspace; `used_bytes` does not include them.
     pub fn fixed_bytes(&self) -> u64 {
         let database = size_of::<Database>() + size_of::<Hint>();
-        (self.cells.len() * (size_of::<Cell>() + self.select.len() * database)) as u64
+        (self.cells.len() * (size_of::<PartitionLock>() + self.select.len() * database)) as u64
     }
 
     /// Adds a thread's share to `used_bytes`.
@@ -236,7 +232,8 @@ impl Keyspace {
     /// holds the lock.
     #[inline]
     fn look_ahead<R>(&self, key: &Ahead, look: impl FnOnce(&Object) -> R) -> Option<R> {
-        let partition = self.cells[partition_of(key.hash)].0.try_lock()?;
+        let index = partition_of(key.hash);
+        let partition = self.cells[index].try_lock(index)?;
         let table = &partition.dbs[usize::from(self.select(key.db))].table;
         let entry = table.likely(table.local(key.hash.0))?;
         entry.object().map(look)
@@ -255,13 +252,13 @@ impl Keyspace {
         scratch: &'a mut Scratch,
         now_ms: u64,
     ) -> Option<Tx<'a>> {
-        let guard = self.cells[partition].0.try_lock()?;
+        let guard = self.cells[partition].try_lock(partition)?;
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
     }
 
     /// A partition, unless another thread holds it.
-    pub(crate) fn try_lock(&self, partition: usize) -> Option<MutexGuard<'_, Partition>> {
-        self.cells[partition].0.try_lock()
+    pub(crate) fn try_lock(&self, partition: usize) -> Option<PartitionGuard<'_>> {
+        self.cells[partition].try_lock(partition)
     }
 
     #[inline(always)]
@@ -277,7 +274,7 @@ impl Keyspace {
 
     #[inline(never)]
     fn lock_all(&self) -> Locked<'_> {
-        Locked::All(self.cells.iter().map(|cell| cell.0.lock()).collect())
+        Locked::All(self.cells.iter().enumerate().map(|(index, cell)| cell.lock(index)).collect())
     }
 
     /// A bit set sorts the partitions and removes duplicates, without allocating.
@@ -293,7 +290,7 @@ impl Keyspace {
         for (word_index, mut word) in wanted.into_iter().enumerate() {
             while word != 0 {
                 let index = word_index * WORD_BITS + word.trailing_zeros() as usize;
-                guards.push((index as u16, self.cells[index].0.lock()));
+                guards.push((index as u16, self.cells[index].lock(index)));
                 word &= word - 1;
             }
         }
@@ -305,7 +302,7 @@ impl Keyspace {
 
     #[inline(always)]
     fn lock_one(&self, index: usize) -> Locked<'_> {
-        Locked::One(index as u16, self.cells[index].0.lock())
+        Locked::One(index as u16, self.cells[index].lock(index))
     }
 }
 
@@ -326,11 +323,11 @@ pub enum Locks<'a> {
 
 /// Held locks.
 pub(crate) enum Locked<'a> {
-    One(u16, MutexGuard<'a, Partition>),
+    One(u16, PartitionGuard<'a>),
     /// Sorted by index.
-    Many(Vec<(u16, MutexGuard<'a, Partition>)>),
+    Many(Vec<(u16, PartitionGuard<'a>)>),
     /// By index.
-    All(Vec<MutexGuard<'a, Partition>>),
+    All(Vec<PartitionGuard<'a>>),
 }
 
 impl Locked<'_> {
@@ -383,10 +380,7 @@ impl Locked<'_> {
 }
 
 #[inline(never)]
-fn one_of<'a>(
-    guards: &'a mut [(u16, MutexGuard<'_, Partition>)],
-    index: usize,
-) -> &'a mut Partition {
+fn one_of<'a>(guards: &'a mut [(u16, PartitionGuard<'_>)], index: usize) -> &'a mut Partition {
     match guards.binary_search_by_key(&(index as u16), |(held, _)| *held) {
         Ok(at) => &mut guards[at].1,
         Err(_) => not_locked(index),

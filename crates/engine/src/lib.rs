@@ -18,6 +18,7 @@ mod known_strings;
 mod lookahead;
 mod object;
 mod partition;
+mod partition_lock;
 mod pieces;
 mod prefetch;
 mod save;

@@ -82,6 +82,12 @@ impl Database {
 }
 
 impl Database {
+    /// Bytes that its keys, values and indexes take, as accounted.
+    pub(crate) fn accounted_bytes(&self) -> usize {
+        let indexes = self.expires.bytes() + self.element_expires.bytes();
+        self.table.bytes() + indexes + self.object_bytes
+    }
+
     /// When the first of its keys or elements expires; `u64::MAX` if none does.
     pub(crate) fn next_due(&self) -> u64 {
         let first = |expires: &Expires| expires.first().map_or(u64::MAX, |(at, _)| at);
@@ -131,12 +137,14 @@ impl Partition {
     /// Records that the record at `lsn` changed the key.
     #[inline]
     pub(crate) fn mark_changed(&mut self, hash: KeyHash, lsn: Lsn) {
+        self.changed.debug_assert_in_order(lsn);
         self.changed.by_hash[Changed::slot(hash)] = lsn;
         self.changed.latest = lsn;
     }
 
     /// Records that the record at `lsn` may have changed every key.
     pub(crate) fn mark_all_changed(&mut self, lsn: Lsn) {
+        self.changed.debug_assert_in_order(lsn);
         self.changed.all = lsn;
         self.changed.latest = lsn;
     }
@@ -160,6 +168,12 @@ impl Changed {
     #[inline]
     fn slot(hash: KeyHash) -> usize {
         hash.0 as usize % Self::SLOTS
+    }
+
+    /// Changes are logged under the partition's lock, so the log has them in the data's order.
+    #[inline]
+    fn debug_assert_in_order(&self, lsn: Lsn) {
+        debug_assert!(self.latest <= lsn, "a change at {lsn} after one at {}", self.latest);
     }
 }
 

@@ -110,21 +110,9 @@ impl Keyspace {
             let mut keys = 0;
             let mut body = Vec::new();
             let last = table.segment_from(hasher, from, |entry| {
-                body.clear();
                 let (key, expire_at, value) = (entry.key(), entry.expire_at(), entry.value());
                 let kind = types::kind_of(value);
-                let saving = match value {
-                    ValueRef::Object(object) => object.saving(piece),
-                    _ => Saving::Whole,
-                };
-                let rest = match saving {
-                    Saving::Whole => {
-                        types::encode_body(value, &mut body);
-                        None
-                    }
-                    Saving::InRanges => Some(Rest::Ranges(0)),
-                    Saving::Snapshot(snapshot) => Some(Rest::Snapshot(None, snapshot)),
-                };
+                let rest = begin_to_save(value, piece, &mut body);
                 let is_here = !matches!(rest, Some(Rest::Snapshot(..)));
                 if let Some(rest) = rest {
                     let (key, hash) = (key.to_vec(), hasher.hash(key));
@@ -135,12 +123,16 @@ impl Keyspace {
                     Change::Put { db, key, expire_at, kind, body: &body }.encode(out);
                 }
             });
+            let lsn = reserved();
+            // Under the partition's lock: what the block holds is in the log below this.
+            let newest = held.dependency_of_all();
+            assert!(newest <= lsn, "a block as of {lsn}, which holds a change at {newest}");
             let base = (partition as u64) << (64 - PARTITION_BITS);
             let block = SavedBlock {
                 db,
                 hash_first: base | from >> PARTITION_BITS,
                 hash_last: base | last >> PARTITION_BITS,
-                lsn: reserved(),
+                lsn,
                 keys,
             };
             for value in &mut cursor.large {
@@ -213,6 +205,23 @@ impl Keyspace {
         };
         Change::Update { db, key: &large.key, kind, op: &op }.encode(out);
         Some(SavedBlock { db, hash_first, hash_last, lsn: reserved(), keys: 0 })
+    }
+}
+
+/// Encodes a value that is saved with its segment; what remains to be saved of another.
+fn begin_to_save(value: ValueRef<'_>, piece: usize, body: &mut Vec<u8>) -> Option<Rest> {
+    body.clear();
+    let saving = match value {
+        ValueRef::Object(object) => object.saving(piece),
+        _ => Saving::Whole,
+    };
+    match saving {
+        Saving::Whole => {
+            types::encode_body(value, body);
+            None
+        }
+        Saving::InRanges => Some(Rest::Ranges(0)),
+        Saving::Snapshot(snapshot) => Some(Rest::Snapshot(None, snapshot)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! A transaction: the one way to read and change data.
 //!
-//! Every method keeps four things in step, so that no command can forget one: the data itself,
-//! the changes to log, the LSN that the reply will depend on, and whoever watches the key.
+//! Every method keeps four things consistent, so that no command can forget one: the data itself,
+//! the changes to log, the LSN that the reply will depend on, and the watchers of the key.
 
+mod audit;
 mod evict;
 mod expiry;
 mod hashes;
@@ -39,16 +40,16 @@ pub struct Key<'a> {
     pub hash: KeyHash,
 }
 
-/// What happened in a thread's transactions since it last looked.
+/// What a thread's transactions did since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxCounters {
     /// Lookups by reading commands that found the key.
     pub hits: u64,
     /// Lookups by reading commands that did not.
     pub misses: u64,
-    /// Keys removed because their time was over.
+    /// Keys removed because they expired.
     pub expired: u64,
-    /// Elements removed because their time was over.
+    /// Elements removed because they expired.
     pub expired_elements: u64,
     /// Keys removed to make room.
     pub evicted: u64,
@@ -60,21 +61,21 @@ pub struct TxCounters {
 #[derive(Default)]
 pub struct Scratch {
     changes: ChangeBuffer,
-    /// What `put_stored` has changed, encoded beforehand; then there are no other changes.
+    /// The change made by `put_stored`, encoded beforehand; then there are no other changes.
     stored: Option<Box<LargeRecord>>,
     touched: Vec<KeyHash>,
     body: Vec<u8>,
     /// Counters, to be read and reset by the owner.
     pub counters: TxCounters,
-    /// Keys that have come while somebody waited for them, in that order. Whoever committed the
-    /// transaction sees to the waiters and empties this.
+    /// Keys that were created while clients waited for them, in order. The committer of the
+    /// transaction serves the waiters and empties this.
     pub ready: Vec<ReadyKey>,
-    /// Large values that left the data; drop them where nobody waits.
+    /// Large values that were removed from the data; drop them where no client waits.
     pub garbage: Vec<Garbage>,
-    /// The data must not change: the log takes no records, or clients are paused. Expired keys then
-    /// only look gone.
+    /// The data must not change: the log takes no records, or clients are paused. Expired keys are
+    /// then only hidden.
     pub read_only: bool,
-    /// Lookups leave the access time alone (`CLIENT NO-TOUCH`).
+    /// Lookups do not change the access time (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
     /// State of the random numbers that access counters take.
     random: u64,
@@ -86,19 +87,19 @@ pub use stored::{Misplaced, Stored};
 pub use strings::CountError;
 pub use values::Look;
 
-/// Something whose drop takes a while.
+/// A value that takes long to drop.
 pub struct Garbage {
     kind: GarbageKind,
     bytes: usize,
 }
 
 impl Garbage {
-    /// Something that may have the last hold of a large value, and is not counted.
+    /// A value that may be the last reference to a large one, and is not counted.
     pub fn of(last: impl Send + 'static) -> Garbage {
         Garbage::of_bytes(last, 0)
     }
 
-    /// Something that has the last hold of so many bytes.
+    /// The last reference to this many bytes.
     pub fn of_bytes(last: impl Send + 'static, bytes: usize) -> Garbage {
         Garbage { kind: GarbageKind::Other(Box::new(last)), bytes }
     }
@@ -107,12 +108,12 @@ impl Garbage {
         Garbage { bytes: object.bytes(), kind: GarbageKind::Object(object) }
     }
 
-    /// Bytes of memory that dropping it frees, as far as that is known.
+    /// Bytes of memory that dropping it frees, as far as known.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How much work dropping it is, in pieces of memory.
+    /// Cost of dropping it, in allocations.
     pub fn effort(&self) -> usize {
         match &self.kind {
             GarbageKind::Object(object) => object.drop_effort(),
@@ -137,14 +138,14 @@ enum GarbageKind {
     Other(#[allow(dead_code, reason = "held for its drop")] Box<dyn Any + Send>),
 }
 
-/// Dropping up to this many pieces is done on the spot.
+/// Values of up to this many allocations are dropped at once.
 const DROP_EFFORT_MAX: usize = 64;
 
-/// From here on the log takes the memory of a transaction's changes over: copying them takes longer
-/// than memory of their own.
+/// From this size on, the log takes over the memory of a transaction's changes: copying them costs
+/// more than a chunk of their own.
 const LARGE_RECORD_BYTES: usize = 4 << 20;
 
-/// A value would be longer than the caller allows.
+/// A value would exceed the caller's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
 pub struct StringTooLong;
@@ -157,8 +158,10 @@ pub struct Tx<'a> {
     now_ms: u64,
     dependency: Lsn,
     touched_all: bool,
-    /// Changes that go with others.
+    /// Changes that are counted together with others.
     uncounted: u32,
+    #[cfg(debug_assertions)]
+    audit: audit::Audit,
 }
 
 impl<'a> Tx<'a> {
@@ -172,6 +175,8 @@ impl<'a> Tx<'a> {
         scratch.changes.clear();
         scratch.stored = None;
         scratch.touched.clear();
+        #[cfg(debug_assertions)]
+        let audit = audit::Audit::begin(&locked, scratch);
         Tx {
             keyspace,
             locked,
@@ -180,6 +185,8 @@ impl<'a> Tx<'a> {
             dependency: Lsn::ZERO,
             touched_all: false,
             uncounted: 0,
+            #[cfg(debug_assertions)]
+            audit,
         }
     }
 
@@ -205,22 +212,30 @@ impl<'a> Tx<'a> {
         (self.scratch.changes.count() + stored).saturating_sub(self.uncounted)
     }
 
-    /// The last two changes are one to clients: something moved.
+    /// Counts the last two changes as one, for clients: something moved.
     pub fn count_two_as_one(&mut self) {
         self.uncounted += 1;
     }
 
-    /// Ends the transaction: if anything changed, `append` logs the encoded changes and returns
+    /// Ends the transaction. If anything changed, `append` logs the encoded changes and returns
     /// their LSN. Returns the LSN that a reply depends on, and whether anything changed.
     #[inline]
     pub fn commit(mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         self.commit_in_place(append)
     }
 
-    /// As `commit`, but the locks are held until this is dropped, which has to follow: moving it
-    /// costs a pipelined GET more than finding its key.
+    /// Ends a transaction whose changes are in the log already.
+    pub(crate) fn forget_logged(self) {
+        #[cfg(debug_assertions)]
+        self.audit.is_logged();
+    }
+
+    /// As `commit`, but the locks are held until this is dropped, which has to follow: moving the
+    /// transaction costs a pipelined GET more than finding its key.
     #[inline]
     pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
+        #[cfg(debug_assertions)]
+        self.audit.is_logged();
         let lsn = if self.scratch.stored.is_some() {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
@@ -245,7 +260,7 @@ impl<'a> Tx<'a> {
 
     // ---- reading ----
 
-    /// Counts a lookup as `read` does, for commands that look at several keys of their own.
+    /// Counts a lookup as `read` does, for commands that look up several keys by themselves.
     pub fn count_lookup(&mut self, found: bool) {
         let counters = &mut self.scratch.counters;
         *(if found { &mut counters.hits } else { &mut counters.misses }) += 1;
@@ -258,8 +273,8 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Number of keys of a database in the held partitions, expired ones that still take memory
-    /// included (as `DBSIZE` has it).
+    /// Number of keys of a database in the held partitions, including expired ones that still take
+    /// memory (as in `DBSIZE`).
     pub fn len(&mut self, db: DbId) -> usize {
         self.depend_on_all();
         let indexes = self.locked.indexes();
@@ -300,7 +315,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// A random live key of a held partition.
+    /// A random key of a held partition that has not expired.
     pub fn random(
         &mut self,
         db: DbId,
@@ -321,8 +336,8 @@ impl<'a> Tx<'a> {
         None
     }
 
-    /// Visits the keys of a held partition in hash order from `from` (a hash) on, `buckets`
-    /// buckets at most. Returns the hash to go on from, `None` at the partition's end.
+    /// Visits the keys of a held partition in hash order from `from` (a hash) on, at most `buckets`
+    /// buckets. Returns the hash to continue from, `None` at the partition's end.
     pub fn scan(
         &mut self,
         db: DbId,
@@ -374,6 +389,9 @@ impl<'a> Tx<'a> {
                 let taken = table.take();
                 let kind = GarbageKind::Database(Box::new(taken));
                 self.scratch.garbage.push(Garbage { kind, bytes: bytes - indexes });
+            } else {
+                // It has segments if keys came and went.
+                table.release_empty();
             }
             database.expires.clear();
             database.element_expires.clear();
@@ -390,7 +408,8 @@ impl<'a> Tx<'a> {
             let dbs = &mut self.locked.at(index).dbs;
             let hasher = self.keyspace.hasher();
             let now_ms = self.now_ms;
-            // A client that watches a key by database number sees the other's data come there.
+            // A client that watches a key by database number sees the other database's data appear
+            // there.
             for (here, there) in [(first_db, second_db), (second_db, first_db)] {
                 let mut watched = std::mem::take(&mut dbs[usize::from(here)].watched);
                 let look = |db: DbId, key: &[u8]| {
@@ -405,7 +424,7 @@ impl<'a> Tx<'a> {
                 watched.replace_all(before, |key| look(there, key));
                 dbs[usize::from(here)].watched = watched;
             }
-            // The watchers stay with the number, the data goes.
+            // The watchers stay with the number, while the data moves.
             let [a, b] = dbs
                 .get_disjoint_mut([usize::from(first_db), usize::from(second_db)])
                 .expect("two different databases");
@@ -438,7 +457,7 @@ impl<'a> Tx<'a> {
 
     // ---- shared by the above ----
 
-    /// Replaces or creates the entry, keeping accounts.
+    /// Replaces or creates the entry, and updates the accounts.
     #[inline]
     fn put(&mut self, db: DbId, key: Key<'_>, value: ValueInit<'_>, expire_at: u64) {
         let (rules, now_ms) = (self.keyspace.access_rules(), self.now_ms);
@@ -494,7 +513,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// A key was changed: tells who watches it and, where a value of some type came, who waits for it.
+    /// Notifies a key's watchers of a change and, if the key got a value, notes its waiters.
     #[inline(always)]
     fn noted(&mut self, db: DbId, key: Key<'_>, exists: bool, came: Option<ValueKind>) {
         self.scratch.touched.push(key.hash);
@@ -507,13 +526,13 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// All changes, for the log to keep.
+    /// All changes, in memory that the log takes over.
     #[cold]
     fn take_large(&mut self) -> Record<'static> {
         Record::Large(self.scratch.changes.take_record())
     }
 
-    /// What `put_stored` has left for the log.
+    /// The record that `put_stored` has left for the log.
     #[cold]
     fn take_stored(&mut self) -> Record<'static> {
         match self.scratch.stored.take() {
@@ -558,8 +577,8 @@ fn weight_of(value: &ValueInit<'_>) -> Weight {
     }
 }
 
-/// Replaces or creates an entry and keeps the partition's accounts; the object that it replaced.
-/// `access` tells the entry's access word from the one that it had.
+/// Replaces or creates an entry and updates the partition's accounts; returns the replaced object.
+/// `access` computes the entry's access word from its old one.
 #[allow(clippy::too_many_arguments, reason = "shared with recovery, which has no Tx")]
 #[inline]
 pub(crate) fn put_entry(
@@ -596,13 +615,13 @@ pub(crate) fn put_entry(
     old_object
 }
 
-/// What is left of a removed entry.
+/// The parts of a removed entry.
 pub(crate) struct Removed {
     expire_at: u64,
     object: Option<Box<Object>>,
 }
 
-/// Removes an entry and keeps the partition's accounts; `None` if there is none.
+/// Removes an entry and updates the partition's accounts; `None` if there is none.
 #[inline]
 pub(crate) fn remove_entry(
     keyspace: &Keyspace,

@@ -1,8 +1,8 @@
-//! Awaited keys: who waits for a value to come under a key (`BLPOP` and its like).
+//! Awaited keys: the waiters of `BLPOP` and similar commands.
 //!
-//! Waiters stand in line for each key in the order in which they came. They stay with the
-//! database's number, as watchers do. Whoever makes a key under which somebody waits finds it in
-//! its thread's scratch afterwards ([`Scratch::ready`]) and sees to the waiters.
+//! Waiters queue for each key in order of arrival. They belong to the database's number, as
+//! watchers do. A thread that creates an awaited key finds it in its scratch afterwards
+//! ([`Scratch::ready`]) and serves the waiters.
 //!
 //! [`Scratch::ready`]: crate::Scratch
 
@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire};
 pub struct Claim(AtomicBool);
 
 impl Claim {
-    /// Takes the right to end the wait; whether nobody had it yet.
+    /// Takes the right to end the wait; returns whether it was free.
     pub fn take(&self) -> bool {
         !self.0.swap(true, AcqRel)
     }
 
-    /// Whether nobody has taken it yet.
+    /// Whether it is not taken yet.
     pub fn is_free(&self) -> bool {
         !self.0.load(Acquire)
     }
@@ -34,9 +34,9 @@ impl Claim {
 pub struct Waiter {
     /// What type of value it waits for.
     pub wants: ValueKind,
-    /// Who ends the wait.
+    /// The right to end the wait.
     pub claim: Arc<Claim>,
-    /// What it asked for, for whoever put it in line.
+    /// What it asked for, in the form of the code that queued it.
     pub request: Box<dyn Any + Send + Sync>,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Waiter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u64);
 
-/// A key that has come while somebody waited for it.
+/// A key that was created while clients waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyKey {
     /// Where.
@@ -61,7 +61,7 @@ pub struct ReadyKey {
     pub hash: KeyHash,
 }
 
-/// Who waits for one key, first come first.
+/// The waiters of one key, first come first served.
 type Line = VecDeque<(Place, Arc<Waiter>)>;
 
 #[derive(Default)]
@@ -70,8 +70,8 @@ struct Lines {
     next: Place,
 }
 
-/// One database's awaited keys within one partition. One word while nobody waits, so that asking
-/// costs no cache line of its own.
+/// One database's awaited keys within one partition. One word while there are no waiters, so that
+/// the check needs no extra cache line.
 #[derive(Default)]
 pub(crate) struct Awaited(Option<Box<Lines>>);
 
@@ -81,7 +81,7 @@ impl Awaited {
         self.0.is_none()
     }
 
-    /// Whether anybody stands in line for the key.
+    /// Whether the key has waiters.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.0.as_ref().is_some_and(|lines| lines.by_key.contains_key(key))
     }
@@ -99,7 +99,7 @@ impl Awaited {
     pub(crate) fn remove(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
         let Some(lines) = &mut self.0 else { return };
         if let Some(line) = lines.by_key.get_mut(key) {
-            // Who leaves is mostly the first.
+            // The leaving waiter is usually the first.
             if let Some(at) = line.iter().position(|(_, present)| Arc::ptr_eq(present, waiter)) {
                 line.remove(at);
             }
@@ -112,7 +112,7 @@ impl Awaited {
         }
     }
 
-    /// The first in the key's line behind `after` that still waits for a value of this type.
+    /// The first waiter after `after` in the key's queue that still waits for a value of this type.
     pub(crate) fn first(
         &self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! Watched keys: who wants to know that a key was touched (`WATCH`).
+//! Watched keys: notifies clients that a key was touched (`WATCH`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ impl WatchFlag {
 
 struct Watcher {
     flag: Arc<WatchFlag>,
-    /// The key had already expired when it was watched: its removal is no change.
+    /// The key had already expired when it was watched, so its removal is not a change.
     expired: bool,
 }
 
 type Map = HashMap<Box<[u8]>, Vec<Watcher>>;
 
-/// One database's watched keys within one partition. One word while nobody watches, so that
-/// asking costs no cache line of its own.
+/// One database's watched keys within one partition. One word while there are no watchers, so that
+/// the check needs no extra cache line.
 #[derive(Default)]
 pub(crate) struct Watched(Option<Box<Map>>);
 
@@ -75,8 +75,8 @@ impl Watched {
         }
     }
 
-    /// All data is replaced: of each watched key, `before` tells whether something stands there
-    /// so far, `after` what will.
+    /// All data is replaced: for each watched key, `before` returns whether it exists so far,
+    /// `after` whether it will.
     pub(crate) fn replace_all(
         &mut self,
         mut before: impl FnMut(&[u8]) -> bool,
@@ -89,7 +89,7 @@ impl Watched {
             }
             for watcher in watchers {
                 match (watcher.expired, after) {
-                    // What had expired is gone, or as good as gone.
+                    // An expired key counts as removed.
                     (true, Presence::Missing) => watcher.expired = false,
                     (true, Presence::Expired) => {}
                     (false, Presence::Expired) if !before => watcher.expired = true,
@@ -100,11 +100,11 @@ impl Watched {
     }
 }
 
-/// What stands under a key.
+/// Whether a key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Missing,
-    /// Its time is over, but it has not been removed.
+    /// It has expired, but has not been removed.
     Expired,
     Live,
 }

@@ -1,7 +1,8 @@
-//! `ladon-lab doctor`: what can be measured here, what is missing and how to get it, and what of this
-//! machine will disturb the figures.
+//! `ladon-lab doctor`: what can be measured here, what is missing and how to get it, and what will
+//! disturb the figures on this machine.
 //!
-//! **Invariant:** it changes nothing, but for helpers that it builds to see whether they can be built.
+//! **Invariant:** it changes nothing, except that it builds helpers to see whether they can be
+//! built.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::systems::registry;
 /// Options of `ladon-lab doctor`.
 #[derive(Args, Debug, Default)]
 pub struct DoctorArguments {
-    /// Ladon's binary, if it does not lie beside this program.
+    /// Ladon's binary, if it is not in the same folder as this program.
     #[arg(long, value_name = "PROGRAM")]
     pub ladon: Option<PathBuf>,
     /// The tree that `scripts/install-peers.sh` made.
@@ -136,7 +137,7 @@ fn rights(data_root: &Path, text: &mut String) {
     }
 }
 
-/// What of the machine bears on figures, beside what goes into every result.
+/// Properties of the machine that affect figures, in addition to what every result records.
 #[derive(Clone, Debug, Default)]
 struct Surroundings {
     /// Frequency governors of all cores.

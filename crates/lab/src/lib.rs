@@ -1,4 +1,4 @@
-//! The lab: Ladon beside the servers that it wants to stand in for, on one machine, in one run.
+//! The lab: Ladon beside the servers that it wants to replace, on one machine, in one run.
 //!
 //! ```text
 //!   works/    what the published comparisons measured, as data       work.rs   what a work is
@@ -11,11 +11,11 @@
 //!   report/   tables, charts, pages, comparisons of results.json
 //! ```
 //!
-//! **Architecture invariant:** a figure is worth nothing if the answers were wrong, so every reply
-//! is compared with the one right reply, byte for byte, and the first wrong one ends the run.
+//! **Architecture invariant:** a figure is worthless if the replies were wrong. So every reply is
+//! compared with the one right reply, byte for byte, and the first wrong one ends the run.
 //!
-//! **Architecture invariant:** the lab knows Ladon only as a program and its options, as it knows
-//! the others; it links none of Ladon's crates, so nothing can be measured that a user cannot run.
+//! **Architecture invariant:** the lab knows Ladon only as a program and its options, like the
+//! other systems. It links none of Ladon's crates, so it measures only what a user can run.
 #![forbid(unsafe_code)]
 
 pub mod dialects;

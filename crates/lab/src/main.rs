@@ -24,7 +24,8 @@ enum Command {
     Run(Box<RunArguments>),
     /// Draws report.html, and prints the tables, of one or more runs.
     Report(ReportArguments),
-    /// What became slower between two runs; exit code 1 if anything did, 2 if they cannot be compared.
+    /// What became slower between two runs; exit code 1 if anything did, 2 if they cannot be
+    /// compared.
     Compare(CompareArguments),
 }
 

@@ -1,7 +1,7 @@
-//! What is asked of a store and what it answers, in the field's terms: no protocol, no system.
+//! Requests to a store and their replies, in the field's terms: no protocol, no system.
 //!
-//! A work is made of these; a `Dialect` turns them into a system's bytes and its bytes into answers,
-//! and the load driver compares those with what the workload knows.
+//! A work consists of these. A `Dialect` turns them into a system's bytes and its bytes into
+//! replies, and the load driver compares those with what the workload expects.
 
 use std::fmt;
 
@@ -161,7 +161,7 @@ impl Operation {
 pub enum Answer {
     /// It is done.
     Done,
-    /// What the key holds, if it is there.
+    /// The key's value, if it exists.
     Value(Option<Vec<u8>>),
     /// A number.
     Integer(i64),

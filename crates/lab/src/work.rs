@@ -1,12 +1,12 @@
-//! What a work is: what is set up, what users ask, what is shown of it, as data.
+//! A work as data: its setup, its requests, and the figures shown of it.
 //!
 //! ```text
 //!   Work ── plan(Scale) ──> Plan ┬ parts: charts and tables, by name
 //!                                └ steps: done in this order on one freshly started system
 //! ```
 //!
-//! **Architecture invariant:** a work knows operations, never a protocol, a system or a stage. What is
-//! more than traffic has a name here ([`Own`]) and its code in [`crate::run::own`].
+//! **Architecture invariant:** a work knows operations, never a protocol, a system or a stage. What
+//! is more than traffic has a name here ([`Own`]) and its code in [`crate::run::own`].
 
 use serde::Serialize;
 
@@ -30,8 +30,8 @@ pub struct Work {
     pub settings: Settings,
     /// What is started.
     pub topology: Topology,
-    /// What tells its systems apart on a machine that does nothing else: from six rounds on, an interval is
-    /// exact, and noisy figures need more of them.
+    /// What tells its systems apart on a machine that does nothing else: from six rounds on, an
+    /// interval is exact, and noisy figures need more of them.
     pub decides: Times,
     /// What is measured and shown.
     pub plan: fn(&Scale) -> Plan,
@@ -144,7 +144,8 @@ pub enum Step {
     Prepare(Asked),
     /// Traffic that is measured.
     Measure(Phase),
-    /// New keys until a `kill -9`, a restart, and a count of the acknowledged ones that are missing.
+    /// New keys until a `kill -9`, a restart, and a count of the acknowledged ones that are
+    /// missing.
     Crash {
         /// The part to show it in.
         part: String,
@@ -168,8 +169,8 @@ impl Step {
         !matches!(self, Self::Prepare(_) | Self::Load(_))
     }
 
-    /// In how many rounds it is worth its time where time is limited: kills are counted and memory hardly
-    /// differs from one start to the next, and both cost starts.
+    /// In how many rounds it is worth its time where time is limited: kills are counted and memory
+    /// hardly differs from one start to the next, and both cost starts.
     #[must_use]
     pub const fn rounds_with_budget(&self) -> u32 {
         match self {

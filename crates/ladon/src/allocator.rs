@@ -1,16 +1,17 @@
-//! The allocator: mimalloc, fast with many threads; what is very long has pages of its own.
+//! The allocator: mimalloc, fast with many threads; very long allocations have their own pages.
 //!
-//! mimalloc returns a long piece of memory to the system some time after it was freed, when a thread
-//! comes by that wants some. A server that has just lost a value of 512 MB wants none, so such pieces
-//! are mapped one by one, go back at once, and grow without a copy. A piece that is still mimalloc's
-//! and grows leaves its old memory behind; if that is long, it goes back at once as well: all that a
-//! buffer outgrows on its way to 4 MiB is as much again.
+//! mimalloc returns a long allocation to the system some time after it was freed, when a thread
+//! allocates. A server that has just lost a value of 512 MB may not allocate, so long allocations
+//! are mapped one by one, returned at once, and grown without a copy. When mimalloc moves a growing
+//! allocation, the old memory, if it is long, is returned at once as well: the sizes that a buffer
+//! outgrows on its way to 4 MiB add up to as much again.
 //!
 //! # Soundness
-//! Which of the two a piece came from follows from its layout alone, which is the same when it is
-//! freed. What a growing piece leaves is let go while it is still its owner's, who has copied it; a
-//! page that was let go reads as zeros. `mi_collect` takes a flag and no pointer, may be called at any time from any thread, and
-//! works on the calling thread's heap and what is shared.
+//! The layout alone decides which of the two an allocation came from, and it is the same when the
+//! allocation is freed. The old memory of a growing allocation is discarded while its owner, who
+//! has copied it, still owns it; a discarded page reads as zeros. `mi_collect` takes a flag and no
+//! pointer, may be called at any time from any thread, and works on the calling thread's heap and
+//! on shared data.
 
 use ladon_platform::pages::{self, PAGE_BYTES};
 use ladon_platform::{SystemProcess, Unused};
@@ -21,11 +22,11 @@ use std::ptr::{self, NonNull};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// From here on, what the system takes for a piece is little beside what filling it takes.
+/// From this size on, the system call for an allocation costs little compared with filling it.
 const MAPPED_BYTES_MIN: usize = 4 << 20;
 
-/// What a growing piece of mimalloc's leaves is let go from here on; below, that costs more than
-/// copying it did.
+/// The old memory of a growing mimalloc allocation is discarded from this size on; for less, that
+/// costs more than the copy.
 const LET_GO_BYTES_MIN: usize = 256 << 10;
 
 struct Allocator;
@@ -35,16 +36,16 @@ fn is_mapped(layout: Layout) -> bool {
     layout.size() >= MAPPED_BYTES_MIN && layout.align() <= PAGE_BYTES
 }
 
-/// Whether a piece that grows to `size` leaves much memory behind: mimalloc has four sizes for each
-/// doubling, so that it will move.
+/// Whether growing to `size` leaves much old memory: mimalloc has four sizes for each doubling, so
+/// the allocation will move.
 fn leaves_much(layout: Layout, size: usize) -> bool {
     layout.size() >= LET_GO_BYTES_MIN && size >= layout.size() + layout.size() / 4
 }
 
-/// Gives the memory of a piece of mimalloc's back, but for the pages that it shares with others.
+/// Returns the memory of a mimalloc allocation, except the pages that it shares with others.
 ///
 /// # Safety
-/// The caller owns the piece and does not need what is in it.
+/// The caller owns the allocation and does not need its content.
 unsafe fn let_go(piece: NonNull<u8>, bytes: usize) {
     let begin = piece.addr().get().next_multiple_of(PAGE_BYTES) - piece.addr().get();
     let end = (piece.addr().get() + bytes) / PAGE_BYTES * PAGE_BYTES - piece.addr().get();
@@ -80,7 +81,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
-        // SAFETY: by contract, and it came from where its layout says.
+        // SAFETY: by contract, and its layout says where it came from.
         unsafe {
             match NonNull::new(piece) {
                 Some(piece) if is_mapped(layout) => pages::unmap(piece, paged(layout.size())),
@@ -93,8 +94,8 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: by contract, `size` makes a layout with the same alignment.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: by contract, and it came from where its layout says; what moves from one to the
-        // other is as long as the shorter of the two.
+        // SAFETY: by contract, and its layout says where it came from; the copy is as long as the
+        // shorter of the two.
         unsafe {
             match (NonNull::new(piece), is_mapped(layout), is_mapped(new)) {
                 (Some(piece), true, true) => {
@@ -127,8 +128,8 @@ pub fn process() -> SystemProcess {
 
 fn purge(unused: Unused) {
     ladon_engine::purge_memory(unused == Unused::All);
-    // Without force it looks only at what its own delay for unused memory, a second, has passed for;
-    // but it looks by itself only when a thread needs fresh memory.
+    // Without force, it returns only memory that was unused for mimalloc's own delay, a second; by
+    // itself, it checks only when a thread needs fresh memory.
     // SAFETY: see above.
     unsafe { libmimalloc_sys::mi_collect(unused == Unused::All) };
 }

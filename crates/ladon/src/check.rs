@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Verifies the directory and says what a server would find there.
+/// Verifies the directory and reports what a server would find there.
 pub fn run(matches: &ArgMatches) -> Exit {
     let Some(dir) = matches.get_one::<PathBuf>("dir") else { return Exit::Usage };
     let report = match verify_dir(&SystemDisk, dir) {
@@ -30,7 +30,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     }
 }
 
-/// How a directory that cannot be looked at ends a tool.
+/// The exit code for a directory that cannot be read.
 pub fn exit_of(error: &VerifyError) -> Exit {
     match error {
         VerifyError::Damaged(_) => Exit::Damaged,
@@ -46,6 +46,18 @@ fn print(out: &mut dyn Write, dir: &Path, report: &Report) -> io::Result<()> {
         }
         None => writeln!(out, "{}: no data", dir.display())?,
     }
+    print_files(out, report)?;
+    if report.meta.is_some() {
+        writeln!(out, "{}", Totals(report))?;
+    }
+    for damage in report.damages.iter().chain(&report.not_needed) {
+        writeln!(out, "{damage}")?;
+    }
+    print_verdict(out, report)
+}
+
+/// A line for each file.
+fn print_files(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for checkpoint in &report.checkpoints {
         writeln!(
             out,
@@ -87,12 +99,11 @@ fn print(out: &mut dyn Write, dir: &Path, report: &Report) -> io::Result<()> {
     for path in &report.strangers {
         writeln!(out, "{}: none of Ladon's files; not looked into", path.display())?;
     }
-    if report.meta.is_some() {
-        writeln!(out, "{}", Totals(report))?;
-    }
-    for damage in report.damages.iter().chain(&report.not_needed) {
-        writeln!(out, "{damage}")?;
-    }
+    Ok(())
+}
+
+/// The last line: sound or not, and how the log ends.
+fn print_verdict(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let end = match (report.in_use, report.clean) {
         (true, _) => format!(
             "a server is using it: read up to LSN {}, to which the log was on the disk",

@@ -75,7 +75,7 @@ fn flag(setting: &'static Setting) -> Arg {
         .allow_hyphen_values(true)
         .help(format!("{doc}{choices}{default}"))
         .help_heading(setting.section)
-        // A flag that could only repeat what is so would be noise in the help.
+        // A flag that could only repeat a fixed value would clutter the help.
         .hide(matches!(setting.kind, Kind::Fixed { .. }) || setting.part_of.is_some());
     match setting.kind {
         // `--resp A --resp B` is the same as `--resp A,B`.
@@ -87,7 +87,7 @@ fn flag(setting: &'static Setting) -> Arg {
     }
 }
 
-/// The settings of a command line with its files, and what there is to tell about them.
+/// The settings of a command line with its files, and the notes about them.
 pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
     let mut loader = Loader::new();
     if let Some(path) = matches.get_one::<PathBuf>("config") {

@@ -1,9 +1,9 @@
-//! The server's messages: a line each, with UTC time and level, to the standard error output or
+//! The server's messages: one line each, with UTC time and level, to the standard error output or
 //! to the file that `logfile` names.
 //!
-//! `loglevel` counts at the moment of each message, so that `CONFIG SET loglevel` works at once.
-//! The file is opened for every message: there are few, and whoever moves it away (logrotate)
-//! needs to tell nobody.
+//! `loglevel` is read for each message, so that `CONFIG SET loglevel` works at once. The file is
+//! opened for every message: there are few messages, and logrotate can move the file without
+//! notifying the server.
 
 use ladon_settings::{LogLevel, Settings};
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,7 @@
 //! The `ladon` program: one server and the tools for its files.
 //!
-//! Every command line ends in an [`Exit`]; what went wrong is one message on the standard error
-//! output, with the way out of it.
+//! Every command line ends in an [`Exit`]. A failure is one message on the standard error output
+//! that says what to do.
 
 mod allocator;
 mod check;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let matches = match cli::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
-            // Help and version are errors to clap. A closed output is nobody's problem here.
+            // Help and version are errors to clap. A closed output is harmless here.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }

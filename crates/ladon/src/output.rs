@@ -1,4 +1,4 @@
-//! Standard output of the tools: buffered, and a reader that has seen enough is no error.
+//! Standard output of the tools: buffered; a reader that closes the pipe is not an error.
 
 use crate::exit::Exit;
 use std::io::{self, BufWriter, Write};

@@ -12,10 +12,10 @@ use ladon_settings::Settings;
 use std::io;
 use std::sync::Arc;
 
-/// Log, checkpoint, library and IO files beside the connections.
+/// Log, checkpoint, library and IO files in addition to the connections.
 const OTHER_FILES: u64 = 64;
 
-/// Runs a server until it is told to stop.
+/// Runs a server until it is asked to stop.
 pub fn run(matches: &ArgMatches) -> Exit {
     let (settings, notes) = match cli::load(matches) {
         Ok((settings, notes)) => (Arc::new(settings), notes),

@@ -1,5 +1,5 @@
-//! Signals: SIGTERM and SIGINT stop the server in good order, a second one at once; SIGHUP (the
-//! terminal is gone) stops nothing. SIGPIPE is ignored by every Rust program.
+//! Signals: SIGTERM and SIGINT stop the server cleanly, a second one at once. SIGHUP (the terminal
+//! is gone) stops nothing. Every Rust program ignores SIGPIPE.
 
 use ladon_commands::node::Shutdown;
 use ladon_server::StopSignal;
@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-/// What a shell reports for a process that a signal ended.
+/// Added to the signal's number in the exit code, as shells do.
 const SIGNAL_EXIT: i32 = 128;
 
 /// Watches for signals for the rest of the process' life.
@@ -26,7 +26,7 @@ pub fn watch(stop: Arc<StopSignal>) -> io::Result<()> {
                 signal_hook::low_level::exit(SIGNAL_EXIT + signal);
             }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };
-            tracing::info!("{name}: stopping; once more stops at once");
+            tracing::info!("{name}: stopping; a second signal stops at once");
             stop.request(Shutdown::default());
         }
     })?;

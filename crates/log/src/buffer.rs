@@ -9,20 +9,21 @@
 //! An appender 1. sets its **mark** to a lower bound of what it is about to reserve, unless a batch
 //! is already open, 2. reserves its range under a small mutex (a handful of additions, no IO),
 //! 3. copies the frame in, outside the mutex, and 4. at the end of its batch clears the mark.
-//! Everything below every mark is published. A large record brings its payload with it: its header is
-//! copied in as above, and each part of its memory becomes a chunk.
+//!    Everything below every mark is published. A large record brings its payload with it: its
+//!    header is copied in as above, and each part of its memory becomes a chunk.
 //!
 //! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
 //! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
-//! are stored with release before the reservation and after the copy. Hence
-//! `min(reserved, every mark)`, with `reserved` read first, is a prefix of whole frames.
+//! are stored with release before the reservation and after the copy. Hence `min(reserved, every
+//! mark)`, with `reserved` read first, is a prefix of whole frames.
 
 use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
-use crate::segment::SEGMENT_HEADER_BYTES;
-use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::segment::{LSN_MAX, SEGMENT_HEADER_BYTES};
+use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, OrderedMutex, Ordering};
 use ladon_model::{LargeRecord, Lsn, RecordPart};
+use ladon_platform::lock_order::Place as LockPlace;
 use std::collections::VecDeque;
 
 /// Maximum number of appenders: IO threads and a few helpers.
@@ -39,7 +40,7 @@ const SPARE_CHUNKS_MAX: usize = 8;
 const NO_MARK: u64 = u64::MAX;
 
 pub(crate) struct LogBuffer {
-    reserve: CachePadded<Mutex<Reserve>>,
+    reserve: CachePadded<OrderedMutex<Reserve>>,
     reserved: CachePadded<AtomicU64>,
     marks: Box<[CachePadded<AtomicU64>]>,
     /// Marks from this index on were never used.
@@ -87,14 +88,15 @@ pub(crate) struct Piece {
 impl LogBuffer {
     /// An empty buffer whose first record begins at `start`, the first position of a segment.
     pub(crate) fn new(start: Lsn, node: u16, segment_bytes: u64, chunk_bytes: usize) -> LogBuffer {
+        let reserve = Reserve {
+            end: start.0,
+            segment_base: start.0,
+            boundaries: VecDeque::new(),
+            chunks: VecDeque::new(),
+            spare: Vec::new(),
+        };
         LogBuffer {
-            reserve: CachePadded(Mutex::new(Reserve {
-                end: start.0,
-                segment_base: start.0,
-                boundaries: VecDeque::new(),
-                chunks: VecDeque::new(),
-                spare: Vec::new(),
-            })),
+            reserve: CachePadded(OrderedMutex::new(LockPlace::LOG_MEMORY, reserve)),
             reserved: CachePadded(AtomicU64::new(start.0)),
             marks: (0..APPENDERS_MAX).map(|_| CachePadded(AtomicU64::new(NO_MARK))).collect(),
             marks_used: AtomicUsize::new(0),
@@ -127,7 +129,9 @@ impl LogBuffer {
     /// Publishes what is in flight and frees the mark.
     pub(crate) fn give_mark(&self, slot: &mut MarkSlot) {
         self.publish(slot);
-        self.marks_free.lock().push(slot.index);
+        let mut free = self.marks_free.lock();
+        debug_assert!(!free.contains(&slot.index), "a mark is given back once");
+        free.push(slot.index);
     }
 
     /// Reserves, copies, and returns the record's LSN. The record is not written before `publish`.
@@ -153,6 +157,7 @@ impl LogBuffer {
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
+        self.debug_assert_held_back(slot, lsn - frame_bytes as u64);
         let header = FrameHeader {
             crc: 0,
             payload_bytes,
@@ -200,12 +205,13 @@ impl LogBuffer {
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
+        self.debug_assert_held_back(slot, lsn - FRAME_HEADER_BYTES as u64 - payload_bytes);
         let lsn = Lsn(lsn);
         let mut header =
             FrameHeader { crc: 0, payload_bytes, lsn, unix_ms, kind: kind as u8, node: self.node };
         header.crc = crc32c_of_both(crc32c(&header.encode()[4..]), payload_crc, length);
-        // SAFETY: `place` was reserved above for exactly this header, and the mark holds publication
-        // back until `publish`.
+        // SAFETY: `place` was reserved above for exactly this header, and the mark holds
+        // publication back until `publish`.
         unsafe { place.put_header(&header.encode()) };
         lsn
     }
@@ -216,6 +222,15 @@ impl LogBuffer {
             slot.in_flight = true;
             let lower_bound = self.reserved.0.load(Ordering::Relaxed);
             self.marks[slot.index].0.store(lower_bound, Ordering::Release);
+        }
+    }
+
+    /// A record at `start` is not published before its batch ends.
+    #[inline]
+    fn debug_assert_held_back(&self, slot: &MarkSlot, start: u64) {
+        if cfg!(all(debug_assertions, not(loom))) {
+            let mark = self.marks[slot.index].0.load(Ordering::Relaxed);
+            assert!(mark <= start, "a record at {start} above the mark {mark} of its batch");
         }
     }
 
@@ -263,9 +278,10 @@ impl LogBuffer {
         }
     }
 
-    /// Called when the writer has begun the segment at the first boundary.
-    pub(crate) fn take_boundary(&self) {
-        self.reserve.0.lock().boundaries.pop_front();
+    /// Called when the writer has begun the segment at `base`, the first boundary.
+    pub(crate) fn take_boundary(&self, base: u64) {
+        let taken = self.reserve.0.lock().boundaries.pop_front();
+        assert_eq!(taken, Some(base), "a segment begins where one was reserved");
     }
 
     /// Collects the memory of `from..to`, which must be published and not released, up to the next
@@ -276,16 +292,21 @@ impl LogBuffer {
         let reserve = self.reserve.0.lock();
         let boundary = reserve.boundaries.front().copied();
         let to = boundary.map_or(to, |boundary| boundary.min(to));
+        assert!(from <= to, "written up to {from}, behind a segment's or the log's end at {to}");
+        let mut collected = from;
         for filled in &reserve.chunks {
             let (first, last) = (from.max(filled.base), to.min(filled.end));
             if first < last {
                 if let Some(header) = out.last_mut().filter(|_| filled.is_large_record) {
                     header.ends_frame = false;
                 }
+                assert_eq!(first, collected, "the log's memory has a gap");
+                collected = last;
                 let place = filled.chunk.place((first - filled.base) as usize);
                 out.push(Piece { place, length: (last - first) as usize, ends_frame: true });
             }
         }
+        assert_eq!(collected, to, "the log's memory ends before what is published");
         boundary
     }
 
@@ -294,6 +315,7 @@ impl LogBuffer {
         // Dropped after the mutex is released, because freeing may be a system call.
         let mut freed = Vec::new();
         let mut reserve = self.reserve.0.lock();
+        assert!(to <= reserve.end, "{to} was written, but only {} reserved", reserve.end);
         while let Some(first) = reserve.chunks.front() {
             let is_last = reserve.chunks.len() == 1;
             if first.end > to || (is_last && reserve.end > to) {
@@ -349,6 +371,7 @@ impl Reserve {
                 return last.chunk.place(used);
             }
         }
+        self.assert_goes_on_at(start);
         let chunk = match own.take() {
             Some(chunk) => chunk,
             None => self.spare.pop().unwrap_or_else(|| Chunk::new(chunk_bytes)),
@@ -358,9 +381,19 @@ impl Reserve {
         place
     }
 
+    /// Checked once per chunk: it begins where the last one ends, and the frames in it can encode
+    /// their positions.
+    fn assert_goes_on_at(&self, base: u64) {
+        const BASE_MAX: u64 = LSN_MAX - PAYLOAD_BYTES_MAX;
+        let last = self.chunks.back().map_or(base, |last| last.end);
+        assert_eq!(last, base, "the log's memory has a gap");
+        assert!(base <= BASE_MAX, "the log comes to the last position that its format has");
+    }
+
     /// Adds a chunk that already contains its bytes.
     fn take_over(&mut self, chunk: Chunk, bytes: u64) {
         let base = self.end;
+        self.assert_goes_on_at(base);
         self.end += bytes;
         self.chunks.push_back(Filled { base, end: self.end, chunk, is_large_record: true });
     }
@@ -466,8 +499,37 @@ mod tests {
         buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 500]);
         buffer.append(&mut slot, FrameKind::Changes, 0, &[0; 1]);
         assert_eq!(buffer.pieces(0, 0, &mut Vec::new()), Some(100));
-        buffer.take_boundary();
+        buffer.take_boundary(100);
         assert_eq!(buffer.pieces(0, 0, &mut Vec::new()), Some(624));
+    }
+
+    #[test]
+    #[should_panic = "27 was written, but only 26 reserved"]
+    fn what_was_not_reserved_is_not_released() {
+        let buffer = LogBuffer::new(Lsn(0), 0, 1 << 20, 64);
+        let mut slot = buffer.take_mark().unwrap();
+        buffer.append(&mut slot, FrameKind::Changes, 0, b"ab");
+        buffer.publish(&mut slot);
+        buffer.release(27);
+    }
+
+    #[test]
+    #[should_panic = "the log's memory has a gap"]
+    fn what_was_released_is_not_written_again() {
+        let buffer = LogBuffer::new(Lsn(0), 0, 1 << 20, 24);
+        let mut slot = buffer.take_mark().unwrap();
+        for _ in 0..3 {
+            buffer.append(&mut slot, FrameKind::Changes, 0, b"");
+        }
+        buffer.publish(&mut slot);
+        buffer.release(24);
+        buffer.pieces(0, 72, &mut Vec::new());
+    }
+
+    #[test]
+    #[should_panic = "a segment begins where one was reserved"]
+    fn segments_begin_where_they_were_reserved() {
+        LogBuffer::new(Lsn(0), 0, 1 << 20, 64).take_boundary(100);
     }
 
     #[test]

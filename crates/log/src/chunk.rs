@@ -8,7 +8,8 @@
 //! read was written. A chunk is freed or reused only when all that was reserved in it has been
 //! written to the file, which needs all of it to be published: no writer still holds a [`Place`].
 //! What a chunk shares with others nobody writes to: it is behind an `Arc` that the chunk holds.
-//! Loom checks exactly this protocol, each byte tracked (`tests/it/loom.rs`); Miri runs the unit tests.
+//! Loom checks exactly this protocol, each byte tracked (`tests/it/loom.rs`); Miri runs the unit
+//! tests.
 
 #[cfg(not(loom))]
 pub(crate) use native::{Chunk, Place};

@@ -196,7 +196,7 @@ impl Log {
             self.waiters.state_changed();
             return Err(error);
         }
-        self.positions.durable.0.store(written, Ordering::Release);
+        self.positions.advance_durable(written);
         if sync.has_records(durable, written) {
             self.append_mark(&mut sync, FrameKind::SyncMark);
         }

@@ -23,10 +23,11 @@ use crate::position_waiter::{PositionWaiter, PositionWaiters, Positions};
 use crate::reserve::Reserve;
 use crate::segment::segment_path;
 use crate::state::{LogError, LogState, StateCell};
-use crate::sync_primitives::{AtomicU64, Mutex, Ordering, fence};
+use crate::sync_primitives::{AtomicU64, Mutex, OrderedMutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
 use ladon_model::Lsn;
+use ladon_platform::lock_order::Place as LockPlace;
 use ladon_platform::{Clock, Disk, DiskLock};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -43,8 +44,8 @@ pub struct Log {
     pub(crate) wanted_soon: AtomicU64,
     pub(crate) state: StateCell,
     pub(crate) waiters: PositionWaiters,
-    pub(crate) io: Mutex<Io>,
-    pub(crate) sync: Mutex<SyncSide>,
+    pub(crate) io: OrderedMutex<Io>,
+    pub(crate) sync: OrderedMutex<SyncSide>,
     pub(crate) worker: Worker,
     pub(crate) place: Place,
     pub(crate) options: LogOptions,
@@ -90,6 +91,8 @@ impl Log {
         let Opened { place, options, lock, segment, segments, checkpoint, log_end, reserve } =
             opened;
         let end = segment.base;
+        let last = segments.last().copied();
+        assert_eq!(last, Some(end.0), "the log goes on in its last segment");
         let buffer = LogBuffer::new(end, place.node, options.segment_bytes, options.chunk_bytes);
         let sync = SyncSide::new(&buffer, end, log_end);
         Arc::new(Log {
@@ -99,8 +102,8 @@ impl Log {
             wanted_soon: AtomicU64::new(0),
             state: StateCell::new(),
             waiters: PositionWaiters::new(),
-            io: Mutex::new(Io::new(segment)),
-            sync: Mutex::new(sync),
+            io: OrderedMutex::new(LockPlace::LOG_IO, Io::new(segment)),
+            sync: OrderedMutex::new(LockPlace::LOG_SYNC, sync),
             worker: Worker::new(),
             segments: Mutex::new(segments),
             newest_checkpoint: Mutex::new(checkpoint),

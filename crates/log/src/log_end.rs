@@ -178,6 +178,8 @@ pub(crate) struct LogEndFile {
     sequence: u64,
     /// `slot` holds a complete note that may not be on the disk.
     is_dirty: bool,
+    /// What was noted last since the file was opened.
+    noted: Lsn,
     pub(crate) synced_at_ns: u64,
     planted: Planted,
 }
@@ -214,7 +216,15 @@ impl LogEndFile {
         }
         file.sync_data()?;
         let (slot, sequence) = (1 - newest, sequence(newest));
-        Ok(LogEndFile { file, slot, sequence, is_dirty: false, synced_at_ns: 0, planted })
+        Ok(LogEndFile {
+            file,
+            slot,
+            sequence,
+            is_dirty: false,
+            noted: Lsn::ZERO,
+            synced_at_ns: 0,
+            planted,
+        })
     }
 
     fn create(
@@ -248,11 +258,26 @@ impl LogEndFile {
         disk.rename(&temporary, &log_end_path(dir))?;
         disk.sync_dir(dir)?;
         let planted = Planted::Nothing;
-        Ok(LogEndFile { file, slot: 1, sequence: 1, is_dirty: false, synced_at_ns: 0, planted })
+        Ok(LogEndFile {
+            file,
+            slot: 1,
+            sequence: 1,
+            is_dirty: false,
+            noted: Lsn::ZERO,
+            synced_at_ns: 0,
+            planted,
+        })
     }
 
     /// Notes what the log's sync has made durable. The note itself is not durable yet.
     pub(crate) fn note(&mut self, end: LogEnd) -> io::Result<()> {
+        let LogEnd { durable, segment } = end;
+        assert!(
+            self.noted <= durable && segment.is_none_or(|base| base <= durable),
+            "a note of {end:?} after one of {}",
+            self.noted
+        );
+        self.noted = durable;
         let slot = Slot { sequence: self.sequence + 1, end };
         if self.planted == Planted::NoNote {
             return Ok(());

@@ -28,6 +28,25 @@ impl Positions {
             durable: CachePadded(AtomicU64::new(at.0)),
         }
     }
+
+    /// The caller holds the log's io lock.
+    pub(crate) fn advance_written(&self, to: u64) {
+        let (written, durable) = (&self.written.0, &self.durable.0);
+        let before = written.load(Ordering::Relaxed);
+        assert!(before <= to, "written goes back from {before} to {to}");
+        debug_assert!(durable.load(Ordering::Relaxed) <= before, "durable before it is written");
+        written.store(to, Ordering::Release);
+    }
+
+    /// The caller holds the log's sync lock.
+    pub(crate) fn advance_durable(&self, to: u64) {
+        let (written, durable) = (&self.written.0, &self.durable.0);
+        let before = durable.load(Ordering::Relaxed);
+        assert!(before <= to, "durable goes back from {before} to {to}");
+        let written = written.load(Ordering::Acquire);
+        assert!(to <= written, "durable up to {to}, but written up to {written} only");
+        durable.store(to, Ordering::Release);
+    }
 }
 
 /// One thread's slot, from [`crate::Log::add_waiter`].
@@ -75,8 +94,14 @@ impl PositionWaiter {
             self.awaited.fetch_add(1, Ordering::Relaxed);
         }
         if awaits.swap(lsn, Ordering::Relaxed) != NOTHING {
-            self.awaited.fetch_sub(1, Ordering::Relaxed);
+            self.count_one_less();
         }
+    }
+
+    /// A count that is too low would hide waiters.
+    fn count_one_less(&self) {
+        let before = self.awaited.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "more waits for the log end than began");
     }
 
     /// Returns true for exactly one of the threads that find the awaited position reached.
@@ -85,7 +110,7 @@ impl PositionWaiter {
         let taken = lsn <= position
             && awaits.compare_exchange(lsn, NOTHING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if taken {
-            self.awaited.fetch_sub(1, Ordering::Relaxed);
+            self.count_one_less();
         }
         taken
     }
@@ -153,5 +178,37 @@ impl PositionWaiters {
                 (waiter.wake)();
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_grow() {
+        let positions = Positions::new(Lsn(5));
+        positions.advance_written(9);
+        positions.advance_durable(7);
+        positions.advance_durable(9);
+        positions.advance_written(9);
+    }
+
+    #[test]
+    #[should_panic = "durable up to 6, but written up to 5 only"]
+    fn nothing_is_durable_before_it_is_written() {
+        Positions::new(Lsn(5)).advance_durable(6);
+    }
+
+    #[test]
+    #[should_panic = "written goes back from 5 to 4"]
+    fn written_does_not_go_back() {
+        Positions::new(Lsn(5)).advance_written(4);
+    }
+
+    #[test]
+    #[should_panic = "durable goes back from 5 to 4"]
+    fn durable_does_not_go_back() {
+        Positions::new(Lsn(5)).advance_durable(4);
     }
 }

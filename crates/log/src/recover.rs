@@ -17,7 +17,7 @@ use crate::damage::Damage;
 use crate::data_dir::DataDir;
 use crate::load::load_checkpoint;
 use crate::log::{Log, Opened, Place};
-use crate::log_end::{LOG_END_FORMAT, Noted, log_end_path, read_log_end};
+use crate::log_end::{LOG_END_FORMAT, LogEnd, Noted, log_end_path, read_log_end};
 use crate::replay::Replay;
 use crate::reserve::Reserve;
 use crate::scan::{Known, Scan, Source};
@@ -99,14 +99,9 @@ impl DataDir {
         let checkpoint = files.checkpoints.last();
         let checkpoint =
             checkpoint.map(|path| load_checkpoint(&self, path, sink, workers, progress));
-        let checkpoint = checkpoint.transpose().map_err(|error| match error {
-            RecoverError::Damaged(mut damage) => {
-                let Files { checkpoints, segments, .. } = &files;
-                damage.advice = way_out_of_checkpoint(source, checkpoints, segments, noted.end());
-                RecoverError::Damaged(damage)
-            }
-            other => other,
-        })?;
+        let checkpoint = checkpoint
+            .transpose()
+            .map_err(|error| with_way_out(error, source, &files, noted.end()))?;
         let known = Known {
             checkpoint: checkpoint.as_ref(),
             end: noted.end(),
@@ -164,6 +159,23 @@ impl DataDir {
         });
         log.look_at_room();
         Ok((log, report))
+    }
+}
+
+/// Why the newest checkpoint cannot be loaded, with what can be done about it.
+fn with_way_out(
+    error: RecoverError,
+    source: Source<'_>,
+    files: &Files,
+    end: Option<LogEnd>,
+) -> RecoverError {
+    match error {
+        RecoverError::Damaged(mut damage) => {
+            let Files { checkpoints, segments, .. } = files;
+            damage.advice = way_out_of_checkpoint(source, checkpoints, segments, end);
+            RecoverError::Damaged(damage)
+        }
+        other => other,
     }
 }
 

@@ -106,6 +106,7 @@ impl Reserve {
     /// freed any.
     pub(crate) fn let_half_go(&self, disk: &dyn Disk) -> bool {
         let mut size = self.size.lock();
+        debug_assert!(size.held <= size.wanted && size.wanted <= self.bytes_max.max(size.held));
         if size.held == 0 || size.held < size.wanted {
             return false;
         }

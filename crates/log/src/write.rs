@@ -1,10 +1,12 @@
 //! From memory to the operating system, and from one segment file to the next.
 
 use crate::buffer::Piece;
+use crate::crc::crc32c;
+use crate::frame::FrameHeader;
 use crate::log::Log;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::state::{LogError, LogState};
-use crate::sync_primitives::{MutexGuard, Ordering, fence};
+use crate::sync_primitives::{Ordering, fence};
 use ladon_model::Lsn;
 use ladon_platform::{Disk, DiskFile};
 use std::io;
@@ -47,6 +49,7 @@ impl OpenSegment {
     }
 
     pub(crate) fn offset(&self, lsn: u64) -> u64 {
+        assert!(lsn >= self.base.0, "{lsn} is not in the segment that begins at {}", self.base.0);
         SEGMENT_HEADER_BYTES + (lsn - self.base.0)
     }
 }
@@ -158,7 +161,7 @@ impl Log {
         self.worker.wake_if_idle();
     }
 
-    pub(crate) fn write_all_published(&self, io: &mut MutexGuard<'_, Io>) -> Result<(), LogError> {
+    pub(crate) fn write_all_published(&self, io: &mut Io) -> Result<(), LogError> {
         fence(Ordering::SeqCst);
         self.write_up_to(io, self.buffer.published())
     }
@@ -169,8 +172,14 @@ impl Log {
         }
         let before = io.whole;
         let outcome = self.write_pieces(io, to).or_else(|error| self.use_reserve(io, to, error));
+        assert!(
+            before <= io.whole && io.whole <= io.written && io.written <= to,
+            "whole frames up to {} (before: {before}), written up to {}, published up to {to}",
+            io.whole,
+            io.written
+        );
         if io.whole > before {
-            self.positions.written.0.store(io.whole, Ordering::Release);
+            self.positions.advance_written(io.whole);
             self.waiters.written_advanced(io.whole);
         }
         match &outcome {
@@ -232,7 +241,12 @@ impl Log {
                 let offset = io.segment.offset(io.written);
                 // SAFETY: `to` is published, and only the holder of `io` releases.
                 let outcome = unsafe {
-                    piece.place.read(piece.length, |b| io.segment.file.write_all_at(b, offset))
+                    piece.place.read(piece.length, |bytes| {
+                        if io.whole == io.written {
+                            assert_frames(bytes, io.written, piece.ends_frame);
+                        }
+                        io.segment.file.write_all_at(bytes, offset)
+                    })
                 };
                 outcome.map_err(|error| write_failed(&io.segment.path, offset, error))?;
                 io.written += piece.length as u64;
@@ -249,6 +263,7 @@ impl Log {
     /// The next file is begun without waiting for the previous one's sync: its header says how far
     /// the log was durable then, and the next sync handles files and directory in order.
     fn turn_to_next_segment(&self, io: &mut Io) -> Result<(), LogError> {
+        assert_eq!(io.whole, io.written, "a segment ends with a whole frame");
         let base = Lsn(io.written);
         let path = self.place.segment_path(base);
         let header = SegmentHeader {
@@ -265,7 +280,7 @@ impl Log {
         io.complete.push(last);
         io.dir_changed = true;
         self.segments.lock().insert(base.0);
-        self.buffer.take_boundary();
+        self.buffer.take_boundary(base.0);
         Ok(())
     }
 }
@@ -287,6 +302,82 @@ impl Io {
     }
 }
 
+/// Checks bytes that are about to be written at `start`, where a frame begins: each frame encodes its
+/// own position, and the last one is whole if `ends_frame`. Recovery would cut anything else, so it
+/// must not be acknowledged.
+fn assert_frames(bytes: &[u8], start: u64, ends_frame: bool) {
+    let mut at = 0;
+    while let Some(header) = bytes[at..].first_chunk() {
+        let header = FrameHeader::decode(header);
+        let frame_bytes = header.frame_bytes();
+        let position = start + at as u64;
+        assert!(
+            header.lsn.0 == position + frame_bytes,
+            "a frame of {frame_bytes} bytes at {position} says that it ends at {}",
+            header.lsn
+        );
+        if cfg!(not(debug_assertions)) {
+            // Only the first frame: the write reads its cache line anyway.
+            return;
+        }
+        if frame_bytes > (bytes.len() - at) as u64 {
+            assert!(!ends_frame, "a frame of {frame_bytes} bytes at {position} is cut");
+            return;
+        }
+        let frame = &bytes[at..at + frame_bytes as usize];
+        assert_eq!(crc32c(&frame[4..]), header.crc, "the frame at {position} was changed");
+        at += frame.len();
+    }
+    assert!(at == bytes.len() && ends_frame, "{at} of {} bytes at {start}", bytes.len());
+}
+
 fn write_failed(path: &Path, offset: u64, error: io::Error) -> LogError {
     LogError::WriteFailed { path: path.to_owned(), offset, error: Arc::new(error) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::frame::{FrameKind, encode_frame};
+
+    fn frames() -> Vec<u8> {
+        let one = encode_frame(FrameKind::Changes, 0, 1, Lsn(100), b"one");
+        let two = encode_frame(FrameKind::Changes, 0, 1, Lsn(127), b"two");
+        [one, two].concat()
+    }
+
+    #[test]
+    fn frames_in_their_places_are_written() {
+        assert_frames(&frames(), 100, true);
+        // A large record's header, whose payload lies elsewhere.
+        assert_frames(&frames()[..24], 100, false);
+    }
+
+    #[test]
+    #[should_panic = "says that it ends at"]
+    fn frames_elsewhere_are_not() {
+        assert_frames(&frames(), 101, true);
+    }
+
+    #[test]
+    #[should_panic = "says that it ends at"]
+    fn nor_is_memory_into_which_nothing_was_copied() {
+        assert_frames(&[0; 54], 100, true);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic = "was changed"]
+    fn nor_are_changed_ones() {
+        let mut frames = frames();
+        frames[53] ^= 1;
+        assert_frames(&frames, 100, true);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic = "is cut"]
+    fn nor_are_cut_ones() {
+        assert_frames(&frames()[..53], 100, true);
+    }
 }

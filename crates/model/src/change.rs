@@ -1,8 +1,8 @@
-//! A change: what happened to which key. Never the command that made it happen.
+//! A change: what happened to which key. Never the command that caused it.
 //!
-//! Replay needs no command code, no clock and no randomness: applying the changes of every
-//! record in order to an empty keyspace gives the keyspace. One record (one transaction) is a
-//! run of encoded changes. A checkpoint's blocks hold the same encoding, `Put` only.
+//! Replay needs no command code, no clock and no randomness: applying the changes of every record
+//! in order to an empty keyspace yields the keyspace. One record (one transaction) is a sequence of
+//! encoded changes. A checkpoint's blocks use the same encoding, `Put` only.
 //!
 //! ```text
 //! change := tag u8, db varint, then by tag
@@ -70,11 +70,11 @@ pub enum Change<'a> {
     Put { db: DbId, key: &'a [u8], expire_at: UnixMillis, kind: ValueKind, body: &'a [u8] },
     /// The key's value changed by a delta that its type understands.
     Update { db: DbId, key: &'a [u8], kind: ValueKind, op: &'a [u8] },
-    /// The key is gone.
+    /// The key was removed.
     Delete { db: DbId, key: &'a [u8] },
     /// The key expires at another time (0: never).
     Expire { db: DbId, key: &'a [u8], expire_at: UnixMillis },
-    /// Every key of the database is gone.
+    /// Every key of the database was removed.
     FlushDb { db: DbId },
     /// `SELECT first` and `SELECT second` changed their meaning with each other.
     SwapDb { first: DbId, second: DbId },
@@ -142,8 +142,8 @@ impl Change<'_> {
         }
     }
 
-    /// Appends the encoding of a [`Change::Put`] up to its body, which has so many bytes and is to
-    /// follow.
+    /// Appends the encoding of a [`Change::Put`] up to its body, which has this many bytes and has
+    /// to follow.
     pub fn encode_put_head(
         out: &mut Vec<u8>,
         (db, key): (DbId, &[u8]),
@@ -268,7 +268,7 @@ fn take_kind(input: &mut &[u8]) -> Result<ValueKind, ChangeError> {
 #[derive(Clone, Debug, Default)]
 pub struct ChangeBuffer {
     bytes: Vec<u8>,
-    /// Bodies that stand elsewhere, and where in `bytes` each belongs.
+    /// Bodies in separate memory, and the offset in `bytes` where each belongs.
     shared: Vec<(usize, Arc<Vec<u8>>)>,
     count: u32,
 }
@@ -286,13 +286,13 @@ impl ChangeBuffer {
         self.count += 1;
     }
 
-    /// The encoded changes, without what is shared: the payload of a log record.
+    /// The encoded changes, without shared bodies: the payload of a log record.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds a [`Change::Put`] whose body the data holds as well: it is not copied.
+    /// Adds a [`Change::Put`] whose body is shared with the data: it is not copied.
     pub fn push_shared_put(
         &mut self,
         key: (DbId, &[u8]),
@@ -311,7 +311,7 @@ impl ChangeBuffer {
         !self.shared.is_empty()
     }
 
-    /// Takes the encoded changes out, as a record; how many there are stays known.
+    /// Takes the encoded changes as a record; their number stays known.
     pub fn take_record(&mut self) -> LargeRecord {
         let mut bytes = std::mem::take(&mut self.bytes);
         let mut parts = Vec::with_capacity(2 * self.shared.len() + 1);

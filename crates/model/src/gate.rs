@@ -1,4 +1,4 @@
-//! The gate: what must have happened to a change before any reply that shows it leaves.
+//! The gate: how far a change must have got before a reply that shows it may leave.
 
 use std::fmt;
 use std::str::FromStr;

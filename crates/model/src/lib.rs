@@ -1,8 +1,8 @@
-//! Ladon's shared vocabulary: what a change is, where it stands in the log, how a key hashes.
+//! Ladon's shared vocabulary: a change, its position in the log, and the key hash.
 //!
-//! **Architecture invariant:** this crate knows no table, no file, no socket and no protocol.
-//! It is plain data and its byte encoding, so that log, replication and tools can carry
-//! changes without knowing the engine.
+//! **Architecture invariant:** this crate knows no table, no file, no socket and no protocol. It is
+//! plain data and its byte encoding, so that log, replication and tools can carry changes without
+//! knowing the engine.
 
 pub mod change;
 pub mod gate;

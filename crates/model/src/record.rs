@@ -1,5 +1,5 @@
-//! What a transaction hands to the log: its encoded changes, borrowed or, where they are long, owned
-//! and with their checksum made beforehand, so that logging them costs nothing while locks are held.
+//! A transaction's changes for the log: borrowed, or if they are long, owned and with a checksum
+//! computed beforehand, so that logging them costs nothing while locks are held.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// The encoded changes; copied where they are in two places.
+    /// The encoded changes; copied if they are in two pieces.
     pub fn changes(&self) -> Cow<'_, [u8]> {
         match self {
             Record::Changes(changes) => Cow::Borrowed(changes),
@@ -50,7 +50,7 @@ impl RecordPart {
 }
 
 impl LargeRecord {
-    /// Computes the checksum, which takes its time: call it where nobody waits.
+    /// Computes the checksum, which takes long: call it where no client waits.
     pub fn new(changes: Vec<u8>) -> LargeRecord {
         LargeRecord::of(vec![RecordPart::Own(changes.into_boxed_slice())])
     }

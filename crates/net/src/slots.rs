@@ -21,6 +21,7 @@ impl<T> Slots<T> {
     pub(crate) fn insert(&mut self, value: T) -> ConnId {
         if let Some(slot) = self.free.pop() {
             let entry = &mut self.entries[slot as usize];
+            assert!(entry.value.is_none(), "slot {slot} is free and has a connection");
             entry.value = Some(value);
             return ConnId { slot, generation: entry.generation };
         }

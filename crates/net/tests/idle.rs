@@ -1,5 +1,5 @@
-//! What connections cost that do nothing. A test binary of its own with one test, as it measures its
-//! whole process.
+//! What connections cost that do nothing. A test binary of its own with one test, as it measures
+//! its whole process.
 #![cfg(target_os = "linux")]
 
 #[path = "it/common/mod.rs"]

@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod disk;
 pub mod linux;
+pub mod lock_order;
 pub mod open_files;
 mod page_cache;
 pub mod pages;

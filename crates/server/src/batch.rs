@@ -151,39 +151,49 @@ impl Batch {
                 }
                 Err(error) => (connection.input.len(), ItemKind::Invalid(error)),
             };
-            let (mut id, mut first_key) = (None, None);
-            match &kind {
-                ItemKind::InPlace { .. } => {
-                    let (args, input) = (&self.args[first..], &connection.input[start..]);
-                    id = node.table.find(args[0].of(input));
-                    if let Some(id) = id {
-                        let db = connection.session.db;
-                        let spec = node.table.spec(id);
-                        let at = self.keys.len();
-                        first_key = hash_keys(node, spec, db, args, input, &mut self.keys);
-                        if self.looks_inside
-                            && spec.part != Part::None
-                            && let Some(key) = first_key
-                        {
-                            let inside = inside(node, spec, args, input);
-                            self.look_inside(Ahead { db, hash: key }, at, inside);
-                        }
-                    }
-                }
-                ItemKind::Owned(arguments) => id = node.table.find(&arguments[0]),
+            debug_assert!(start < end && end <= connection.input.len(), "a request in the input");
+            let (id, first_key) = match &kind {
+                ItemKind::InPlace { .. } => self.look_up(connection, node, start, first),
+                ItemKind::Owned(arguments) => (node.table.find(&arguments[0]), None),
                 ItemKind::Again => unreachable!("it is not in the input"),
-                ItemKind::Invalid(_) => {
-                    let keys_end = self.keys.len() as u32;
-                    self.items.push(Item { slot, start, end, kind, id, first_key, keys_end });
-                    return Gathered::Drained;
-                }
-            }
-            let keys_end = self.keys.len() as u32;
+                ItemKind::Invalid(_) => (None, None),
+            };
+            let (keys_end, is_broken) =
+                (self.keys.len() as u32, matches!(kind, ItemKind::Invalid(_)));
             self.items.push(Item { slot, start, end, kind, id, first_key, keys_end });
+            if is_broken {
+                return Gathered::Drained;
+            }
             start = end;
             room -= 1;
         }
         Gathered::Full
+    }
+
+    /// Finds the command of the request at `start` of the input, whose arguments begin at `first`, and
+    /// hashes its keys.
+    #[inline(always)]
+    fn look_up(
+        &mut self,
+        connection: &Connection,
+        node: &Node,
+        start: usize,
+        first: usize,
+    ) -> (Option<CommandId>, Option<KeyHash>) {
+        let (args, input) = (&self.args[first..], &connection.input[start..]);
+        let Some(id) = node.table.find(args[0].of(input)) else { return (None, None) };
+        let db = connection.session.db;
+        let spec = node.table.spec(id);
+        let at = self.keys.len();
+        let first_key = hash_keys(node, spec, db, args, input, &mut self.keys);
+        if self.looks_inside
+            && spec.part != Part::None
+            && let Some(key) = first_key
+        {
+            let inside = inside(node, spec, args, input);
+            self.look_inside(Ahead { db, hash: key }, at, inside);
+        }
+        (Some(id), first_key)
     }
 
     /// Prefetches a part of a value if its address is known; otherwise notes that it has to be

@@ -287,12 +287,14 @@ impl Checkpointer {
         self.tried_to_make_room_ns.store(now_ns, Relaxed);
         match self.log.delete_obsolete() {
             Ok(deleted) if deleted.segments > 0 => tracing::info!(
-                "room is short: deleted {} log files that no start needs",
+                "disk space is short: deleted {} log files that no start needs",
                 deleted.segments
             ),
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!("cannot delete obsolete log files, and room is short: {error}");
+                tracing::warn!(
+                    "cannot delete obsolete log files, and disk space is short: {error}"
+                );
             }
         }
     }
@@ -384,7 +386,7 @@ impl Checkpointer {
         const STEPS: usize = 64;
         let is_short = self.is_short_of_room(&self.status());
         if is_short {
-            tracing::info!("the log fills the disk: a checkpoint makes it go");
+            tracing::info!("the log fills the disk; making a checkpoint in order to delete it");
             self.log.turn_segment()?;
         }
         let keep_bytes = |settings: &Settings| if is_short { 0 } else { settings.log_keep_bytes() };

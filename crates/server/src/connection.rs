@@ -72,6 +72,20 @@ pub(crate) struct Again {
 }
 
 impl Again {
+    /// Copies of the arguments, except for the one at `at`, which is lent.
+    pub(crate) fn keeping(args: &[&[u8]], at: usize) -> Again {
+        let short = |(other, arg): (usize, &&[u8])| {
+            if other == at { Vec::new() } else { arg.to_vec() }
+        };
+        let bytes = args.iter().map(|arg| arg.len()).sum();
+        Again {
+            args: args.iter().enumerate().map(short).collect(),
+            bytes,
+            at,
+            lent: Arc::default(),
+        }
+    }
+
     /// All arguments, once the lent one is given back.
     pub(crate) fn arguments(&self) -> Vec<&[u8]> {
         let own = self.args.iter().map(Vec::as_slice).enumerate();
@@ -188,6 +202,23 @@ impl Connection {
             input_ended: false,
             over_soft_limit_ms: 0,
             seen_idle_since_ms: 0,
+        }
+    }
+
+    /// Checks that the counts of output and input agree.
+    #[inline]
+    pub(crate) fn debug_assert_sound(&self) {
+        if cfg!(debug_assertions) {
+            assert!(self.consumed <= self.input.len(), "more requests have run than arrived");
+            let put_by: usize = self.put_by.iter().map(|outgoing| outgoing.len()).sum();
+            assert_eq!(self.taken + put_by as u64, self.output_start, "bytes that were put by");
+            let mut end = self.sendable;
+            assert!(self.taken <= end, "more was sent than the gate has passed");
+            for mark in &self.marks {
+                assert!(end < mark.end, "marks of a connection go on");
+                end = mark.end;
+            }
+            assert!(end <= self.output_end(), "a mark beyond the output");
         }
     }
 
@@ -327,6 +358,14 @@ impl Connection {
         if !self.has_sendable() {
             return None;
         }
+        // What is sent cannot be called back.
+        assert!(
+            self.taken <= self.sendable && self.sendable <= self.output_end(),
+            "{} bytes were sent, up to {} may be, of {} in all",
+            self.taken,
+            self.sendable,
+            self.output_end()
+        );
         let sendable = (self.sendable - self.taken) as usize;
         let buffer = if let Some(mut first) = self.put_by.pop_front() {
             if sendable < first.len() {
@@ -427,6 +466,7 @@ impl Connection {
 
     /// Resets the parser to `start`, where the request that runs again begins.
     pub(crate) fn rewind(&mut self, start: usize) {
+        debug_assert!(start <= self.input.len(), "a request begins in the input");
         self.consumed = start;
         self.parser = Parser::new();
     }

@@ -64,6 +64,7 @@ const OUTPUT_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What the thread is created from.
+#[derive(Clone)]
 pub(crate) struct LoadingParts {
     pub(crate) settings: Arc<Settings>,
     pub(crate) clock: Arc<dyn Clock>,

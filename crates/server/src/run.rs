@@ -15,7 +15,9 @@ use ladon_commands::latency_events::LatencyEvents;
 use ladon_commands::limits;
 use ladon_commands::{Node, NodeParts, ThreadHandle};
 use ladon_engine::{Keyspace, Locks, Scratch};
-use ladon_log::{DataDir, LogError, LogOptions, OpenError, Progress, RecoverError};
+use ladon_log::{
+    DataDir, Log, LogError, LogOptions, OpenError, Progress, RecoverError, RecoveryReport,
+};
 use ladon_model::Lsn;
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError, MioBackend};
 use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
@@ -26,7 +28,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -76,11 +78,137 @@ pub fn run(
     stop: Arc<StopSignal>,
     process: Arc<dyn Process>,
 ) -> Result<(), RunError> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let latency_events = Arc::new(LatencyEvents::new(Arc::clone(&settings)));
     let listeners = bind(&settings)?;
 
-    let threads = settings.io_threads();
+    let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
+    let loading_backend = MioBackend::new().map_err(starting("an IO backend"))?;
+    let wakers = vec![loading_backend.waker(), backends[0].waker()];
+    let listening = Arc::new(Listening::new(listeners, wakers));
+    let parts = LoadingParts {
+        settings: Arc::clone(&settings),
+        clock: Arc::new(SystemClock),
+        process,
+        latency_events: Arc::new(LatencyEvents::new(Arc::clone(&settings))),
+        listening: Arc::clone(&listening),
+        stop: Arc::clone(&stop),
+        run_id: random_hex(),
+        io_backend: backend_name.to_owned(),
+        seed: random_u64(),
+    };
+    let loading = LoadingThread::start(loading_backend, parts.clone())
+        .map_err(starting("the thread that serves clients while the data is loaded"))?;
+
+    let LoadingParts { clock, latency_events, .. } = &parts;
+    let loaded = load(&settings, clock, latency_events, &stop, loading.note())?;
+    let Some(recovered) = loaded else {
+        loading.end();
+        listening.close();
+        tracing::info!("stopped before the data was loaded; the files are unchanged");
+        return Ok(());
+    };
+    let keys = count_keys(&recovered);
+    let Recovered { log, report, .. } = &recovered;
+    warn_of(report);
+    log.set_sync_every(sync_every(settings.gate()));
+    let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
+
+    let threads = backends.iter().map(thread_handle).collect();
+    let started_ms = loading.node.started_ms;
+    let (node, checkpointer) = make_node(parts, &recovered, keys, threads, started_ms);
+    let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
+    let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
+
+    let handovers: Arc<[Handover]> =
+        backends.iter().map(|backend| Handover::new(backend.waker())).collect();
+    for backend in &backends {
+        let waker = backend.waker();
+        stop.add_waker(move || waker.wake());
+    }
+    // A client that has read the banner can read the data.
+    loading.resign(&node, &handovers);
+    let addresses = listening.addresses();
+    print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
+
+    let checkpoint_thread = start_checkpointer(&checkpointer)?;
+    let parts = IoThreadParts { node, log: Arc::clone(log), dropper, aside, handovers, stop };
+    let io_threads = parts.start(backends, &listening)?;
+    let how = parts.stop.wait();
+    tracing::info!("stopping: no new connections, finishing replies");
+    let failure = io_threads.join();
+    listening.close();
+    checkpointer.stop();
+    let _ = checkpoint_thread.join();
+    if how.save == Some(true)
+        && let Err(error) = checkpointer.make()
+    {
+        tracing::error!("the checkpoint at shutdown failed: {error}; the log holds everything");
+    }
+    writer.stop();
+    log.close()?;
+    if let Some(failure) = failure {
+        return Err(RunError::Thread(failure));
+    }
+    tracing::info!("stopped; the log is complete");
+    Ok(())
+}
+
+/// The node over the recovered data, and its checkpointer.
+fn make_node(
+    parts: LoadingParts,
+    recovered: &Recovered,
+    keys: u64,
+    threads: Vec<ThreadHandle>,
+    started_ms: u64,
+) -> (Arc<Node>, Arc<Checkpointer>) {
+    let LoadingParts { settings, clock, process, latency_events, listening, stop, .. } = parts;
+    let Recovered { keyspace, log, report } = recovered;
+    let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
+    let checkpointer = Arc::new(Checkpointer::new(
+        Arc::clone(keyspace),
+        Arc::clone(log),
+        Arc::clone(&settings),
+        Arc::clone(&clock),
+        Box::new({
+            let node = Arc::clone(&node_cell);
+            move || node.get().map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
+        }),
+    ));
+    let durability = Arc::new(LogDurability {
+        log: Arc::clone(log),
+        checkpointer: Arc::clone(&checkpointer),
+        stop,
+        recovered_keys: keys,
+        recovery_time: report.duration,
+    });
+    let mut node = Node::new(NodeParts {
+        keyspace: Arc::clone(keyspace),
+        settings,
+        clock,
+        durability,
+        threads,
+        run_id: parts.run_id,
+        io_backend: parts.io_backend,
+        table: ladon_commands::families::table(),
+    });
+    node.process = process;
+    node.latency_events = latency_events;
+    node.started_ms = started_ms;
+    node.follow_settings =
+        Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
+    let node = Arc::new(node);
+    let _ = node_cell.set(Arc::clone(&node));
+    (node, checkpointer)
+}
+
+/// One backend for each IO thread.
+struct Backends {
+    backends: Vec<AnyBackend>,
+    /// Why io_uring is not used, if it was asked for and cannot be.
+    fallback: Option<String>,
+    name: &'static str,
+}
+
+fn open_backends(settings: &Settings) -> Result<Backends, RunError> {
     let choice = match settings.io_backend() {
         IoBackend::Auto => BackendChoice::Auto,
         IoBackend::IoUring => BackendChoice::IoUring,
@@ -88,7 +216,7 @@ pub fn run(
     };
     let mut backends = Vec::new();
     let mut fallback = None;
-    for _ in 0..threads {
+    for _ in 0..settings.io_threads() {
         let (backend, reason) = AnyBackend::new(choice).map_err(starting("an IO backend"))?;
         fallback = fallback.or(reason);
         backends.push(backend);
@@ -96,37 +224,12 @@ pub fn run(
     if let Some(reason) = &fallback {
         tracing::warn!("io_uring is not available ({reason}); using mio");
     }
-    let backend_name = backends.first().map_or("", |backend| backend.name());
+    let name = backends.first().map_or("", |backend| backend.name());
+    Ok(Backends { backends, fallback, name })
+}
 
-    let loading_backend = MioBackend::new().map_err(starting("an IO backend"))?;
-    let wakers = vec![loading_backend.waker(), backends[0].waker()];
-    let listening = Arc::new(Listening::new(listeners, wakers));
-    let run_id = random_hex();
-    let loading = LoadingThread::start(
-        loading_backend,
-        LoadingParts {
-            settings: Arc::clone(&settings),
-            clock: Arc::clone(&clock),
-            process: Arc::clone(&process),
-            latency_events: Arc::clone(&latency_events),
-            listening: Arc::clone(&listening),
-            stop: Arc::clone(&stop),
-            run_id: run_id.clone(),
-            io_backend: backend_name.to_owned(),
-            seed: random_u64(),
-        },
-    )
-    .map_err(starting("the thread that serves clients while the data is loaded"))?;
-
-    let loaded = load(&settings, &clock, &latency_events, &stop, loading.note())?;
-    let Some(recovered) = loaded else {
-        loading.end();
-        listening.close();
-        tracing::info!("stopped before the data was loaded; it is as it was");
-        return Ok(());
-    };
-    let keys = count_keys(&recovered);
-    let Recovered { keyspace, log, report } = recovered;
+/// Warns about what recovery found damaged.
+fn warn_of(report: &RecoveryReport) {
     if let Some(torn) = &report.torn {
         tracing::warn!(
             "the log ended in a torn frame: {} was cut at byte {} ({} bytes dropped, found: {})",
@@ -138,7 +241,7 @@ pub fn run(
     }
     if let Some(damage) = &report.given_up {
         tracing::warn!(
-            "all changes after LSN {} are given up, as accept-log-loss-after says: {} at byte {}: {}",
+            "all changes after LSN {} are discarded because of accept-log-loss-after: {} at byte {}: {}",
             report.end,
             damage.path.display(),
             damage.offset,
@@ -153,128 +256,91 @@ pub fn run(
             damage.found
         );
     }
-    log.set_sync_every(sync_every(settings.gate()));
-    let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
+}
 
-    let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
-    let checkpointer = Arc::new(Checkpointer::new(
-        Arc::clone(&keyspace),
-        Arc::clone(&log),
-        Arc::clone(&settings),
-        Arc::clone(&clock),
-        Box::new({
-            let node = Arc::clone(&node_cell);
-            move || node.get().map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
-        }),
-    ));
-    let durability = Arc::new(LogDurability {
-        log: Arc::clone(&log),
-        checkpointer: Arc::clone(&checkpointer),
-        stop: Arc::clone(&stop),
-        recovered_keys: keys,
-        recovery_time: report.duration,
-    });
-    let mut node = Node::new(NodeParts {
-        keyspace,
-        settings: Arc::clone(&settings),
-        clock: Arc::clone(&clock),
-        durability,
-        threads: backends
-            .iter()
-            .map(|backend| {
-                let waker = backend.waker();
-                ThreadHandle::new(move || waker.wake())
-            })
-            .collect(),
-        run_id,
-        io_backend: backend_name.to_owned(),
-        table: ladon_commands::families::table(),
-    });
-    node.process = process;
-    node.latency_events = latency_events;
-    node.started_ms = loading.node.started_ms;
-    node.follow_settings = Some(Box::new({
-        let listening = Arc::clone(&listening);
-        move |settings, changed| listening.follow(settings, changed)
-    }));
-    let node = Arc::new(node);
-    let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
-    let failure: Arc<Mutex<Option<String>>> = Arc::default();
-    let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
-    let _ = node_cell.set(Arc::clone(&node));
+fn thread_handle(backend: &AnyBackend) -> ThreadHandle {
+    let waker = backend.waker();
+    ThreadHandle::new(move || waker.wake())
+}
 
-    let handovers: Arc<[Handover]> =
-        backends.iter().map(|backend| Handover::new(backend.waker())).collect();
-    for backend in &backends {
-        let waker = backend.waker();
-        stop.add_waker(move || waker.wake());
-    }
-    // A client that has read the banner can read the data.
-    loading.resign(&node, &handovers);
-    let addresses = listening.addresses();
-    print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
-
-    let checkpoint_thread = thread::Builder::new()
+fn start_checkpointer(checkpointer: &Arc<Checkpointer>) -> Result<JoinHandle<()>, RunError> {
+    let checkpointer = Arc::clone(checkpointer);
+    thread::Builder::new()
         .name("ladon-checkpoint".into())
-        .spawn({
-            let checkpointer = Arc::clone(&checkpointer);
-            // The checkpointer paces itself. With a low priority it would hold its locks for long.
-            move || checkpointer.run()
-        })
-        .map_err(starting("the checkpointer"))?;
-    let mut io_threads = Vec::new();
-    for (index, backend) in backends.into_iter().enumerate() {
-        let waker = backend.waker();
-        let worker = Worker::new(WorkerParts {
-            node: Arc::clone(&node),
-            log: Arc::clone(&log),
-            thread: index,
-            seed: random_u64(),
-            wake: Arc::new(move || waker.wake()),
-            dropper: Some(dropper.clone()),
-            aside: Some(aside.clone()),
-        });
-        let io_thread = IoThread {
-            index,
-            node: Arc::clone(&node),
-            worker,
-            backend,
-            handovers: Arc::clone(&handovers),
-            stop: Arc::clone(&stop),
-            listening: (index == 0).then(|| Arc::clone(&listening)),
-            listeners: Vec::new(),
-        };
-        let (failure, stop) = (Arc::clone(&failure), Arc::clone(&stop));
-        let spawned = thread::Builder::new().name(format!("ladon-io-{index}")).spawn(move || {
-            if let Err(error) = io_thread.run() {
-                *failure.lock() = Some(error.to_string());
-                stop.request(ladon_commands::node::Shutdown::default());
-            }
-        });
-        io_threads.push(spawned.map_err(starting("an IO thread"))?);
-    }
+        // The checkpointer paces itself. With a low priority it would hold its locks for long.
+        .spawn(move || checkpointer.run())
+        .map_err(starting("the checkpointer"))
+}
 
-    let how = stop.wait();
-    tracing::info!("stopping: no new connections, finishing replies");
-    for io_thread in io_threads {
-        // A panic ends the process before this line.
-        let _ = io_thread.join();
+/// What all IO threads share.
+struct IoThreadParts {
+    node: Arc<Node>,
+    log: Arc<Log>,
+    dropper: Dropper,
+    aside: Aside,
+    handovers: Arc<[Handover]>,
+    stop: Arc<StopSignal>,
+}
+
+/// The IO threads, running.
+struct IoThreads {
+    handles: Vec<JoinHandle<()>>,
+    /// Why a thread ended too early.
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl IoThreadParts {
+    /// Starts a thread on each backend; the first one accepts.
+    fn start(
+        &self,
+        backends: Vec<AnyBackend>,
+        listening: &Arc<Listening>,
+    ) -> Result<IoThreads, RunError> {
+        let mut threads = IoThreads { handles: Vec::new(), failure: Arc::default() };
+        for (index, backend) in backends.into_iter().enumerate() {
+            let waker = backend.waker();
+            let worker = Worker::new(WorkerParts {
+                node: Arc::clone(&self.node),
+                log: Arc::clone(&self.log),
+                thread: index,
+                seed: random_u64(),
+                wake: Arc::new(move || waker.wake()),
+                dropper: Some(self.dropper.clone()),
+                aside: Some(self.aside.clone()),
+            });
+            let io_thread = IoThread {
+                index,
+                node: Arc::clone(&self.node),
+                worker,
+                backend,
+                handovers: Arc::clone(&self.handovers),
+                stop: Arc::clone(&self.stop),
+                listening: (index == 0).then(|| Arc::clone(listening)),
+                listeners: Vec::new(),
+            };
+            let (failure, stop) = (Arc::clone(&threads.failure), Arc::clone(&self.stop));
+            let thread = thread::Builder::new().name(format!("ladon-io-{index}"));
+            let spawned = thread.spawn(move || {
+                if let Err(error) = io_thread.run() {
+                    *failure.lock() = Some(error.to_string());
+                    stop.request(ladon_commands::node::Shutdown::default());
+                }
+            });
+            threads.handles.push(spawned.map_err(starting("an IO thread"))?);
+        }
+        Ok(threads)
     }
-    listening.close();
-    checkpointer.stop();
-    let _ = checkpoint_thread.join();
-    if how.save == Some(true)
-        && let Err(error) = checkpointer.make()
-    {
-        tracing::error!("the checkpoint at shutdown failed: {error}; the log holds everything");
+}
+
+impl IoThreads {
+    /// Waits until all have ended; returns why one ended too early.
+    fn join(self) -> Option<String> {
+        for handle in self.handles {
+            // A panic ends the process before this line.
+            let _ = handle.join();
+        }
+        self.failure.lock().take()
     }
-    writer.stop();
-    log.close()?;
-    if let Some(failure) = failure.lock().take() {
-        return Err(RunError::Thread(failure));
-    }
-    tracing::info!("stopped; the log is complete");
-    Ok(())
 }
 
 /// Room for the checkpoint of a small data set and for the log before it.

@@ -1,7 +1,7 @@
-//! What redis.conf may say and Ladon has no setting for: what each line means here.
+//! The redis.conf directives for which Ladon has no setting, and what each line means here.
 //!
-//! A directive that is neither here nor in the table of settings is unknown, and an error as it
-//! is in Redis. The reasons end up in front of an operator, after the directive and its line.
+//! A directive that is neither here nor in the table of settings is unknown, and an error as in
+//! Redis. The reasons are shown to an operator, after the directive and its line.
 
 use crate::kind::Unlike;
 
@@ -43,7 +43,7 @@ const fn promise(
 }
 
 pub(crate) static DIRECTIVES: &[Directive] = &[
-    // Promises: whoever relies on these must not find out later that they are not kept.
+    // Promises: a user who relies on these must not find out later that they are not kept.
     promise(&["rename-command"], None, "Ladon does not rename commands"),
     promise(&["aclfile"], Some(""), "Ladon has one user, the default one; use requirepass"),
     promise(&["user"], None, "Ladon has one user, the default one; use requirepass"),

@@ -1,4 +1,4 @@
-//! Values that are not in force yet: what a load or a `CONFIG SET` works on.
+//! Values that are not in force yet: the working copy of a load or a `CONFIG SET`.
 
 use crate::endpoint::{self, Endpoint};
 use crate::kind::{Kind, Value};
@@ -39,7 +39,7 @@ impl Draft {
         setting.kind.format(&self.entry(setting.id).value)
     }
 
-    /// As `text`; what is text already is not copied.
+    /// As `text`; existing text is not copied.
     pub(crate) fn shared_text(&self, setting: &Setting) -> Arc<String> {
         match &self.entry(setting.id).value {
             Value::Text(text) => Arc::clone(text),
@@ -114,7 +114,7 @@ impl Draft {
             endpoints.push(Endpoint::Unix(self.string(Id::unixsocket).into()));
         }
         let text = endpoint::format_list(&endpoints);
-        // A path with a space in it cannot stand in the list.
+        // A path with a space in it cannot be represented in the list.
         if endpoint::parse_list(&text)? != endpoints {
             return Err("spaces and commas cannot be part of an address or a path".to_owned());
         }
@@ -164,7 +164,7 @@ fn appendfsync_of(gate: Gate) -> Option<i64> {
     }
 }
 
-/// A default of the table as a value; that each one can be read is what the test below checks.
+/// A default of the table as a value; the test below checks that each one can be read.
 pub(crate) fn default_value(setting: &Setting) -> Value {
     if setting.default == CORES {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(256));

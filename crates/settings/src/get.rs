@@ -6,7 +6,7 @@ use crate::table::{TABLE, lookup};
 
 impl Settings {
     /// The settings whose name matches any of the patterns, with their values, as `CONFIG GET`
-    /// answers: each name once, one that is no pattern as the client wrote it.
+    /// answers: each name once, and a name that is not a pattern as the client wrote it.
     pub fn get(&self, patterns: &[impl AsRef<[u8]>]) -> Vec<(String, String)> {
         let draft = self.draft();
         let mut found: Vec<(String, String)> = Vec::new();

@@ -11,17 +11,16 @@ const STARS_MAX: usize = 1000;
 
 /// Whether `string` as a whole matches `pattern`; `nocase` folds ASCII case.
 ///
-/// Takes at most `pattern.len() * string.len()` steps, whatever the pattern: it goes back to the
-/// last `*` only, which is enough, since an earlier one could not match anything that the last
-/// cannot.
+/// Takes at most `pattern.len() * string.len()` steps, whatever the pattern: it backtracks only to
+/// the last `*`. That suffices, since an earlier one could not match anything that the last cannot.
 pub fn glob_match(pattern: &[u8], string: &[u8], nocase: bool) -> bool {
     if string.is_empty() {
         return pattern.is_empty();
     }
     let (mut p, mut s) = (0, 0);
-    // Where to go on after the last star, and the byte of the string up to which it reaches.
+    // Where to continue after the last star, and the byte of the string that it reaches.
     let mut star: Option<(usize, usize)> = None;
-    // How many stars were passed, runs of them counting once: Redis would be as deep.
+    // Number of stars passed, counting runs once: the depth of Redis' recursion.
     let mut stars = 0;
     while s < string.len() {
         if pattern.get(p) == Some(&b'*') {
@@ -57,7 +56,7 @@ pub fn glob_match(pattern: &[u8], string: &[u8], nocase: bool) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
-/// Matches one byte with the head of a pattern that is no `*`; gives the head's length.
+/// Matches one byte with the head of a pattern that is not `*`; returns the head's length.
 fn match_one(pattern: &[u8], byte: u8, nocase: bool) -> Option<usize> {
     let same = |a: u8, b: u8| a == b || nocase && a.eq_ignore_ascii_case(&b);
     match *pattern {

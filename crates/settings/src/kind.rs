@@ -1,11 +1,11 @@
-//! What a setting may be: reading it from text and writing it as `CONFIG GET` answers.
+//! The kinds of settings: parsing them from text, and printing them as `CONFIG GET` does.
 //!
 //! Error texts are Redis' own, since clients' tests compare them.
 
 use crate::{endpoint, memory_size, output_limits, percentiles, save_points};
 use std::sync::Arc;
 
-/// What a setting may be.
+/// The kind of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `yes` or `no`.
@@ -54,12 +54,12 @@ pub enum Kind {
     },
 }
 
-/// What it means to ask for a behaviour that Ladon does not have.
+/// The effect of asking for a behaviour that Ladon does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlike {
-    /// Nobody is worse off: a redis.conf gets a warning.
+    /// Nothing gets worse: a redis.conf gets a warning.
     Harmless,
-    /// Somebody may rely on it: a redis.conf with it is refused.
+    /// A user may rely on it: a redis.conf with it is refused.
     Promise,
 }
 
@@ -79,7 +79,7 @@ impl Value {
     }
 }
 
-/// A percentage can be told from bytes by its sign; zero is zero either way.
+/// The sign distinguishes a percentage from bytes; zero is zero either way.
 const PERCENT_MAX: i64 = 100;
 
 impl Kind {
@@ -96,8 +96,8 @@ impl Kind {
         )
     }
 
-    /// Reads `input`. `present` is what the setting is now: where an input names only a part
-    /// (output limits), the rest stays. The error is the text after `CONFIG SET failed ... - `.
+    /// Parses `input`. `present` is the setting's value: if an input names only a part (output
+    /// limits), the rest stays. The error is the text after `CONFIG SET failed ... - `.
     pub fn parse(&self, input: &str, present: &Value) -> Result<Value, String> {
         let number = match *self {
             Kind::Bool => parse_bool(input)?,
@@ -163,7 +163,7 @@ impl Kind {
         }
     }
 
-    /// What may be written, for `--help` and the documents.
+    /// The allowed values, for `--help` and the documents.
     pub fn describe(&self) -> String {
         match *self {
             Kind::Bool => "yes or no".to_owned(),

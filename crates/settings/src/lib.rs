@@ -1,14 +1,14 @@
 //! Ladon's settings: one table, and every way in and out of it.
 //!
-//! [`table::TABLE`] says of every setting what it is called (by Ladon and by Redis), what it
-//! may be, what it is by default and whether it may change while the server runs. Flags, the
-//! TOML file, redis.conf, `CONFIG GET`, `CONFIG SET`, `CONFIG REWRITE` and `docs/settings.md`
-//! all come from it. [`Settings`] holds the values: one relaxed load to read a number.
+//! [`table::TABLE`] has for every setting its names (Ladon's and Redis'), its kind, its default,
+//! and whether it may change while the server runs. Flags, the TOML file, redis.conf, `CONFIG GET`,
+//! `CONFIG SET`, `CONFIG REWRITE` and `docs/settings.md` all come from it. [`Settings`] holds the
+//! values: one relaxed load reads a number.
 //!
-//! **Architecture invariant:** no setting is accepted that does nothing. What Redis knows and
-//! Ladon has no use for is either a setting with one single value, the one that describes what
-//! Ladon really does ([`kind::Kind::Fixed`]), or it is unknown to `CONFIG`, and a redis.conf
-//! that names it gets a warning or an error with the line.
+//! **Architecture invariant:** no setting is accepted that does nothing. A Redis setting that Ladon
+//! has no use for is either a setting with one single value, which describes what Ladon does
+//! ([`kind::Kind::Fixed`]), or it is unknown to `CONFIG`, and a redis.conf that names it gets a
+//! warning or an error with the line.
 
 pub mod endpoint;
 pub mod glob;

@@ -1,11 +1,11 @@
 //! Amounts of memory as Redis writes them: `100`, `64k` (1000), `64kb` (1024), `2gb`.
 
-/// Bytes, from text; `None` when it is no amount of memory or does not fit into 63 bits.
+/// Bytes, from text; `None` if it is not an amount of memory or does not fit into 63 bits.
 pub fn parse(text: &str) -> Option<i64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if unit.len() > 2 {
-        // It is no unit, and may be long.
+        // Not a unit, and possibly long.
         return None;
     }
     let unit: i64 = match unit.to_ascii_lowercase().as_str() {

@@ -33,8 +33,8 @@ impl Settings {
         effective.collect()
     }
 
-    /// The effective settings as a TOML file that would give them, each with its origin behind
-    /// it. Secrets, settings that another one includes and those without a choice stay comments.
+    /// The effective settings as a TOML file that would set them, each with its origin in a
+    /// comment. Secrets, settings that another one includes and fixed ones are comments.
     pub fn to_toml(&self) -> String {
         let draft = self.draft();
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `save`: automatic checkpoints after so many changes in so much time.
+//! `save`: automatic checkpoints after a number of changes within a time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct SavePoint {
     pub changes: u64,
 }
 
-/// Reads `"3600 1 300 100"`: pairs of seconds and changes; the empty text is no save point.
+/// Reads `"3600 1 300 100"`: pairs of seconds and changes; the empty text means no save points.
 pub fn parse(text: &str) -> Option<Vec<SavePoint>> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if !words.len().is_multiple_of(2) {

@@ -25,14 +25,14 @@ pub enum SetError {
     },
 }
 
-/// The draft with the changes, or what is wrong with the first of them that cannot be made.
-/// `follows`: the server will act on settings that it has to follow at once.
+/// The draft with the changes, or the error of the first invalid one. `follows`: the server will
+/// act on settings that it has to follow at once.
 pub(crate) fn change(
     present: &Draft,
     pairs: &[(impl AsRef<str>, impl AsRef<str>)],
     follows: bool,
 ) -> Result<Draft, SetError> {
-    // As in Redis, the names are looked at before any of the values.
+    // As in Redis, the names are checked before any of the values.
     let mut settings: Vec<&'static Setting> = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
         let name = name.as_ref();
@@ -123,7 +123,8 @@ mod tests {
         assert_eq!((settings.port(), settings.maxmemory()), (7, 0));
     }
 
-    /// What Redis' own test of "write back all that was read" leaves out, as far as it is here.
+    /// Settings that Redis' own test of "write back all that was read" leaves out, as far as they
+    /// exist here.
     const IMMUTABLE_IN_REDIS: [&str; 13] = [
         "unixsocket",
         "unixsocketperm",

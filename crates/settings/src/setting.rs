@@ -29,7 +29,7 @@ pub struct Setting {
     pub aliases: &'static [&'static str],
     /// What it may be.
     pub kind: Kind,
-    /// Its value when nobody says otherwise, as text.
+    /// Its default, as text.
     pub default: &'static str,
     /// When it may change.
     pub when: When,
@@ -41,7 +41,7 @@ pub struct Setting {
     pub section: &'static str,
     /// A secret: `ladon config` does not show it.
     pub sensitive: bool,
-    /// What it means, in one paragraph.
+    /// Its meaning, in one paragraph.
     pub doc: &'static str,
 }
 

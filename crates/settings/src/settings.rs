@@ -23,7 +23,7 @@ pub struct Settings {
     /// By class: hard bytes, soft bytes, soft seconds. Read for every reply that queues up.
     output_limits: [[AtomicU64; 3]; 3],
     generation: AtomicU64,
-    /// What the fields above were published from. Held while a change is checked and published.
+    /// The source of the fields above. Held while a change is checked and published.
     draft: Mutex<Draft>,
     pub(crate) source: Option<Source>,
 }
@@ -64,8 +64,8 @@ impl Settings {
         }
     }
 
-    /// Changes several settings, all or none, as `CONFIG SET` does. Gives the names (Ladon's) of
-    /// those whose value is now another one, linked settings included.
+    /// Changes several settings, all or none, as `CONFIG SET` does. Returns the names (Ladon's) of
+    /// those whose value changed, linked settings included.
     pub fn set_many(
         &self,
         pairs: &[(impl AsRef<str>, impl AsRef<str>)],
@@ -73,11 +73,11 @@ impl Settings {
         self.change(pairs, false, |_, _| Ok(()))
     }
 
-    /// As [`Settings::set_many`], with the last word to `apply`: it sees the settings as they
-    /// would be and the names of what changed, and whatever it refuses (with the setting's name
-    /// and the reason) leaves everything as it was.
+    /// As [`Settings::set_many`], subject to `apply`: it receives the settings as they would be and
+    /// the names of those that changed. If it refuses one (with the setting's name and the reason),
+    /// nothing changes.
     ///
-    /// No other change gets in between; `apply` must not change settings itself. It has to act on
+    /// No other change runs in between; `apply` must not change settings itself. It has to act on
     /// what is [`When::Apply`](crate::When::Apply) (`resp`, `bind`, `port`), or refuse it.
     pub fn set_many_with(
         &self,
@@ -157,7 +157,7 @@ impl Settings {
                 stored[2].store(limit.soft_seconds, Ordering::Relaxed);
             }
         }
-        // Whoever sees the new generation sees the new values.
+        // A thread that sees the new generation sees the new values.
         self.generation.fetch_add(1, Ordering::Release);
     }
 }

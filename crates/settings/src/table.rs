@@ -1,9 +1,9 @@
-//! The table of every setting. Everything else about settings is made from it.
+//! The table of every setting, from which everything else about settings is derived.
 //!
-//! A line gives the accessor's name and type, then the setting: Ladon's name, what it may be,
-//! its default, Redis' other names for it, and when it may change (`start`, `restart`: see
-//! [`When`](crate::When); otherwise live). Its documentation comment is the accessor's, the
-//! `--help` text's and the documents' alike.
+//! A line has the accessor's name and type, then the setting: Ladon's name, its kind, its default,
+//! Redis' other names for it, and when it may change (`start`, `restart`: see
+//! [`When`](crate::When); otherwise live). Its documentation comment is also the accessor's, the
+//! `--help` text and the documents'.
 
 use crate::endpoint::Endpoint;
 use crate::kind::Kind;
@@ -56,25 +56,25 @@ settings! {
         /// Where to listen for the Redis protocol: addresses with a port, or unix sockets.
         resp: Vec<Endpoint> =
             Setting::new("resp", Kind::Endpoints, "127.0.0.1:6379").apply();
-        /// Addresses to listen on, without the port; `-` in front of one that may be missing.
-        /// Another way to say a part of `resp`.
+        /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
+        /// a part of `resp`.
         bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();
         /// TCP port of every address; 0 for none. Another way to say a part of `resp`.
         port: u16 = Setting::integer("port", 0, 65535, "6379").part_of("resp").apply();
         /// Path of a unix socket to listen on. Another way to say a part of `resp`.
         unixsocket: String = Setting::text("unixsocket", "").part_of("resp").start();
-        /// Permission bits of the unix socket; 0 leaves what the process' umask gives.
+        /// Permission bits of the unix socket; 0 uses the process' umask.
         unixsocketperm: u32 = Setting::new("unixsocketperm", Kind::Octal, "0").start();
-        /// Refuse connections from other machines while there is no password.
+        /// Refuse connections from other machines while no password is set.
         protected_mode: bool = Setting::bool("protected-mode", "yes");
         /// Password of the default user; empty for none.
         requirepass: Arc<String> = Setting::text("requirepass", "").sensitive();
-        /// Connections at a time; one more is told so and closed.
+        /// Maximum number of connections; one more gets an error and is closed.
         maxclients: usize = Setting::integer("maxclients", 1, U32_MAX, "10000");
         /// Close a connection that was silent for this many seconds; 0 for never.
         timeout: u64 = Setting::integer("timeout", 0, I32_MAX, "0");
-        /// Seconds after which the kernel asks a silent peer whether it is still there; 0 for never.
-        /// Linux takes no more than the maximum.
+        /// Seconds after which the kernel asks a silent peer whether it is still there; 0 for
+        /// never. Linux takes no more than the maximum.
         tcp_keepalive: u32 = Setting::integer("tcp-keepalive", 0, 32_767, "300");
         /// Length of the kernel's queue of connections that wait to be accepted.
         tcp_backlog: u32 = Setting::integer("tcp-backlog", 0, I32_MAX, "511").start();
@@ -86,7 +86,7 @@ settings! {
         );
         /// Bytes of one connection's requests that were received and not executed yet.
         client_query_buffer_limit: u64 = Setting::memory("client-query-buffer-limit", MB, "1gb");
-        /// Replies that clients have not read may take so much memory together. Above it, a client
+        /// Memory that replies which clients have not read may take together. Above it, a client
         /// with many of them runs no further requests until it reads; 0 for no limit.
         client_reply_backlog: u64 = Setting::memory("client-reply-backlog", 0, "1gb");
         /// Bytes of one argument.
@@ -103,8 +103,8 @@ settings! {
         /// What moves the bytes: `auto` is io_uring where the kernel and the container allow it,
         /// mio (epoll, kqueue) elsewhere.
         io_backend: IoBackend = Setting::choice("io-backend", IoBackend::NAMES, "auto").restart();
-        /// How often a second the server does its housekeeping: expiry, timeouts, statistics. A thread
-        /// to which nothing happens does it once a second, and in time for what expires.
+        /// How often a second the server does its housekeeping: expiry, timeouts, statistics. A
+        /// thread to which nothing happens does it once a second, and in time for what expires.
         hz: u32 = Setting::new("hz", Kind::Clamped { min: 1, max: 500 }, "10");
         /// Whether `hz` grows with the number of connections.
         dynamic_hz: String =
@@ -114,9 +114,9 @@ settings! {
     section "Durability" {
         /// Directory of the log and the checkpoints.
         data: String = Setting::text("data", "./ladon-data").aliases(&["dir"]).restart();
-        /// How far a change must have got before a reply that shows it may leave the server:
-        /// `none` (memory), `write` (handed to the system), `everysec` (and on the disk within about
-        /// a second), `fsync` (on the disk).
+        /// How far a change must have got before a reply that shows it may leave the server: `none`
+        /// (memory), `write` (handed to the system), `everysec` (and on the disk within about a
+        /// second), `fsync` (on the disk).
         gate: Gate = Setting::choice("gate", GATE_NAMES, "everysec");
         /// Redis' way to set the gate: `no` is the gate `none`, `yes` the one that `appendfsync`
         /// says.
@@ -136,12 +136,12 @@ settings! {
             "yes",
             "a torn end of the log is cut and reported; other damage stops the start",
         );
-        /// Start although the log is missing or damaged after this LSN, and give up all changes after
-        /// it. The message of a start that stops there names the LSN; a loss anywhere else stops the
-        /// start as ever. -1 for none.
+        /// Start although the log is missing or damaged after this LSN, and discard all changes
+        /// after it. The message of a start that stops there names the LSN. A loss anywhere else
+        /// still stops the start. -1 for none.
         accept_log_loss_after: i64 =
             Setting::integer("accept-log-loss-after", -1, i64::MAX, "-1").restart();
-        /// Checkpoint after so many seconds if at least so many keys changed; any of the pairs.
+        /// Checkpoint after this many seconds if at least this many keys changed; any of the pairs.
         save: Vec<SavePoint> = Setting::new("save", Kind::SavePoints, "");
         /// Seconds between checkpoints, if anything changed at all; 0 for no limit by time.
         checkpoint_interval: u64 =
@@ -154,10 +154,10 @@ settings! {
         checkpoint_log_percent: u64 =
             Setting::integer("checkpoint-log-percent", 0, I32_MAX, "100")
                 .aliases(&["auto-aof-rewrite-percentage"]);
-        /// Bytes after which the log goes on in a new file.
+        /// Size at which the log continues in a new file.
         log_segment_bytes: u64 = Setting::memory("log-segment-bytes", MB, "256mb").restart();
-        /// Bytes of log that are kept behind the newest checkpoint at least, unless the disk is short
-        /// of room, for readers that come back after a pause; whole files are kept.
+        /// Minimum amount of log to keep before the newest checkpoint, unless the disk is short of
+        /// space, for readers that return after a pause; whole files are kept.
         log_keep_bytes: u64 =
             Setting::memory("log-keep-bytes", 1, "1mb").aliases(&["repl-backlog-size"]);
         /// Microseconds that loading a key is slowed down by, for tests of loading.
@@ -171,16 +171,16 @@ settings! {
     section "Memory" {
         /// Bytes that the data may take, see `maxmemory-policy`; 0 for no limit.
         maxmemory: u64 = Setting::memory("maxmemory", 0, "0");
-        /// What gives way when `maxmemory` is reached.
-        /// `noeviction`: commands that need memory are refused. `allkeys-...` evict from all keys,
-        /// `volatile-...` from those that expire: the ones used (`lru`) or changed (`lrm`) longest
-        /// ago, used least often (`lfu`), that expire first (`ttl`), or any (`random`).
+        /// What is evicted when `maxmemory` is reached. `noeviction`: commands that need memory are
+        /// refused. `allkeys-...` evict from all keys, `volatile-...` from those that expire: the
+        /// least recently used (`lru`) or changed (`lrm`), the least frequently used (`lfu`), those
+        /// that expire first (`ttl`), or any (`random`).
         maxmemory_policy: EvictionPolicy =
             Setting::choice("maxmemory-policy", EvictionPolicy::NAMES, "noeviction");
-        /// Keys that are looked at for each one that is evicted.
+        /// Number of keys sampled for each one that is evicted.
         maxmemory_samples: usize = Setting::integer("maxmemory-samples", 1, 64, "5");
-        /// How long a command may spend on evictions: 0 to 10 stand for up to 500 microseconds,
-        /// beyond that each step adds 15 %, 100 is without limit.
+        /// How long a command may spend on evictions: 0 to 10 mean up to 500 microseconds, each
+        /// step beyond that adds 15 %, 100 is without limit.
         maxmemory_eviction_tenacity: u32 =
             Setting::integer("maxmemory-eviction-tenacity", 0, 100, "10");
         /// How slowly a key's access counter grows (`lfu` policies): the larger, the more uses
@@ -195,8 +195,8 @@ settings! {
     section "Keys and values" {
         /// Databases that `SELECT` knows.
         databases: usize = Setting::integer("databases", 1, 16384, "16").start();
-        /// How hard the server looks for expired keys that nobody asks for: at 1 for up to a quarter of
-        /// each thread's time, and for a fiftieth more with each step.
+        /// Effort of the background removal of expired keys: at 1 up to a quarter of each thread's
+        /// time, and a fiftieth more with each step.
         active_expire_effort: u32 = Setting::integer("active-expire-effort", 1, 10, "1");
         /// Whether expired values are freed in the background.
         lazyfree_lazy_expire: String = Setting::fixed("lazyfree-lazy-expire", "yes", LAZY);
@@ -222,8 +222,8 @@ settings! {
         hash_max_listpack_value: u64 =
             Setting::memory("hash-max-listpack-value", 0, "64")
                 .aliases(&["hash-max-ziplist-value"]);
-        /// How large a piece of a list may be before the list gets another: a number of elements,
-        /// or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
+        /// Maximum size of a list's chunk before the list gets another: a number of elements, or -1
+        /// to -5 for 4, 8, 16, 32 or 64 KiB.
         list_max_listpack_size: i64 =
             Setting::integer("list-max-listpack-size", i32::MIN as i64, i32::MAX as i64, "-2")
                 .aliases(&["list-max-ziplist-size"]);
@@ -271,17 +271,17 @@ settings! {
     }
 
     section "Rights and modes" {
-        /// Who may use `DEBUG`.
+        /// Which clients may use `DEBUG`.
         enable_debug_command: Access =
             Setting::choice("enable-debug-command", Access::NAMES, "no").start();
-        /// Who may change protected settings.
+        /// Which clients may change protected settings.
         enable_protected_configs: String = Setting::fixed(
             "enable-protected-configs",
             "no",
             "no setting is protected: those that could harm are read at start only",
         )
         .start();
-        /// Who may use `MODULE`.
+        /// Which clients may use `MODULE`.
         enable_module_command: String =
             Setting::fixed("enable-module-command", "no", "Ladon loads no modules").start();
         /// The server whose replica this one is.
@@ -289,7 +289,7 @@ settings! {
             .aliases(&["slaveof"])
             .start();
         /// Replicas that must keep up for a write to be accepted; 0 for none. There are no replicas
-        /// yet, so that any other number refuses every write.
+        /// yet, so any other number refuses every write.
         min_replicas_to_write: u32 = Setting::integer("min-replicas-to-write", 0, I32_MAX, "0")
             .aliases(&["min-slaves-to-write"]);
         /// Seconds since its last word after which a replica does not keep up; 0 asks for none.

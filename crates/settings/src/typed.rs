@@ -55,12 +55,12 @@ impl IoBackend {
     pub(crate) const NAMES: &[&str] = &["auto", "io_uring", "mio"];
 }
 
-/// Who may use a dangerous command.
+/// Which clients may use a dangerous command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nobody.
+    /// None.
     No,
-    /// Everybody.
+    /// All.
     Yes,
     /// Connections from this machine: loopback addresses and unix sockets.
     Local,
@@ -71,7 +71,7 @@ impl Access {
     pub(crate) const NAMES: &[&str] = &["no", "yes", "local"];
 }
 
-/// What gives way when `maxmemory` is reached.
+/// What is evicted when `maxmemory` is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Redis' names, see the setting")]
 pub enum EvictionPolicy {

@@ -92,8 +92,8 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The machine fails: what was not synced is lost, torn or there, and every handle is dead. The
-    /// disk can be used again at once.
+    /// The machine fails: unsynced data is lost, torn or kept, and every handle is dead. The disk
+    /// can be used again at once.
     pub fn power_cut(&self) {
         let mut state = self.state();
         let State { random, renames, synced_names, .. } = &mut *state;
@@ -401,7 +401,7 @@ impl SimFile {
     }
 }
 
-/// The file, also after its last name is gone (then what is done to it has no effect).
+/// The file, even after its last name was removed (writes to it then have no effect).
 fn inode_of(state: &mut State, number: u64) -> &mut Inode {
     state.inodes.entry(number).or_default()
 }

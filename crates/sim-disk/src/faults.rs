@@ -1,4 +1,4 @@
-//! What the disk refuses, and when.
+//! Which operations the disk refuses, and when.
 
 use ladon_testkit::Random;
 use std::io;
@@ -8,7 +8,7 @@ use std::io;
 pub enum Fault {
     /// Writes fail with EIO; a part of the bytes may have arrived.
     Write,
-    /// Syncs of files fail with EIO; what they should have covered is visible and lost.
+    /// Syncs of files fail with EIO; the data that they should have covered is visible and lost.
     Sync,
     /// Syncs of directories fail with EIO.
     SyncDir,
@@ -24,7 +24,7 @@ pub enum Fault {
 pub(crate) struct Faults {
     /// How many operations of a kind fail from now on.
     counted: Vec<(Fault, u64)>,
-    /// One in so many operations of a kind fails.
+    /// For each kind of fault, the average number of operations per failure.
     chances: Vec<(Fault, u64)>,
 }
 

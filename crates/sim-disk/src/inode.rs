@@ -13,7 +13,7 @@ enum Unsynced {
 pub(crate) struct Inode {
     /// What a process reads.
     pub(crate) seen: Vec<u8>,
-    /// What is surely on the disk.
+    /// The bytes that are certainly on the disk.
     synced: Vec<u8>,
     unsynced: Vec<Unsynced>,
 }
@@ -51,12 +51,12 @@ impl Inode {
     }
 
     /// The changes reach the disk in part or not at all, and no later sync covers them: a process
-    /// goes on seeing them, and only the next power cut shows what is there.
+    /// continues to see them, and only the next power cut shows what is on the disk.
     pub(crate) fn fail_sync(&mut self, random: &mut Random) {
         self.keep_some(random);
     }
 
-    /// What is on the disk when the machine comes back.
+    /// Sets the content to what the disk holds when the machine comes back.
     pub(crate) fn cut_power(&mut self, random: &mut Random) {
         self.keep_some(random);
         self.seen = self.synced.clone();

@@ -1,18 +1,18 @@
-//! A disk in memory that loses, tears and refuses as real ones do, from a seed.
+//! A disk in memory that loses, tears and refuses writes as real ones do, from a seed.
 //!
-//! What a process wrote is visible to it at once, and lost in a power cut unless it was synced:
+//! A process sees its writes at once, and loses them in a power cut unless they were synced:
 //!
-//! - every unsynced write survives whole, in part or not at all, each sector of it for itself, in
-//!   any order; the file's length likewise;
-//! - every name that was created, renamed or removed since the directory's last sync is there or not,
-//!   each for itself;
+//! - every unsynced write survives completely, in part or not at all, independently for each of its
+//!   sectors, in any order; the file's length likewise;
+//! - every name that was created, renamed or removed since the directory's last sync survives or
+//!   not, each independently;
 //! - after a failed sync the writes stay visible, are never synced again unless they are repeated,
-//!   and a power cut may take them: so do Linux' file systems;
+//!   and a power cut may lose them, as with Linux' file systems;
 //! - a full disk takes a part of the write and refuses the rest.
 //!
-//! [`SimDisk::power_cut`] is the machine's end, [`SimDisk::kill`] only the process's: both close
-//! every handle and release every lock. [`SimDisk::cut_power_after`] lets the power fail in the
-//! middle of the code under test.
+//! [`SimDisk::power_cut`] ends the machine, [`SimDisk::kill`] only the process: both close every
+//! handle and release every lock. [`SimDisk::cut_power_after`] cuts the power in the middle of the
+//! code under test.
 
 mod disk;
 mod faults;

@@ -1,7 +1,7 @@
 //! A client: sends requests on its connection, some pipelined, and notes what comes back.
 
 use crate::history::{AskedGate, Operation};
-use crate::model::Call;
+use crate::oracle_commands::Call;
 use crate::plan::Plan;
 use crate::waits;
 use ladon_model::Gate;
@@ -10,15 +10,15 @@ use ladon_resp::client::{Decoder, Value, write_request};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
 
-/// How a server whose disk fails to sync answers what waits for that sync.
+/// How a server whose disk fails to sync answers requests that wait for that sync.
 const UNKNOWN_OUTCOME: &[u8] = b"MISCONF It is not known";
 
 /// Few keys, so that clients meet.
 const KEYS: u64 = 4;
-/// Requests of a client that may be on their way at once.
+/// Maximum number of a client's requests in flight.
 const PIPELINE_MAX: usize = 4;
 
-/// A request whose reply has not come.
+/// A request without a reply yet.
 enum Awaited {
     /// It belongs to an operation, and its reply may be the operation's.
     Operation { operation: usize, is_last: bool },
@@ -32,7 +32,7 @@ pub(crate) struct Client {
     pub(crate) conn: ConnId,
     pub(crate) worker: usize,
     awaited: VecDeque<Awaited>,
-    /// Operations that the node has not said to have run, in the order in which they were sent.
+    /// Operations that the node has not reported as run, in the order in which they were sent.
     to_run: VecDeque<usize>,
     /// All of its operations.
     sent: Vec<usize>,
@@ -44,12 +44,12 @@ pub(crate) struct Client {
     in_multi: Option<usize>,
     input: Vec<u8>,
     decoder: Decoder,
-    /// Most of what it does is to work on a queue.
+    /// Whether it mostly works on a queue.
     queues: bool,
     /// It asks for nothing more before its last request is answered: others may then answer that
     /// past its worker.
     rests: bool,
-    /// What it asks for as a gate of its own.
+    /// The gates that it asks for.
     own_gates: &'static [Gate],
     /// The gate that it has asked for; `None`: the default.
     gate: Option<Gate>,
@@ -90,12 +90,12 @@ impl Client {
         self.awaited.is_empty() || !self.rests && self.awaited.len() < PIPELINE_MAX
     }
 
-    /// What it keeps of its last request for another step.
+    /// Keeps a part of its last request for another step.
     pub(crate) fn keep_unsent(&mut self, bytes: &[u8]) {
         self.unsent.extend_from_slice(bytes);
     }
 
-    /// What it has kept, if anything.
+    /// Takes the kept part, if any.
     pub(crate) fn take_unsent(&mut self) -> Option<Vec<u8>> {
         (!self.unsent.is_empty()).then(|| std::mem::take(&mut self.unsent))
     }
@@ -125,8 +125,8 @@ impl Client {
         bytes
     }
 
-    /// The bytes of a new operation, which is noted in the history; `default`: the laxest default
-    /// gate that may be in force.
+    /// The bytes of a new operation, which is recorded in the history; `default`: the laxest
+    /// default gate that may be in force.
     pub(crate) fn send(
         &mut self,
         random: &mut Random,
@@ -279,7 +279,7 @@ impl Client {
         }
     }
 
-    /// What it has written before this operation is on the disk: it was told so.
+    /// Whether it was told that everything it wrote before this operation is on the disk.
     fn is_durable_before(&self, operation: usize, history: &mut [Operation]) {
         for &at in self.sent.iter().take_while(|&&at| at < operation) {
             let wrote = history[at].surely_wrote();
@@ -304,7 +304,7 @@ impl Client {
                 let mut words =
                     vec!["SET".into(), a, if random.chance(1, 8) { long } else { value }];
                 if random.chance(1, 3) {
-                    // Far in the future: it may be evicted where only such keys may.
+                    // Far in the future: such a key may be evicted where only expiring keys may.
                     words.extend(["PXAT", "4000000000000"].map(str::to_owned));
                 }
                 words
@@ -358,7 +358,7 @@ impl Client {
     }
 }
 
-/// A call on lists. What is inserted and removed is found again only by chance.
+/// A call on lists. Inserted and removed elements match only by chance.
 fn list_call(random: &mut Random, value: String, long: String, atomic: bool) -> Vec<String> {
     let list = format!("l{}", random.below(2));
     let element = if random.chance(1, 6) { long } else { value };
@@ -407,12 +407,12 @@ fn bitmap_call(random: &mut Random) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// A value made of others.
+/// A value computed from others.
 fn algebra_call(random: &mut Random) -> Vec<String> {
     let name = ["SUNION", "SINTER", "SDIFF"][random.below(3) as usize];
     let (sets, sorted) = (format!("s{}", random.below(3)), format!("z{}", random.below(3)));
     let words = match random.below(10) {
-        // What waits for a list may be served by one that comes by another name.
+        // A waiting client may be served by a list that is renamed to its key.
         8 => {
             let pairs = [("s0", "s2"), ("z2", "z0"), ("h0", "h1"), ("l1", "l0"), ("b2", "b1")];
             let (from, to) = pairs[random.below(5) as usize];

@@ -23,7 +23,7 @@ impl Clock for SimClock {
         self.0.load(Relaxed)
     }
 
-    /// Passes by a microsecond with every look at it, so that what is bounded in time ends.
+    /// Advances by a microsecond with every read, so that loops bounded in time end.
     fn monotonic_ns(&self) -> u64 {
         (self.0.fetch_add(1, Relaxed) - START_US) * 1000
     }

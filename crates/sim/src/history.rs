@@ -1,11 +1,11 @@
 //! What the clients saw.
 
-use crate::model::{Call, State, apply};
+use crate::oracle_commands::{Call, State, apply};
 use crate::waits;
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
-/// One step for the oracle: a request, a whole MULTI ... EXEC, or what the node did by itself.
+/// One step for the oracle: a request, a whole MULTI ... EXEC, or an action of the node itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) calls: Vec<Call>,
@@ -15,10 +15,10 @@ pub(crate) struct Operation {
     pub(crate) begin: u64,
     /// When its reply came, and the reply; for a transaction, `EXEC`'s.
     pub(crate) end: Option<(u64, Value)>,
-    /// The node did it by itself and said so in this step: nobody waits for a reply, a crash may
-    /// take it back, and it never happened later.
+    /// An action of the node itself, which it reported in this step: no client waits for a reply, a
+    /// crash may take it back, and it did not happen later.
     pub(crate) by_itself: Option<u64>,
-    /// Who said at which gate its reply may leave.
+    /// What determined the gate at which its reply may leave.
     pub(crate) gate: AskedGate,
     /// When it was sent, Unix microseconds.
     pub(crate) sent_us: u64,
@@ -82,12 +82,12 @@ impl Operation {
         }
     }
 
-    /// Its reply came, and what it shows is there to stay.
+    /// Its reply arrived, and what it shows is permanent.
     pub(crate) fn is_firm(&self) -> bool {
         self.end.is_some() && !self.may_be_lost
     }
 
-    /// Does it to the data; whether its reply, if it has one, is explained.
+    /// Applies it to the data. Returns whether its reply, if it has one, is explained.
     pub(crate) fn apply(&self, state: &mut State) -> bool {
         let reply = if self.atomic {
             Value::Array(self.calls.iter().map(|call| apply(state, call)).collect())
@@ -109,7 +109,7 @@ impl Operation {
         }
     }
 
-    /// Whether it waits where there is nothing, or for what there never is.
+    /// Whether it waits for a key that is empty, or for replicas, which do not exist.
     pub(crate) fn may_wait(&self) -> bool {
         let call = &self.calls[0];
         let waits = matches!(call[0].as_slice(), b"BLPOP" | b"BLMOVE");
@@ -140,7 +140,7 @@ impl Operation {
         self.answered().into_iter().any(says)
     }
 
-    /// What is wrong with the end of a wait at this time, if anything is.
+    /// What is wrong with the end of a wait at this time, if anything.
     pub(crate) fn wrong_wait(&self, now_us: u64) -> Option<String> {
         let waited_ms = now_us / 1000 - self.sent_us / 1000;
         let is_wrong = |(call, reply): &(&Call, &Value)| {

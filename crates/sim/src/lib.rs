@@ -22,9 +22,9 @@
 mod client;
 mod clock;
 mod history;
-mod model;
 mod node;
 mod oracle;
+mod oracle_commands;
 mod plan;
 mod run;
 mod threads;

@@ -1,7 +1,7 @@
 //! A node's life, from recovery to its crash.
 
 use crate::clock::SimClock;
-use crate::model::{Call, Datum, State};
+use crate::oracle_commands::{Call, Datum, State};
 use crate::plan::{Canary, Plan};
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
@@ -26,8 +26,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Settings under which no collection is in its small form for long, and long elements between a
-/// list's ends are compressed.
+/// Settings that take every collection out of its small form early, and compress long elements
+/// between a list's ends.
 const UNPACKED: [(&str, &str); 6] = [
     ("set-max-intset-entries", "0"),
     ("set-max-listpack-entries", "0"),
@@ -101,10 +101,10 @@ impl Net for Wire {
     }
 }
 
-/// Begins what the node's inbox says of an eviction; a line of `MONITOR` begins otherwise.
+/// Prefix of the inbox messages about evictions; a line of `MONITOR` begins differently.
 const EVICTED: &[u8] = b"evicted ";
 
-/// Begins what it says of a wait that was served: `served WORKER.SLOT`.
+/// Prefix of the inbox messages about served waits: `served WORKER.SLOT`.
 const SERVED: &[u8] = b"served ";
 
 /// Something that the node has run.
@@ -136,19 +136,7 @@ impl SimNode {
         canary: Canary,
     ) -> Result<SimNode, String> {
         let shared_clock: Arc<dyn Clock> = Arc::<SimClock>::clone(clock);
-        let shared_disk: Arc<dyn Disk> = Arc::new(disk.clone());
-        let options = LogOptions {
-            segment_bytes: plan.segment_bytes,
-            chunk_bytes: 4096,
-            backlog_bytes_max: plan.backlog_bytes_max,
-            ..LogOptions::default()
-        };
-        let path = Path::new("/data");
-        let clock_again = Arc::clone(&shared_clock);
-        let dir = DataDir::open(shared_disk, clock_again, path, options, 42)
-            .map_err(|error| format!("cannot open: {error}"))?;
-        let Recovered { keyspace, log, .. } = recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
-            .map_err(|error| format!("cannot recover: {error}"))?;
+        let Recovered { keyspace, log, .. } = open(disk, &shared_clock, plan)?;
         plant(&keyspace, canary, clock.unix_ms());
         let settings = Arc::new(Settings::new());
         settings
@@ -179,7 +167,7 @@ impl SimNode {
             settings,
             clock: shared_clock,
             durability: Arc::new(durability),
-            // One more than there are: its inbox is where the node tells what it runs.
+            // One more than there are: its inbox gets the node's reports of what it runs.
             threads: (0..plan.workers)
                 .map(|at| ThreadHandle::new(wake(&woken[at])))
                 .chain([ThreadHandle::new(|| {})])
@@ -189,46 +177,9 @@ impl SimNode {
             table: ladon_commands::families::table(),
         });
         let tells = plan.workers;
-        node.watch_evictions = Some(Box::new(move |node, changes| {
-            for change in Changes::new(changes) {
-                let Ok(Change::Delete { key, .. }) = change else {
-                    panic!("an eviction is no {change:?}");
-                };
-                node.threads[tells].leave(Message::Deliver {
-                    client: u64::MAX,
-                    slot: 0,
-                    bytes: [EVICTED, key].concat().into(),
-                    depends: Lsn::ZERO,
-                });
-            }
-            canary != Canary::EvictionUnlogged
-        }));
-        node.watch_served = Some(Box::new(move |node, client| {
-            let who = format!("{}.{}", client.thread, client.slot);
-            node.threads[tells].leave(Message::Deliver {
-                client: u64::MAX,
-                slot: 0,
-                bytes: [SERVED, who.as_bytes()].concat().into(),
-                depends: Lsn::ZERO,
-            });
-        }));
-        if let Some(limit) = plan.memory {
-            let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
-            node.settings
-                .set_many(&[("maxmemory", bytes.as_str()), ("maxmemory-policy", limit.policy)])
-                .map_err(|error| format!("cannot limit the memory: {error}"))?;
-            node.apply_limits();
-        }
+        watch(&mut node, tells, canary);
+        apply_limits(&node, &keyspace, plan)?;
         let node = Arc::new(node);
-        if plan.small_is_large {
-            node.settings
-                .set_many(&UNPACKED)
-                .map_err(|error| format!("cannot unpack collections: {error}"))?;
-            node.apply_limits();
-            node.slicing.large_elements.store(2, Relaxed);
-            node.slicing.slice_elements.store(1, Relaxed);
-            node.slicing.aside_elements.store(1, Relaxed);
-        }
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
             .map(|thread| {
@@ -241,22 +192,8 @@ impl SimNode {
                     dropper: None,
                     aside: None,
                 });
-                worker.early_reply_canary = canary == Canary::EarlyReply;
-                worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
-                worker.unsynced_everysec_canary = canary == Canary::UnsyncedEverysec;
-                if canary == Canary::StaleStore {
-                    worker.plant_stale_stores();
-                }
                 worker.pace = plan.pace;
-                worker.planted = match canary {
-                    Canary::StarvedConnections => Planted::StarvedConnections,
-                    Canary::LatePublication => Planted::LatePublication,
-                    Canary::SkippedWakeUp => Planted::SkippedWakeUp,
-                    Canary::ReadsOn => Planted::ReadsOn,
-                    Canary::EarlyWait => Planted::EarlyWait,
-                    Canary::UnaskedWait => Planted::UnaskedWait,
-                    _ => Planted::Nothing,
-                };
+                plant_in_worker(&mut worker, canary);
                 worker
             })
             .collect();
@@ -265,7 +202,7 @@ impl SimNode {
         Ok(SimNode { node, keyspace, log, threads, checkpoint: None, clock })
     }
 
-    /// What the node has run since the last time, in its order. Refused requests are not among it.
+    /// What the node has run since the last call, in its order, without refused requests.
     pub(crate) fn ran(&self) -> Vec<Ran> {
         let inbox = self.node.threads[self.threads.len()].take();
         inbox
@@ -401,6 +338,88 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
             _ => tx.list_pop(db, key, End::Back, 1, |_| (), |(), _| ()).map(drop),
         };
     }
-    // Not in the log: the next recovery errs anew.
+    // Not in the log: the next recovery errs again.
     tx.commit(|_| Lsn::ZERO);
+}
+
+/// Has the node tell what it evicts and whom it serves, in the inbox of thread `tells`.
+fn watch(node: &mut Node, tells: usize, canary: Canary) {
+    node.watch_evictions = Some(Box::new(move |node, changes| {
+        for change in Changes::new(changes) {
+            let Ok(Change::Delete { key, .. }) = change else {
+                panic!("an eviction is no {change:?}");
+            };
+            node.threads[tells].leave(Message::Deliver {
+                client: u64::MAX,
+                slot: 0,
+                bytes: [EVICTED, key].concat().into(),
+                depends: Lsn::ZERO,
+            });
+        }
+        canary != Canary::EvictionUnlogged
+    }));
+    node.watch_served = Some(Box::new(move |node, client| {
+        let who = format!("{}.{}", client.thread, client.slot);
+        node.threads[tells].leave(Message::Deliver {
+            client: u64::MAX,
+            slot: 0,
+            bytes: [SERVED, who.as_bytes()].concat().into(),
+            depends: Lsn::ZERO,
+        });
+    }));
+}
+
+/// The plan's limits of memory, and of what counts as large.
+fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), String> {
+    if let Some(limit) = plan.memory {
+        let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
+        node.settings
+            .set_many(&[("maxmemory", bytes.as_str()), ("maxmemory-policy", limit.policy)])
+            .map_err(|error| format!("cannot limit the memory: {error}"))?;
+        node.apply_limits();
+    }
+    if plan.small_is_large {
+        node.settings
+            .set_many(&UNPACKED)
+            .map_err(|error| format!("cannot unpack collections: {error}"))?;
+        node.apply_limits();
+        node.slicing.large_elements.store(2, Relaxed);
+        node.slicing.slice_elements.store(1, Relaxed);
+        node.slicing.aside_elements.store(1, Relaxed);
+    }
+    Ok(())
+}
+
+fn plant_in_worker(worker: &mut Worker, canary: Canary) {
+    worker.early_reply_canary = canary == Canary::EarlyReply;
+    worker.early_hand_over_canary = canary == Canary::EarlyHandOver;
+    worker.unsynced_everysec_canary = canary == Canary::UnsyncedEverysec;
+    if canary == Canary::StaleStore {
+        worker.plant_stale_stores();
+    }
+    worker.planted = match canary {
+        Canary::StarvedConnections => Planted::StarvedConnections,
+        Canary::LatePublication => Planted::LatePublication,
+        Canary::SkippedWakeUp => Planted::SkippedWakeUp,
+        Canary::ReadsOn => Planted::ReadsOn,
+        Canary::EarlyWait => Planted::EarlyWait,
+        Canary::UnaskedWait => Planted::UnaskedWait,
+        _ => Planted::Nothing,
+    };
+}
+
+/// Recovers the data.
+fn open(disk: &SimDisk, clock: &Arc<dyn Clock>, plan: &Plan) -> Result<Recovered, String> {
+    let shared_disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let options = LogOptions {
+        segment_bytes: plan.segment_bytes,
+        chunk_bytes: 4096,
+        backlog_bytes_max: plan.backlog_bytes_max,
+        ..LogOptions::default()
+    };
+    let path = Path::new("/data");
+    let dir = DataDir::open(shared_disk, Arc::clone(clock), path, options, 42)
+        .map_err(|error| format!("cannot open: {error}"))?;
+    recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
+        .map_err(|error| format!("cannot recover: {error}"))
 }

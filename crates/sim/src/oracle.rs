@@ -5,13 +5,13 @@
 //! they were sent, which is nearly the order in which they ran, so a correct run is explained
 //! almost without searching.
 //!
-//! Before any search, the order in which the node says that it ran them is tried (`witness.rs`).
-//! It is no more than a hint: it has to explain everything as any other order has to, and where it
-//! does not, the search decides. But it explains every correct run in one pass, and so leaves
-//! nothing undecided.
+//! Before any search, the order in which the node reports to have run them is tried (`witness.rs`).
+//! It is only a hint: it has to explain everything as any other order has to, and if it does not,
+//! the search decides. But it explains every correct run in one pass, and so leaves nothing
+//! undecided.
 
 use crate::history::Operation;
-use crate::model::State;
+use crate::oracle_commands::State;
 use crate::witness;
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -24,19 +24,19 @@ const POSITIONS_MAX: usize = 5_000;
 /// most crashes few have, and allowing many multiplies the orders that lead nowhere.
 const UNSEEN_ALLOWED: [usize; 8] = [0, 1, 2, 3, 5, 8, 16, usize::MAX];
 
-/// What the oracle says of a history.
+/// The oracle's verdict on a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Some order explains everything.
     Explained,
     /// No order does.
     Unexplained,
-    /// The search grew too large to tell.
+    /// The search grew too large to decide.
     Undecided,
 }
 
-/// Whether the operations, begun on `before`, can have led to `after`. `order`: positions of
-/// operations in the order in which the node ran them, as far as that is known.
+/// Whether the operations, starting from `before`, can have led to `after`. `order`: positions of
+/// operations in the order in which the node ran them, as far as known.
 pub(crate) fn judge(
     operations: &[Operation],
     order: &[usize],
@@ -97,15 +97,15 @@ impl Search<'_> {
         while first < self.done.len() && self.done[first] {
             first += 1;
         }
-        // What was sent after the first reply that is still to be placed cannot come before it.
+        // An operation sent after the first reply that is still to be placed cannot precede it.
         let horizon = (first..self.operations.len())
             .filter(|&at| !self.done[at] && self.operations[at].is_firm())
             .filter_map(|at| self.operations[at].end.as_ref().map(|(end, _)| *end))
             .min()
             .unwrap_or(u64::MAX);
-        // First what was answered, in the order in which it was sent; what nobody saw only where
-        // that does not explain enough. Tried the other way round, the requests that piled up
-        // behind a dead disk would be put in every order.
+        // First the answered operations, in the order in which they were sent; unanswered ones only
+        // if that does not explain enough. In the opposite order, the requests that piled up behind
+        // a dead disk would be tried in every order.
         for answered in [true, false] {
             if !answered && self.unseen_allowed == 0 {
                 break;
@@ -119,7 +119,7 @@ impl Search<'_> {
                 if operation.begin > horizon {
                     break;
                 }
-                // What the node did by itself came before whatever was sent later.
+                // An action of the node itself came before whatever was sent later.
                 if operation.by_itself.is_some_and(|step| step < latest_begin) {
                     continue;
                 }
@@ -130,7 +130,7 @@ impl Search<'_> {
                 if !self.holds_without_lost(operation, &state, next != state) {
                     continue;
                 }
-                // What nobody saw and what changed nothing need not have happened.
+                // An unanswered operation that changed nothing need not have happened.
                 if !answered && next == state {
                     continue;
                 }
@@ -148,9 +148,9 @@ impl Search<'_> {
         false
     }
 
-    /// Whether an operation may be next without what the node has done by itself before it was sent
-    /// and is not placed: a crash has taken that back, so it took back all later changes as well,
-    /// and the reply was made with it.
+    /// Whether an operation may be next without the node's own earlier actions that are not placed:
+    /// a crash has taken those back, so it took back all later changes as well, and the reply was
+    /// made with them.
     fn holds_without_lost(&self, operation: &Operation, state: &State, changes: bool) -> bool {
         let lost = self.operations.iter().zip(&self.done).filter(|(earlier, done)| {
             !**done && earlier.by_itself.is_some_and(|step| step < operation.begin)
@@ -175,10 +175,10 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Call, Datum};
+    use crate::oracle_commands::{Call, Datum};
     use ladon_resp::client::Value;
 
-    /// By search, and by the order in which they stand here, which is the right one in these tests.
+    /// By search, and by the given order, which is the right one in these tests.
     fn explains(operations: &[Operation], before: &State, after: &State) -> bool {
         let explained = judge(operations, &[], before, after) == Verdict::Explained;
         let order: Vec<usize> = (0..operations.len()).collect();

@@ -1,4 +1,4 @@
-//! What a seed decides once: size, settings and how hard the world is.
+//! What a seed decides once: size, settings and how severe the faults are.
 
 use ladon_model::Gate;
 use ladon_server::Pace;
@@ -14,30 +14,30 @@ pub enum Canary {
     EarlyReply,
     /// Recovery loses the last bit that is set of a bitmap.
     BitLost,
-    /// Recovery has the first element of a list that BLMOVE fills behind the last.
+    /// Recovery puts the first element of a list that BLMOVE fills after the last.
     MoveReordered,
     /// Recovery has what SORT stored without its last element.
     SortCutShort,
     /// Evictions are not logged.
     EvictionUnlogged,
-    /// A reply that goes the short way to a waiting client leaves before the gate has passed it.
+    /// A reply sent directly to a waiting client leaves before the gate has passed it.
     EarlyHandOver,
     /// Stores that are computed aside do not look whether their sources have changed.
     StaleStore,
     /// A connection that always has requests keeps its worker to itself.
     StarvedConnections,
-    /// A record becomes public at the end of its turn only, so that a slow command behind it holds
+    /// A record is published only at the end of its turn, so that a slow command after it holds
     /// back every gate.
     LatePublication,
-    /// What was published is neither written nor is the writer told.
+    /// Published records are neither written nor reported to the writer.
     SkippedWakeUp,
     /// A connection is read however many of its requests wait.
     ReadsOn,
-    /// `WAITAOF` says that what is still to be synced is on the disk.
+    /// `WAITAOF` reports unsynced changes as durable.
     EarlyWait,
     /// `WAITAOF` waits and asks for no sync.
     UnaskedWait,
-    /// Nobody syncs what left at the gate `everysec` of a single connection.
+    /// Nothing syncs what left at the gate `everysec` of a single connection.
     UnsyncedEverysec,
 }
 
@@ -49,8 +49,8 @@ pub(crate) struct Plan {
     pub(crate) steps: u64,
     /// The default gate at a node's start.
     pub(crate) gate: Gate,
-    /// Gates that clients ask for, of their own and, now and then, as another default; none where all
-    /// stay with the first.
+    /// Gates that clients ask for, for themselves and occasionally as another default; empty if all
+    /// keep the first.
     pub(crate) own_gates: &'static [Gate],
     pub(crate) default_gates: &'static [Gate],
     /// The machine may fail; otherwise only the process.
@@ -64,9 +64,9 @@ pub(crate) struct Plan {
     pub(crate) queues: bool,
     /// Keys are evicted, or commands refused.
     pub(crate) memory: Option<MemoryLimit>,
-    /// What a turn may take.
+    /// Limits of a turn.
     pub(crate) pace: Pace,
-    /// Clients wait for the log and for replicas; where the numbers for that come from.
+    /// Clients wait for the log and for replicas; the source of the numbers for that.
     pub(crate) waits: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
@@ -94,8 +94,8 @@ const POLICIES: [&str; 8] = [
 ];
 
 impl MemoryLimit {
-    /// Whether any key may be evicted, and that is enough beside the buffers of so many connections,
-    /// so that no command has to be refused.
+    /// Whether every key may be evicted, and whether that frees enough, besides the buffers of this
+    /// many connections, for no command to be refused.
     pub(crate) fn is_enough(self, connections: u64) -> bool {
         /// Four requests with a long value each, and their replies.
         const BUFFER_BYTES_MAX: u64 = 32 << 10;
@@ -109,7 +109,7 @@ pub(crate) static GATES: [Gate; 4] = [Gate::None, Gate::Write, Gate::EverySec, G
 impl Plan {
     pub(crate) fn new(random: &mut Random, canary: Canary) -> Plan {
         let mut plan = Plan::with_one_gate(random);
-        // Its own numbers, so that the other seeds' stories stay what they were.
+        // A separate generator, so that the other seeds' runs stay what they were.
         let mut more = Random::new(random.clone().next_u64() ^ 0x6a7e);
         match canary {
             Canary::None if more.chance(1, 2) => {
@@ -118,7 +118,7 @@ impl Plan {
                 plan.power_cuts = more.chance(3, 4);
                 plan.sync_errors = more.chance(1, 6);
             }
-            // Where nobody else has anything synced.
+            // Where no other connection causes a sync.
             Canary::UnsyncedEverysec => {
                 (plan.own_gates, plan.default_gates) = (&GATES[..3], &GATES[..2]);
                 plan.gate = GATES[more.below(2) as usize];

@@ -3,9 +3,9 @@
 use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::{AskedGate, Operation};
-use crate::model::State;
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
+use crate::oracle_commands::State;
 use crate::plan::{Canary, Plan};
 use ladon_log::LogState;
 use ladon_model::Gate;
@@ -29,20 +29,20 @@ pub struct Report {
     pub evictions: u64,
     /// Commands refused for want of memory.
     pub refusals: u64,
-    /// Replies that went the short way to a waiting client.
+    /// Replies sent directly to a waiting client.
     pub hand_overs: u64,
     /// Changes that no gate promised to keep, and a wait did.
     pub waits_kept: u64,
-    /// Crashes after which the oracle's search grew too large to tell.
+    /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
 }
 
-/// What went wrong, with the seed that repeats it.
+/// What failed, with the seed that repeats it.
 #[derive(Debug)]
 pub struct Trouble {
     /// The seed.
     pub seed: u64,
-    /// What, and the history behind it.
+    /// The failure, and the history that led to it.
     pub what: String,
 }
 
@@ -75,12 +75,12 @@ struct Run {
     before: State,
     step: u64,
     names: u64,
-    /// The default gate, and the one that was asked for and may be in force.
+    /// The default gate, and the requested one that may be in force.
     default_gate: Gate,
     next_default_gate: Option<Gate>,
     /// Steps with the time at their end, since the last that `everysec` answers for.
     times: VecDeque<(u64, u64)>,
-    /// What was answered up to this step at `everysec` has been synced.
+    /// Everything answered at `everysec` up to this step has been synced.
     synced_step: u64,
     report: Report,
 }
@@ -141,8 +141,8 @@ impl Run {
         self.step += 1;
     }
 
-    /// The background writer's step. It syncs what was answered at `everysec` a second ago, unless the
-    /// disk fails.
+    /// The background writer's step. It syncs what was answered at `everysec` a second ago, unless
+    /// the disk fails.
     fn log_steps(&mut self) {
         const SECOND_US: u64 = 1_000_000;
         let node = self.node();
@@ -161,7 +161,7 @@ impl Run {
         self.next_default_gate.unwrap_or(self.default_gate).min(self.default_gate)
     }
 
-    /// Another default gate is asked for: what is on its way may leave at that.
+    /// Requests another default gate: replies in progress may leave at that one.
     fn ask_for_default(&mut self, gate: Gate) {
         self.next_default_gate = Some(gate);
         for operation in self.history.iter_mut().filter(|operation| operation.end.is_none()) {
@@ -332,12 +332,12 @@ impl Run {
         }
     }
 
-    /// Lets everything that is owed arrive, as far as a broken disk allows it.
+    /// Delivers everything that is owed, as far as a broken disk allows.
     fn settle(&mut self) -> Result<(), String> {
         self.disk.heal();
         self.come_to_rest()?;
         let threads = Arc::clone(&self.node().threads);
-        // A client may have sent several waits of five seconds one behind the other.
+        // A client may have sent several consecutive waits of five seconds.
         let waiting = self.history.iter().filter(|operation| operation.end.is_none()).count();
         for _ in 0..20 + 5 * waiting {
             self.begin_step();
@@ -377,8 +377,9 @@ impl Run {
         }
     }
 
-    /// Every thread runs as long as it is awake, and next to no time passes: whoever does not wait for
-    /// a key is answered, or a wake-up is missing or somebody starves.
+    /// Runs every thread as long as it is awake, while almost no time passes. Every client that
+    /// does not wait for a key must get its reply; otherwise a wake-up is missing or a client
+    /// starves.
     fn come_to_rest(&mut self) -> Result<(), String> {
         /// Turns of a worker in a millisecond: a flooded one always has something to do.
         const TURNS_MAX: usize = 50;
@@ -406,7 +407,7 @@ impl Run {
             }
         }
         if well && self.node().log.accepts_writes() {
-            // What only a wait that has just ended stood before is none of them.
+            // Requests that only a just-ended wait held up do not count.
             let owed = self.owed();
             if let Some(&at) = owed.iter().find(|at| owed_before.contains(at)) {
                 let what = format!("held up: {}", self.history[at].show());
@@ -425,7 +426,7 @@ impl Run {
         self.report.crashes += 1;
         self.node = None;
         self.clients.clear();
-        // Where there is one gate, it is one that does not mind.
+        // If there is one gate, it must be one that allows this.
         let is_cut =
             self.plan.power_cuts && (self.plan.own_gates.is_empty() || self.random.chance(2, 3));
         let is_cut = is_cut || self.disk.power_is_off();

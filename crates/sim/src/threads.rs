@@ -1,11 +1,11 @@
 //! The node's threads: IO threads and the log's writer, each asleep until something wakes it.
 //!
-//! Nobody runs because the schedule says so: a worker takes a turn when bytes came, when it was
-//! woken, or when its own timeout is over; the writer works when it was woken or its rest is over. So a
-//! wake-up that is missing holds somebody up, and is seen.
+//! The schedule alone runs no thread: a worker takes a turn when bytes arrive, when it is woken, or
+//! when its own timeout expires; the writer works when it is woken or its rest is over. So a
+//! missing wake-up holds up a client, and is seen.
 //!
-//! While a worker runs a batch, others may come in between (`ladon_server::Point`). Before a command
-//! that may take long they come to rest, and then no reply of theirs may wait for the log: it would
+//! While a worker runs a batch, others may intervene (`ladon_server::Point`). Before a command that
+//! may take long, they come to rest, and then no reply of theirs may wait for the log: it would
 //! wait for that command.
 
 use crate::clock::SimClock;
@@ -18,8 +18,8 @@ use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-/// For how long others get to rest before a slow command: longer than the writer's nap, much shorter
-/// than the sleeps that hide a missing wake-up.
+/// For how long others get to rest before a slow command: longer than the writer's nap, much
+/// shorter than the sleeps that hide a missing wake-up.
 const REST_US: u64 = 20_000;
 
 /// Set when a thread is to run.
@@ -87,7 +87,7 @@ impl Threads {
         lock(&self.wires[at])
     }
 
-    /// What went wrong since the last time.
+    /// What failed since the last call.
     pub(crate) fn take_trouble(&self) -> Option<String> {
         lock(&self.trouble).take()
     }
@@ -191,7 +191,7 @@ fn interrupt(threads: Weak<Threads>, me: usize) -> Interrupt {
         let depth = threads.depth.fetch_add(1, Relaxed);
         match point {
             Point::Between if depth < 2 => threads.between(me),
-            // Whoever is in the middle of a batch already may hold others up for that moment.
+            // A worker that is in the middle of a batch may hold others up for that moment.
             Point::BeforeSlow if depth == 0 => threads.before_slow(me),
             _ => {}
         }

@@ -1,14 +1,14 @@
-//! `WAIT` and `WAITAOF`: what their replies say, and what they promise.
+//! `WAIT` and `WAITAOF`: what their replies report, and what they promise.
 //!
-//! There are no replicas, so whoever wants one waits until the time is over. `WAITAOF` says of this node
-//! whether everything that the connection has written before is on the disk; what it has said so of, no
-//! crash may take back, whatever the gate.
+//! There are no replicas, so a client that wants one waits until the deadline. `WAITAOF` reports
+//! for this node whether everything that the connection wrote before is on the disk. No crash may
+//! take back what it reported so, whatever the gate.
 
-use crate::model::Call;
+use crate::oracle_commands::Call;
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
 
-/// What the oracle sees of a reply that says what nobody can know beforehand.
+/// The oracle's placeholder for a reply that cannot be predicted.
 pub(crate) fn waited() -> Value {
     Value::Simple(b"waited".to_vec())
 }
@@ -36,7 +36,7 @@ pub(crate) fn wants_replicas(call: &Call) -> bool {
     call[0] == b"WAIT" || call[0] == b"WAITAOF" && call[2] != b"0"
 }
 
-/// What a reply of `WAITAOF` says of this node's disk; `None` if it is no such reply.
+/// What a reply of `WAITAOF` reports for this node's disk; `None` if it is not such a reply.
 pub(crate) fn says_durable(reply: &Value) -> Option<bool> {
     match reply {
         Value::Array(said) => match said[..] {
@@ -47,7 +47,7 @@ pub(crate) fn says_durable(reply: &Value) -> Option<bool> {
     }
 }
 
-/// Whether a call may be answered so after `waited_ms`; `in_exec`: as part of a transaction, where
+/// Whether this reply is allowed after `waited_ms`; `in_exec`: as part of a transaction, where
 /// nothing waits.
 pub(crate) fn may_be_answered(call: &Call, reply: &Value, waited_ms: u64, in_exec: bool) -> bool {
     let timeout_ms = call.last().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
@@ -61,8 +61,8 @@ pub(crate) fn may_be_answered(call: &Call, reply: &Value, waited_ms: u64, in_exe
     is_served || may_give_up
 }
 
-/// Whether a call that was answered so has surely changed data. One that may have found things as it
-/// leaves them has not.
+/// Whether a call with this reply has certainly changed data. Returns false for one that may have
+/// found the data as it would leave it.
 pub(crate) fn surely_wrote(call: &Call, reply: &Value) -> bool {
     let counted = matches!(reply, Value::Integer(1..));
     match call[0].as_slice() {

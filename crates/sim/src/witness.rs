@@ -5,12 +5,12 @@
 //! answered    yes      yes     no        no       no
 //! kept      <------- up to here -----> | lost
 //! ```
-//! The log keeps a prefix of the changes. So there must be a cut such that the operations before
-//! it lead to the data that was found, and nothing behind it that changed data was answered at a gate
-//! that promises to keep it. A call that had to wait stands where it was served.
+//! The log keeps a prefix of the changes. So there must be a cut such that the operations before it
+//! lead to the data that was found, and no operation after it that changed data was answered at a
+//! gate that promises to keep it. A call that had to wait is placed where it was served.
 
 use crate::history::Operation;
-use crate::model::State;
+use crate::oracle_commands::State;
 
 /// Whether the operations, run in `order` (positions, none twice) on `before` and cut short by a
 /// crash somewhere, explain every reply and `after`.
@@ -33,7 +33,7 @@ pub(crate) fn explains(
         if state == *after {
             cuts.push(at);
         }
-        // Whatever is lost later, this is what the replies were made from.
+        // Whatever is lost later, the replies were made from this.
         if !operation.apply(&mut state) {
             return false;
         }
@@ -41,7 +41,7 @@ pub(crate) fn explains(
     state == *after || cuts.into_iter().rev().any(|cut| nothing_seen_is_lost(&ran[cut..], after))
 }
 
-/// What was answered before another operation was sent ran before it.
+/// An operation that was answered before another was sent must have run before it.
 fn respects_time(ran: &[&Operation]) -> bool {
     let mut latest_begin = 0;
     ran.iter().all(|operation| {
@@ -50,7 +50,7 @@ fn respects_time(ran: &[&Operation]) -> bool {
     })
 }
 
-/// Whether all answers among the operations behind a cut hold without what was lost, but for those that
+/// Whether all answers of the operations after a cut hold without what was lost, except those that
 /// promised nothing.
 fn nothing_seen_is_lost(behind: &[&Operation], kept: &State) -> bool {
     behind.iter().filter(|operation| operation.is_firm()).all(|operation| {

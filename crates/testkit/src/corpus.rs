@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Fewer inputs than that are no corpus: a replay of them would prove nothing.
+/// A corpus with fewer inputs than this is an error: replaying them would prove nothing.
 const INPUTS_MIN: usize = 20;
 
 /// The packed corpus of a fuzz target of this repository.
@@ -37,10 +37,10 @@ pub fn replay(target: &str, check: fn(&[u8])) {
     assert!(inputs.len() >= INPUTS_MIN, "only {} inputs in {}", inputs.len(), file.display());
 }
 
-/// Writes each input of a packed corpus to a file of its own in `folder`, named by its line.
+/// Writes each input of a packed corpus to a separate file in `folder`, named by its line.
 ///
 /// # Errors
-/// A corpus or a folder that cannot be used.
+/// A corpus or a folder that is not usable.
 pub fn unpack(file: &Path, folder: &Path) -> io::Result<usize> {
     let inputs = read(file)?;
     fs::create_dir_all(folder)?;

@@ -1,6 +1,6 @@
-//! Which file of a crate imports which, from the sources' text: every path that begins with `crate`,
-//! `super`, `self` or the name of a module below, in a `use` or in code. Unit tests at the end of a
-//! file are left out.
+//! Which file of a crate imports which, from the sources' text: every path that begins with
+//! `crate`, `super`, `self` or the name of a module below, in a `use` or in code. Unit tests at the
+//! end of a file are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

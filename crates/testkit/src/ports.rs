@@ -1,10 +1,10 @@
 //! Ports of 127.0.0.1 for the servers that the lab, the crash rounds and the tests start.
 //!
-//! A port that the operating system hands out as free may go to somebody's outgoing connection before
-//! a slow server (a Java virtual machine takes seconds) listens on it, or while a killed one is away;
-//! an attempt to connect to it can even get the very port that it calls, and be connected with
-//! itself. So these come from below the range that outgoing connections and port 0 are served from
-//! (Linux: `ip_local_port_range`), and a locked file keeps each from others who ask here.
+//! A port that the operating system returns as free may be used for an outgoing connection before a
+//! slow server (a Java virtual machine takes seconds) listens on it, or while a killed one is away.
+//! An attempt to connect to it can even get the very port that it calls, and be connected with
+//! itself. So these ports come from below the range of outgoing connections and port 0 (Linux:
+//! `ip_local_port_range`), and a locked file keeps each from other users of this module.
 //!
 //! **Invariant:** no two live [`Ports`] of one user have a number in common.
 
@@ -19,8 +19,8 @@ const LOWEST: u16 = 20_000;
 /// Where Linux' default range of ports for outgoing connections begins.
 const DEFAULT_END: u16 = 32_768;
 
-/// Ports that nobody listened on when they were taken, and that [`Ports::take`] gives to nobody else until
-/// this is dropped.
+/// Ports that nobody listened on when they were taken, and that [`Ports::take`] gives to nobody
+/// else until this is dropped.
 #[derive(Debug)]
 pub struct Ports {
     numbers: Vec<u16>,

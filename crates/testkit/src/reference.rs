@@ -1,7 +1,8 @@
-//! The commands on plain maps: what a server's replies and data are compared with.
+//! The commands on plain maps: the reference for a server's replies and data.
 //!
-//! Only those commands, and those of their forms, that the simulator and the crash rounds send. Times
-//! are not kept: see [`Datum::Hash`] for fields; a caller whose keys expire keeps their times itself.
+//! Only the commands, and their forms, that the simulator and the crash rounds send. Expiry times
+//! are not kept: see [`Datum::Hash`] for fields; a caller whose keys expire keeps their times
+//! itself.
 
 mod algebra;
 mod bitmap;
@@ -50,7 +51,7 @@ fn integer<N: std::str::FromStr>(text: &[u8]) -> N {
     number.unwrap_or_else(|| panic!("no number: {}", text.escape_ascii()))
 }
 
-/// What a string is, and for some calls is no more.
+/// Commands on strings, and what some calls do to them.
 fn string_and_change(state: &mut State, call: &Call) -> Value {
     let old = match state.get(&call[1]) {
         Some(Datum::Text(bytes)) => Some(bytes.clone()),
@@ -69,10 +70,11 @@ fn string_and_change(state: &mut State, call: &Call) -> Value {
     old.map_or(Value::Null, Value::Bulk)
 }
 
-/// Does what the call does to the data and returns its reply.
+/// Applies the call to the data and returns its reply.
 ///
 /// # Panics
 /// If the command is not modelled.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub fn apply(state: &mut State, call: &Call) -> Value {
     let wrong_type = || Value::Error(WRONG_TYPE.to_vec());
     let arg = |at: usize| call[at].clone();

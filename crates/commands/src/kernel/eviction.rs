@@ -8,7 +8,7 @@
 use crate::kernel::ctx::{Append, Local};
 use crate::kernel::node::Node;
 use ladon_engine::{Choice, Evicted, Evictor, Scratch, Victims};
-use ladon_model::{Lsn, Record};
+use ladon_model::Record;
 use ladon_settings::EvictionPolicy;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -250,7 +250,7 @@ fn evict_until(
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;
     let mut append = |record: Record<'_>| match &node.watch_evictions {
-        Some(watch) if !watch(node, &record.changes()) => Lsn::ZERO,
+        Some(watch) if !watch(node, &record.changes()) => node.durability.reserved(),
         _ => append(record),
     };
     for step in 1.. {

@@ -14,6 +14,7 @@ use crate::kernel::spec::{CommandSpec, Flags, Handler, LockNeed};
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
+use ladon_platform::lock_order;
 use ladon_resp::Reply;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -41,6 +42,7 @@ pub fn execute(
     append: Append<'_>,
 ) -> Outcome {
     let start = out.len();
+    debug_assert_at_rest(scratch, local);
     if session.info.killed.load(Relaxed) || (request.id.is_none() && is_http(request.args[0])) {
         return Outcome::new(Lsn::ZERO, Flow::Drop);
     }
@@ -69,6 +71,7 @@ pub fn execute(
     if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
         aside::forget(node, scratch, session, append);
     }
+    debug_assert_at_rest(scratch, local);
     match session.reply_mode {
         ReplyMode::On => {}
         ReplyMode::SkipNext => out.truncate(start),
@@ -84,6 +87,16 @@ pub fn execute(
         }
     }
     outcome
+}
+
+/// Between two requests: no lock is held, and nothing is left of the one before.
+#[inline(always)]
+fn debug_assert_at_rest(scratch: &Scratch, local: &Local) {
+    if cfg!(debug_assertions) {
+        lock_order::check(lock_order::Place::LOG_SYNC);
+        assert!(scratch.ready.is_empty(), "a key came, and nobody was served");
+        assert!(local.monitored.is_empty(), "a command was run, and not shown");
+    }
 }
 
 /// A request that no code answers.

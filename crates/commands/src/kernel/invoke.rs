@@ -5,7 +5,7 @@
 //! error into the reply, commits, counts, and reports the command to monitoring clients.
 
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::CommandError;
 use crate::kernel::long_reply::LongReply;
 use crate::kernel::monitored;
@@ -58,13 +58,19 @@ pub(crate) fn call(
     let in_exec = caller == Caller::Exec;
     let Command { id, spec, handler, args } = command;
     let position = ctx.reply.position();
-    if let Err(error) = handler(ctx, args) {
-        fail(ctx, id, position, &error);
-    }
+    let failure = match handler(ctx, args) {
+        Ok(()) => None,
+        Err(error) => Some(fail(ctx, position, &error)),
+    };
     let depends = if in_exec { Lsn::ZERO } else { ctx.commit() };
+    if let Some(text) = failure {
+        // Without the locks, but within `EXEC`, whose next command may ask for the count.
+        count_failure(ctx, id, &text);
+    }
     if caller == Caller::Request && matches!(ctx.flow, Flow::Compute | Flow::Again) {
         return retry_later(ctx, started, depends);
     }
+    debug_assert!(!in_exec || matches!(ctx.flow, Flow::Continue | Flow::Close | Flow::Drop));
     let is_deferred = ctx.deferred.is_some() && !in_exec && defer(ctx, command, started);
     // A wait for a key is counted when it ends, a long reply when it is complete.
     if !is_deferred && !matches!(ctx.flow, Flow::Block(Blocked::Keys(_))) {
@@ -89,19 +95,30 @@ pub(crate) fn call(
 
 /// The error replaces what the command has written from `position` on.
 #[cold]
-fn fail(ctx: &mut Ctx<'_>, id: CommandId, position: usize, error: &CommandError) {
+fn fail(ctx: &mut Ctx<'_>, position: usize, error: &CommandError) -> String {
     let text = error.to_string();
-    ctx.local.stats.command(id).failed.add(1);
-    ctx.local.stats.count_error(text.as_bytes());
     ctx.deferred = None;
     ctx.reply.rewind(position);
-    ctx.reply.error(text);
+    ctx.reply.error(&text);
+    text
+}
+
+#[cold]
+fn count_failure(ctx: &mut Ctx<'_>, id: CommandId, text: &str) {
+    debug_assert!(ctx.in_exec || !matches!(ctx.data, Data::Held(_)), "counted under locks");
+    ctx.local.stats.command(id).failed.add(1);
+    ctx.local.stats.count_error(text.as_bytes());
 }
 
 /// The request runs again; so far it had no visible effect.
 #[cold]
 fn retry_later(ctx: &mut Ctx<'_>, started: Started, depends: Lsn) -> Outcome {
     debug_assert!(!ctx.must_answer(), "only a request can be retried");
+    debug_assert!(
+        matches!(ctx.flow, Flow::Again)
+            || ctx.deferred.as_ref().is_some_and(|deferred| deferred.job.is_some()),
+        "a request waits for a job that there is not"
+    );
     let spent_ns = ctx.local.pause(ctx.node, started);
     let flow = std::mem::take(&mut ctx.flow);
     if matches!(flow, Flow::Compute)

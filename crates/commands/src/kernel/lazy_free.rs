@@ -49,8 +49,9 @@ impl LazyFree {
         let Some(garbage) = next else { return false };
         let (values, bytes) = (garbage.values(), garbage.bytes() as u64);
         drop(garbage);
-        self.pending.fetch_sub(values, Relaxed);
-        self.pending_bytes.fetch_sub(bytes, Relaxed);
+        let values_before = self.pending.fetch_sub(values, Relaxed);
+        let bytes_before = self.pending_bytes.fetch_sub(bytes, Relaxed);
+        debug_assert!(values_before >= values && bytes_before >= bytes, "more freed than given");
         self.freed.fetch_add(values, Relaxed);
         true
     }

@@ -309,8 +309,8 @@ fn time_over_the_limit_is_told() {
     assert!(info.contains("current_eviction_exceeded_time:0"), "{info}");
 }
 
-/// The thread that frees large values gets no processor at all: what waits for it counts as used, and
-/// whoever needs memory frees it instead of evicting what is left.
+/// The thread that frees large values gets no processor at all: what waits for it counts as used,
+/// and whoever needs memory frees it instead of evicting what is left.
 #[test]
 fn large_values_that_nobody_frees_do_not_exceed_the_limit() {
     const BYTES: i64 = 5_000_000;

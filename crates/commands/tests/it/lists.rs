@@ -324,8 +324,8 @@ fn the_encoding_changes_both_ways() {
     );
 }
 
-/// `DEBUG OBJECT` says so of a list that has pieces between its ends; it answers and is loaded again
-/// as if nothing were compressed.
+/// `DEBUG OBJECT` says so of a list that has pieces between its ends; it answers and is loaded
+/// again as if nothing were compressed.
 #[test]
 fn a_list_is_compressed_between_its_ends() {
     let mut loader = Loader::new();

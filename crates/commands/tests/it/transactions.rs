@@ -81,6 +81,7 @@ fn some_commands_are_refused_without_harm() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, told to the server line by line")]
 fn watched_keys_decide() {
     check(
         r#"

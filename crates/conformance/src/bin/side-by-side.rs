@@ -4,8 +4,8 @@
 //! cargo run --release -p ladon-conformance --bin side-by-side -- --commands 1000000 --redis /usr/bin/redis-server
 //! ```
 //!
-//! Prints each difference as a short script, with the seed that repeats it. Exit status: 0 if nothing
-//! differed, 1 if something did, 2 if a server could not be started or asked.
+//! Prints each difference as a short script, with the seed that repeats it. Exit status: 0 if
+//! nothing differed, 1 if something did, 2 if a server could not be started or asked.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

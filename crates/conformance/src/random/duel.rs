@@ -10,12 +10,12 @@ use super::known::{Known, Peer, Verdict};
 use crate::connection::{Connection, encode};
 use crate::reply::Reply;
 
-/// A reply that is not what the peer answered.
+/// A reply that differs from the peer's.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// The request, as a line of a script.
     pub request: String,
-    /// What the peer said.
+    /// The peer's reply.
     pub wanted: Reply,
     /// What Ladon said.
     pub got: Reply,
@@ -166,7 +166,7 @@ impl Pair {
         }
         for (request, (wanted, got)) in requests.iter().zip(self.ask(&requests)) {
             let setting = request.words[0] == b"CONFIG";
-            // A setting may be younger than the reference; Ladon has to know them all.
+            // A setting may be newer than the reference; Ladon has to know all of them.
             let refused = |reply: &Reply| !matches!(reply, Reply::Simple(_) | Reply::Map(_));
             if refused(&got) || refused(&wanted) && !setting {
                 let text = format!("{}: {}, {}", request.line(), wanted.show(), got.show());

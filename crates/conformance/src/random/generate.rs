@@ -79,7 +79,7 @@ impl Round {
         if rng.percent(10) {
             requests.extend(large_values(&mut rng));
         }
-        // A few families at a time, so that what they make is met again before it is gone.
+        // A few families at a time, so that their keys are used again before they are gone.
         let chosen: Vec<&Family> = (0..1 + rng.below(3)).map(|_| rng.pick(families)).collect();
         while requests.len() < length {
             let family = match rng.below(20) {
@@ -98,7 +98,7 @@ impl Round {
     }
 }
 
-/// The request, and sometimes a look at how its keys are encoded now.
+/// The request, and sometimes a query of how its keys are encoded now.
 fn made_of(line: &Line, rng: &mut Rng) -> Vec<Request> {
     let mut maker = Maker { rng, words: Vec::new(), keys: Vec::new(), last_count: 1 };
     maker.sequence(&line.nodes);
@@ -201,7 +201,7 @@ impl Maker<'_> {
     }
 }
 
-/// Makes an ill-formed request of a well-formed one, most likely.
+/// Usually turns a well-formed request into an ill-formed one.
 fn spoil(words: &mut Vec<Vec<u8>>, rng: &mut Rng) {
     use super::pool::Hole;
     for _ in 0..1 + rng.below(2) {

@@ -131,7 +131,8 @@ fn alternatives<'a>(
             "#(" => Node::Counted(alternatives(tokens, Some(")"))?),
             "=(" => Node::Same(alternatives(tokens, Some(")"))?),
             "(" => {
-                // The suffix stands at the closing bracket, which is found by looking for all three.
+                // The suffix stands at the closing bracket, which is found by looking for all
+                // three.
                 repeated(tokens)?
             }
             hole if hole.starts_with('<') => {

@@ -1,5 +1,5 @@
-//! What is not sent, because both servers would obey: endless waits, replies and strings of gigabytes,
-//! expiry in the middle of a round, and choices that the servers make differently.
+//! Requests that are not sent, because both servers would obey: endless waits, replies and strings
+//! of gigabytes, expiry in the middle of a round, and choices that the servers make differently.
 
 const MONTHS_AWAY: i64 = 100_000;
 const YEAR_2100: i64 = 4_102_444_800;
@@ -10,7 +10,7 @@ const STRING_REFUSED: u64 = 512 << 20;
 const DRAWS_MAX: i64 = 1_000;
 const WAIT_MAX: f64 = 0.05;
 
-/// Whether `words` may be sent. `changed`: it is not as the grammar made it.
+/// Whether `words` may be sent. `changed`: it differs from what the grammar made.
 pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
     let text = |at: usize| words.get(at).map(|it| String::from_utf8_lossy(it).to_ascii_uppercase());
     let number = |at: usize| text(at).and_then(|it| it.trim().parse::<i64>().ok());
@@ -36,7 +36,7 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
                 Some(rest) => (rest.to_string(), 1),
                 None => (text.into_owned(), 8),
             };
-            // Values and places look alike, so that only the grammar's own may be large.
+            // Values and positions look alike, so only the grammar's own may be large.
             !changed || text.trim().parse::<i64>().map_or(true, |it| string_is_short(it, unit))
         }),
         "EXPIRE" | "PEXPIRE" | "SETEX" | "PSETEX" | "HEXPIRE" | "HPEXPIRE" | "SET" | "GETEX"
@@ -44,7 +44,7 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
         "DEBUG" | "CLIENT" | "CONFIG" | "SHUTDOWN" | "QUIT" | "MONITOR" | "SUBSCRIBE" | "WAIT" => {
             !changed
         }
-        // It would unpack what other commands look at.
+        // It would convert what other commands read.
         "SORT" | "SORT_RO" => !changed || words.get(1).is_some_and(|it| it.starts_with(b"v")),
         "COMMAND" => words.len() > 1,
         // MULTI and what ends it say how the replies that follow are compared.
@@ -52,8 +52,8 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
     }
 }
 
-/// What lies between two names is defined where all scores are the same. The grammar keeps `y1` and
-/// `y2` so, and asks for ranges by name there only.
+/// A range between two names is defined only if all scores are equal. The grammar keeps `y1` and
+/// `y2` so, and requests ranges by name only there.
 fn names_are_ordered(words: &[Vec<u8>], command: &str, changed: bool) -> bool {
     let even = |word: &Vec<u8>| matches!(word.as_slice(), b"y1" | b"y2");
     let uneven = |word: &Vec<u8>| matches!(word.as_slice(), b"z1" | b"z2" | b"z3");

@@ -82,7 +82,7 @@ impl Found {
 }
 
 impl Difference {
-    /// What tells kinds of differences apart, roughly.
+    /// Distinguishes kinds of differences, roughly.
     fn kind(&self) -> (String, String, String) {
         let start = |text: String| text.chars().take(12).collect();
         let command = self.request.trim_start_matches("at the end: ").split(' ').next();

@@ -23,7 +23,7 @@ pub fn steps(reload: bool) -> Vec<Step> {
     databases(&mut steps, true);
     if reload {
         steps.push(Box::new(|_| vec![Request::new(Check::Exact, &[b"DEBUG", b"RELOAD"])]));
-        // Ladon packs what it reads as its content calls for, Redis as it had come to be.
+        // Ladon packs what it reads according to its content, Redis according to its history.
         databases(&mut steps, false);
     }
     steps

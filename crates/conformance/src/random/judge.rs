@@ -16,9 +16,9 @@ pub enum Check {
     Scan,
     /// The same, by pairs.
     ScanPairs,
-    /// Scores, but for what the order of adding them makes of their last digits: Redis sorts the sets
-    /// of a union by their sizes with C's qsort, which may put equal ones in any order. And but for a
-    /// zero's sign, which is lost in packed sets.
+    /// Scores, except the last digits that depend on the order of additions: Redis sorts the sets
+    /// of a union by their sizes with C's qsort, which may put equal ones in any order. The sign of
+    /// a zero, which packed sets lose, is ignored as well.
     Scores,
     /// Numbers, but for the time between the two servers.
     About,
@@ -28,7 +28,7 @@ pub enum Check {
     Kind,
 }
 
-/// How far apart moments may be, in milliseconds: a pause of this machine.
+/// Tolerated distance between times, in milliseconds: a pause of this machine.
 const ABOUT_MS: u64 = 5_000;
 
 impl Check {
@@ -47,7 +47,7 @@ impl Check {
         })
     }
 
-    /// Whether `got` says what `wanted` does, as far as it is defined.
+    /// Whether `got` agrees with `wanted`, as far as that is defined.
     pub fn same(self, wanted: &Reply, got: &Reply) -> bool {
         if wanted == got {
             return true;
@@ -69,7 +69,7 @@ impl Check {
     }
 }
 
-/// The reply with its elements, taken so many at a time, in order of their bytes.
+/// The reply with its elements in groups of `at_a_time`, sorted by their bytes.
 fn in_order(reply: &Reply, at_a_time: usize) -> Reply {
     let sorted = |items: &[Reply]| {
         let mut groups: Vec<&[Reply]> = items.chunks(at_a_time).collect();
@@ -77,7 +77,7 @@ fn in_order(reply: &Reply, at_a_time: usize) -> Reply {
         groups.concat()
     };
     match reply {
-        // Pairs that are arrays of their own: what RESP3 makes of WITHSCORES.
+        // Pairs in nested arrays: RESP3's form of WITHSCORES.
         Reply::Array(items) if items.iter().all(|it| matches!(it, Reply::Array(_))) => {
             let mut items = items.clone();
             items.sort_by_cached_key(Reply::show);

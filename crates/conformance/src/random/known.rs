@@ -1,4 +1,4 @@
-//! Differences between Ladon and its peers that are meant, or that are between the peers themselves:
+//! Intended differences between Ladon and its peers, and differences among the peers themselves:
 //! `grammar/known.txt` has them with their reasons.
 
 use std::io;
@@ -9,7 +9,7 @@ use super::generate::Request;
 use crate::connection::Connection;
 use crate::reply::Reply;
 
-/// Who the real server is: `redis-7.0.15`, `valkey-9.1.2`.
+/// The real server's name and version: `redis-7.0.15`, `valkey-9.1.2`.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Its name and version.
@@ -51,17 +51,17 @@ struct Rule {
 pub enum Verdict {
     /// No rule knows it.
     Unknown,
-    /// It is known, and the round goes on.
+    /// It is known, and the round continues.
     Known,
     /// It is known, and nothing that follows can be compared.
     Diverged,
 }
 
-/// What is known to differ from one peer.
+/// The known differences from one peer.
 #[derive(Debug)]
 pub struct Known {
     rules: Vec<Rule>,
-    /// 7.0 writes doubles in seventeen digits; every later server in as few as tell them apart.
+    /// 7.0 writes doubles with seventeen digits; later servers with as few as distinguish them.
     long_doubles: bool,
     doubles_met: usize,
 }
@@ -103,7 +103,7 @@ impl Known {
         Ok(Known { rules, long_doubles, doubles_met: 0 })
     }
 
-    /// What the rules say where this peer answers `wanted` and Ladon `got`.
+    /// The verdict of the rules if this peer answers `wanted` and Ladon `got`.
     pub fn verdict(&mut self, request: &Request, wanted: &Reply, got: &Reply) -> Verdict {
         let same_numbers = request.check.same(&shortened(wanted), &shortened(got));
         let lengths = wanted.show().len().abs_diff(got.show().len());

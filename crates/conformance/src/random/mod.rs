@@ -7,13 +7,14 @@
 //!                                                       +--- shrink <--- Difference
 //! ```
 //!
-//! A *round* is some hundred requests, all from one seed: well-formed ones of a few families over a
-//! few keys, and ill-formed ones made of them. At its end the whole keyspaces are compared by reading.
-//! What differs is shrunk to the requests that it takes, in the form of a script of this crate.
+//! A *round* is some hundred requests derived from one seed: well-formed ones of a few families
+//! over a few keys, and ill-formed ones made from them. At its end the whole keyspaces are read and
+//! compared. A difference is shrunk to the requests that it needs, in the form of a script of this
+//! crate.
 //!
-//! **Invariant:** a round depends on its seed and the peer's name alone. What servers may choose
-//! (SPOP's member, the order of a large set) is compared as far as it is defined, and is never left
-//! to decide what comes after.
+//! **Invariant:** a round depends only on its seed and the peer's name. What servers may choose
+//! (SPOP's member, the order of a large set) is compared as far as it is defined, and never decides
+//! what comes after.
 
 pub mod duel;
 pub mod generate;

@@ -1,4 +1,4 @@
-//! The words that requests are made of: few enough to meet again, odd enough to hurt.
+//! The words that requests are made of: few enough to repeat, odd enough to find bugs.
 
 use super::rng::Rng;
 
@@ -480,7 +480,7 @@ fn few(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// Without a zero below zero, whose sign Redis loses when it packs a sorted set.
+/// Without a negative zero, whose sign Redis loses when it packs a sorted set.
 fn float(rng: &mut Rng) -> Vec<u8> {
     match rng.below(6) {
         0 => plain_float(rng),
@@ -600,8 +600,8 @@ fn sort_pattern(rng: &mut Rng) -> Vec<u8> {
     )
 }
 
-/// Relative times: so different from each other that the servers' clocks do not decide what `GT`
-/// means, and so long that nothing expires in the meantime.
+/// Relative times: so different from each other that the servers' clocks do not decide the result
+/// of `GT`, and so long that nothing expires meanwhile.
 fn seconds(rng: &mut Rng, unit: i64) -> Vec<u8> {
     match rng.below(8) {
         0 => texts(

@@ -1,4 +1,5 @@
-//! Makes a failing round small: leaves out requests as long as something still differs (Zeller's ddmin).
+//! Makes a failing round small: leaves out requests as long as something still differs (Zeller's
+//! ddmin).
 
 use std::io;
 

@@ -1,6 +1,6 @@
 //! A short run of random requests against each real server that is to be had: the `redis-server` on
-//! the path, and those that `scripts/install-peers.sh` installs, where it did. `side-by-side` is the
-//! long one.
+//! the path, and those that `scripts/install-peers.sh` installs, where it did. `side-by-side` is
+//! the long one.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -128,7 +128,8 @@ unsafe impl Allocator for Pieces {
             if !is_piece(layout.size()) || layout.align() > STEP_BYTES {
                 return Global.deallocate(piece, layout);
             }
-            let empty = ALL[shard::of_piece(piece)].lock().free(piece);
+            let class = classes::of_bytes(layout.size());
+            let empty = ALL[shard::of_piece(piece)].lock().free(piece, class);
             if let Some(slab) = empty {
                 SLABS.free(slab);
             }

@@ -92,9 +92,24 @@ impl Shard {
 
     /// Sums up the slabs; reads each size.
     pub(super) fn totals(&self) -> Totals {
+        self.debug_assert_sums();
         let slabs = self.classes.iter().enumerate().filter(|(_, class)| class.slabs != 0);
         let excess = slabs.map(|(number, class)| class.excess(number)).sum::<usize>() * SLAB_BYTES;
         Totals { live: self.live, free: self.slabs * SLAB_BYTES - self.live, excess }
+    }
+
+    /// The sums are those of the sizes.
+    fn debug_assert_sums(&self) {
+        if cfg!(debug_assertions) {
+            let of = |(number, class): (usize, &Class)| {
+                let (slabs, live) = (class.slabs as usize, class.live as usize);
+                assert!(live <= slabs * capacity(number), "{live} pieces in {slabs} slabs");
+                (slabs, live * classes::bytes(number))
+            };
+            let add = |sum: (usize, usize), more: (usize, usize)| (sum.0 + more.0, sum.1 + more.1);
+            let sums = self.classes.iter().enumerate().map(of).fold((0, 0), add);
+            assert_eq!(sums, (self.slabs, self.live), "slabs and bytes of all sizes");
+        }
     }
 
     /// A piece of a class, whose slab records shard `own`; `None` if there is no memory.
@@ -132,11 +147,11 @@ impl Shard {
     /// # Safety
     /// The piece came from this shard's `allocate` and is not used any more.
     #[must_use]
-    pub(super) unsafe fn free(&mut self, piece: NonNull<u8>) -> Option<NonNull<u8>> {
+    pub(super) unsafe fn free(&mut self, piece: NonNull<u8>, class: usize) -> Option<NonNull<u8>> {
         let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this shard.
         unsafe {
-            let class = usize::from((*slab).class);
+            assert_eq!(class, usize::from((*slab).class), "a piece is freed as it was allocated");
             let piece_bytes = classes::bytes(class);
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
             (*slab).free = piece.as_ptr();

@@ -19,10 +19,10 @@ fn sizes_are_near() {
 ///
 /// # Safety
 /// As for [`Shard::free`].
-unsafe fn free(shard: &mut Shard, piece: NonNull<u8>) {
+unsafe fn free(shard: &mut Shard, piece: NonNull<u8>, class: usize) {
     // SAFETY: by contract; an empty slab is nobody's.
     unsafe {
-        if let Some(slab) = shard.free(piece) {
+        if let Some(slab) = shard.free(piece, class) {
             SLABS.free(slab);
         }
     }
@@ -53,13 +53,13 @@ fn pieces_do_not_overlap_and_slabs_go_back() {
                 assert_eq!(shard::of_piece(piece), 7);
                 let bytes = std::slice::from_raw_parts(piece.as_ptr(), size);
                 assert!(bytes.iter().all(|&byte| byte == mark));
-                free(&mut shard, piece);
+                free(&mut shard, piece, classes::of_bytes(size));
             }
         }
     }
-    for (piece, ..) in live {
+    for (piece, size, _) in live {
         // SAFETY: allocated above, freed once.
-        unsafe { free(&mut shard, piece) };
+        unsafe { free(&mut shard, piece, classes::of_bytes(size)) };
     }
     shard.assert_empty();
 }
@@ -78,7 +78,7 @@ fn moving_what_is_sparse_empties_slabs() {
             if (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xff < 26 {
                 left.push((number as u64, piece));
             } else {
-                free(&mut shard, piece);
+                free(&mut shard, piece, class);
             }
         }
     }
@@ -90,7 +90,7 @@ fn moving_what_is_sparse_empties_slabs() {
                 if shard.is_sparse(*piece) {
                     let moved = shard.allocate(0, class).unwrap();
                     moved.copy_from_nonoverlapping(*piece, 3000);
-                    free(&mut shard, std::mem::replace(piece, moved));
+                    free(&mut shard, std::mem::replace(piece, moved), class);
                 }
             }
         }
@@ -103,7 +103,7 @@ fn moving_what_is_sparse_empties_slabs() {
         // SAFETY: live, and freed once.
         unsafe {
             assert_eq!(piece.cast::<u64>().read(), number);
-            free(&mut shard, piece);
+            free(&mut shard, piece, class);
         }
     }
     shard.assert_empty();
@@ -125,4 +125,13 @@ fn values_are_freed_by_other_threads() {
     }
     drop(sender);
     dropper.join().unwrap();
+}
+
+#[test]
+#[should_panic = "a piece is freed as it was allocated"]
+fn a_piece_is_not_freed_as_another_size() {
+    let mut shard = Shard::new();
+    let piece = shard.allocate(0, classes::of_bytes(3000)).unwrap();
+    // SAFETY: not used; the size is what the test is about.
+    unsafe { free(&mut shard, piece, classes::of_bytes(2000)) };
 }

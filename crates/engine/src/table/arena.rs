@@ -1,9 +1,9 @@
 //! Memory for a table's entries: slabs of one page, each cut into pieces of one size.
 //!
 //! Why not the global allocator: it rounds small sizes up to 16 bytes (a 24-byte entry costs 32),
-//! and an entry freed by another thread than the one that made it costs atomics. A table is only
-//! touched under its partition's lock, so its arena needs neither. Larger ones are [`Pieces`], in
-//! sizes that fit: an entry of 1,030 bytes would take 1,280 of the global allocator.
+//! and it pays for atomics when another thread frees an entry. A table is only touched under its
+//! partition's lock, so its arena needs neither. Larger pieces come from [`Pieces`], in finer
+//! sizes: an entry of 1,030 bytes would take 1,280 from the global allocator.
 //!
 //! ```text
 //! slab (4 KiB, 4 KiB-aligned): [SlabHeader 64 B][piece][piece]...
@@ -11,10 +11,10 @@
 //!
 //! # Soundness
 //! A piece's slab is found by clearing the low bits of its address, which is right because slabs
-//! are aligned to their size and only sizes up to `SMALL_BYTES_MAX` come from slabs; the caller
-//! passes the same size to `free` as to `alloc` (entries know their size). A slab stays
-//! allocated while any of its pieces lives (`live > 0`). Nothing here is shared between threads
-//! without the owner's lock.
+//! are aligned to their size and only sizes up to `SMALL_BYTES_MAX` come from slabs. The caller
+//! passes the same size to `free` as to `alloc` (entries know their size). A slab stays allocated
+//! while any of its pieces lives (`live > 0`). Nothing here is shared between threads without the
+//! owner's lock.
 
 use crate::pieces::Pieces;
 use crate::pieces::blocks::Blocks;
@@ -25,16 +25,16 @@ use std::ptr::{self, NonNull};
 const SLAB_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 64;
 const STEP_BYTES: usize = 8;
-/// Above this, cutting a page leaves too much waste: each partition has a page of each size.
+/// Above this size, cutting a page wastes too much: each partition has a page of each size.
 const SMALL_BYTES_MAX: usize = 128;
 const CLASSES: usize = SMALL_BYTES_MAX / STEP_BYTES;
 
-/// Where slabs and the tables' segments come from: memory in pages.
+/// The source of slabs and of the tables' segments: memory in pages.
 pub(crate) static PAGES: Blocks = Blocks::new(SLAB_BYTES);
 
-/// Moving pieces is worth a walk when more than this part of the slabs is free, ...
+/// Moving pieces is worth a walk if more than this fraction of the slabs is free
 const SPARSE_SHARE: usize = 3;
-/// ... and more than so many have room, beyond one of each size.
+/// and more than this many slabs have room, beyond one of each size.
 const SPARSE_SLABS: u32 = 2;
 
 #[repr(C)]
@@ -54,12 +54,12 @@ const _: () = assert!(size_of::<SlabHeader>() <= HEADER_BYTES);
 #[repr(C)]
 pub(crate) struct Arena {
     bytes: usize,
-    /// Bytes of those that are no slab's.
+    /// Bytes of pieces that are not in slabs.
     large_bytes: usize,
     /// Slabs that have room, beyond one of each size.
     sparse: u32,
     slabs: u32,
-    /// One that has no pieces, so that one key coming and going is cheap.
+    /// A slab without pieces, kept so that one key coming and going is cheap.
     spare: *mut SlabHeader,
     /// Per size class, the slabs that have room.
     partial: [*mut SlabHeader; CLASSES],
@@ -69,7 +69,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// From its start on, what every change of an entry's size touches.
+    /// Bytes at its start that every change of an entry's size touches.
     pub(crate) const HOT_BYTES: usize = size_of::<usize>();
 
     pub(crate) fn new() -> Self {
@@ -88,7 +88,7 @@ impl Arena {
         self.bytes
     }
 
-    /// What a piece of `size` bytes really costs.
+    /// The real size of a piece of `size` bytes.
     #[inline]
     pub(crate) fn rounded(size: usize) -> usize {
         if size > SMALL_BYTES_MAX {
@@ -131,7 +131,7 @@ impl Arena {
         }
     }
 
-    /// Gives a piece back.
+    /// Frees a piece.
     ///
     /// # Safety
     /// `piece` came from this arena's `alloc` with a `size` that rounds to the same, and is not
@@ -147,6 +147,9 @@ impl Arena {
         let slab = slab_of(piece);
         // SAFETY: the piece lives in a slab of this arena, see the head of the file.
         unsafe {
+            let class = usize::from((*slab).class);
+            debug_assert_eq!(class, (size - 1) / STEP_BYTES, "freed as it was allocated");
+            debug_assert!((*slab).live > 0, "a piece of a slab without pieces");
             piece.as_ptr().cast::<*mut u8>().write((*slab).free);
             (*slab).free = piece.as_ptr();
             (*slab).live -= 1;
@@ -161,21 +164,21 @@ impl Arena {
         }
     }
 
-    /// Whether so much of the slabs is free that moving pieces together is worth a walk.
+    /// Whether enough of the slabs is free for moving pieces to be worth a walk.
     pub(crate) fn is_sparse(&self) -> bool {
         self.sparse > SPARSE_SLABS
             && self.free_bytes() > self.slabs as usize * SLAB_BYTES / SPARSE_SHARE
     }
 
-    /// Bytes of small slabs that no piece takes.
+    /// Free bytes of small slabs.
     pub(crate) fn free_bytes(&self) -> usize {
         self.slabs as usize * SLAB_BYTES - (self.bytes - self.large_bytes)
     }
 
-    /// Moves a piece into a slab with less room, if there is one for it; where it is then.
+    /// Moves a piece into a slab with less room, if there is one; returns its new address.
     ///
     /// # Safety
-    /// As for `free`; where the piece is moved, the caller forgets where it was.
+    /// As for `free`; if the piece is moved, the caller forgets its old address.
     pub(crate) unsafe fn compact(
         &mut self,
         piece: NonNull<u8>,
@@ -204,7 +207,7 @@ impl Arena {
         let slab = slab_of(piece);
         // SAFETY: by contract the slab is live.
         unsafe {
-            // The head of the list is where moved pieces go.
+            // Moved pieces go to the head of the list.
             if !(*slab).listed || slab == self.partial[usize::from((*slab).class)] {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! A bucket's words, as a thread reads them that only prefetches, without the lock.
+//! A bucket's words, as read without the lock by a thread that only prefetches.
 //!
 //! # Soundness
 //! Entries are never dereferenced here; prefetching a stale address is harmless.
@@ -30,7 +30,7 @@ impl BucketHint {
         BucketHint { bucket, tag }
     }
 
-    /// Fetches the entries in the bucket that carry the key's tag.
+    /// Prefetches the entries in the bucket that carry the key's tag.
     ///
     /// # Safety
     /// The guard that the hint was made under is still held.

@@ -1,20 +1,20 @@
-//! Moving entries out of sparse slabs, a few buckets at a time, so that the slabs go back.
+//! Moves entries out of sparse slabs, a few buckets at a time, so that the slabs are freed.
 //!
-//! An entry is one piece of memory and one word points at it, so that moving it is a copy and a
-//! store. Nobody else keeps an entry's address: prefetchers only fetch from where it was.
+//! An entry is one allocation and one word points at it, so moving it is a copy and a store. No
+//! other code keeps an entry's address: prefetchers only prefetch its old address.
 
 use super::Table;
 use super::prefetch;
 use super::segment::{BUCKETS, LocalHash, Place, SLOTS, bucket_start, home_of, moved, unpack};
 
-/// What looking at an entry costs of a budget.
+/// Cost of examining an entry.
 const LOOK_COST: usize = 1;
-/// What moving one costs, ...
+/// Cost of moving an entry
 const MOVE_COST: usize = 4;
-/// ... and so many of its bytes.
+/// and of moving this many of its bytes.
 const BYTES_COST: usize = 256;
 
-/// How much work may be done, and what was.
+/// The budget of a compaction, and its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     /// What is left; one is about 50 ns.
@@ -35,20 +35,20 @@ impl Work {
 }
 
 impl Table {
-    /// Whether moving its small entries together would free slabs.
+    /// Whether packing its small entries would free slabs.
     pub(crate) fn is_sparse(&self) -> bool {
         self.arena.is_sparse()
     }
 
-    /// Bytes that are free within its slabs of small entries.
+    /// Free bytes within its slabs of small entries.
     pub(crate) fn free_bytes(&self) -> usize {
         self.arena.free_bytes()
     }
 
-    /// Moves entries, and packed values, from `from` on as far as `work` allows; where to go on, or
-    /// `None` at the end. A table that others share with stays as it is.
+    /// Moves entries, and packed values, from `from` on as far as `work` allows. Returns where to
+    /// continue, or `None` at the end. A table that shares data with a frozen one is left as it is.
     ///
-    /// It is a keyspace's: those of collections may be known by their entries' addresses.
+    /// Only for a keyspace's tables: entries of collections may be known by their addresses.
     pub(crate) fn compact(&mut self, from: LocalHash, work: &mut Work) -> Option<LocalHash> {
         if self.shares {
             return None;
@@ -76,8 +76,8 @@ impl Table {
                     }
                     work.spend(LOOK_COST);
                     let entry = unpack(word);
-                    // SAFETY: entries in words are live, and `&mut self` makes the access exclusive.
-                    // The word changes before anybody looks at it again.
+                    // SAFETY: entries in words are live, and `&mut self` makes the access
+                    // exclusive. The word changes before anybody looks at it again.
                     unsafe {
                         if let Some(object) = entry.object_mut() {
                             let bytes = object.compact();
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Everything that a table can do, and slices of moving in between, against a plain map.
+    /// Every operation of a table, with slices of compaction in between, against a plain map.
     #[test]
     fn what_is_moved_stays_what_it_is() {
         let (steps, keys) = if cfg!(miri) { (500, 60) } else { (60_000, 3000) };
@@ -254,7 +254,7 @@ mod tests {
         assert!(table.free_bytes() <= live / 2 + begun, "{} of {live}", table.free_bytes());
     }
 
-    /// Readers of a frozen table hold no lock: what they may see stays where it is.
+    /// Readers of a frozen table hold no lock, so what they may see is not moved.
     #[test]
     fn a_table_that_is_shared_is_left_alone() {
         let hasher = KeyHasher::new(7);

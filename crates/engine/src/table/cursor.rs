@@ -9,9 +9,9 @@ use ladon_model::KeyHasher;
 const SCAN_SHIFT: u32 = 16;
 
 impl Table {
-    /// Visits entries from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. An entry that stays in the table
-    /// for the whole scan is visited at least once.
+    /// Visits entries from a cursor (0 to begin) on, about `count` of them at least, unless the end
+    /// comes first or `visit` returns that it is enough. Returns the next cursor, 0 at the end. An
+    /// entry that stays in the table for the whole scan is visited at least once.
     pub(crate) fn scan_from(
         &self,
         hasher: &KeyHasher,

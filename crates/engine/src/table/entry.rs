@@ -13,8 +13,8 @@
 //!
 //! # Soundness
 //! An `EntryPtr` is a live allocation of the arena it came from, written by `build` and changed
-//! only through `&mut` access to its table. All reads parse the layout above, so lengths and
-//! flags always agree with the allocation. Multi-byte fields are unaligned and read as such.
+//! only through `&mut` access to its table. All reads parse the layout above, so lengths and flags
+//! always agree with the allocation. Multi-byte fields are unaligned and read as such.
 
 use super::arena::Arena;
 use crate::object::Object;
@@ -36,7 +36,7 @@ const WORD_BYTES: usize = 8;
 /// The largest access word, see `access.rs`.
 pub(crate) const ACCESS_MAX: u32 = (1 << 20) - 1;
 
-/// What an entry holds, borrowed.
+/// The content of an entry, borrowed.
 #[derive(Clone, Copy)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum ValueRef<'a> {
@@ -44,11 +44,11 @@ pub enum ValueRef<'a> {
     Bytes { bytes: &'a [u8], grown: bool },
     /// A string that is the decimal form of an integer.
     Int(i64),
-    /// A value of its own.
+    /// A separately allocated value.
     Object(&'a Object),
 }
 
-/// What a new entry shall hold.
+/// The content of a new entry.
 pub(crate) enum ValueInit<'a> {
     Bytes { bytes: &'a [u8], grown: bool },
     Int(i64),
@@ -126,7 +126,7 @@ impl EntryPtr {
         EntryPtr(piece)
     }
 
-    /// Frees the entry and what it holds.
+    /// Frees the entry and its content.
     ///
     /// # Safety
     /// The entry came from this arena and nothing refers to it any more.
@@ -172,7 +172,7 @@ impl EntryPtr {
         }
     }
 
-    /// A string's bytes in the entry, to be changed; it counts as grown from then on.
+    /// The bytes of a string in the entry, to be changed; it counts as grown from then on.
     ///
     /// # Safety
     /// Exclusive access to the entry for `'a`.
@@ -223,7 +223,7 @@ impl EntryPtr {
         }
     }
 
-    /// Bytes that it was built with.
+    /// The size with which it was built.
     ///
     /// # Safety
     /// The entry is live.
@@ -308,7 +308,14 @@ impl EntryPtr {
 }
 
 impl<'a> EntryRef<'a> {
-    /// Where the entry is.
+    /// Bytes of the arena's that it takes.
+    #[cfg(debug_assertions)]
+    pub(crate) fn rounded_bytes(self) -> usize {
+        // SAFETY: live for 'a.
+        Arena::rounded(unsafe { self.ptr.bytes() })
+    }
+
+    /// Address of the entry.
     #[inline]
     pub(crate) fn ptr(self) -> EntryPtr {
         self.ptr
@@ -342,7 +349,7 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// The value, if it is one of its own.
+    /// The value, if it is a separate object.
     #[inline]
     pub(crate) fn object(self) -> Option<&'a Object> {
         // SAFETY: live and unchanged for 'a.

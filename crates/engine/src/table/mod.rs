@@ -47,15 +47,15 @@ pub use walk::Position;
 #[repr(C)]
 pub(crate) struct Table {
     root: Root,
-    /// Where prefetchers find the directory, if they do; as `root`.
+    /// Where prefetchers find the directory, if anywhere; same content as `root`.
     shown: Option<RootPtr>,
     len: usize,
     segments: u32,
-    /// How many bits of a key's hash the owner has used up before the table's.
+    /// Number of bits of a key's hash that the owner consumed before the table's.
     shift: u16,
     /// Whether there is any `sharing`.
     shares: bool,
-    /// Late, as most of it is rarely looked at.
+    /// Last, because most of it is rarely accessed.
     arena: Arena,
     /// `None` until it is frozen for the first time.
     sharing: Option<Box<Sharing>>,
@@ -65,7 +65,7 @@ pub(crate) struct Table {
 unsafe impl Send for Table {}
 
 impl Table {
-    /// From its start on, what a command needs on its way to the bucket and for its accounts.
+    /// Bytes at its start that a command needs on its way to the bucket and for its accounts.
     pub(crate) const HOT_BYTES: usize = offset_of!(Table, arena) + Arena::HOT_BYTES;
 
     /// An empty table whose owner has consumed the top `shift` bits of every hash.
@@ -82,7 +82,7 @@ impl Table {
         }
     }
 
-    /// As `new`, and prefetchers find its directory at `shown` too, where there is none so far.
+    /// As `new`, and prefetchers also find its directory at `shown`, which has none so far.
     pub(crate) fn shown_at(shift: u32, shown: RootPtr) -> Table {
         let mut table = Table::new(shift);
         table.shown = Some(shown);
@@ -106,13 +106,40 @@ impl Table {
         self.arena.bytes() + self.segments as usize * size_of::<Segment>()
     }
 
+    /// That its counts are what a walk over its segments finds, and its entries' bytes these.
+    #[cfg(debug_assertions)]
+    pub(crate) fn check(&self, entry_bytes: usize) {
+        if self.sharing.is_none() {
+            assert_eq!(self.arena.bytes(), entry_bytes, "bytes of entries, counted and found");
+        }
+        let Some(directory) = self.directory() else {
+            assert_eq!((self.len, self.segments), (0, 0), "keys and segments without a directory");
+            return;
+        };
+        let (mut keys, mut segments, mut slots) = (0, 0, 0);
+        for segment in directory.segments() {
+            // SAFETY: segments in the directory are live.
+            let segment = unsafe { segment.as_ref() };
+            let (depth, prefix) = (u32::from(segment.depth.get()), segment.prefix.get());
+            assert!(depth <= directory.depth, "a segment of more than one directory slot's hashes");
+            let width = 1 << (directory.depth - depth);
+            assert_eq!(prefix as usize * width, slots, "a segment stands where its prefix says");
+            assert_eq!(segment.words().count(), segment.count(), "words of a segment");
+            keys += segment.count();
+            segments += 1;
+            slots += width;
+        }
+        assert_eq!(slots, directory.len(), "slots of the directory");
+        assert_eq!((keys, segments), (self.len, self.segments), "keys and segments");
+    }
+
     /// Segments in use.
     #[cfg(test)]
     pub(crate) fn segments(&self) -> usize {
         self.segments as usize
     }
 
-    /// The part of the hash of `key` that this table goes by.
+    /// The part of the hash of `key` that this table uses.
     #[inline]
     pub(crate) fn local(&self, hash: u64) -> LocalHash {
         hash << u32::from(self.shift)
@@ -140,7 +167,8 @@ impl Table {
         unsafe { Some(unpack(segment.as_ref().word(place)).as_ref()) }
     }
 
-    /// The first entry whose word carries the hash's tag: most likely the key's with this hash.
+    /// The first entry whose word carries the hash's tag: most likely that of the key with this
+    /// hash.
     #[inline]
     pub(crate) fn likely(&self, local: LocalHash) -> Option<EntryRef<'_>> {
         let (segment, depth) = self.directory()?.segment_and_depth(local);
@@ -153,12 +181,12 @@ impl Table {
         }
     }
 
-    /// Fetches the bucket of this hash; the hint is good for as long as `guard` is held.
+    /// Prefetches the bucket of this hash; the hint is valid while `guard` is held.
     pub(crate) fn prefetch_bucket(&self, local: LocalHash, guard: &Guard) -> BucketHint {
         self.root.prefetch_bucket(local, guard)
     }
 
-    /// Where `key` stands, good until the table changes.
+    /// The place of `key`, valid until the table changes.
     #[inline]
     pub(crate) fn find(&self, local: LocalHash, key: &[u8]) -> Option<Found> {
         let (segment, place) = self.place(local, key)?;
@@ -177,7 +205,7 @@ impl Table {
         SlotMut { table: self, local, segment, place: found.place }
     }
 
-    /// The first key with this hash of whose entry `is` says so.
+    /// The first key with this hash whose entry satisfies `is`.
     pub(crate) fn key_where(
         &self,
         hasher: &KeyHasher,
@@ -204,8 +232,8 @@ impl Table {
         Some(SlotMut { table: self, local, segment, place })
     }
 
-    /// Adds an entry, whose key must not be there. It stays where it is until it is removed, or
-    /// given another key length, expiry or kind of value.
+    /// Adds an entry, whose key must not exist. The entry's address stays the same until it is
+    /// removed, or gets another key length, expiry or kind of value.
     pub(crate) fn insert(
         &mut self,
         hasher: &KeyHasher,
@@ -234,8 +262,8 @@ impl Table {
         taken
     }
 
-    /// Gives back what a table without keys keeps for the next one; whether there was anything.
-    /// Not done whenever the last key goes: one key coming and going is cheap.
+    /// Frees what an empty table keeps for reuse; returns whether there was anything. Not called
+    /// whenever the last key is removed, so that one key coming and going is cheap.
     pub(crate) fn release_empty(&mut self) -> bool {
         let is_idle = self.len == 0 && self.segments > 0;
         if is_idle {

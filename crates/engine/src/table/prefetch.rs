@@ -1,8 +1,8 @@
 //! Prefetching without the lock, some keys ahead of the one that is executed.
 //!
-//! What is read here is a directory's pointers and a bucket's words, and the processor is asked to
-//! fetch what these point to. What was read may be out of date; then the fetch was for nothing,
-//! and the execution, under the lock, does not care.
+//! Reads a directory's pointers and a bucket's words, and asks the processor to fetch what these
+//! point to. What was read may be outdated; then the fetch was useless, and the execution, under
+//! the lock, is not affected.
 //!
 //! # Soundness
 //! Roots are borrowed from their keyspace. Directories and segments are freed only through
@@ -17,7 +17,7 @@ use crate::prefetch::prefetch;
 use crossbeam_epoch::Guard;
 use std::ptr::NonNull;
 
-/// Where a table shows its current directory; stays valid while the keyspace does.
+/// Where a table publishes its current directory; valid as long as the keyspace.
 #[derive(Clone, Copy)]
 pub(crate) struct RootPtr(NonNull<Root>);
 
@@ -30,7 +30,7 @@ impl RootPtr {
     /// A place for the directory of a table.
     ///
     /// # Safety
-    /// It outlives the table, and every prefetcher that asks it.
+    /// It outlives the table, and every prefetcher that reads it.
     pub(crate) unsafe fn new(root: &Root) -> RootPtr {
         RootPtr(NonNull::from(root))
     }

@@ -1,8 +1,8 @@
-//! Growing and shrinking, one segment at a time: a full one becomes two, and two nearly empty
-//! neighbours become one.
+//! Growing and shrinking, one segment at a time: a full segment is split into two, and two nearly
+//! empty neighbours are merged.
 //!
-//! What leaves is retired, not freed, as prefetchers may be reading it (see `mod.rs`), or kept for
-//! frozen tables (see `sharing.rs`).
+//! A removed segment is retired, not freed, because prefetchers may be reading it (see `mod.rs`),
+//! or kept for frozen tables (see `sharing.rs`).
 
 use super::Table;
 use super::directory::Directory;
@@ -11,11 +11,11 @@ use super::segment::{CAPACITY, LocalHash, Segment, unpack};
 use ladon_model::KeyHasher;
 use std::ptr::NonNull;
 
-/// Two neighbours with fewer keys than this together become one.
+/// Two neighbours with fewer keys than this together are merged.
 const MERGE_COUNT_MAX: usize = CAPACITY / 4;
-/// A lone segment is looked at for merging when it falls under this.
+/// A segment is considered for merging when it has fewer keys than this.
 pub(super) const MERGE_TRY_COUNT: usize = CAPACITY / 8;
-/// A hash has no more bits to split by; reaching it takes an attack on the seed.
+/// A hash has no more bits to split by; only an attack on the seed could reach this.
 const DEPTH_MAX: u32 = 40;
 
 impl Table {
@@ -44,8 +44,8 @@ impl Table {
         if self.directory().is_some_and(|directory| directory.depth == depth) {
             self.resize_directory(depth + 1);
         }
-        // The old segment stays as the lower half: nothing is left for the epochs to free, which
-        // would come late and leave holes. No frozen table has it, see `own`.
+        // The old segment stays as the lower half. The epochs would free it late and leave holes in
+        // memory. No frozen table has it, see `own`.
         let high = Segment::new(depth as u8 + 1, prefix << 1 | 1, self.generation());
         let words = Words::of(&[old]);
         old.restart(depth as u8 + 1, prefix << 1);
@@ -115,7 +115,7 @@ impl Table {
         // SAFETY: segments in the directory are live.
         let deepest = directory.segments().map(|s| unsafe { s.as_ref().depth.get() }).max();
         let deepest = u32::from(deepest.unwrap_or(0));
-        // One spare level, so that a table at the edge does not go back and forth.
+        // One spare level, so that a table at the edge does not grow and shrink repeatedly.
         if deepest + 1 < directory.depth {
             self.resize_directory(deepest + 1);
         }
@@ -138,15 +138,15 @@ impl Table {
     }
 }
 
-/// The words of segments that are about to be filled anew.
+/// The words of segments that are about to be refilled.
 struct Words {
     words: [u64; CAPACITY],
     count: usize,
 }
 
 impl Words {
-    /// Of segments that have no more keys together than one may have. Their entries, whose keys
-    /// are about to be hashed, are asked for on the way.
+    /// From segments that together have no more keys than one may have. Prefetches their entries,
+    /// whose keys are about to be hashed.
     fn of(segments: &[&Segment]) -> Words {
         let mut words = Words { words: [0; CAPACITY], count: 0 };
         for (_, word) in segments.iter().flat_map(|segment| segment.words()) {
@@ -162,14 +162,14 @@ impl Words {
     }
 }
 
-/// A directory that a deferred destructor takes along.
+/// A directory owned by a deferred destructor.
 struct SendDirectory(Directory);
 
 // SAFETY: as for `SendPtr`.
 unsafe impl Send for SendDirectory {}
 
-/// A pointer that a deferred destructor takes along.
+/// A pointer owned by a deferred destructor.
 struct SendPtr<T>(NonNull<T>);
 
-// SAFETY: what it points to is freed by whichever thread runs the destructor, and used by none.
+// SAFETY: the thread that runs the destructor frees what it points to, and no thread uses it.
 unsafe impl<T> Send for SendPtr<T> {}

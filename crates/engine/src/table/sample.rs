@@ -1,4 +1,4 @@
-//! Entries of a table by chance: one, each as likely as any other, or some that stand together.
+//! Random entries of a table: one, uniformly chosen, or some that are stored together.
 //!
 //! # Soundness
 //! As in `mod.rs`: segments in the directory and entries in their words are live while the table is
@@ -18,9 +18,10 @@ impl Table {
         Some(unsafe { found.entry() })
     }
 
-    /// Probes entries that stand near each other at a random place, until `probe` took `count` of
-    /// them or has seen `probes_max`; how many it took. They come from all over the keys, as their
-    /// place is their hash. What `probe` returns of one that it takes is its new access word.
+    /// Probes entries that are stored together at a random place, until `probe` took `count` of
+    /// them or has seen `probes_max`; returns how many it took. They are a random sample of the
+    /// keys, because their place follows from their hash. For an entry that it takes, `probe`
+    /// returns the new access word.
     pub(crate) fn sample(
         &mut self,
         random: u64,
@@ -87,8 +88,8 @@ impl Table {
         Some(SlotMut { table: self, local, segment, place })
     }
 
-    /// Takes up to `count` entries chosen uniformly at random out; `visit` sees each. What some of
-    /// them have in memory is fetched together.
+    /// Removes up to `count` uniformly chosen entries; `visit` sees each. The memory of several
+    /// entries is fetched together.
     pub(crate) fn pop_random(
         &mut self,
         hasher: &KeyHasher,
@@ -99,7 +100,7 @@ impl Table {
         const AT_ONCE: usize = 16;
         let mut left = count.min(self.len);
         while left > 0 {
-            // Of half of them at most, so that it does not take long to find different ones.
+            // At most half of them, so that finding distinct ones does not take long.
             let wanted = left.min(AT_ONCE).min(self.len.div_ceil(2));
             let mut drawn = ArrayVec::<Found, AT_ONCE>::new();
             while drawn.len() < wanted {
@@ -110,9 +111,9 @@ impl Table {
                 }
             }
             for found in &drawn {
-                // SAFETY: entries do not move, and each is removed but once, below.
+                // SAFETY: entries do not move, and each is removed only once, below.
                 let key = unsafe { found.entry() }.key();
-                // The place may be another one by now: removing merges segments.
+                // The place may have changed, because removing merges segments.
                 if let Some(slot) = self.get_mut(hasher.hash(key).0, key) {
                     visit(slot.get());
                     slot.remove(hasher);
@@ -133,7 +134,7 @@ impl Table {
             let pointer = directory.at(slot);
             // SAFETY: segments in the directory are live.
             let segment = unsafe { pointer.as_ref() };
-            // A segment that fills several slots is drawn through its first only, so that its
+            // A segment that fills several slots is only drawn through its first one, so that its
             // keys are no likelier than others.
             let first = (segment.prefix.get() as usize)
                 << (directory.depth - u32::from(segment.depth.get()));

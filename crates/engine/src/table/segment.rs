@@ -54,7 +54,7 @@ pub(crate) struct Segment {
 const _: () = assert!(size_of::<Segment>() == 4096);
 const _: () = assert!(std::mem::offset_of!(Segment, buckets) == 64);
 
-/// Where a word stands in a segment.
+/// A place of a word in a segment.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) bucket: usize,
@@ -74,7 +74,7 @@ pub(super) fn pack(local: LocalHash, entry: EntryPtr) -> u64 {
     tag_of(local) | address
 }
 
-/// The word of an entry that lies elsewhere now.
+/// The word of an entry that was moved.
 #[inline]
 pub(super) fn moved(word: u64, to: NonNull<u8>) -> u64 {
     word & !POINTER_MASK | to.as_ptr().expose_provenance() as u64
@@ -123,7 +123,7 @@ impl Segment {
         }
     }
 
-    /// The same again.
+    /// A copy.
     pub(super) fn copy(&self, generation: u64) -> NonNull<Segment> {
         let Some(copy) = PAGES.allocate() else {
             alloc::handle_alloc_error(Layout::new::<Segment>())
@@ -145,8 +145,8 @@ impl Segment {
         unsafe { PAGES.free(segment.cast()) }
     }
 
-    /// Forgets all words, and is a segment of this depth and prefix from now on. Who is
-    /// prefetching may see words or nothing.
+    /// Clears all words and becomes a segment of this depth and prefix. A prefetching thread may
+    /// see words or nothing.
     pub(super) fn restart(&self, depth: u8, prefix: u64) {
         for word in self.buckets.iter().flatten() {
             word.store(0, Relaxed);
@@ -200,7 +200,7 @@ impl Segment {
         for step in 0..WINDOW {
             for (slot, word) in self.buckets[bucket].iter().enumerate() {
                 let word = word.load(Relaxed);
-                // Equal tags cancel out and leave the address, which only a free slot has not.
+                // Equal tags cancel out and leave the address, which is zero only for a free slot.
                 let address = word ^ tag;
                 if address < 1 << POINTER_BITS && word != 0 && matches(unpack(word)) {
                     return Some(Place { bucket, slot });
@@ -274,6 +274,7 @@ impl Segment {
         if old == DISPLACED_MAX {
             return;
         }
+        debug_assert!(by > 0 || old > 0, "no key is away from home bucket {bucket}");
         let shift = 4 * (bucket % 2);
         let cell = &self.displaced[bucket / 2];
         cell.set(cell.get() & !(0x0f << shift) | old.wrapping_add_signed(by) << shift);

@@ -1,8 +1,8 @@
-//! Frozen tables: a table as it was at one moment, which shares with the living one whatever has
-//! not changed since.
+//! Frozen tables: a table as it was at one moment. It shares everything that has not changed since
+//! with the living table.
 //!
 //! Freezing copies the directory, a pointer for each few hundred entries. From then on the living
-//! table copies a segment before it changes it for the first time, and keeps entries that leave:
+//! table copies a segment before it changes it for the first time, and keeps removed entries:
 //!
 //! ```text
 //! living  -> [ 0 ] [ 1' ] [ 2 ]       1' is a copy that has changed
@@ -10,17 +10,17 @@
 //! frozen  -> [ 0 ] [ 1  ] [ 2 ]       1 and the entries only it points to are kept
 //! ```
 //!
-//! What is kept goes to the newest frozen table's [`Moment`], and an older moment holds on to the
-//! next newer one: what left after a moment may be seen by every table frozen before. The last to go
-//! hands the entries back, and the living table frees them in its arena when it changes next. A
-//! living table that is dropped while others share with it is kept as well.
+//! What is kept belongs to the newest frozen table's [`Moment`], and an older moment keeps the next
+//! newer one alive: every table frozen before a removal may see the removed entry. The last frozen
+//! table returns the entries, and the living table frees them in its arena at its next change. A
+//! living table that is dropped while frozen ones share with it is kept as well.
 //!
 //! # Soundness
 //! A frozen table is never changed (`Table::own` panics), so it may be read on any thread without
-//! the living table's lock. What it reads is written by nobody: the living table changes only
-//! segments that it made after the newest freezing, overwrites no entry in place, and frees
-//! neither while a moment that may see it lives. "No moment lives" is `Arc::get_mut`, which
-//! orders the readers' last look before what follows.
+//! the living table's lock. Nothing writes what it reads: the living table changes only segments
+//! that it made after the newest freezing, overwrites no entry in place, and frees neither while a
+//! moment that may see it lives. "No moment lives" is `Arc::get_mut`, which orders the readers'
+//! last read before what follows.
 
 use super::Table;
 use super::arena::Arena;
@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-/// Entries that a change of the table gives back to its arena at most, besides its own.
+/// Most entries that a change of the table returns to its arena, in addition to its own.
 const RETURNED_AT_ONCE: usize = 32;
 
 /// How a table shares with others.
@@ -43,15 +43,15 @@ pub(super) enum Sharing {
 }
 
 pub(super) struct Living {
-    /// Segments of a lower generation were there at the newest freezing.
+    /// Segments of a lower generation existed at the newest freezing.
     ///
-    /// Many readers of a large value make it thousands a second: 32 bits would come round.
+    /// Many readers of a large value make it thousands a second: 32 bits would wrap around.
     pub(super) generation: u64,
     newest: Option<Arc<Moment>>,
     returned: Arc<Returned>,
 }
 
-/// Entries that are needed by no frozen table any more.
+/// Entries that no frozen table needs any more.
 #[derive(Default)]
 struct Returned(Mutex<Vec<EntryPtr>>);
 
@@ -62,7 +62,7 @@ pub(super) struct Moment {
     next: OnceLock<Arc<Moment>>,
 }
 
-/// What left the living table since.
+/// What was removed from the living table since.
 #[derive(Default)]
 struct Kept {
     entries: Vec<EntryPtr>,
@@ -78,7 +78,7 @@ unsafe impl Send for Returned {}
 unsafe impl Sync for Returned {}
 
 impl Table {
-    /// The table as it is now, whatever becomes of this one; never to be changed.
+    /// The table as it is now, unaffected by changes of this one; never to be changed.
     pub(crate) fn freeze(&mut self) -> Table {
         self.shares = true;
         let sharing = self.sharing.get_or_insert_with(|| Box::new(Sharing::Living(Living::new())));
@@ -93,8 +93,7 @@ impl Table {
         frozen
     }
 
-    /// The segment, or a copy in its place that frozen tables do not have: called before every
-    /// change.
+    /// The segment, or a copy in its place that no frozen table has: called before every change.
     #[inline]
     pub(super) fn own(&mut self, segment: NonNull<Segment>) -> NonNull<Segment> {
         if self.shares { self.own_shared(segment) } else { segment }
@@ -132,13 +131,13 @@ impl Table {
         }
     }
 
-    /// Whether frozen tables may look on, as of the last `own`.
+    /// Whether frozen tables may see changes, as of the last `own`.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.shares && self.living().is_some_and(Living::has_moment)
     }
 
-    /// A segment is no longer in the directory.
+    /// Called when a segment was removed from the directory.
     pub(super) fn give_up_segment(&mut self, segment: NonNull<Segment>) {
         match self.living() {
             Some(living) if living.has_shared(segment) => living.keep_segment(segment),
@@ -165,8 +164,8 @@ impl Living {
         Living { generation: 0, newest: None, returned: Arc::default() }
     }
 
-    /// Begins a new moment; segments that are made from now on are not part of it. Frees nothing:
-    /// whoever freezes does not change the table, and keeps no account of its size.
+    /// Begins a new moment; segments that are made from now on are not part of it. Frees nothing,
+    /// because the code that freezes does not change the table, and does not account for its size.
     pub(super) fn freeze(&mut self) -> Arc<Moment> {
         self.end_newest();
         let moment = Arc::new(Moment {
@@ -190,8 +189,8 @@ impl Living {
         }
     }
 
-    /// Before a change: whether some frozen table may look on. Frees a few of the entries that
-    /// none needs any more.
+    /// Called before a change: whether some frozen table may see it. Frees a few of the entries
+    /// that none needs any more.
     pub(super) fn is_watched(&mut self, arena: &mut Arena) -> bool {
         self.end_newest();
         let mut returned = self.returned.0.lock();
@@ -211,7 +210,7 @@ impl Living {
         self.newest.is_some()
     }
 
-    /// Whether it was kept.
+    /// Keeps the entry if frozen tables may see it; returns whether it did.
     pub(super) fn keep_entry(&self, entry: EntryPtr) -> bool {
         self.newest.as_ref().map(|newest| newest.kept.lock().entries.push(entry)).is_some()
     }
@@ -229,24 +228,25 @@ impl Living {
         }
     }
 
-    /// The table is about to go: the moment that has to take it over, if any frozen one is left.
+    /// Called when the table is about to be dropped: the moment that has to take it over, if any
+    /// frozen table is left.
     pub(super) fn newest_in_use(&mut self) -> Option<Arc<Moment>> {
         self.newest.take().filter(|newest| Arc::strong_count(newest) > 1)
     }
 
-    /// All entries that were given back.
+    /// All entries that were returned.
     pub(super) fn take_returned(&mut self) -> Vec<EntryPtr> {
         std::mem::take(&mut *self.returned.0.lock())
     }
 }
 
 impl Moment {
-    /// The living table goes, and with it what frozen ones have of it when they go.
+    /// Takes over a living table that is dropped; the frozen ones free it when they are dropped.
     pub(super) fn take_over(&self, table: Box<Table>) {
         self.kept.lock().table = Some(table);
     }
 
-    /// Lets go of everything; the next moment, which may be over as well.
+    /// Releases everything; returns the next moment, which may be over as well.
     fn end(&mut self) -> Option<Arc<Moment>> {
         let Kept { mut entries, segments, table } = std::mem::take(self.kept.get_mut());
         let mut returned = self.returned.0.lock();
@@ -257,7 +257,7 @@ impl Moment {
         }
         drop(returned);
         segments.into_iter().for_each(Table::retire_segment);
-        // It frees what was given back.
+        // Dropping the table frees the returned entries.
         drop(table);
         self.next.take()
     }
@@ -265,7 +265,7 @@ impl Moment {
 
 impl Drop for Moment {
     fn drop(&mut self) {
-        // One after the other, as many may have waited for the first.
+        // In a loop, because many may have waited for the first.
         let mut next = self.end();
         while let Some(mut moment) = next.take().and_then(Arc::into_inner) {
             next = moment.end();

@@ -1,7 +1,7 @@
-//! Places in a table: found once, looked at or changed there.
+//! Places in a table: found once, then read or changed.
 //!
-//! Why it is sound stands at the head of `mod.rs`: who holds a place to change it has the table for
-//! itself, and prefetchers read atomics only.
+//! The head of `mod.rs` says why this is sound: the holder of a place that it changes has exclusive
+//! access to the table, and prefetchers read atomics only.
 
 use super::Table;
 use super::entry::{self, EntryPtr, EntryRef, ValueInit};
@@ -57,7 +57,7 @@ impl SlotMut<'_> {
         unpack(unsafe { self.segment.as_ref() }.word(self.place))
     }
 
-    /// The entry as it stands.
+    /// The entry as it is now.
     #[inline]
     pub(crate) fn get(&self) -> EntryRef<'_> {
         // SAFETY: live and unchanged while self is borrowed.
@@ -138,8 +138,7 @@ impl SlotMut<'_> {
         }
     }
 
-    /// Removes the entry; a boxed object is handed back, so that a huge one can be dropped
-    /// elsewhere.
+    /// Removes the entry. A boxed object is returned, so that a huge one can be dropped elsewhere.
     pub(crate) fn remove(self, hasher: &KeyHasher) -> Option<Box<Object>> {
         let entry = self.entry();
         let table = self.table;

@@ -74,8 +74,8 @@ fn random_operations_match_a_map() {
     assert_eq!(seen, model.len());
 }
 
-/// A key that is there from the beginning to the end of a scan is seen at least once, whatever
-/// splits and merges happen meanwhile; here even exactly once.
+/// A key that exists from the beginning to the end of a scan is seen at least once, whatever splits
+/// and merges happen meanwhile; here even exactly once.
 #[test]
 fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
     let hasher = KeyHasher::new(2);
@@ -207,7 +207,7 @@ fn segments_are_visited_from_anywhere_to_their_end() {
     }
 }
 
-/// What a split leaves behind would be freed late, one page here and one there.
+/// What a split leaves would be freed late, one page here and one there.
 #[test]
 fn a_segment_that_splits_stays_as_the_lower_half() {
     let hasher = KeyHasher::new(4);
@@ -248,7 +248,7 @@ fn an_empty_table_gives_its_memory_back_when_asked() {
 fn contents(table: &Table) -> BTreeMap<Vec<u8>, i64> {
     let mut found = BTreeMap::new();
     let mut position = Position::default();
-    // In steps, as whoever reads a frozen table does it.
+    // In steps, as a reader of a frozen table reads it.
     loop {
         let mut entries = table.entries_from(position);
         let before = found.len();
@@ -351,7 +351,7 @@ fn frozen_tables_are_read_on_other_threads() {
     });
 }
 
-/// Whoever freezes a value does not weigh it.
+/// Freezing a value does not account for its size.
 #[test]
 fn freezing_does_not_change_what_a_table_takes() {
     let hasher = KeyHasher::new(3);

@@ -11,12 +11,13 @@ use ladon_model::KeyHasher;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// How many words ahead of a walk entries are fetched: about as many as memory answers at once.
+/// Number of words ahead of a walk for which entries are prefetched: about as many as memory serves
+/// at once.
 const AHEAD_WORDS: usize = 16;
 
 impl Table {
-    /// Visits entries in hash order from `from` on, bucket by bucket, until `budget` buckets
-    /// were read. Returns where to go on, or `None` at the end.
+    /// Visits entries in hash order from `from` on, bucket by bucket, until `budget` buckets were
+    /// read. Returns where to continue, or `None` at the end.
     pub(crate) fn scan(
         &self,
         hasher: &KeyHasher,
@@ -74,7 +75,7 @@ impl Table {
         for (_, word) in segment.words() {
             // SAFETY: as above.
             let entry = unsafe { unpack(word).as_ref() };
-            // Two segments may have become one since the caller came past the first.
+            // Two segments may have been merged since the caller passed the first.
             if first == from || self.local(hasher.hash(entry.key()).0) >= from {
                 visit(entry);
             }
@@ -92,7 +93,7 @@ impl Table {
         self.entries_from(Position::default())
     }
 
-    /// As `entries`, from where another walk stood. The table must not have changed since, as a
+    /// As `entries`, from the position of another walk. The table must not have changed since; a
     /// frozen one never does.
     pub(crate) fn entries_from(&self, from: Position) -> Entries<'_> {
         let mut entries = Entries {
@@ -110,7 +111,7 @@ impl Table {
     }
 }
 
-/// Where a walk over a frozen value's elements stands; the default is its beginning.
+/// The position of a walk over a frozen value's elements; the default is the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
     /// The directory's slot of the segment.
@@ -133,7 +134,7 @@ pub(crate) struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// Where it stands, for [`Table::entries_from`].
+    /// The present position, for [`Table::entries_from`].
     pub(crate) fn position(&self) -> Position {
         match self.segment {
             Some(_) => Position { slot: self.at, index: self.index },
@@ -141,7 +142,7 @@ impl Entries<'_> {
         }
     }
 
-    /// Goes on to the segment at `slot`; false at the end.
+    /// Continues with the segment at `slot`; false at the end.
     fn enter(&mut self) -> bool {
         let Some(directory) = self.directory.filter(|directory| self.slot < directory.len()) else {
             self.segment = None;

@@ -5,7 +5,7 @@ use crate::access::next_random;
 use crate::table::entry::EntryRef;
 use ladon_model::{Change, DbId, KeyHash};
 
-/// A key that may be evicted, as it was when it was looked at.
+/// A key that may be evicted, as it was when it was sampled.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub(crate) db: DbId,
@@ -17,15 +17,15 @@ pub struct Candidate {
     pub(crate) expire_at: u64,
 }
 
-/// With this many expiring keys in a partition at most, walking to any of them is quick.
+/// With at most this many expiring keys in a partition, walking to any of them is quick.
 const WALKED_MAX: usize = 1024;
 
-/// Keys of all kinds that are looked at for each expiring one, where these are sparse.
+/// Keys of any kind that are examined per expiring one, if expiring keys are rare.
 const PROBES: usize = 64;
 
 impl Tx<'_> {
-    /// Looks at up to `count` random keys of each database in a held partition, of those that
-    /// expire only if `volatile`; how many it saw. Access words are brought up to date on the way.
+    /// Samples up to `count` random keys of each database in a held partition, only expiring ones
+    /// if `volatile`; returns how many it saw. Updates the access words that it reads.
     pub(crate) fn sample(
         &mut self,
         partition: usize,
@@ -99,8 +99,8 @@ impl Tx<'_> {
         seen
     }
 
-    /// Gives back what the tables of a held partition keep though they have no keys; whether there
-    /// was anything. A page each is a lot where `maxmemory` is a few MiB.
+    /// Frees what the tables of a held partition keep although they have no keys; returns whether
+    /// there was anything. A page per table is a lot if `maxmemory` is a few MiB.
     pub(crate) fn release_empty(&mut self, partition: usize) -> bool {
         let mut released = false;
         for db in 0..self.keyspace.databases() {
@@ -112,8 +112,8 @@ impl Tx<'_> {
         released
     }
 
-    /// Removes a candidate of a held partition to make room, unless it was used, changed or
-    /// removed since it was looked at; whether it was removed.
+    /// Removes a candidate in a held partition, unless it was used, changed or removed since it was
+    /// sampled. Returns whether it was removed.
     pub(crate) fn evict(&mut self, candidate: &Candidate) -> bool {
         let key = Key { bytes: &candidate.key, hash: candidate.hash };
         let db = candidate.db;

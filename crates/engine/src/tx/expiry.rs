@@ -1,11 +1,11 @@
-//! Removing what is due: keys, and elements of values.
+//! Removes expired keys, and expired elements of values.
 //!
-//! Every lookup removes what is due first, so that nobody ever sees it; a thread that has nothing
-//! better to do removes the rest. Both log the removal, as whoever replays it asks no clock.
+//! Every lookup removes what has expired first, so that no command sees it; threads remove the rest
+//! in spare time. Both log the removal, because replay reads no clock.
 //!
-//! While no change can be logged (the log takes none, or clients are paused), a key only looks gone.
-//! Elements go, as the value is read as a whole in many ways; what the log is owed for them waits in
-//! the partition, and comes before the next change there.
+//! While no change can be logged (the log takes none, or clients are paused), an expired key is
+//! only hidden. Elements are removed, because a value is read as a whole in many ways. The log
+//! records owed for them wait in the partition, and precede the next change there.
 
 use super::{Key, Tx};
 use crate::keyspace::partition_of;
@@ -13,7 +13,7 @@ use crate::partition::{Unlogged, Weight};
 use ladon_model::{Change, DbId, KeyHash};
 
 impl Tx<'_> {
-    /// Removes up to `max` keys and elements whose time is over from a held partition; how many.
+    /// Removes up to `max` expired keys and elements from a held partition; returns how many.
     pub fn expire_due(&mut self, partition: usize, max: usize) -> usize {
         if self.scratch.read_only || self.keyspace.next_due(partition) > self.now_ms {
             return 0;
@@ -37,7 +37,7 @@ impl Tx<'_> {
         removed
     }
 
-    /// Whether there was one.
+    /// Removes one expired key; returns whether there was one.
     fn expire_due_key(&mut self, db: DbId, partition: usize) -> bool {
         let hasher = self.keyspace.hasher();
         let database = &mut self.locked.at(partition).dbs[usize::from(db)];
@@ -48,13 +48,14 @@ impl Tx<'_> {
                 self.expire(db, Key { bytes: &bytes, hash: KeyHash(hash) });
                 return true;
             }
-            // Two keys with one hash and one time shared the index's entry.
+            // Two keys with the same hash and expiry shared the index's entry.
             self.scratch.counters.bytes_delta += database.expires.remove(at, hash);
         }
         false
     }
 
-    /// Of the next value with elements that are due, how many of them went; `None` without one.
+    /// Removes expired elements of the next value that has any; returns how many, or `None` if
+    /// there is no such value.
     fn expire_due_elements(&mut self, db: DbId, partition: usize, max: usize) -> Option<usize> {
         let hasher = self.keyspace.hasher();
         let database = &mut self.locked.at(partition).dbs[usize::from(db)];
@@ -84,8 +85,8 @@ impl Tx<'_> {
         self.scratch.counters.expired += 1;
     }
 
-    /// Removes up to `max` elements of the key's value whose time is over, and the key with the
-    /// last one; how many.
+    /// Removes up to `max` expired elements of the key's value, and the key with the last one;
+    /// returns how many.
     #[cold]
     pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
         let (env, now_ms) = (self.env(), self.now_ms);
@@ -110,12 +111,12 @@ impl Tx<'_> {
         if self.scratch.read_only {
             let op = (!is_empty).then_some(op);
             if op.is_none() {
-                // A checkpoint may have the key no more, and then nothing to apply these to.
+                // A checkpoint may no longer have the key, and then these could not be applied.
                 self.forget_unlogged_of(db, key);
             }
             let partition = self.locked.partition(key.hash);
             partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
-            // So that whoever removes what is due comes by as soon as it can be logged.
+            // So that expiry visits the partition as soon as it can log the removal.
             self.keyspace.note_expiry(key.hash, now_ms);
         } else if is_empty {
             self.changed(key, Change::Delete { db, key: key.bytes });
@@ -125,7 +126,7 @@ impl Tx<'_> {
         count
     }
 
-    /// Logs what went of a held partition while nothing could be logged.
+    /// Logs what was removed from a held partition while nothing could be logged.
     #[cold]
     pub(super) fn log_unlogged(&mut self, partition: usize) {
         for unlogged in std::mem::take(&mut self.locked.at(partition).unlogged) {
@@ -138,7 +139,7 @@ impl Tx<'_> {
         }
     }
 
-    /// What follows in the log makes up for what was not logged of a key.
+    /// Drops the owed records of a key, because a later record replaces them.
     pub(super) fn forget_unlogged_of(&mut self, db: DbId, key: Key<'_>) {
         if !self.locked.partition(key.hash).unlogged.is_empty() {
             let is_of = |it: &Unlogged| it.db == db && *it.key == *key.bytes;
@@ -146,7 +147,7 @@ impl Tx<'_> {
         }
     }
 
-    /// As `forget_unlogged_of`, of whatever in a held partition is meant.
+    /// As `forget_unlogged_of`, for all matching values in a held partition.
     pub(super) fn forget_unlogged(
         &mut self,
         partition: usize,

@@ -6,8 +6,8 @@ use crate::types::hash::{HashEdit, HashValue};
 use ladon_model::DbId;
 
 impl Tx<'_> {
-    /// Runs `edit` on the key's hash; `None` if there is none. A hash that has become empty goes,
-    /// and its key with it.
+    /// Runs `edit` on the key's hash; `None` if there is none. An empty hash is removed with its
+    /// key.
     #[inline]
     pub fn edit_hash<R>(
         &mut self,
@@ -21,8 +21,8 @@ impl Tx<'_> {
         })
     }
 
-    /// As `edit_hash`, on a new hash where there is none. Names and values in turn, `words` are
-    /// what is probably going to be set.
+    /// As `edit_hash`, creating the hash if there is none. `words` are the names and values,
+    /// alternating, that will probably be set.
     #[inline]
     pub fn edit_or_create_hash<R>(
         &mut self,

@@ -1,11 +1,11 @@
-//! Changing keys whatever they hold: removing, expiry, renaming, copying.
+//! Changes to keys of any type: removing, expiry, renaming, copying.
 
 use super::{Key, Tx};
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types;
 use ladon_model::{Change, DbId};
 
-/// How a value stands in its entry, apart from its bytes.
+/// How a value is stored in its entry, apart from its bytes.
 #[derive(Clone, Copy)]
 enum Shape {
     Int(i64),
@@ -22,7 +22,7 @@ impl Shape {
         }
     }
 
-    /// The same again; `None` for an object.
+    /// The same representation for `bytes`; `None` for an object.
     fn again(self, bytes: &[u8]) -> Option<ValueInit<'_>> {
         match self {
             Shape::Int(int) => Some(ValueInit::Int(int)),
@@ -33,7 +33,7 @@ impl Shape {
 }
 
 impl Tx<'_> {
-    /// Removes the key; whether it was there (and not expired).
+    /// Removes the key; returns whether it existed (and had not expired).
     #[inline]
     pub fn delete(&mut self, db: DbId, key: Key<'_>) -> bool {
         let partition = self.locked.partition(key.hash);
@@ -48,13 +48,13 @@ impl Tx<'_> {
         true
     }
 
-    /// Changes when the key expires (0: never); whether it exists. A time that is past removes
-    /// it.
+    /// Changes the key's expiry (0: never); returns whether the key exists. A past time removes it.
     pub fn set_expire(&mut self, db: DbId, key: Key<'_>, expire_at: u64) -> bool {
         self.set_expire_if(db, key, expire_at, |_| true)
     }
 
-    /// As `set_expire` if `allows` says so to the present expiry (0: none); whether it was done.
+    /// As `set_expire` if `allows` accepts the present expiry (0: none); returns whether it was
+    /// done.
     #[inline]
     pub fn set_expire_if(
         &mut self,
@@ -85,7 +85,7 @@ impl Tx<'_> {
     }
 
     /// Moves value and expiry of `from` over `to`, another key or the same in another database;
-    /// whether `from` exists.
+    /// returns whether `from` exists.
     pub fn rename(&mut self, from_db: DbId, from: Key<'_>, to_db: DbId, to: Key<'_>) -> bool {
         debug_assert!(from_db != to_db || from.bytes != to.bytes);
         let mut body = std::mem::take(&mut self.scratch.body);
@@ -107,7 +107,7 @@ impl Tx<'_> {
     }
 
     /// Copies value and expiry of `from` over `to`, another key or the same in another database;
-    /// whether `from` exists.
+    /// returns whether `from` exists.
     pub fn copy(&mut self, from_db: DbId, from: Key<'_>, to_db: DbId, to: Key<'_>) -> bool {
         debug_assert!(from_db != to_db || from.bytes != to.bytes);
         let mut body = std::mem::take(&mut self.scratch.body);

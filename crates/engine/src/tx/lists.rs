@@ -8,14 +8,14 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;
 
 impl Tx<'_> {
-    /// Up to where a list is one chunk, and how large its chunks become.
+    /// Sizes up to which a list is one chunk, and of its chunks.
     #[inline]
     pub fn list_limits(&self) -> ListLimits {
         self.keyspace.limits().of_lists()
     }
 
-    /// Pushes elements to an end of the key's list one after the other, creating it; how long it
-    /// is then.
+    /// Pushes elements to an end of the key's list, one after the other, creating it; returns its
+    /// new length.
     #[inline]
     pub fn list_push<'e>(
         &mut self,
@@ -33,7 +33,7 @@ impl Tx<'_> {
         )
     }
 
-    /// As `list_push` where there is a list; `None` where there is none.
+    /// As `list_push` if there is a list; `None` if there is none.
     pub fn list_push_existing<'e>(
         &mut self,
         db: DbId,
@@ -45,8 +45,8 @@ impl Tx<'_> {
         self.change_value(db, key, |list, op, _| push(list, op, limits, end, elements))
     }
 
-    /// Takes up to `count` elements from an end of the key's list; `visit` sees each, after
-    /// `begin` was told how many there will be. Whether there was a list.
+    /// Pops up to `count` elements from an end of the key's list; `visit` sees each, after `begin`
+    /// got their number. Returns whether there was a list.
     #[inline]
     pub fn list_pop<S>(
         &mut self,
@@ -72,8 +72,8 @@ impl Tx<'_> {
         Ok(popped.is_some())
     }
 
-    /// Takes the element at one end of the key's list and puts it at an end, the same or the
-    /// other; that element, or `None` if there is no list.
+    /// Pops the element at one end of the key's list and pushes it to an end, the same or the
+    /// other. Returns the element, or `None` if there is no list.
     pub fn list_rotate(
         &mut self,
         db: DbId,
@@ -92,8 +92,8 @@ impl Tx<'_> {
         Ok(moved.flatten())
     }
 
-    /// Gives the place of an element in the key's list to another. `index` makes an index of the
-    /// list's length. Whether there was such an element; `None` if there is no list.
+    /// Replaces an element of the key's list. `index` computes its index from the list's length.
+    /// Returns whether there is such an element; `None` if there is no list.
     pub fn list_set(
         &mut self,
         db: DbId,
@@ -113,7 +113,7 @@ impl Tx<'_> {
         })
     }
 
-    /// Puts an element before or behind the first that is `pivot`; how long the list is then.
+    /// Inserts an element before or after the first that is `pivot`; returns the new length.
     /// `Some(None)` if there is no such element, `None` if there is no list.
     pub fn list_insert(
         &mut self,
@@ -134,8 +134,7 @@ impl Tx<'_> {
         })
     }
 
-    /// Removes the elements that are `element`: up to `max` of them, the first ones, or the last
-    /// with `from` the back; how many.
+    /// Removes up to `max` elements equal to `element`, from the end `from` on; returns how many.
     pub fn list_remove(
         &mut self,
         db: DbId,
@@ -170,7 +169,8 @@ impl Tx<'_> {
         Ok(removed.unwrap_or(0))
     }
 
-    /// Leaves the elements whose range `keep` makes of the list's length; the range lies within.
+    /// Keeps the elements in the range that `keep` computes from the list's length; the range is
+    /// within the list.
     pub fn list_trim(
         &mut self,
         db: DbId,

@@ -1,4 +1,4 @@
-//! Looking a key up: the ways differ in what they count and whether the key counts as used.
+//! Looking up a key: the ways differ in what they count and whether the key counts as used.
 //!
 //! | | hits and misses | access time | Redis |
 //! |---|---|---|---|
@@ -8,13 +8,13 @@
 //! | `read` | counted | now | `lookupKeyRead` |
 //! | `touch` | counted | now, even under `no_touch` | |
 //!
-//! All of them remove a key and elements whose time is over, and make the reply depend on the key's last
-//! change.
+//! All of them remove an expired key and expired elements, and make the reply depend on the key's
+//! last change.
 //!
 //! # Soundness
-//! A [`Found`] is good until its table changes. It lives within one of the functions here only,
-//! and none of them changes the table between the `find` that made it and its use: the one
-//! changes in between, removing what is due, come before it or give no `Found` back.
+//! A [`Found`] is valid until its table changes. It lives only within one of the functions here,
+//! and none of them changes the table between the `find` that made it and its use: the changes in
+//! between, removing what has expired, precede it or return no `Found`.
 
 use super::{Key, Tx, is_due, is_over};
 use crate::access::Use;
@@ -44,7 +44,7 @@ impl Tx<'_> {
         Some(self.entry(found, self.use_as(Use::Read)))
     }
 
-    /// As `read`, for a command that only looks at the key: its access time stays.
+    /// As `read`, for a command that only inspects the key: its access time stays.
     #[inline]
     pub fn inspect(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find_counted(db, key)?;
@@ -65,8 +65,8 @@ impl Tx<'_> {
         self.find(db, key).is_some()
     }
 
-    /// A live entry's place, to change it; its access time is now. Replacing the value there
-    /// leaves the accounts of bytes to the caller.
+    /// A live entry's place, for changing it; its access time is now. The caller accounts for bytes
+    /// when replacing the value there.
     #[inline]
     pub(super) fn slot(&mut self, db: DbId, key: Key<'_>) -> Option<SlotMut<'_>> {
         let found = self.find(db, key)?;
@@ -79,7 +79,8 @@ impl Tx<'_> {
         Some(unsafe { table.slot_at(local, found) })
     }
 
-    // In line wherever it is: a call, and a place handed back through memory, cost a quarter of it.
+    // Inlined everywhere, because a call, and a place returned through memory, cost a quarter of a
+    // lookup.
     #[inline(always)]
     fn find(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
         let partition = self.locked.partition(key.hash);

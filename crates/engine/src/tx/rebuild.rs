@@ -1,13 +1,13 @@
-//! Taking values through the form in which files have them, and back.
+//! Encodes values as in the files, and decodes them again.
 
 use super::{Key, Tx};
 use crate::types;
 use ladon_model::DbId;
 
 impl Tx<'_> {
-    /// Takes every value of a database in the held partitions through the form in which files
-    /// have it, and back (`DEBUG RELOAD`): whatever that form does not keep is gone afterwards.
-    /// Nothing is logged, as the data stays what it is. How many values that were.
+    /// Encodes every value of a database in the held partitions as in the files, and decodes it
+    /// again (`DEBUG RELOAD`): whatever that form does not keep is lost. Nothing is logged, because
+    /// the data stays the same. Returns the number of values.
     pub fn rebuild(&mut self, db: DbId) -> usize {
         let env = self.env();
         let mut count = 0;

@@ -6,17 +6,17 @@ use crate::types::collection::{Collection, WrongType};
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue};
 use ladon_model::{DbId, varint};
 
-/// When the members that stay are fewer than the leaving ones by this factor, `set_pop` looks for
-/// the former.
+/// If the removed members outnumber the remaining ones by this factor, `set_pop` searches the
+/// remaining ones.
 const POP_KEEP_FACTOR: usize = 5;
 
 impl Tx<'_> {
-    /// Up to where sets stay packed.
+    /// Sizes up to which sets stay packed.
     pub fn set_limits(&self) -> SetLimits {
         self.keyspace.limits().of_sets()
     }
 
-    /// Adds members to the key's set, creating it; how many were new.
+    /// Adds members to the key's set, creating it; returns how many were new.
     pub fn set_add<'m>(
         &mut self,
         db: DbId,
@@ -52,7 +52,7 @@ impl Tx<'_> {
         )
     }
 
-    /// Removes members from the key's set, and the key with the last one; how many were there.
+    /// Removes members from the key's set, and the key with the last one; returns how many existed.
     pub fn set_remove<'m>(
         &mut self,
         db: DbId,
@@ -68,8 +68,8 @@ impl Tx<'_> {
         })
     }
 
-    /// Takes up to `count` members chosen at random out of the key's set; `visit` sees each.
-    /// Whether there was a set.
+    /// Removes up to `count` random members of the key's set; `visit` sees each. Returns whether
+    /// there was a set.
     pub fn set_pop(
         &mut self,
         db: DbId,

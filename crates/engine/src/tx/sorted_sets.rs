@@ -6,7 +6,7 @@ use crate::types::sorted_set::{SortedSet, SortedSetLimits, put_removed, put_scor
 use ladon_model::DbId;
 use std::ops::Range;
 
-/// A sorted set whose scores are being set; what makes a difference is logged.
+/// A sorted set whose scores are being set; changes are logged.
 pub struct Scores<'a> {
     set: &'a mut SortedSet,
     op: &'a mut Vec<u8>,
@@ -15,8 +15,8 @@ pub struct Scores<'a> {
 }
 
 impl Scores<'_> {
-    /// Gives a member the score that `decide` makes of the one it has; `None` leaves all as it
-    /// is. Returns the old score.
+    /// Sets a member's score to what `decide` computes from the present one; `None` keeps it.
+    /// Returns the old score.
     #[inline]
     pub fn update(
         &mut self,
@@ -36,13 +36,13 @@ impl Scores<'_> {
 }
 
 impl Tx<'_> {
-    /// Up to where sorted sets stay packed.
+    /// Sizes up to which sorted sets stay packed.
     pub fn sorted_set_limits(&self) -> SortedSetLimits {
         self.keyspace.limits().of_sorted_sets()
     }
 
-    /// Sets scores in the key's sorted set, creating it, fit for about `expected` members like
-    /// one of `bytes` bytes.
+    /// Sets scores in the key's sorted set, creating it for about `expected` members like one of
+    /// `bytes` bytes.
     #[inline]
     pub fn sorted_set_upsert<R>(
         &mut self,
@@ -73,8 +73,8 @@ impl Tx<'_> {
         })
     }
 
-    /// Removes members from the key's sorted set, and the key with the last one; how many were
-    /// there.
+    /// Removes members from the key's sorted set, and the key with the last one; returns how many
+    /// existed.
     pub fn sorted_set_remove<'m>(
         &mut self,
         db: DbId,
@@ -90,8 +90,8 @@ impl Tx<'_> {
         })
     }
 
-    /// Removes the members of the ranks that `choose` names from the key's sorted set, and the
-    /// key with the last one; `visit` sees them in order. How many there were.
+    /// Removes the members whose ranks `choose` returns, and the key with the last one; `visit`
+    /// sees them in order. Returns how many.
     pub fn sorted_set_remove_ranks(
         &mut self,
         db: DbId,
@@ -103,7 +103,7 @@ impl Tx<'_> {
         let removed = self.change_value(db, key, |set: &mut SortedSet, op, env| {
             let ranks = choose(set);
             if !ranks.is_empty() && ranks == (0..set.len()) {
-                // The key goes as a whole, which needs no word about its members.
+                // The key is removed as a whole, which needs no record of its members.
                 set.for_each(ranks, &mut visit);
                 is_all = true;
                 return set.len();

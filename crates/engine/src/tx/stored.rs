@@ -6,21 +6,21 @@ use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
 use ladon_model::{Change, DbId, LargeRecord, RecordPart};
 
-/// A value on its way to a key, with the record that says so.
+/// A value to be stored, with its encoded record.
 pub struct Stored {
     db: DbId,
     key: Vec<u8>,
     expire_at: u64,
-    /// Of a value that moves: as it was when it was encoded.
+    /// A frozen copy if the value moves: the state that was encoded.
     object: Box<Object>,
-    /// Where the value is that moves to the key, if it is there already.
+    /// The key from which the value moves, if it is in the data already.
     from: Option<(DbId, Vec<u8>)>,
-    /// None where the value is empty: then the key is to be removed.
+    /// None if the value is empty: then the key is to be removed.
     record: Option<Box<LargeRecord>>,
 }
 
-/// What was encoded does not fit the transaction: it is about another key, as databases were swapped
-/// meanwhile, or the transaction has made changes already.
+/// The encoded record does not fit the transaction: it names another database, because databases
+/// were swapped meanwhile, or the transaction has made changes already.
 #[derive(Debug)]
 pub struct Misplaced;
 
@@ -58,11 +58,11 @@ impl Stored {
     }
 }
 
-/// More than a change takes beyond its key and its body.
+/// More than the size of a change without its key and body.
 const CHANGE_HEAD_BYTES: usize = 64;
 
-/// Adds that the key has the value to what a record says. A string's bytes are the record's as well:
-/// until they are written, the living string is copied before it changes.
+/// Adds a change to a record by which the key gets the value. A string's bytes are shared with the
+/// record: until they are written, a change of the living string copies it.
 fn encode(
     mut changes: Vec<u8>,
     db: DbId,
@@ -87,22 +87,22 @@ fn encode(
 }
 
 impl Object {
-    /// As it is now, to be read whatever becomes of it, on any thread; never to be changed. Copied,
-    /// where it is small or cannot be frozen; see [`Collection::freeze`].
+    /// The value as it is now, for reading on any thread, unaffected by later changes; never to be
+    /// changed. Copied if it is small or cannot be frozen; see [`Collection::freeze`].
     ///
     /// [`Collection::freeze`]: crate::Collection::freeze
     pub(crate) fn freeze(&mut self, env: Env<'_>) -> Object {
         self.frozen().unwrap_or_else(|| self.duplicate(env))
     }
 
-    /// The same again, in memory of its own and in the same encoding.
+    /// A copy in separate memory, in the same encoding.
     pub fn copy(&self, env: Env<'_>) -> Object {
         self.duplicate(env)
     }
 }
 
 impl Tx<'_> {
-    /// A value that was just read, as it is now; nothing of a short string, nor where there is nothing.
+    /// Freezes a value that was just read; `None` for a short string or a missing key.
     pub fn freeze_object(&mut self, db: DbId, key: Key<'_>) -> Option<Object> {
         let env = self.env();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
@@ -110,16 +110,16 @@ impl Tx<'_> {
         slot.object_mut().map(|object| object.freeze(env))
     }
 
-    /// What was made is not wanted any more.
+    /// Discards a value that is not wanted any more.
     pub fn discard(&mut self, stored: Stored) {
         self.scratch.discard(Some(stored.object));
     }
 
-    /// Gives the key the value, whatever it held before: as `put_value`, but nothing is done in
-    /// proportion to its size. It is the only change of its transaction.
+    /// Stores the value, whatever the key held before: as `put_value`, but in constant time. It is
+    /// the only change of its transaction.
     ///
     /// # Errors
-    /// [`Misplaced`]; nothing was done then.
+    /// [`Misplaced`]; nothing was changed then.
     pub fn put_stored(&mut self, db: DbId, key: Key<'_>, stored: Stored) -> Result<(), Misplaced> {
         if stored.db != db || stored.key != key.bytes || !self.scratch.changes.is_empty() {
             self.discard(stored);

@@ -15,10 +15,10 @@ use thiserror::Error;
 /// A new string that begins with more zeros than this is logged without them.
 const LEADING_ZEROS_MAX: usize = 64;
 
-/// A string that grows to more than this is not copied to be of the right size.
+/// A string larger than this that was built by growing is not copied to the exact size.
 const TAKEN_OVER_BYTES_MIN: usize = 1 << 20;
 
-/// Why a counter did not count.
+/// Why a counter could not be increased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CountError {
     /// The value is no string.
@@ -59,7 +59,7 @@ impl Tx<'_> {
         self.put_changed(db, key, bytes, expire_at);
     }
 
-    /// The value's memory is the record's as well, until that is written.
+    /// The record shares the value's memory until it is written.
     #[cold]
     fn put_long_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
         let string = LongString::from(bytes.to_vec());
@@ -76,8 +76,8 @@ impl Tx<'_> {
         self.changed(key, Change::Put { db, key: key.bytes, expire_at, kind, body });
     }
 
-    /// Adds to the integer that the key's string is (a missing key: 0), keeping the expiry;
-    /// returns the sum.
+    /// Adds to the integer in the key's string (a missing key: 0), keeping the expiry; returns the
+    /// sum.
     #[inline]
     pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
         let (sum, expire_at) = match self.slot(db, key) {
@@ -106,14 +106,14 @@ impl Tx<'_> {
         Ok(sum)
     }
 
-    /// The strings of several keys at once, for a reading command: counts hits and misses; the
-    /// first that is no string fails it.
+    /// The strings of several keys, for a reading command: counts hits and misses. Fails if any is
+    /// not a string.
     pub fn read_strings(
         &mut self,
         db: DbId,
         keys: &[Key<'_>],
     ) -> Result<Vec<Option<Cow<'_, [u8]>>>, WrongType> {
-        // What has expired leaves first, since references to several values cannot outlive that.
+        // Removes expired keys first, because references to several values cannot outlive a change.
         let mut found = Vec::with_capacity(keys.len());
         for &key in keys {
             let value = self.read(db, key).map(EntryRef::value);
@@ -129,8 +129,8 @@ impl Tx<'_> {
         Ok(keys.iter().zip(&found).map(look).collect())
     }
 
-    /// A string that was just read, as it is now, to be read after the transaction; copied where it
-    /// is short. `None` if there is none.
+    /// Freezes a string that was just read, for reading after the transaction; copied if it is
+    /// short. `None` if there is none.
     pub fn freeze_string(&mut self, db: DbId, key: Key<'_>) -> Option<LongString> {
         match self.peek(db, key)?.value() {
             ValueRef::Object(Object::String(string)) => Some(string.freeze()),
@@ -138,8 +138,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Writes `bytes` at `offset` into the key's string, zeros filling a gap; creates it when
-    /// missing, keeps the expiry. Returns the new length.
+    /// Writes `bytes` at `offset` into the key's string and fills a gap with zeros; creates the
+    /// string if missing, keeps the expiry. Returns the new length.
     pub fn write_string_at(
         &mut self,
         db: DbId,
@@ -154,9 +154,9 @@ impl Tx<'_> {
         })
     }
 
-    /// Changes the key's string in place after making it at least `length_min` bytes long, zeros
-    /// filling a gap; creates it when missing, keeps the expiry. `edit` returns the range that it
-    /// wrote to (an empty one: nothing), and no more than that is logged. Returns the new length.
+    /// Changes the key's string in place after extending it with zeros to `length_min` bytes;
+    /// creates it if missing, keeps the expiry. `edit` returns the range that it wrote to (empty
+    /// for nothing), and only that is logged. Returns the new length.
     pub fn edit_string(
         &mut self,
         db: DbId,
@@ -230,14 +230,14 @@ impl Tx<'_> {
         length: usize,
         edit: impl FnOnce(&mut [u8]) -> Range<usize>,
     ) -> usize {
-        // Zeroed memory of this size comes from the system untouched.
+        // The system provides zeroed memory of this size without touching it.
         let mut string = vec![0; length];
         let written = edit(&mut string);
         let zeros = if written.is_empty() { length } else { written.start };
         if zeros <= LEADING_ZEROS_MAX {
             self.put_changed(db, key, &string, 0);
         } else {
-            // Zeros by the megabyte have no business in the log.
+            // Megabytes of zeros need not be logged.
             self.put_changed(db, key, b"", 0);
             let mut op = Vec::new();
             string::encode_edit(0, &string, written, &mut op);

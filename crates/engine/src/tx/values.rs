@@ -1,4 +1,4 @@
-//! What a transaction does to collections of any type.
+//! Changes to collections of any type.
 
 use super::{Key, Tx};
 use crate::keyspace::partition_of;
@@ -14,9 +14,9 @@ pub(super) type Members<'a> = smallvec::SmallVec<[&'a [u8]; 8]>;
 
 /// A value as it was found.
 pub enum Look<'t, C> {
-    /// In the data, good as long as the transaction is not used for more.
+    /// In the data, valid as long as the transaction is not used otherwise.
     Here(&'t C),
-    /// As it was, for good.
+    /// Frozen.
     Frozen(C),
 }
 
@@ -37,8 +37,8 @@ impl<'a> Tx<'a> {
         self.read(db, key).map(value_of).transpose()
     }
 
-    /// As `read_value`; a value of which `is_large` says so is frozen, to be read after the
-    /// transaction, where it can be.
+    /// As `read_value`; if `is_large` accepts the value, it is frozen if possible, for reading
+    /// after the transaction.
     pub fn read_or_freeze<C: Collection>(
         &mut self,
         db: DbId,
@@ -57,14 +57,14 @@ impl<'a> Tx<'a> {
         self.peek(db, key).map(value_of).transpose().map(|found| found.map(Look::Here))
     }
 
-    /// A value that was just read, frozen; `None` if it is of another type or cannot be.
+    /// Freezes a value that was just read; `None` if it is of another type or cannot be frozen.
     pub fn freeze<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
         slot.object_mut().and_then(C::of_mut).and_then(C::freeze)
     }
 
-    /// As `freeze`; copied where it cannot be frozen. `None` if it is of another type.
+    /// As `freeze`, but copies a value that cannot be frozen. `None` if it is of another type.
     pub fn freeze_or_copy<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
         let env = self.env();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
@@ -73,7 +73,7 @@ impl<'a> Tx<'a> {
         Some(value.freeze().unwrap_or_else(|| value.duplicate(env)))
     }
 
-    /// As `read_value`, of several keys at once; the first that is of another type fails it.
+    /// As `read_value`, for several keys; fails if any is of another type.
     pub fn read_values<C: Collection>(
         &mut self,
         db: DbId,
@@ -100,7 +100,7 @@ impl<'a> Tx<'a> {
         keys: &[Key<'_>],
         pick: for<'e> fn(EntryRef<'e>) -> Result<&'e T, WrongType>,
     ) -> Result<Vec<Option<&T>>, WrongType> {
-        // What has expired leaves first, since references to several values cannot outlive that.
+        // Removes expired keys first, because references to several values cannot outlive a change.
         let mut found = Vec::with_capacity(keys.len());
         for &key in keys {
             found.push(self.read(db, key).map(pick).transpose()?.is_some());
@@ -123,7 +123,7 @@ impl<'a> Tx<'a> {
         self.get(db, key).map(value_of).transpose()
     }
 
-    /// Gives the key a collection, whatever it held before; an empty one removes the key.
+    /// Stores a collection, whatever the key held before; an empty one removes the key.
     pub fn put_value<C: Collection>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
         if value.is_empty() {
             self.delete(db, key);
@@ -139,9 +139,9 @@ impl<'a> Tx<'a> {
         self.trim_body();
     }
 
-    /// Runs `change` on the key's collection; `None` if there is none. It writes what made a
-    /// difference into the operation to log, which comes empty; one that stays empty means that
-    /// nothing changed. A collection that has become empty goes, and its key with it.
+    /// Runs `change` on the key's collection; `None` if there is none. `change` writes what it did
+    /// into the operation to log, which is empty at first; if it stays empty, nothing changed. An
+    /// empty collection is removed with its key.
     #[inline]
     pub fn change_value<C: Collection, R>(
         &mut self,
@@ -157,8 +157,8 @@ impl<'a> Tx<'a> {
         outcome
     }
 
-    /// As `change_value`, but where the key does not exist, `change` runs on what `create` made,
-    /// which is then put there unless it is empty.
+    /// As `change_value`, but if the key does not exist, `change` runs on the result of `create`,
+    /// which is then stored unless it is empty.
     #[inline]
     pub fn upsert_value<C: Collection, R>(
         &mut self,
@@ -176,7 +176,7 @@ impl<'a> Tx<'a> {
         }
         let Some(change) = change else { unreachable!("what was not found was not changed") };
         let mut value = create(self.env());
-        // What changed on the way is not logged, but the scratch memory is there.
+        // The operation is not logged in this case, but its scratch memory is used.
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
         let result = change(&mut value, &mut op, self.env());
@@ -187,8 +187,8 @@ impl<'a> Tx<'a> {
         Ok(result)
     }
 
-    /// Removes members from the key's value, and the key with the last one; how many were there,
-    /// as `remove` says, which also writes down what it did.
+    /// Removes members from the key's value, and the key with the last one. Returns how many
+    /// existed according to `remove`, which also logs what it did.
     pub(super) fn remove_members<'m, C: Collection>(
         &mut self,
         db: DbId,

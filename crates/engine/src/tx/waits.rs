@@ -8,25 +8,25 @@ use ladon_model::{DbId, ValueKind};
 use std::sync::Arc;
 
 impl Tx<'_> {
-    /// Puts a waiter at the end of the key's line.
+    /// Appends a waiter to the key's queue.
     pub fn wait(&mut self, db: DbId, key: Key<'_>, waiter: &Arc<Waiter>) {
         self.locked.partition(key.hash).dbs[usize::from(db)].awaited.add(key.bytes, waiter);
     }
 
-    /// Takes a waiter out of the key's line.
+    /// Removes a waiter from the key's queue.
     pub fn stop_waiting(&mut self, db: DbId, key: Key<'_>, waiter: &Arc<Waiter>) {
         self.locked.partition(key.hash).dbs[usize::from(db)].awaited.remove(key.bytes, waiter);
     }
 
-    /// Whether somebody stands in line for a value of this type under the key, where there is one:
-    /// who comes now has to wait behind, and to see to it that they are served.
+    /// Whether clients wait for a value of this type under an existing key. A newcomer has to queue
+    /// behind them, and ensures that they are served.
     #[inline]
     pub fn is_awaited(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) -> bool {
         let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
         if awaited.is_empty() || awaited.first(key.bytes, kind, Place::default()).is_none() {
             return false;
         }
-        // Mostly another thread is about to; but it may have found the log closed.
+        // Usually another thread is about to serve them; but it may have found the log closed.
         self.scratch.ready.push(ReadyKey { db, key: key.bytes.to_vec(), hash: key.hash });
         true
     }
@@ -36,7 +36,8 @@ impl Tx<'_> {
         self.peek(db, key).map(|entry| types::kind_of(entry.value()))
     }
 
-    /// The first in the key's line behind `after` that waits for a value such as is there.
+    /// The first waiter after `after` in the key's queue that waits for the type of the present
+    /// value.
     pub fn next_waiter(
         &mut self,
         db: DbId,
@@ -48,7 +49,7 @@ impl Tx<'_> {
         awaited.first(key.bytes, kind, after).map(|(place, waiter)| (place, Arc::clone(waiter)))
     }
 
-    /// Number of keys for which somebody waits, in the held partitions.
+    /// Number of keys with waiters, in the held partitions.
     pub fn awaited_keys(&mut self) -> usize {
         let count = |partition: &Partition| -> usize {
             partition.dbs.iter().map(|database| database.awaited.len()).sum()
@@ -57,8 +58,8 @@ impl Tx<'_> {
         indexes.into_iter().map(|index| count(self.locked.at(index))).sum()
     }
 
-    /// A value came under the key, or was changed: while the log took no changes, somebody may have
-    /// waited on in spite of it. Nobody waits for a string.
+    /// The key got a value, or it was changed: while the log took no changes, a client may have
+    /// waited despite a value. No client waits for a string.
     #[inline]
     pub(super) fn note_ready(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
         if kind == ValueKind::String {
@@ -71,7 +72,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Every awaited key of the database in a held partition has got other data.
+    /// Notes every awaited key of the database in a held partition, because its data was replaced.
     pub(super) fn note_all_ready(&mut self, db: DbId, partition: usize) {
         let hasher = self.keyspace.hasher();
         let database = &self.locked.at(partition).dbs[usize::from(db)];

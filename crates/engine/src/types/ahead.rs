@@ -1,26 +1,26 @@
-//! Many elements of one collection in a row: what its table has of those further on is fetched while
-//! the others are looked at, as a batch's keys are (`lookahead.rs`).
+//! Prefetching for consecutive elements of one collection: its table's buckets and entries of later
+//! elements are fetched while earlier ones are read, as for a batch's keys (`lookahead.rs`).
 //!
 //! # Soundness
-//! The hints are only used while `guard`, under which they were made, is held: all live and die
-//! together.
+//! The hints are only used while the `guard` under which they were made is held: all of them are
+//! dropped together.
 
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
-/// How many elements ahead a bucket is fetched, ...
+/// Distance in elements for prefetching a bucket.
 const BUCKETS_AHEAD: usize = 16;
-/// ... and an entry.
+/// Distance in elements for prefetching an entry.
 const ENTRIES_AHEAD: usize = 6;
-/// More than lie between them.
+/// More than the distance between them.
 const WINDOW: usize = 16;
 
 const _: () = assert!(BUCKETS_AHEAD - ENTRIES_AHEAD < WINDOW && WINDOW.is_power_of_two());
 
-/// Fewer are not worth it.
+/// Fewer elements are not worth it.
 const ELEMENTS_MIN: usize = 8;
 
-/// How far a row of elements has been fetched.
+/// How far consecutive elements have been prefetched.
 pub(crate) struct ElementsAhead {
     guard: Guard,
     hints: [BucketHint; WINDOW],
@@ -29,7 +29,7 @@ pub(crate) struct ElementsAhead {
 }
 
 impl ElementsAhead {
-    /// For a row of so many; `None` where they are too few.
+    /// For this many elements; `None` if they are too few.
     pub(crate) fn of(count: usize) -> Option<ElementsAhead> {
         (count >= ELEMENTS_MIN).then(|| ElementsAhead {
             guard: crossbeam_epoch::pin(),
@@ -39,8 +39,8 @@ impl ElementsAhead {
         })
     }
 
-    /// The element at `next` of `count` is about to be looked at: `fetch` fetches the bucket of
-    /// another one, each in its turn.
+    /// The element at `next` of `count` is about to be read: `fetch` prefetches the bucket of a
+    /// later one, each in turn.
     #[inline]
     pub(crate) fn advance(
         &mut self,

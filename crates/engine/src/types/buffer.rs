@@ -1,7 +1,8 @@
-//! The bytes of a packed value, in memory that fits ([`Pieces`]).
+//! The bytes of a packed value, in finely sized memory ([`Pieces`]).
 //!
-//! A value that grows bit by bit gets room for an eighth more than it has: copying it for every
-//! element would cost more than the memory is worth. What is built at once, or stored anew, fits.
+//! A value that grows bit by bit gets an eighth more capacity than it needs: copying it for every
+//! element would cost more than the memory is worth. A value that is built at once, or stored
+//! again, has the exact size.
 
 use crate::pieces::Pieces;
 use allocator_api2::vec::Vec as PieceVec;
@@ -9,7 +10,7 @@ use ladon_model::varint::Sink;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
-/// A part of its length that a buffer gets as room to grow.
+/// Slack capacity of a growing buffer, as a fraction of its length.
 const SLACK_DIVISOR: usize = 8;
 
 /// Growable bytes.
@@ -61,20 +62,20 @@ impl Sink for Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer with room for so many bytes.
+    /// An empty buffer with this capacity.
     pub(crate) fn with_room(bytes: usize) -> Buffer {
         Buffer(PieceVec::with_capacity_in(Pieces::rounded(bytes), Pieces))
     }
 
-    /// A buffer of these bytes, without room.
+    /// A buffer of these bytes, without slack.
     pub(crate) fn of(bytes: &[u8]) -> Buffer {
         let mut buffer = Buffer::with_room(bytes.len());
         buffer.put(bytes);
         buffer
     }
 
-    /// Appends bytes for which there is room. The vector's own way takes them one by one: it knows
-    /// nothing of types that can be copied at once, as the standard library's does.
+    /// Appends bytes for which there is capacity. The vector's own method takes them one by one,
+    /// because it lacks the standard library's specialization for types that can be copied at once.
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let length = self.0.len();
@@ -88,7 +89,7 @@ impl Buffer {
         self.0.capacity()
     }
 
-    /// Makes room for so many more bytes, and for some slack if there is none yet.
+    /// Reserves capacity for this many more bytes, and for some slack if there is none yet.
     #[inline]
     pub(crate) fn reserve(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
@@ -116,7 +117,7 @@ impl Buffer {
         self.0.truncate(length);
     }
 
-    /// Puts `bytes` in the place of those in `range`.
+    /// Replaces the bytes in `range` by `bytes`.
     pub(crate) fn replace(&mut self, range: Range<usize>, bytes: &[u8]) {
         let (length, end) = (self.0.len(), range.start + bytes.len());
         if bytes.len() > range.len() {
@@ -129,7 +130,7 @@ impl Buffer {
         self.0[range.start..end].copy_from_slice(bytes);
     }
 
-    /// Takes the bytes in `range` out, and gives memory back when less than half is used.
+    /// Removes the bytes in `range`, and frees memory if less than half is used.
     pub(crate) fn remove(&mut self, range: Range<usize>) {
         self.replace(range, &[]);
         let length = self.0.len();
@@ -138,7 +139,7 @@ impl Buffer {
         }
     }
 
-    /// Moves the bytes elsewhere if that saves memory; how many were moved.
+    /// Moves the bytes if that saves memory; returns how many were moved.
     pub(crate) fn compact(&mut self) -> usize {
         let room = self.0.capacity();
         // SAFETY: the vector's own memory, which it got for this capacity.
@@ -151,7 +152,7 @@ impl Buffer {
         room
     }
 
-    /// Gives back the room to grow.
+    /// Frees the slack.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.0.shrink_to(Pieces::rounded(self.0.len()));
     }

@@ -1,5 +1,5 @@
-//! What every collection type can do, so that transactions, log, checkpoints and tools need to
-//! know of no type in particular.
+//! The operations of every collection type, so that transactions, log, checkpoints and tools depend
+//! on no type in particular.
 
 use super::Limits;
 use super::shown::Shown;
@@ -23,8 +23,8 @@ pub struct Env<'a> {
 #[error("the key holds a value of another type")]
 pub struct WrongType;
 
-/// A value type that is no string. A new one implements this in a file of its own and has a row in
-/// the table of types (`object.rs`).
+/// A value type other than string. A new one implements this in its own file and gets a row in the
+/// table of types (`object.rs`).
 pub trait Collection: Variant {
     /// Whether the order of its elements is part of its value.
     const ORDERED: bool;
@@ -39,20 +39,20 @@ pub trait Collection: Variant {
     fn bytes(&self) -> usize;
     /// What `OBJECT ENCODING` answers.
     fn encoding(&self) -> &'static str;
-    /// How much work dropping it is, in pieces of memory.
+    /// Cost of dropping it, in allocations.
     fn drop_effort(&self) -> usize;
-    /// The same again, in the same encoding.
+    /// A copy in the same encoding.
     fn duplicate(&self, env: Env<'_>) -> Self;
     /// Calls `visit` with the parts of each element: a member, or a field and its value.
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]]));
 
-    /// The value as it is now, to be read whatever becomes of this one, on any thread; never to be
-    /// changed. Quickly done, or `None`: small values, and forms that would have to be copied.
+    /// The value as it is now, for reading on any thread, unaffected by later changes; never to be
+    /// changed. Fast, or `None` for small values and for forms that would have to be copied.
     fn freeze(&mut self) -> Option<Self> {
         None
     }
 
-    /// Fetches the bucket of the element with this hash, where it is in a table.
+    /// Prefetches the bucket of the element with this hash, if it is in a table.
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
         let _ = (hash, guard);
         BucketHint::NONE
@@ -63,14 +63,14 @@ pub trait Collection: Variant {
         0
     }
     /// Removes up to `max` elements that are due at `now` (Unix milliseconds) and writes that into
-    /// `op`; how many.
+    /// `op`; returns how many.
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         let _ = (now, max, env, op);
         0
     }
 
-    /// Moves what it holds elsewhere if that is one piece of memory and saves some; how many bytes
-    /// were moved. Its elements and its size stay as they are.
+    /// Moves its memory if that is one allocation and saves some; returns how many bytes were
+    /// moved. Its elements and its size do not change.
     fn compact(&mut self) -> usize {
         0
     }
@@ -81,9 +81,9 @@ pub trait Collection: Variant {
     fn decode(body: &[u8], env: Env<'_>) -> Option<Self>;
     /// Applies an `Update`'s op; `None` if it is malformed.
     ///
-    /// Of a type that is saved in ranges, an op may come again after later ones have had their
-    /// effect: what it says of an element holds whatever stands there, and an element that is not
-    /// there is none to change.
+    /// For a type that is saved in ranges, an op may be repeated after later ones have had their
+    /// effect. So an op sets an element regardless of its present state, and changes to a missing
+    /// element are ignored.
     fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()>;
 
     /// How a value of this size is saved by a checkpoint that takes `piece` elements at a time.
@@ -91,8 +91,8 @@ pub trait Collection: Variant {
         let _ = piece;
         Saving::Whole
     }
-    /// Appends to `op` what an `Update` needs to put the elements of a range of hashes back; the
-    /// range begins at `from`. Returns its last hash, and how many elements it has.
+    /// Appends to `op` what an `Update` needs to restore the elements of a range of hashes that
+    /// begins at `from`. Returns the range's last hash, and the number of its elements.
     ///
     /// # Panics
     /// For a type that is not saved in ranges.
@@ -100,18 +100,18 @@ pub trait Collection: Variant {
         let _ = (from, env, op);
         unreachable!("a {} is not saved in ranges", Self::KIND.name())
     }
-    /// Whether `encode_range` can go on with this value: one that was replaced cannot.
+    /// Whether `encode_range` can continue with this value; it cannot if the value was replaced.
     fn is_in_ranges(&self) -> bool {
         false
     }
-    /// What the ranges are put back into; `None` for a type that is not saved in them.
+    /// An empty value into which ranges are loaded; `None` for a type that is not saved in ranges.
     fn for_ranges() -> Option<Self> {
         None
     }
 
-    /// What a body says, for tools; `None` if it is malformed.
+    /// The content of a body, for tools; `None` if it is malformed.
     fn show_body(body: &[u8]) -> Option<Shown<'_>>;
-    /// What an op says, for tools: a record, whose labels are verbs; `None` if it is malformed.
+    /// The content of an op, for tools: a record whose labels are verbs; `None` if it is malformed.
     fn show_op(op: &[u8]) -> Option<Shown<'_>>;
 }
 
@@ -119,9 +119,9 @@ pub trait Collection: Variant {
 pub enum Saving {
     /// With the others of its segment, while the lock is held.
     Whole,
-    /// In ranges of its elements' hashes, each as of a moment of its own (`encode_range`).
+    /// In ranges of its elements' hashes, each as of a separate moment (`encode_range`).
     InRanges,
-    /// From a snapshot that is quickly taken: this appends the body of a `Put` after the lock was
+    /// From a snapshot that is taken quickly: this appends the body of a `Put` after the lock was
     /// released.
     Snapshot(Snapshot),
 }

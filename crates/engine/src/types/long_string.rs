@@ -1,8 +1,8 @@
 //! A string too long to sit in its entry. A very long one can be frozen.
 //!
-//! Freezing takes a second hold of the same memory. The living string copies all of it before its next
-//! change, if it is still held by then: once for each time it was frozen. So only what would keep others
-//! waiting for longer than such a copy does may freeze a string.
+//! Freezing takes a second hold of the same memory. The living string copies all of it before its
+//! next change, if it is still held by then: once for each time it was frozen. So only what would
+//! keep others waiting for longer than such a copy does may freeze a string.
 
 use super::collection::Saving;
 use std::ops::Deref;
@@ -91,8 +91,8 @@ impl LongString {
         }
     }
 
-    /// The same bytes, whatever becomes of this string, on any thread; never to be changed. A copy,
-    /// where that is as quickly made.
+    /// The same bytes for reading on any thread, unaffected by later changes; never to be changed.
+    /// A copy, if that is as quick.
     pub fn freeze(&self) -> LongString {
         match &self.0 {
             Repr::Own(_) => self.duplicate(),
@@ -108,7 +108,7 @@ impl LongString {
         }
     }
 
-    /// The same again, in memory of its own.
+    /// A copy in separate memory.
     pub(crate) fn duplicate(&self) -> LongString {
         LongString::from(self.to_vec())
     }

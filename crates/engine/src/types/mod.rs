@@ -1,7 +1,7 @@
 //! The table of value types: how each is written to the log and read back.
 //!
-//! A new type is files of its own here, which implement [`Collection`], one [`ValueKind`] and one
-//! row in the table of types (`object.rs`).
+//! A new type has its own files here, which implement [`Collection`], one [`ValueKind`] and one row
+//! in the table of types (`object.rs`).
 //!
 //! [`Collection`]: collection::Collection
 
@@ -23,7 +23,7 @@ use collection::Env;
 use ladon_model::ValueKind;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
-/// Up to where collections stay packed; Redis' settings of the same names.
+/// Sizes up to which collections stay packed; Redis' settings of the same names.
 #[derive(Debug)]
 pub struct Limits {
     /// `set-max-intset-entries`

@@ -20,7 +20,7 @@ pub enum Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// What a `Put`'s body says; `None` if it is malformed.
+    /// The content of a `Put`'s body; `None` if it is malformed.
     pub fn body(kind: ValueKind, body: &'a [u8]) -> Option<Shown<'a>> {
         match kind {
             ValueKind::String => Some(Shown::Bytes(body)),

@@ -6,14 +6,14 @@ use ladon_model::varint;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longer strings get a box of their own.
+/// Longer strings are boxed.
 pub const INLINE_BYTES_MAX: usize = 16 << 10;
 
-/// A string that grew in place gets a box from this length on: there it can go on growing without
+/// A string that grew in place is boxed from this length on: there it can continue to grow without
 /// moving the key.
 pub(crate) const GROWN_INLINE_BYTES_MAX: usize = 2048;
 
-/// What `OBJECT ENCODING` shall say of a short string.
+/// The `OBJECT ENCODING` of a short string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// "int" if it is one.
@@ -107,12 +107,12 @@ pub(crate) fn write_int(int: i64, out: &mut Vec<u8>) {
 
 const OP_WRITE_AT: u8 = 1;
 
-/// Encodes "these bytes now stand at this offset, zeros fill the gap".
+/// Encodes a write of these bytes at this offset; zeros fill a gap.
 pub(crate) fn encode_write_at(offset: usize, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(OP_WRITE_AT);
     varint::put(out, offset as u64);
     match bytes {
-        // A bit's; to copy it would be a call.
+        // A single byte, for a bit; copying it would be a call.
         [byte] => out.push(*byte),
         _ => out.extend_from_slice(bytes),
     }
@@ -144,7 +144,7 @@ pub(crate) fn extend_to(string: &mut Vec<u8>, length: usize) {
     if string.len() >= length {
         return;
     }
-    // A vector doubles; of a large string that would be a lot of memory for what may be one bit.
+    // A vector doubles; for a large string that would be much memory for what may be one bit.
     const DOUBLED_BYTES_MAX: usize = 1 << 20;
     if length > string.capacity() && length > DOUBLED_BYTES_MAX {
         if length / 2 > string.len() {

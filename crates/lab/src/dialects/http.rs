@@ -6,8 +6,8 @@
 //! | get | `GET /kv/KEY` | 200, the same; or 404 |
 //! | delete | `DELETE /kv/KEY` | 200, `{"existed":true}` |
 //!
-//! A set writes, reads and answers in JSON because that is what the published test of Go with LevelDB
-//! asks of a web program. Values travel as JSON strings, so they must be UTF-8.
+//! A set writes, reads and answers in JSON because that is what the published test of Go with
+//! LevelDB asks of a web program. Values travel as JSON strings, so they must be UTF-8.
 //!
 //! Source: RFC 9112, with what these programs send: a `Content-Length`, no chunks.
 
@@ -85,8 +85,8 @@ impl Dialect for Http {
         };
         match (operation, reply.status) {
             (Operation::Set { key, value }, 200) => {
-                // What was read back after the write: another's, where several write one key at once.
-                // Whether that can be is the asker's to judge.
+                // What was read back after the write: another's, where several write one key at
+                // once. Whether that can be is the asker's to judge.
                 let read = pair(key)?;
                 let own = read.as_bytes() == value.as_slice();
                 Ok(if own { Answer::Done } else { Answer::Value(Some(read.into_bytes())) })
@@ -233,7 +233,7 @@ mod tests {
         let right = reply("200 OK", r#"{"key":"k/1","value":"v"}"#);
         assert_eq!(Http.answer(&set, &right), Ok(Answer::Done));
         assert_eq!(Http.answer(&get, &right), Ok(Answer::Value(Some(b"v".to_vec()))));
-        // Another's write, or a lie: not what was asked for, but told.
+        // Another writer's value, or a wrong one: not what was expected, but it is reported.
         let other = reply("200 OK", r#"{"key":"k/1","value":"w"}"#);
         assert_eq!(Http.answer(&set, &other), Ok(Answer::Value(Some(b"w".to_vec()))));
         assert!(!Http.is_right(&set, &Answer::Done, &other));

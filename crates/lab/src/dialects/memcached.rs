@@ -17,8 +17,7 @@ pub struct Memcached;
 /// Zero of every counter: in the middle of the 64 bits, less one, so that it has nineteen digits.
 pub const OFFSET: u64 = 1 << 62;
 
-/// memcached's own limit of a value is 1 MiB unless it is told otherwise; this bounds what a peer may
-/// announce.
+/// memcached's default limit of a value is 1 MiB; this bounds what a peer may announce.
 const VALUE_BYTES_MAX: usize = 1 << 30;
 /// The longest line that is no value: an error's.
 const LINE_BYTES_MAX: usize = 4096;

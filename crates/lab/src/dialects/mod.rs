@@ -51,11 +51,11 @@ pub trait Dialect: Send {
         0
     }
 
-    /// Appends what the client says when a connection opens (authentication, identification), and
-    /// returns how many replies that will cause. `greeting` is what the server said first.
+    /// Appends the client's first message (authentication, identification), and returns how many
+    /// replies that will cause. `greeting` is the server's first message.
     ///
     /// # Errors
-    /// When the greeting is not this protocol's.
+    /// If the greeting is not this protocol's.
     fn hello(&mut self, greeting: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed>;
 
     /// Judges reply number `number` (from 0) to [`Self::hello`], cut out by [`Self::frame`].
@@ -69,11 +69,12 @@ pub trait Dialect: Send {
         false
     }
 
-    /// Appends the request. Where replies may come out of order it carries `tag`, and the reply does.
+    /// Appends the request. Where replies may come out of order it carries `tag`, and the reply
+    /// does.
     fn encode(&mut self, tag: u64, operation: &Operation, out: &mut Vec<u8>);
 
-    /// Finds the first whole reply in `bytes`, which is not empty. `expecting` is the operation that
-    /// it answers where replies come in order; `None` during [`Self::hello`].
+    /// Finds the first whole reply in `bytes`, which is not empty. `expecting` is the operation
+    /// that it answers where replies come in order; `None` during [`Self::hello`].
     ///
     /// # Errors
     /// When the bytes cannot be a reply.

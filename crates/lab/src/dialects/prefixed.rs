@@ -1,6 +1,6 @@
-//! Any dialect on a server that is not ours: every key begins with what no other pass's keys do, and
-//! rows have numbers that no other pass's rows have. A server that runs already keeps what earlier
-//! passes left, and may hold somebody else's data.
+//! Any dialect on a server that is not ours: every key begins with what no other pass's keys do,
+//! and rows have numbers that no other pass's rows have. A server that runs already keeps what
+//! earlier passes left, and may hold somebody else's data.
 //!
 //! ```text
 //!   key     lab:7f:few:3:12             of pass 0x7f

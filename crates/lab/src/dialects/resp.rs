@@ -1,9 +1,9 @@
 //! Redis' protocol (RESP2), spoken by Ladon, Redis, Valkey, KeyDB, Dragonfly and Pogocache.
 //!
-//! Rows of the index work are hashes; what finds them is the index of a search module, which is not part of
-//! the protocol: only [`Resp::with_search`] asks for them. By the module's documentation
-//! (<https://redis.io/docs/latest/commands/ft.search/>), a search answers with the number of what it
-//! found and then, for each, the key and an array of the fields asked for:
+//! Rows of the index work are hashes; what finds them is the index of a search module, which is not
+//! part of the protocol: only [`Resp::with_search`] asks for them. By the module's documentation
+//! (<https://redis.io/docs/latest/commands/ft.search/>), a search answers with the number of what
+//! it found and then, for each, the key and an array of the fields asked for:
 //!
 //! ```text
 //!   FT.SEARCH lab:rows @g:{7} RETURN 1 v LIMIT 0 10000  ->  [2, lab:row:1, [v, ...], lab:row:5, [v, ...]]
@@ -26,7 +26,7 @@ pub struct Resp {
 
 /// The index over rows.
 pub const ROWS_INDEX: &str = "lab:rows";
-/// What the keys of rows begin with, on a server of somebody else's too; their number follows.
+/// Prefix of the keys of rows, on foreign servers too; the row's number follows.
 pub const ROW_PREFIX: &str = "lab:row:";
 /// More than any group has: a search returns ten unless told.
 const FOUND_MAX: &[u8] = b"10000";
@@ -44,7 +44,8 @@ impl Resp {
         Self { login: None, search: false }
     }
 
-    /// To a server with the module RediSearch and the index [`ROWS_INDEX`] over the tag `g` of hashes.
+    /// To a server with the module RediSearch and the index [`ROWS_INDEX`] over the tag `g` of
+    /// hashes.
     #[must_use]
     pub const fn with_search() -> Self {
         Self { login: None, search: true }
@@ -306,7 +307,7 @@ fn items(frame: &[u8]) -> Result<Vec<&[u8]>, Refused> {
     Ok(items)
 }
 
-/// What a search found; a number of rows that is not the one that it says is no answer.
+/// The rows that a search found; a number of rows that differs from the announced one is an error.
 fn rows(frame: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, Refused> {
     let no_rows = || refused(frame);
     let all = items(frame)?;

@@ -1,11 +1,13 @@
-//! Redis Cluster's slots, for a client that knows them: each key goes to the shard that has its slot.
+//! Redis Cluster's slots, for a client that knows them: each key goes to the shard that has its
+//! slot.
 //!
 //! A user's connection leads to one shard, `user mod shards`. So that its keys belong there, each
-//! begins with a hash tag, `{...}`, which alone decides on the slot; the tags are found at the start
-//! by trying. A server that is asked for another's key answers `MOVED`, which is a wrong answer.
+//! begins with a hash tag, `{...}`, which alone decides on the slot; the tags are found at the
+//! start by trying. A server that is asked for another's key answers `MOVED`, which is a wrong
+//! answer.
 //!
-//! Source: Redis Cluster's specification, "Key distribution model", "Hash tags", and its appendix on
-//! CRC16.
+//! Source: Redis Cluster's specification, "Key distribution model", "Hash tags", and its appendix
+//! on CRC16.
 
 use std::borrow::Cow;
 
@@ -35,7 +37,8 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// A dialect whose keys are given the tag of their user's shard. One request of each user at a time.
+/// A dialect whose keys are given the tag of their user's shard. One request of each user at a
+/// time.
 #[derive(Debug)]
 pub struct Sharded<D> {
     inner: D,

@@ -1,9 +1,9 @@
-//! What a polite client waits beside impolite ones: see [`super::polite`] and [`super::impolite`].
+//! Waits of a polite client beside impolite ones: see [`super::polite`] and [`super::impolite`].
 //!
-//! The polite client asks at fixed times, one request at a time; a time that goes by while it waits is
-//! left out. Its waits are then corrected for those: a wait of 100 ms counts as that of every client
-//! that would have asked in it. So a stop weighs by its length, and a client that falls behind adds no
-//! queue of its own.
+//! The polite client sends at fixed times, one request at a time, and skips times that pass while
+//! it waits. Its waits are then corrected for the skipped times: a wait of 100 ms counts as the
+//! waits of every client that would have asked during it. So a stop weighs by its length, and a
+//! client that falls behind adds no queue of its own.
 
 use std::time::{Duration, Instant};
 
@@ -59,11 +59,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SLICE: Duration = Duration::from_millis(20);
 
 impl Fairness {
-    /// Runs until `is_over` says so of the impolite clients and the time since the beginning, and the
+    /// Runs until `is_over` returns true for the impolite clients and the elapsed time, and the
     /// polite client's last request is answered.
     ///
     /// # Errors
-    /// A wrong answer; what `is_over` says; a closed connection of those who read.
+    /// A wrong reply; an error of `is_over`; a closed connection of a reading client.
     pub fn run<E: From<LoadError>>(
         &self,
         polite: Stream,

@@ -1,8 +1,8 @@
 //! From a push to the client that waits for it in BLPOP, one step at a time, over two connections.
 //!
-//! The consumer asks, the server is left alone for a while, so that the consumer waits and the server
-//! sleeps, then the producer pushes. What is measured is the time from before the push is written
-//! until the element is read, and until the push's own reply is.
+//! The consumer asks, the server is left alone for a while, so that the consumer waits and the
+//! server sleeps, then the producer pushes. What is measured is the time from before the push is
+//! written until the element is read, and until the push's own reply is.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,8 +23,8 @@ pub struct Handovers {
     pub pause: Duration,
     /// Bytes of each element.
     pub element_bytes: usize,
-    /// IO threads of the server among which the two connections are to be on different ones; 1 where it
-    /// does not tell which connection is where.
+    /// IO threads of the server among which the two connections are to be on different ones; 1
+    /// where it does not tell which connection is where.
     pub threads: usize,
     /// How the thread waits.
     pub waiting: Waiting,

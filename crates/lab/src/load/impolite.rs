@@ -6,9 +6,9 @@
 //!   Beside      an Impolite in the driver's turns, beside the users of a workload
 //! ```
 //!
-//! One thread does both, so that what the impolite clients cost the load generator's core is bounded by
-//! a chunk a turn, and shows as the sample's longest turn. They are no users: a user waits for its reply
-//! before it asks again, which is polite.
+//! One thread runs both, so that the impolite clients' cost on the load generator's core is limited
+//! to a chunk per turn, and appears as the sample's longest turn. They are not users: a user waits
+//! for its reply before it sends again, which is polite.
 
 use std::io;
 use std::time::Instant;
@@ -198,7 +198,7 @@ impl Impolite {
         Ok(())
     }
 
-    /// A server may close whoever does not read; whoever reads must be served.
+    /// A server may close a client that does not read, but it must serve one that reads.
     fn failed(&mut self, number: usize, error: io::Error) -> Result<bool, LoadError> {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, Interrupted, WouldBlock};
         match error.kind() {

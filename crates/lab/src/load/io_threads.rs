@@ -1,8 +1,8 @@
-//! Which IO thread of a server each new connection is on, where the server tells.
+//! Which IO thread of a server each new connection is on, if the server reports that.
 //!
-//! Ladon counts in `INFO ladon` the connections that each of its threads was ever dealt; the count that
-//! grew is the new connection's. A connection goes to the thread that has fewest, and earlier ones may
-//! not be quite gone, so a certain thread takes some tries.
+//! Ladon counts in `INFO ladon` the connections that each of its threads ever received; the count
+//! that grew is the new connection's. A connection goes to the thread that has the fewest, and
+//! earlier ones may still be closing, so reaching a certain thread takes some attempts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,8 +34,8 @@ impl IoThreads {
         threads > 1 && Self::of(address, threads).is_ok_and(|mut all| all.dealt().is_ok())
     }
 
-    /// Opens a connection by `connect`, which must wait until the server has it, and says on which thread
-    /// it is.
+    /// Opens a connection by `connect`, which must wait until the server has it, and says on which
+    /// thread it is.
     ///
     /// # Errors
     /// What `connect` says, and what asking does.
@@ -50,11 +50,11 @@ impl IoThreads {
         Ok((place.unwrap_or(0), connection))
     }
 
-    /// The same on another thread than `taken`, if there is more than one. What was connected in vain is
-    /// held until then.
+    /// The same on another thread than `taken`, if there is more than one. Unsuitable connections
+    /// are held until one succeeds.
     ///
     /// # Errors
-    /// As [`Self::place`]; when all connections went to `taken`.
+    /// As [`Self::place`]; if all connections went to `taken`.
     pub fn place_beside<T, E: From<io::Error>>(
         &mut self,
         taken: usize,

@@ -7,8 +7,8 @@
 //!   server -- replies ------> compared byte for byte
 //! ```
 //!
-//! A connection sends its next batch when the last one is answered in full (a closed loop) or, if it
-//! is paced, at fixed times.
+//! A connection sends its next batch when the last one is answered in full (a closed loop) or, if
+//! it is paced, at fixed times.
 
 pub mod data;
 pub mod driver;

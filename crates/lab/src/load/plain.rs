@@ -1,5 +1,5 @@
-//! A blocking client of any dialect, for what happens beside a load: one connection, some requests at
-//! a time, every answer judged by its caller.
+//! A blocking client of any dialect, for what happens beside a load: one connection, some requests
+//! at a time, every answer judged by its caller.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,10 +21,10 @@ pub struct Plain {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Plain {
-    /// Connects and says what the dialect says first.
+    /// Connects and sends the dialect's first message.
     ///
     /// # Errors
-    /// Of the socket; `InvalidData` and `PermissionDenied` with what the server said.
+    /// Those of the socket; `InvalidData` and `PermissionDenied` with the server's message.
     pub fn connect(address: SocketAddr, mut dialect: Box<dyn Dialect>) -> io::Result<Self> {
         let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_nodelay(true)?;

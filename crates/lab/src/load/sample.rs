@@ -18,8 +18,8 @@ pub struct Sample {
     /// How much of it the load generator had something to do. A sleep that an event ended counts
     /// too, so read this only where the load generator spins.
     pub busy: Duration,
-    /// The load generator's longest turn: its own pauses, or its core's, and no server's. A pause of
-    /// a server that is not longer than this proves nothing.
+    /// The load generator's longest turn: its own pauses, or its core's, and no server's. A pause
+    /// of a server that is not longer than this proves nothing.
     pub longest_turn: Duration,
     /// Nanoseconds from the moment at which a batch was sent (on a paced connection: was due) to
     /// each of its replies, by lane.

@@ -94,5 +94,5 @@ impl Stretch<'_> {
 
 /// How often it is asked whether a stretch is over.
 const SLICE: Duration = Duration::from_millis(20);
-/// Readers that are no further behind than this have made up for what they missed.
+/// Readers that are at most this late have caught up with what they missed.
 const CAUGHT_UP: Duration = Duration::from_millis(5);

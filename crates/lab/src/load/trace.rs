@@ -79,7 +79,7 @@ impl ExactLru {
         Self { capacity, clock: 0, used_at: HashMap::new(), by_time: BTreeMap::new() }
     }
 
-    /// Asks for a key, which is there afterwards; whether it was before.
+    /// Requests a key, which exists afterwards; returns whether it existed before.
     pub fn ask(&mut self, key: u32) -> bool {
         self.clock += 1;
         let before = self.used_at.insert(key, self.clock);

@@ -1,5 +1,5 @@
-//! Requests and replies word by word, for those whose words differ in length or number; and requests
-//! of fixed lengths, which are copied whole and patched.
+//! Requests and replies word by word, for those whose words differ in length or number; and
+//! requests of fixed lengths, which are copied whole and patched.
 
 use std::ops::Range;
 

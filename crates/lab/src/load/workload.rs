@@ -1,12 +1,12 @@
-//! What is asked, and what the one right answer is.
+//! The requests, and the one right reply to each.
 
 use super::data::Data;
 use super::driver::LoadError;
 use super::random::Random;
 use super::template::Template;
 
-/// A source of batches, and the judge of their replies. Users are numbered from 0; where each has a
-/// connection of its own, that is the connection's number too.
+/// A source of batches that also checks their replies. Users are numbered from 0; if each has its
+/// own connection, that is the connection's number too.
 pub trait Workload {
     /// Writes the next batch for user `user` and pushes one key per request on `keys` (below
     /// `u32::MAX`); the requests' bytes are returned. No request when there is nothing more to ask.
@@ -37,11 +37,11 @@ pub trait Workload {
     /// The most bytes that the right answers to one batch take; a good guess is enough.
     fn reply_bytes_max(&self) -> usize;
 
-    /// Does a little of what goes on beside the users, over sockets of its own. The driver calls it
-    /// once a turn; whatever it takes, the users' replies are seen later by.
+    /// Does a little of the activity besides the users, over separate sockets. The driver calls it
+    /// once per turn; the time it takes delays the users' replies.
     ///
     /// # Errors
-    /// As the driver's: a wrong answer, a closed connection.
+    /// As the driver's: a wrong reply, a closed connection.
     fn beside(&mut self) -> Result<Beside, LoadError> {
         Ok(Beside::Nothing)
     }
@@ -94,8 +94,8 @@ pub enum Mix {
     Set,
     /// `GET` of random keys.
     Get,
-    /// Half of the connections `SET`, half `GET`, random keys. The writes repeat what the keys hold
-    /// already, so that reads beside them have one right answer.
+    /// Half of the connections `SET`, half `GET`, random keys. The writes repeat what the keys
+    /// already hold, so that concurrent reads have one right answer.
     SetAndGet,
     /// `SET` of every key below `until`, once, in order.
     Load {

@@ -35,8 +35,8 @@ impl Cores {
         Ok(Self { load: beside(&server, &allowed), server })
     }
 
-    /// These for the server, and for the load the first one after them that is free, else the first before
-    /// them; where there is none, the load shares the last.
+    /// These for the server, and for the load the first one after them that is free, else the first
+    /// before them; where there is none, the load shares the last.
     ///
     /// # Errors
     /// What the kernel says of `sched_getaffinity`.

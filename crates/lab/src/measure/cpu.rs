@@ -49,8 +49,8 @@ pub fn waited_for_core(pid: u32) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// How long the hypervisor kept cores from this machine since it started, all cores together: what the
-/// kernel was told of it. Zero where there is none, or it does not tell.
+/// How long the hypervisor kept cores from this machine since it started, summed over all cores, as
+/// reported to the kernel. Zero if there is no hypervisor, or if it does not report.
 #[must_use]
 pub fn stolen() -> Duration {
     let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();

@@ -27,7 +27,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine; what cannot be read stays empty.
+    /// Collects the facts about this machine; what cannot be read stays empty.
     #[must_use]
     pub fn inspect(data_root: &Path) -> Self {
         let cpuinfo = read("/proc/cpuinfo");

@@ -6,8 +6,8 @@ pub fn resident_bytes(pid: u32) -> Option<Resident> {
     parse_status(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
-/// Makes process `pid`'s peak what is resident now. Where that is refused, the peak stays that of its
-/// whole life.
+/// Makes process `pid`'s peak what is resident now. Where that is refused, the peak stays that of
+/// its whole life.
 pub fn forget_peak(pid: u32) {
     // What proc(5) says of "5"; an error means what is said above.
     let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");

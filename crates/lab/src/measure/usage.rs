@@ -1,7 +1,7 @@
-//! What processes and all their descendants have used: CPU time, memory, bytes written.
+//! Resources used by processes and all their descendants: CPU time, memory, bytes written.
 //!
 //! A system under measurement may be several processes (a web program and its database, a cluster's
-//! nodes, a child that writes a snapshot), so a figure of one process would be too kind to it.
+//! nodes, a child that writes a snapshot), so a figure of one process would be too low.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

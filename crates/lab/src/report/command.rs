@@ -18,18 +18,19 @@ const OUT: &str = "target/lab/report";
 #[derive(Args, Clone, Debug)]
 pub struct ReportArguments {
     /// Files (or folders with a results.json) of one or more runs. Runs of the same machine and
-    /// versions are added up; others stand in sections of their own.
+    /// versions are added up; others get separate sections.
     #[arg(required = true, value_name = "RESULTS.json")]
     pub results: Vec<PathBuf>,
-    /// Folder for report.html. Default: target/lab/report, unless --markdown asks for something else.
+    /// Folder for report.html. Default: target/lab/report, unless --markdown asks for something
+    /// else.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// A document whose measured sections are made anew from the results: figures between
-    /// `<!-- measured:begin -->` and `<!-- measured:end -->`, who is first between `<!-- winners:begin -->`
+    /// A document whose measured sections are regenerated from the results: figures between `<!--
+    /// measured:begin -->` and `<!-- measured:end -->`, winners between `<!-- winners:begin -->`
     /// and `<!-- winners:end -->`. May be repeated.
     #[arg(long, value_name = "FILE.md")]
     pub markdown: Vec<PathBuf>,
-    /// What an hour of the machine costs; instead of what the runs were told.
+    /// The price of an hour of the machine; overrides that of the runs.
     #[arg(long, value_name = "PRICE")]
     pub price_per_hour: Option<f64>,
 }
@@ -87,10 +88,11 @@ pub enum CommandError {
     Io(PathBuf, std::io::Error),
 }
 
-/// Reads, merges, writes report.html and measured sections; returns the tables and what was written.
+/// Reads, merges, writes report.html and measured sections; returns the tables and the files
+/// written.
 ///
 /// # Errors
-/// The first file that cannot be used, or what the file system says.
+/// The first unusable file, or an error of the file system.
 pub fn report(arguments: &ReportArguments) -> Result<(String, Vec<PathBuf>), CommandError> {
     let mut runs: Vec<Results> =
         arguments.results.iter().map(|path| file::read(path)).collect::<Result<_, _>>()?;
@@ -124,11 +126,11 @@ pub fn report(arguments: &ReportArguments) -> Result<(String, Vec<PathBuf>), Com
     Ok((tables, written))
 }
 
-/// Writes report.html for `runs` into `folder`; returns the tables and the report's path. This is
-/// what a run does at its end, too.
+/// Writes report.html for `runs` into `folder`; returns the tables and the report's path. A run
+/// calls this at its end too.
 ///
 /// # Errors
-/// What the file system says, or a chart that cannot be drawn.
+/// An error of the file system, or a chart that cannot be drawn.
 pub fn draw(folder: &Path, runs: Vec<Results>) -> Result<(String, PathBuf), CommandError> {
     std::fs::create_dir_all(folder).map_err(|error| CommandError::Io(folder.to_owned(), error))?;
     let path = html::write(folder, &runs)?;

@@ -1,11 +1,12 @@
-//! Two runs beside each other: what became slower, and how sure that is.
+//! Compares two runs: what became slower, and how certain that is.
 //!
-//! The two share no rounds, so what the machine did in between is in the ratio, too. `--relative-to`
-//! takes that out: every figure is first divided, within its round, by that system's.
+//! The two share no rounds, so changes of the machine in between are in the ratio too.
+//! `--relative-to` divides them out: every figure is first divided, within its round, by that
+//! system's.
 //!
-//! **Invariant:** a regression is one only if its 99 % interval excludes "no change", and its median is
-//! worse by more than the threshold; a single round proves nothing. A cell that was measured and
-//! is empty now is a regression whatever the others do.
+//! **Invariant:** a change is a regression only if its 99 % interval excludes "no change", and its
+//! median is worse by more than the threshold; a single round proves nothing. A cell that was
+//! measured before and is empty now is a regression whatever the others do.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use super::view::number::{plain, range, times, with_unit};
 use super::view::standing::LEVEL;
 use crate::results::statistics::median;
 use crate::results::statistics::{Level, unpaired_ratio};
-use crate::results::{Better, Figure, Outcome, PartResult, Results};
+use crate::results::{Better, Cell, Figure, Outcome, PartResult, Results};
 
 /// What to compare.
 #[derive(Clone, Debug, Default)]
@@ -151,48 +152,14 @@ pub fn compare(
                     };
                     let count = if options.all_figures { old_part.figures.len() } else { 1 };
                     for figure in old_part.figures.iter().take(count) {
-                        let mut row = Row {
-                            work: old_work.work.clone(),
-                            part: old_part.part.clone(),
-                            system: line.system.to_owned(),
-                            setting: line.setting.to_owned(),
-                            x: cell.x,
-                            figure: figure.key.clone(),
-                            unit: figure.unit.clone(),
-                            old: f64::NAN,
-                            new: None,
-                            ratio: None,
-                            interval: None,
-                            change: Change::Lost,
-                            reason: None,
-                        };
-                        let before: Vec<f64> =
-                            samples(cell, &figure.key).into_iter().flatten().collect();
-                        let Some(middle) = median(&before) else { continue };
-                        row.old = middle;
-                        if let Outcome::Empty { reason } = &after.outcome {
-                            row.reason = Some(reason.clone());
-                            comparison.rows.push(row);
-                            continue;
+                        let ids = (old_work.work.as_str(), old_part.part.as_str());
+                        let before = Place { side: &sides.0, line, cell };
+                        let after = Place { side, line, cell: after };
+                        match row(ids, figure, &before, &after, options, new.seed) {
+                            Compared::Row(row) => comparison.rows.push(*row),
+                            Compared::Nothing => {}
+                            Compared::WithoutReference => without_reference += 1,
                         }
-                        let now: Vec<f64> =
-                            samples(after, &figure.key).into_iter().flatten().collect();
-                        row.new = median(&now);
-                        let reference = options.relative_to.as_deref();
-                        let before = sides.0.relative(line, cell.x, figure, reference);
-                        let now = side.relative(line, cell.x, figure, reference);
-                        let Some((before, now)) = before.zip(now) else {
-                            without_reference += 1;
-                            continue;
-                        };
-                        let Some(ratio) = unpaired_ratio(&now, &before, Level::P99, new.seed)
-                        else {
-                            continue;
-                        };
-                        row.ratio = Some(ratio.median);
-                        row.interval = ratio.interval;
-                        row.change = judge(figure, ratio.median, ratio.interval, options.threshold);
-                        comparison.rows.push(row);
                     }
                 }
             }
@@ -212,6 +179,71 @@ pub fn compare(
     let worse = |row: &&Row| matches!(row.change, Change::Regression | Change::Lost);
     comparison.regressions = comparison.rows.iter().filter(worse).count();
     Ok(comparison)
+}
+
+/// A cell, and where it stands.
+struct Place<'a> {
+    side: &'a Side<'a>,
+    line: &'a Line<'a>,
+    cell: &'a Cell,
+}
+
+/// What the comparison of a figure gave.
+enum Compared {
+    Row(Box<Row>),
+    /// It was not measured, or too seldom.
+    Nothing,
+    /// What it shall be divided by is missing.
+    WithoutReference,
+}
+
+/// Compares one figure of a cell before and after.
+fn row(
+    (work, part): (&str, &str),
+    figure: &Figure,
+    before: &Place<'_>,
+    after: &Place<'_>,
+    options: &Options,
+    seed: u64,
+) -> Compared {
+    let (line, x) = (before.line, before.cell.x);
+    let middle = |cell: &Cell| {
+        let samples: Vec<f64> = samples(cell, &figure.key).into_iter().flatten().collect();
+        median(&samples)
+    };
+    let Some(old) = middle(before.cell) else { return Compared::Nothing };
+    let mut row = Box::new(Row {
+        work: work.to_owned(),
+        part: part.to_owned(),
+        system: line.system.to_owned(),
+        setting: line.setting.to_owned(),
+        x,
+        figure: figure.key.clone(),
+        unit: figure.unit.clone(),
+        old,
+        new: None,
+        ratio: None,
+        interval: None,
+        change: Change::Lost,
+        reason: None,
+    });
+    if let Outcome::Empty { reason } = &after.cell.outcome {
+        row.reason = Some(reason.clone());
+        return Compared::Row(row);
+    }
+    row.new = middle(after.cell);
+    let reference = options.relative_to.as_deref();
+    let relative = |place: &Place<'_>| place.side.relative(line, x, figure, reference);
+    let Some((before, now)) = relative(before).zip(relative(after)) else {
+        return Compared::WithoutReference;
+    };
+    let Some(ratio) = unpaired_ratio(&now, &before, Level::P99, seed) else {
+        return Compared::Nothing;
+    };
+    row.ratio = Some(ratio.median);
+    row.interval = ratio.interval;
+    row.change = judge(figure, ratio.median, ratio.interval, options.threshold);
+    Compared::Row(row)
 }
 
 /// The lines of a part of one run.

@@ -1,13 +1,15 @@
-//! The measured sections of a document, made from results and from nothing else: `report --markdown`.
+//! The measured sections of a document, made from results and from nothing else: `report
+//! --markdown`.
 //!
-//! What stands between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced by figures, what
-//! stands between `<!-- winners:begin -->` and `<!-- winners:end -->` by who is first in which work. A
-//! figure is the median of its rounds; in brackets stands ours through it, the median of the rounds'
-//! ratios, with a question mark where its interval does not exclude 1. Where several runs have measured a
-//! work, its figures are those of the run that has measured it longest.
+//! What stands between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced by
+//! figures, what stands between `<!-- winners:begin -->` and `<!-- winners:end -->` by who is first
+//! in which work. A figure is the median of its rounds; in brackets stands ours through it, the
+//! median of the rounds' ratios, with a question mark where its interval does not exclude 1. Where
+//! several runs have measured a work, its figures are those of the run that has measured it
+//! longest.
 //!
-//! **Invariant:** the same results make the same text, so a test can say whether a document is what its
-//! results give.
+//! **Invariant:** the same results make the same text, so a test can say whether a document is what
+//! its results give.
 
 use super::view::answer::OURS;
 use super::view::lasting::lasting;
@@ -28,7 +30,7 @@ pub const WINNERS_BEGIN: &str = "<!-- winners:begin -->";
 /// See [`WINNERS_BEGIN`].
 pub const WINNERS_END: &str = "<!-- winners:end -->";
 
-/// `document` with its measured sections made anew; `None` where it has marks for none.
+/// `document` with its measured sections regenerated; `None` if it has no marks.
 #[must_use]
 pub fn replaced(document: &str, runs: &[Results]) -> Option<String> {
     let figures = between(document, (BEGIN, END), || section(runs));
@@ -61,8 +63,8 @@ pub fn section(runs: &[Results]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The run that has measured a work longest: full stores before those that a budget made smaller, then
-/// by the seconds of all rounds.
+/// The run that has measured a work longest: full stores before those that a budget made smaller,
+/// then by the seconds of all rounds.
 fn longest(runs: &[Results], work: &str) -> Option<usize> {
     let has = |run: &Results| run.works.iter().any(|other| other.work == work);
     let weight = |run: &Results| (run.budget.is_none(), f64::from(run.rounds) * run.seconds);
@@ -231,8 +233,9 @@ fn heading(run: &Results) -> String {
     )
 }
 
-/// A table of one figure: ours, the others', and their ratios. Empty where nothing of it was measured.
-/// A ratio is ours through the other's, or, where `base` is no competitor, everybody's through the base's.
+/// A table of one figure: Ladon's, the others', and their ratios. Empty if nothing of it was
+/// measured. A ratio is Ladon's divided by the other's, or if `base` is not a competitor, each
+/// system's divided by the base's.
 fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
     let parts: Vec<Option<(&PartResult, Vec<Line<'_>>)>> = columns
         .iter()

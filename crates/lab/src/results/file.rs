@@ -1,7 +1,8 @@
 //! `results.json` on the disk.
 //!
-//! **Invariants:** whoever reads the file sees a whole one: it is written beside and renamed. Results are
-//! to be shown, so paths below the home directory begin with `~`, as a shell understands them.
+//! **Invariants:** readers always see a complete file: it is written under another name and
+//! renamed. Results are meant to be shown, so paths below the home directory begin with `~`, as a
+//! shell understands them.
 
 use std::borrow::Cow;
 use std::io;

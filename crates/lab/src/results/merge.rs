@@ -1,8 +1,8 @@
 //! Several runs as one: of the same machine and the same programs their rounds add up, of different
 //! ones they stay apart, each with its own systems, machine and winners.
 //!
-//! **Invariant:** rounds are only ever compared with rounds of the same run. Where runs add up, a cell
-//! that one of them lacks gets absent rounds, so that an index still means one moment in time.
+//! **Invariant:** rounds are only ever compared with rounds of the same run. Where runs add up, a
+//! cell that one of them lacks gets absent rounds, so that an index still means one moment in time.
 
 use super::schema::{Cell, Outcome, PartResult, Results, Round, SystemRecord, WorkResult};
 
@@ -19,7 +19,7 @@ pub fn merge(runs: Vec<Results>) -> Vec<Results> {
     merged
 }
 
-/// Whether figures of the two may stand in one table: one machine, one lay-out, one lab, and no program
+/// Whether figures of the two may be in one table: one machine, one layout, one lab, and no program
 /// or setting that differs under the same name.
 fn comparable(a: &Results, b: &Results) -> bool {
     let machine = |results: &Results| {

@@ -1,8 +1,8 @@
-//! What a run found: the shape of `results.json`, reading and writing it, and its statistics.
+//! The results of a run: the shape of `results.json`, reading and writing it, and its statistics.
 //!
-//! **Invariant:** the file holds samples, never conclusions: every round of every cell, with all that
-//! is needed to repeat it. Medians, intervals and winners are computed by whoever reads it, so that an
-//! old file gains from a better report.
+//! **Invariant:** the file holds samples, never conclusions: every round of every cell, with all
+//! that is needed to repeat it. Medians, intervals and winners are computed when the file is read,
+//! so that an old file gains from a better report.
 
 pub mod file;
 pub mod merge;

@@ -7,7 +7,8 @@
 //!                          └ rounds: one measurement each, interleaved with the other systems'
 //! ```
 //!
-//! Rounds of the same index were taken one after the other, so cells of a part are compared round by round.
+//! Rounds of the same index were taken one after the other, so cells of a part are compared round
+//! by round.
 
 use std::collections::BTreeMap;
 
@@ -30,13 +31,15 @@ pub struct Results {
     pub started_unix: u64,
     /// When the run ended, seconds since 1970.
     pub finished_unix: u64,
-    /// Whether the run was ended before all was measured; cells may be missing or have fewer rounds.
+    /// Whether the run was ended before all was measured; cells may be missing or have fewer
+    /// rounds.
     pub partial: bool,
     /// The lab's own command line.
     pub command_line: Vec<String>,
     /// Where all of the run's chance came from.
     pub seed: u64,
-    /// Interleaved rounds that were asked for, or that fitted into the run's time; of the work that had most.
+    /// Interleaved rounds that were asked for, or that fitted into the run's time; of the work that
+    /// had most.
     pub rounds: u32,
     /// Seconds of each measurement, after the warm-up; the shortest, where rounds differ.
     pub seconds: f64,
@@ -46,8 +49,8 @@ pub struct Results {
     /// Set where rounds and seconds followed from the time that the run was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// What the user said of the load, by option (`--clients`, `--rate`, `--tool`, ...); what was not said is each
-    /// work's own.
+    /// The user's load options (`--clients`, `--rate`, `--tool`, ...); without one, each work uses
+    /// its own value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load: BTreeMap<String, String>,
     /// Where it ran.
@@ -107,7 +110,8 @@ pub struct MissingRecord {
 pub struct SettingRecord {
     /// In the system's own words, `appendfsync always`.
     pub name: String,
-    /// What an acknowledged write is worth, the same words for all: `none`, `os`, `everysec`, `fsync`.
+    /// What an acknowledged write is worth, the same words for all: `none`, `os`, `everysec`,
+    /// `fsync`.
     pub promise: String,
     /// Program and arguments of its (first) process.
     pub command_line: Vec<String>,
@@ -139,7 +143,7 @@ pub struct PartResult {
     pub title: String,
     /// What `x` of the cells counts, if anything varies along it.
     pub axis: Option<Axis>,
-    /// What to show; the first one is what the chart shows and what decides who wins.
+    /// What to show; the chart shows the first one, which also decides the winner.
     pub figures: Vec<Figure>,
     /// The measurements, in the order in which to list them.
     pub cells: Vec<Cell>,
@@ -272,8 +276,8 @@ fn is_zero(seconds: &f64) -> bool {
 }
 
 impl Round {
-    /// The figure of this name: a field, `cpu_us` for all CPU, a percentile as `p99_us`, or a key of
-    /// `extra`. `None` where this round does not have it.
+    /// The figure of this name: a field, `cpu_us` for all CPU, a percentile as `p99_us`, or a key
+    /// of `extra`. `None` where this round does not have it.
     #[must_use]
     pub fn figure(&self, key: &str) -> Option<f64> {
         let latency = |of: fn(&Percentiles) -> f64| self.latency_us.as_ref().map(of);

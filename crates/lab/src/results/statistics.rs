@@ -1,14 +1,16 @@
-//! Medians of few rounds, and how far to trust them: bootstrap intervals, of a figure and of a ratio.
+//! Medians of few rounds, and how far to trust them: bootstrap intervals, of a figure and of a
+//! ratio.
 //!
-//! The usual bootstrap (draw the rounds again, with replacement; take the median; look at the middle
-//! 95 % of many such medians) promises too much of few rounds: with three it covers the true median 75
-//! times in 100. So each drawn value is spread by a normal kernel of width `s / sqrt(n)`, and the
-//! distances from the median are stretched by Student's `t` over the normal quantile (Hesterberg: "What
-//! Teachers Should Know About the Bootstrap", 2015, on both corrections). The tests measure the coverage that
-//! this reaches. Work is done on logarithms where all values are positive: the figures are times and rates.
+//! The usual bootstrap (draw the rounds again, with replacement; take the median; look at the
+//! middle 95 % of many such medians) promises too much of few rounds: with three it covers the true
+//! median 75 times in 100. So each drawn value is spread by a normal kernel of width `s / sqrt(n)`,
+//! and the distances from the median are stretched by Student's `t` over the normal quantile
+//! (Hesterberg: "What Teachers Should Know About the Bootstrap", 2015, on both corrections). The
+//! tests measure the coverage that this reaches. Work is done on logarithms where all values are
+//! positive: the figures are times and rates.
 //!
-//! Ratios of paired rounds have a sharper tool from six rounds on: Wilcoxon's signed ranks, whose interval is exact
-//! for any symmetric distribution and needs no margins.
+//! Ratios of paired rounds have a sharper tool from six rounds on: Wilcoxon's signed ranks, whose
+//! interval is exact for any symmetric distribution and needs no margins.
 //!
 //! **Invariant:** the same samples and seed give the same interval; one sample gives none.
 
@@ -140,11 +142,12 @@ pub fn paired_ratio(
     }
 }
 
-/// Where the middle of a symmetric distribution lies, by Wilcoxon's signed ranks (Hollander and Wolfe:
-/// "Nonparametric Statistical Methods", on Hodges and Lehmann's estimate): between two of the means of all
-/// pairs of samples, counted from both ends. The logarithm of a ratio of two neighbours in time is symmetric
-/// if the two differ by a factor only, whatever its distribution. Exact, where a bootstrap of a median
-/// needs margins; `None` where there are too few samples for the level, below 6 for 95 % and below 8 for 99 %.
+/// Where the middle of a symmetric distribution lies, by Wilcoxon's signed ranks (Hollander and
+/// Wolfe: "Nonparametric Statistical Methods", on Hodges and Lehmann's estimate): between two of
+/// the means of all pairs of samples, counted from both ends. The logarithm of a ratio of two
+/// neighbours in time is symmetric if the two differ by a factor only, whatever its distribution.
+/// Exact, where a bootstrap of a median needs margins; `None` where there are too few samples for
+/// the level, below 6 for 95 % and below 8 for 99 %.
 fn signed_rank_interval(samples: &[f64], level: Level) -> Option<(f64, f64)> {
     let count = samples.len();
     if count > SIGNED_RANKS_MAX {
@@ -356,7 +359,8 @@ mod tests {
                     })
                     .count();
                 let share = covered as f64 / f64::from(TRIALS);
-                // Three standard errors of 500 trials below 95 %; skew costs the exponential a little.
+                // Three standard errors of 500 trials below 95 %; skew costs the exponential a
+                // little.
                 assert!((0.915..=0.995).contains(&share), "{known:?}, {count} rounds: {share}");
             }
         }
@@ -410,8 +414,8 @@ mod tests {
         assert!((0.92..=0.995).contains(&share), "{share}");
     }
 
-    /// Signed ranks cover as often as they say, also where one round in ten is an outlier, and tell 7 % apart in
-    /// seven rounds more often than the bootstrap does.
+    /// Signed ranks cover as often as they say, also where one round in ten is an outlier, and tell
+    /// 7 % apart in seven rounds more often than the bootstrap does.
     #[test]
     fn signed_ranks_cover_and_are_sharper() {
         let mut random = Random::new(17);
@@ -436,7 +440,8 @@ mod tests {
         }
     }
 
-    /// Tables of Wilcoxon's test: two-sided at 5 %, sums up to 0, 3 and 8 are rejected of 6, 8 and 10.
+    /// Tables of Wilcoxon's test: two-sided at 5 %, sums up to 0, 3 and 8 are rejected of 6, 8 and
+    /// 10.
     #[test]
     fn signed_ranks_as_in_tables() {
         for (count, rejected) in [(6, 0), (8, 3), (10, 8)] {

@@ -1,4 +1,5 @@
-//! Servers that run already, a cloud's managed one for example: where, with TLS or not, logged in how.
+//! Servers that run already, a cloud's managed one for example: where, with TLS or not, logged in
+//! how.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -109,8 +110,8 @@ impl Attached {
         Ok(Self { name: name.to_owned(), target, driver, user, password, told, pass })
     }
 
-    /// Asks the server what it is, where its protocol has words for that. One that does not answer is the
-    /// business of whoever measures it.
+    /// Asks the server for its version and settings, if its protocol can. If it does not answer,
+    /// the measurement will report that.
     pub fn ask(&mut self) {
         if self.driver != DriverKind::Resp {
             return;
@@ -124,7 +125,7 @@ impl Attached {
         }
     }
 
-    /// What it told of itself.
+    /// The facts that it reported.
     #[must_use]
     pub const fn told(&self) -> &ServerFacts {
         &self.told
@@ -150,11 +151,11 @@ impl Attached {
         }
     }
 
-    /// From now on keys are others than before; and what the protocol's operations need is made where it
-    /// is not there.
+    /// From now on keys have a new prefix; what the protocol's operations need is created if it is
+    /// missing.
     ///
     /// # Errors
-    /// What went wrong, in words.
+    /// The error, in words.
     pub fn begin_pass(&self) -> Result<(), String> {
         self.pass.fetch_add(1, Ordering::Relaxed);
         match self.driver {

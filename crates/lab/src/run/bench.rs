@@ -56,8 +56,8 @@ const END_SECONDS: f64 = 2.0;
 const DESCRIPTORS_BESIDE: u64 = 200;
 
 impl Bench {
-    /// Looks at the machine, plans the run's time, and pins the calling thread, which will be the load
-    /// generator, or the first of its threads.
+    /// Looks at the machine, plans the run's time, and pins the calling thread, which will be the
+    /// load generator, or the first of its threads.
     ///
     /// # Errors
     /// When pinning is refused or the results' directory cannot be made.
@@ -74,7 +74,8 @@ impl Bench {
         if !arguments.load_cores.is_empty() {
             cores.load.clone_from(&arguments.load_cores);
         }
-        // Made if it is not there; a data root that is not may be a typing error, on another file system.
+        // Made if it is not there; a data root that is not may be a typing error, on another file
+        // system.
         let failed = |error: std::io::Error| {
             RunError::Argument(format!("--out {}: {error}", arguments.out.display()))
         };
@@ -138,7 +139,8 @@ impl Bench {
         self.budget.map(|budget| budget - END_SECONDS - self.began.elapsed().as_secs_f64())
     }
 
-    /// Rounds and seconds of each work: what was asked for, what the budget allows, or what decides the work.
+    /// Rounds and seconds of each work: those requested, those that the budget allows, or those
+    /// that decide the work.
     #[must_use]
     fn times(&self, arguments: &RunArguments, plan: &Plan, works: &[&Work]) -> Vec<Times> {
         let (rounds, seconds) = (arguments.rounds, arguments.seconds);
@@ -171,8 +173,8 @@ fn allowed_cores(option: &str, wanted: &[usize]) -> Result<(), RunError> {
     }
 }
 
-/// Raises the limit of open files as far as it goes; how many connections that makes, for us and for
-/// a server, which inherits it.
+/// Raises the limit of open files as far as possible. Returns how many connections that allows, for
+/// the lab and for a server, which inherits the limit.
 fn connections_max() -> Result<usize, RunError> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;

@@ -1,6 +1,6 @@
-//! A load generator in a program of its own: a system's own client, in its own language, which the lab
-//! compiles and commands. The load runs over there; what it sends and what is right comes from here as
-//! data, and counts and latencies come back.
+//! A load generator in a program of its own: a system's own client, in its own language, which the
+//! lab compiles and commands. The load runs over there; what it sends and what is right comes from
+//! here as data, and counts and latencies come back.
 //!
 //! ```text
 //!   lab                                                    helper (one for each started system)
@@ -16,11 +16,11 @@
 //!                                   or at any time    <-   {"wrong"|"cannot"|"broken":"..."}
 //! ```
 //!
-//! A pipe between the lab's driver and the client would be in every latency and in the throughput; so
-//! nothing passes it while a load is on.
+//! A pipe between the lab's driver and the client would be in every latency and in the throughput;
+//! so nothing passes it while a load is on.
 //!
-//! **Invariant:** a helper is a child in the list of [`cleanup`], pinned to the load's cores, and gone
-//! when this is dropped.
+//! **Invariant:** a helper is a child in the list of [`cleanup`], pinned to the load's cores, and
+//! gone when this is dropped.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -92,7 +92,8 @@ pub struct Measured {
 
 /// A start of a virtual machine and its first connection.
 const START: Duration = Duration::from_secs(60);
-/// A store is filled, or replies come that were under way, with a helper's own patience of half a minute.
+/// A store is filled, or replies come that were under way, with a helper's own patience of half a
+/// minute.
 const WORK: Duration = Duration::from_secs(600);
 /// How soon the end of a run is seen.
 const TICK: Duration = Duration::from_millis(50);
@@ -230,7 +231,7 @@ impl Helper {
         if said == *wanted { Ok(()) } else { Err(self.unexpected(&said)) }
     }
 
-    /// Its next line; what went wrong over there is an error here.
+    /// Its next line; a failure of the helper is an error here.
     fn hear(&mut self, patience: Duration) -> Result<Said, CellError> {
         let deadline = Instant::now() + patience;
         let line = loop {

@@ -1,14 +1,15 @@
-//! Options of `ladon-lab run` that change nothing in some of the works: an option that is taken and ignored
-//! would be believed.
+//! Options of `ladon-lab run` that change nothing in some of the works: an option that is taken and
+//! ignored would be believed.
 //!
-//! Found by planning each work with the option and without it, so that a new work or option needs no line here.
+//! Found by planning each work with the option and without it, so that a new work or option needs
+//! no line here.
 
 use super::RunError;
 use super::options::RunArguments;
 use crate::work::{Scale, Step, Work};
 
-/// What to tell the user before the run: of each option, the works that take no part of it, or only its first
-/// value.
+/// What to tell the user before the run: of each option, the works that take no part of it, or only
+/// its first value.
 ///
 /// # Errors
 /// An option that none of the works uses.

@@ -46,9 +46,9 @@ pub struct RunArguments {
     /// Users, instead of each work's own numbers.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub clients: Vec<usize>,
-    /// Minutes that the whole run may take: rounds and the seconds of each measurement follow from it
-    /// where they are not given, and stores are filled with a tenth of the keys. What comes out of it
-    /// stands in the plan that is printed first, and in the results. --quick: 4.2.
+    /// Minutes that the whole run may take: rounds and the seconds of each measurement follow from
+    /// it if they are not given, and stores are filled with a tenth of the keys. The plan, which is
+    /// printed first, and the results show the outcome. --quick: 4.2.
     #[arg(long, value_name = "MINUTES")]
     pub budget: Option<f64>,
     /// Seconds of each measurement. Default: what decides each work, or what --budget allows.
@@ -95,9 +95,9 @@ pub struct RunArguments {
     /// Cores of the load generator. Default: the next one that is not the servers'.
     #[arg(long, value_delimiter = ',', value_name = "CORES")]
     pub load_cores: Vec<usize>,
-    /// Threads of the load generator, each with its part of the users and of the keys. Default: as many
-    /// as it has cores. One connection that all users share is one thread's in any case, and so are
-    /// kills, scans, clusters, and works of one protocol.
+    /// Threads of the load generator, each with its part of the users and of the keys. Default: as
+    /// many as it has cores. One connection that all users share is one thread's in any case, and
+    /// so are kills, scans, clusters, and works of one protocol.
     #[arg(long, value_name = "NUMBER")]
     pub load_threads: Option<usize>,
     /// Directory for the servers' data; its file system matters to what is synced.
@@ -111,7 +111,8 @@ pub struct RunArguments {
     pub peers: Option<PathBuf>,
 }
 
-/// Five, with something in reserve: who finds more systems than we have, or slower ones, keeps to five, too.
+/// Five, with something in reserve: who finds more systems than we have, or slower ones, keeps to
+/// five, too.
 const QUICK_MINUTES: f64 = 4.2;
 
 fn promise(name: &str) -> Result<Promise, String> {
@@ -225,7 +226,8 @@ impl RunArguments {
         minutes.map(|minutes| minutes * 60.0)
     }
 
-    /// What was said of the load, option by option: figures of other loads are not to be mixed with these.
+    /// What was said of the load, option by option: figures of other loads are not to be mixed with
+    /// these.
     #[must_use]
     pub fn load(&self) -> BTreeMap<String, String> {
         let listed = |values: &[usize]| {

@@ -91,8 +91,8 @@ impl Record {
         }
     }
 
-    /// Adds what a stage brought. A cell that failed once stays empty: its other rounds could not be
-    /// compared round by round with those of the others.
+    /// Adds what a stage brought. A cell that failed once stays empty: its other rounds could not
+    /// be compared round by round with those of the others.
     pub fn add(
         &mut self,
         work: &Work,

@@ -7,11 +7,11 @@
 //!   several nodes:   round: start A, all its steps, end A; start B, ...               they watch each other's time
 //! ```
 //!
-//! Systems that are there at once are started and filled once, so that a run's time goes into rounds;
-//! and what is compared was measured within seconds, not minutes. A frozen system (SIGSTOP) has no
-//! timers, threads or compilers that would use the core of the one that is measured.
+//! Systems that can coexist are started and filled once, so that a run's time goes into rounds, and
+//! compared measurements are seconds apart, not minutes. A frozen system (SIGSTOP) has no timers,
+//! threads or compilers that would use the core of the measured one.
 //!
-//! **Invariant:** no system but the one that is measured runs during a measurement, unless it is attached.
+//! **Invariant:** during a measurement only the measured system runs, unless it is attached.
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ use crate::systems::cleanup;
 use crate::topology::Topology;
 use crate::work::{self, Settings, Step, Times, Work};
 
-/// Systems that took so long to start go on from one work to the next; others start afresh, so that
-/// memory and disk are of one work.
+/// Systems that take at least this long to start are reused by the next work; others are restarted,
+/// so that memory and disk belong to one work.
 pub const KEPT_FROM_SECONDS: f64 = 2.0;
 
 /// Why no further work is done.
@@ -76,7 +76,7 @@ pub struct Scene<'a> {
     pub plan: &'a mut Plan,
     /// Where rounds go.
     pub record: &'a mut Record,
-    /// Who is told.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// Systems that an earlier work started.
     pub waiting: &'a mut Waiting,
@@ -130,39 +130,14 @@ impl<'a> Scene<'a> {
             }
             self.progress.begin(self.work.name, round, wanted);
             let began = Instant::now();
-            let mut few = Duration::ZERO;
-            let is_done =
-                |step: &Step| allowed.until.is_some() && round >= step.rounds_with_budget();
-            let order = order(cast.len(), round);
-            if afresh {
-                for &place in &order {
-                    let member = &mut cast[place];
-                    self.begin(member, &steps, round)?;
-                    for index in 0..steps.steps.len() {
-                        self.step(member, &steps, index)?;
-                    }
-                    member.stage = None;
-                }
+            let few = if afresh {
+                self.round_afresh(&mut cast, &steps, round)?;
+                Duration::ZERO
             } else {
-                for (index, step) in steps.steps.iter().enumerate() {
-                    if is_done(step) {
-                        continue;
-                    }
-                    let began = Instant::now();
-                    for &place in &order {
-                        self.step(&mut cast[place], &steps, index)?;
-                    }
-                    if step.rounds_with_budget() < u32::MAX {
-                        few += began.elapsed();
-                    }
-                }
-                for member in &mut cast {
-                    if member.stage.as_ref().is_some_and(Stage::is_broken) {
-                        member.stage = None;
-                        self.begin(member, &steps, round)?;
-                    }
-                }
-            }
+                let is_wanted =
+                    |step: &Step| allowed.until.is_none() || round < step.rounds_with_budget();
+                self.round(&mut cast, &steps, round, is_wanted)?
+            };
             let seconds = self.bench.measured().as_secs_f64();
             let took = began.elapsed().saturating_sub(few);
             pace.saw(took.as_secs_f64(), few.as_secs_f64(), seconds);
@@ -175,6 +150,52 @@ impl<'a> Scene<'a> {
             self.keep(member);
         }
         Ok(round)
+    }
+
+    /// One round of a work that every member does on a server started for it.
+    fn round_afresh(
+        &mut self,
+        cast: &mut [Member<'a>],
+        steps: &work::Plan,
+        round: u32,
+    ) -> Result<(), Ending> {
+        for place in order(cast.len(), round) {
+            let member = &mut cast[place];
+            self.begin(member, steps, round)?;
+            for index in 0..steps.steps.len() {
+                self.step(member, steps, index)?;
+            }
+            member.stage = None;
+        }
+        Ok(())
+    }
+
+    /// One round of the wanted steps; the time that those of few rounds took.
+    fn round(
+        &mut self,
+        cast: &mut [Member<'a>],
+        steps: &work::Plan,
+        round: u32,
+        is_wanted: impl Fn(&Step) -> bool,
+    ) -> Result<Duration, Ending> {
+        let mut few = Duration::ZERO;
+        let order = order(cast.len(), round);
+        for (index, step) in steps.steps.iter().enumerate().filter(|(_, step)| is_wanted(step)) {
+            let began = Instant::now();
+            for &place in &order {
+                self.step(&mut cast[place], steps, index)?;
+            }
+            if step.rounds_with_budget() < u32::MAX {
+                few += began.elapsed();
+            }
+        }
+        for member in cast {
+            if member.stage.as_ref().is_some_and(Stage::is_broken) {
+                member.stage = None;
+                self.begin(member, steps, round)?;
+            }
+        }
+        Ok(few)
     }
 
     /// Starts a member and prepares what it needs; then it waits.
@@ -252,8 +273,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Who comes when in a round: somebody else first in each, and in every other round the other way
-/// round, so that nobody always comes after the same one.
+/// The order of a round: another system is first in each, and every other round is reversed, so
+/// that no system always follows the same one.
 fn order(count: usize, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.rotate_left(round as usize % count.max(1));

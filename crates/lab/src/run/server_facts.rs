@@ -1,8 +1,8 @@
-//! What a server that runs already tells of itself when it is asked, once, before the run: version, settings, what
-//! an acknowledged write is worth, and whether it has a search module.
+//! Facts that a running server reports about itself when it is asked, once, before the run:
+//! version, settings, what an acknowledged write promises, and whether it has a search module.
 //!
-//! A server may refuse any of it, as managed ones do; it is measured nonetheless, and the record says what
-//! was not told. **Invariant:** no password that a server tells goes into the record.
+//! A server may refuse any of it, as managed ones do. It is measured nonetheless, and the record
+//! says what is missing. **Invariant:** no password that a server reports is recorded.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,7 +32,8 @@ pub struct ServerFacts {
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection beside the load to a server that speaks RESP, by TLS and logged in where the target says so.
+/// A connection beside the load to a server that speaks RESP, by TLS and logged in where the target
+/// says so.
 ///
 /// # Errors
 /// Of the socket or TLS, or the server's words to the login.
@@ -62,7 +63,7 @@ pub fn connect(target: &Target, login: Option<(Option<&str>, &str)>) -> io::Resu
 /// Asks a server that speaks RESP.
 ///
 /// # Errors
-/// Of the socket; what it refuses is no error.
+/// Those of the socket; a refusal is not an error.
 pub fn by_resp(control: &mut Control) -> io::Result<ServerFacts> {
     let settings = redis_like::settings_of(control);
     let promise = settings.as_ref().ok().and_then(promise);

@@ -1,5 +1,5 @@
-//! One measurement: warm up, then look at clock, CPU and replies at the same moments, with the load on
-//! the calling thread or on several.
+//! One measurement: warm up, then look at clock, CPU and replies at the same moments, with the load
+//! on the calling thread or on several.
 //!
 //! ```text
 //!   thread 1  warm-up |  measured          | drain

@@ -1,5 +1,5 @@
-//! What the kernel and Ladon's loop alone cost: the example `echo` of `ladon-net`, which answers PING and
-//! nothing else. No store, and no competitor: a floor for the figures of those that are.
+//! What the kernel and Ladon's loop alone cost: the example `echo` of `ladon-net`, which answers
+//! PING and nothing else. No store, and no competitor: a floor for the figures of those that are.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -83,8 +83,8 @@ impl System for BareLoop {
     }
 }
 
-/// Beside this program, or in the profile that releases are built with. A debug build's figures would
-/// say nothing.
+/// Beside this program, or in the profile that releases are built with. A debug build's figures
+/// would say nothing.
 fn candidates() -> Vec<PathBuf> {
     let Ok(this) = std::env::current_exe() else { return Vec::new() };
     let Some(folder) = this.parent() else { return Vec::new() };

@@ -1,8 +1,9 @@
 //! Nothing of a run outlives it: servers and their directories go when the run ends, panics or is
 //! interrupted.
 //!
-//! Ends and panics are the business of `Drop`. A signal runs no destructors, so every server is also
-//! in the list below, and a thread that waits for signals empties it before it ends the process.
+//! Ends and panics are the business of `Drop`. A signal runs no destructors, so every server is
+//! also in the list below, and a thread that waits for signals empties it before it ends the
+//! process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,9 @@ static GO_ON: AtomicBool = AtomicBool::new(true);
 /// How long a gentle end may take: a server that is being started is waited for.
 const GENTLE_MAX: Duration = Duration::from_secs(30);
 
-/// From now on the first signal only makes [`go_on`] false, so that the program can end in order and
-/// keep what it has; a second signal, or half a minute, ends it as otherwise the first one does.
+/// From now on the first signal only makes [`go_on`] false, so that the program can end in order
+/// and keep what it has; a second signal, or half a minute, ends it as otherwise the first one
+/// does.
 pub fn end_gently() {
     GENTLE.store(true, Ordering::SeqCst);
 }
@@ -99,18 +101,18 @@ fn end(signal: i32) -> ! {
     std::process::exit(128 + signal);
 }
 
-/// SIGKILL to a server and to whatever it started: each is started as the leader of a group of its own.
-/// What is gone already is what was wanted.
+/// SIGKILL to a server and everything it started: each is started as the leader of its own process
+/// group. A process that has ended already is fine.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid) {
-        // The group first: once its leader was waited for, its number may be somebody else's.
+        // The group first: once its leader was waited for, another process may get its number.
         let _ = kill(Pid::from_raw(-pid), Signal::SIGKILL);
         let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
     }
 }
 
-/// SIGKILL; a process that is gone already is what was wanted. Waited for, as a server that still
-/// writes while its directory is removed would leave some of it.
+/// SIGKILL; a process that has ended already is fine. Waits for it, because a server that still
+/// writes while its directory is removed would leave files.
 fn kill_and_wait(pid: u32) {
     kill_group(pid);
     if let Ok(pid) = i32::try_from(pid) {

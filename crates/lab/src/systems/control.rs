@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// One reply, as far as the lab needs to tell them apart.
+/// One reply, as far as the lab distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// `+...`
@@ -32,7 +32,7 @@ impl Reply {
     }
 }
 
-/// What a control connection goes over: a socket, or TLS over one.
+/// The transport of a control connection: a socket, or TLS over one.
 pub trait Talk: Read + Write + Send + std::fmt::Debug {}
 impl<T: Read + Write + Send + std::fmt::Debug> Talk for T {}
 

@@ -1,10 +1,11 @@
 //! Hazelcast: one member of a grid, in Java, loaded through its own Java client.
 //!
-//! The member has the client's classes ([`HAZELCAST`]) too, as an entry processor runs where the data lies.
+//! The member has the client's classes ([`HAZELCAST`]) too, as an entry processor runs where the
+//! data lies.
 //!
 //! What is asked of what: keys and values of an `IMap` (batches by `putAll`), counters by an entry
-//! processor on an `IMap` (`IAtomicLong` is of the licensed edition), sets of a `MultiMap`, rows of an
-//! `IMap` with a hash index that a predicate finds by.
+//! processor on an `IMap` (`IAtomicLong` is of the licensed edition), sets of a `MultiMap`, rows of
+//! an `IMap` with a hash index that a predicate finds by.
 //!
 use std::collections::BTreeMap;
 use std::io;
@@ -121,8 +122,8 @@ impl System for Hazelcast {
         Err(io::Error::new(io::ErrorKind::WouldBlock, health))
     }
 
-    /// It tells none to a client; the configuration is this file's, Java's options stand in the command
-    /// line, and the rest is what the lab's program asks of it.
+    /// It tells none to a client; the configuration is this file's, Java's options stand in the
+    /// command line, and the rest is what the lab's program asks of it.
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
         let mut all: BTreeMap<String, String> =
             ASKED.map(|(what, how)| (format!("client: {what}"), how.to_owned())).into();

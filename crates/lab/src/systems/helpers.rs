@@ -1,8 +1,8 @@
-//! Programs that the lab builds by itself: written in the languages whose clients are measured, kept
-//! as sources within this program, built once per user with the language's own tools.
+//! Programs that the lab builds by itself: written in the languages whose clients are measured,
+//! kept as sources within this program, built once per user with the language's own tools.
 //!
-//! **Invariant:** a helper that lies built is the one of these very sources: its folder is named by
-//! their hash, and it gets its name only once it is whole.
+//! **Invariant:** a built helper was built from these very sources: its folder is named by their
+//! hash, and gets its name only once it is complete.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};

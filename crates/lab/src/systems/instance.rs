@@ -98,8 +98,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts what was found, with all directories below `data_root` and all threads on `cores`, and
-    /// waits until every node answers and they are one system, for up to `patience` each.
+    /// Starts what was found, with all directories below `data_root` and all threads on `cores`,
+    /// and waits until every node answers and they are one system, for up to `patience` each.
     ///
     /// # Errors
     /// When it cannot be started, ends, or does not answer in time; with the end of its output.
@@ -217,7 +217,7 @@ impl Instance {
         self.signal(nix::sys::signal::SIGCONT);
     }
 
-    /// To all processes and what they started: each leads a group of its own.
+    /// Signals all processes and their children: each leads its own process group.
     fn signal(&self, signal: nix::sys::signal::Signal) {
         for pid in self.pids() {
             if let Ok(pid) = i32::try_from(pid) {
@@ -227,11 +227,11 @@ impl Instance {
         }
     }
 
-    /// Ends all nodes with SIGTERM and waits until they are gone; SIGKILL after `patience`.
-    /// Returns whether all went by themselves.
+    /// Ends all nodes with SIGTERM and waits for them; SIGKILL after `patience`. Returns whether
+    /// all ended by themselves.
     pub fn stop(&mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
-        // Who listens first, so that no process of a node loses what it depends on.
+        // The listening process first, so that no process of a node loses what it depends on.
         for child in self.nodes.iter_mut().flat_map(|node| node.children.iter_mut().rev()) {
             if let Ok(pid) = i32::try_from(child.id()) {
                 // An error means that it is gone, which the wait below finds out.
@@ -263,8 +263,9 @@ impl Instance {
         }
     }
 
-    /// Starts all nodes again on what they left on the disk, after [`Self::stop`] or [`Self::kill`].
-    /// Returns how long it took from the start of the first process until all answered.
+    /// Starts all nodes again on what they left on the disk, after [`Self::stop`] or
+    /// [`Self::kill`]. Returns how long it took from the start of the first process until all
+    /// answered.
     ///
     /// # Errors
     /// As [`Self::start`].

@@ -1,9 +1,9 @@
-//! Systems and clients in Java: their jars, fetched by Maven from the descriptions in `helpers/`, and
-//! the lab's own classes around them, compiled by `javac`.
+//! Systems and clients in Java: their jars, fetched by Maven from the descriptions in `helpers/`,
+//! and the lab's own classes around them, compiled by `javac`.
 //!
-//! A client is a library, so the lab has a Java program around it that [`crate::run::helper`] commands:
-//! [`helpers::JAVA`] is the same for all systems, and each adds its `Store`, the one class that knows the
-//! client, and its `Main`.
+//! A client is a library, so the lab has a Java program around it that [`crate::run::helper`]
+//! commands: [`helpers::JAVA`] is the same for all systems, and each adds its `Store`, the one
+//! class that knows the client, and its `Main`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ pub const INSTALL: &str = "apt-get install --no-install-recommends default-jdk-h
 /// A certain release of the plugin, so that a build is the same tomorrow.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
-/// The `java` of this machine as the program of a system that is a jar, and what to say of it where a part cannot
-/// be had.
+/// The `java` of this machine as the program of a system that is a jar, and what to say of it where
+/// a part cannot be had.
 ///
 /// # Errors
 /// That there is no Java, and how to get it.
@@ -37,10 +37,10 @@ pub fn memory_only() -> Vec<Setting> {
     vec![Setting { name: "memory only", promise: Promise::None }]
 }
 
-/// The folder with all jars that `description` (a `pom.xml`) asks for, and with what those need.
+/// The folder with all jars that `description` (a `pom.xml`) requires, and their dependencies.
 ///
 /// # Errors
-/// What is missing or went wrong, in words.
+/// What is missing or failed, in words.
 pub fn jars(
     places: &ProgramPaths,
     name: &str,
@@ -51,7 +51,8 @@ pub fn jars(
     helpers::built(places, name, &[("pom.xml", description)], &[step.map(str::to_owned).into()])
 }
 
-/// The folder with the compiled `sources` against what lies on `class_path`, for Java `release` and later.
+/// The folder with the compiled `sources` against what lies on `class_path`, for Java `release` and
+/// later.
 ///
 /// # Errors
 /// As [`jars`].

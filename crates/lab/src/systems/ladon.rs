@@ -105,8 +105,8 @@ impl System for Ladon {
     }
 }
 
-/// Ladon lies beside this program when both were built in one go. A debug build is not a candidate:
-/// its figures would say nothing.
+/// Ladon is in the same folder as this program if both were built together. A debug build is not a
+/// candidate, because its figures would be meaningless.
 fn candidates() -> Vec<PathBuf> {
     let Ok(this) = std::env::current_exe() else { return Vec::new() };
     let Some(folder) = this.parent() else { return Vec::new() };

@@ -48,7 +48,7 @@ impl System for Memcached {
             "0",
             "-t",
             &launch.io_threads.to_string(),
-            // More than any work stores: what it throws out would be a wrong answer.
+            // More than any work stores: an evicted item would be a wrong answer.
             "-m",
             "8192",
             "-c",

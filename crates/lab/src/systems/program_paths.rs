@@ -8,7 +8,7 @@ use super::system::{Missing, Program};
 /// Where to look.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramPaths {
-    /// Ladon's binary; else the one beside this program, and beside it in the other profiles.
+    /// Ladon's binary; otherwise the one in this program's folder, or in that of another profile.
     pub ladon: Option<PathBuf>,
     /// The tree that `scripts/install-peers.sh` made; else [`PEER_TREES`].
     pub peers: Option<PathBuf>,
@@ -22,10 +22,10 @@ pub struct ProgramPaths {
 pub const PEER_TREES: [&str; 2] = ["/opt/ladon-peers", "/opt/peers"];
 
 impl ProgramPaths {
-    /// The first of `candidates` that is there, or the one that the user named.
+    /// The first of `candidates` that exists, or the one that the user named.
     ///
     /// # Errors
-    /// All places where it is not, with `install`.
+    /// All places that were searched, with `install`.
     pub fn first(
         &self,
         system: &'static str,

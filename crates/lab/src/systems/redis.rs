@@ -1,5 +1,5 @@
-//! Redis, and what is started, asked and put together in exactly its way: one shape, and what differs is
-//! data. One of them has a module, [`redisearch`].
+//! Redis, and what is started, asked and put together in exactly its way: one shape, and what
+//! differs is data. One of them has a module, [`redisearch`].
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,8 +20,8 @@ pub struct Redis {
     /// Where its program is; the first that is there is taken.
     looked: &'static [Place],
     install: &'static str,
-    /// Whether it has RediSearch, and is measured in the work `index` alone: a module that watches every key
-    /// would be in all other figures too.
+    /// Whether it has RediSearch, and is measured in the work `index` alone: a module that watches
+    /// every key would be in all other figures too.
     search: bool,
 }
 
@@ -49,7 +49,8 @@ pub const REDIS_8: Redis = Redis {
     search: false,
 };
 
-/// Redis with the module of secondary indexes, which asks for Redis 7.1 and later: so the newest comes first.
+/// Redis with the module of secondary indexes, which asks for Redis 7.1 and later: so the newest
+/// comes first.
 pub const REDISEARCH: Redis = Redis {
     name: "redisearch",
     title: "Redis with RediSearch",

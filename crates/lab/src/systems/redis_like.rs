@@ -1,4 +1,5 @@
-//! What Redis and its descendants have in common: options, promises, readiness, replication, cluster.
+//! What Redis and its descendants have in common: options, promises, readiness, replication,
+//! cluster.
 //!
 //! Saves that a server starts by itself are off: one that falls into one system's two seconds and
 //! not into another's would make the figures a matter of luck.

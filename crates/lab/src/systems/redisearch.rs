@@ -1,4 +1,5 @@
-//! RediSearch, Redis' module of secondary indexes: where it is, its settings, and the index of the lab's rows.
+//! RediSearch, Redis' module of secondary indexes: where it is, its settings, and the index of the
+//! lab's rows.
 //!
 //! Rows are hashes, and their group is a tag of one index, which is made when the server is up.
 
@@ -27,8 +28,8 @@ pub fn loaded_into(mut server: Program, places: &ProgramPaths) -> Result<Program
     Ok(server)
 }
 
-/// Where it may lie: as the user says, in the peers' tree, where Redis' own packages and its images put it,
-/// and where Debian does (an old one, which answers that it knows no `ON HASH`).
+/// Where it may lie: as the user says, in the peers' tree, where Redis' own packages and its images
+/// put it, and where Debian does (an old one, which answers that it knows no `ON HASH`).
 fn modules(places: &ProgramPaths) -> Vec<PathBuf> {
     if let Some(module) = &places.program {
         return vec![module.clone()];
@@ -60,11 +61,12 @@ pub fn settings(control: &mut Control) -> io::Result<BTreeMap<String, String>> {
     Ok(pairs.map(|[name, value]| (format!("FT.CONFIG {}", name.words()), value.words())).collect())
 }
 
-/// Makes the index over the rows that [`crate::dialects::resp`] writes, unless it is there already, as on a server
-/// that an earlier run was attached to.
+/// Creates the index over the rows that [`crate::dialects::resp`] writes, unless it exists already,
+/// as on a server that an earlier run was attached to.
 ///
 /// # Errors
-/// Of the socket, or the server's words; an index of that name over other keys is somebody else's.
+/// Those of the socket, or the server's words; an index of that name over other keys belongs to
+/// another user.
 pub fn have_index(control: &mut Control) -> io::Result<()> {
     let info = control.call(&["FT.INFO", ROWS_INDEX])?;
     if !matches!(info, Reply::Error(_)) {

@@ -67,11 +67,12 @@ pub fn by_name(name: &str) -> Result<&'static dyn System, NameError> {
     found.ok_or_else(|| NameError::Unknown { name: name.to_owned() })
 }
 
-/// Looks for the named systems (`redis`, or `ladon@PATH` for a certain program), in that order: what
-/// was found, and what is missing. One named several times is numbered: `ladon`, `ladon#2`.
+/// Searches the named systems (`redis`, or `ladon@PATH` for a certain program), in that order;
+/// returns what was found, and what is missing. A system named several times is numbered: `ladon`,
+/// `ladon#2`.
 ///
 /// # Errors
-/// The first name that is unknown.
+/// The first unknown name.
 pub fn named(
     names: &[String],
     places: &ProgramPaths,

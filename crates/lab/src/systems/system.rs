@@ -1,11 +1,12 @@
-//! What the lab asks of a system: where its program is, how it is started, what it cannot do.
+//! What the lab needs to know of a system: where its program is, how it is started, what it cannot
+//! do.
 //!
-//! A system is one file that implements [`System`]. Everything that differs between servers stands
-//! there; starting, pinning, waiting and stopping are the same for all and stand in
+//! A system is one file that implements [`System`] and contains everything that differs between
+//! servers. Starting, pinning, waiting and stopping are the same for all and are in
 //! [`super::instance`].
 //!
-//! **Invariant:** what a system cannot do is a reason in words for the reader of the report, never a
-//! figure of zero.
+//! **Invariant:** what a system cannot do is a reason in words for the reader of the report, never
+//! a figure of zero.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +74,7 @@ pub struct Program {
     pub command: Vec<String>,
     /// The first line of what it says of its version.
     pub version: String,
-    /// The server behind it, where it is a program in front of one.
+    /// The server behind it, if it is a program in front of one.
     pub behind: Option<Box<Self>>,
 }
 
@@ -173,7 +174,8 @@ pub enum DriverKind {
     MemcachedText,
     /// HTTP/1.1 with JSON answers.
     Http,
-    /// A client of its own, in a helper program that is commanded by lines of JSON ([`crate::run::helper`]).
+    /// A client of its own, in a helper program that is commanded by lines of JSON
+    /// ([`crate::run::helper`]).
     Helper,
 }
 
@@ -220,7 +222,8 @@ pub trait System: Send + Sync {
         self.driver().dialect().map_or(Ok(()), |dialect| dialect.can(kind))
     }
 
-    /// Whether several requests of one connection may be under way, each done and answered in its turn.
+    /// Whether several requests of one connection may be under way, each done and answered in its
+    /// turn.
     ///
     /// # Errors
     /// Why not, in words for the report.
@@ -238,7 +241,7 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// Whether it keeps anything: what does not competes with nobody.
+    /// Whether it stores anything; otherwise it does not compete.
     fn is_store(&self) -> bool {
         true
     }
@@ -248,7 +251,8 @@ pub trait System: Send + Sync {
         1
     }
 
-    /// The processes of one node, in the order of their start. The last one listens on the first port.
+    /// The processes of one node, in the order of their start. The last one listens on the first
+    /// port.
     ///
     /// # Errors
     /// What it cannot be started as, in words.

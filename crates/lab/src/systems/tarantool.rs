@@ -1,8 +1,8 @@
 //! Tarantool, with a program of the lab's own that makes spaces, indexes and functions.
 //!
-//! Its primary indexes are trees, its default, and what a scan needs. Its limit of requests under way
-//! (`net_msg_max`, 768) is raised as the others' limit of clients is. It makes no checkpoint of its
-//! own accord, as no system here does.
+//! Its primary indexes are trees, its default, and what a scan needs. Its limit of requests under
+//! way (`net_msg_max`, 768) is raised as the others' limit of clients is. It makes no checkpoint of
+//! its own accord, as no system here does.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -141,7 +141,8 @@ pub fn script(program: &Program, launch: &Launch<'_>) -> Result<String, String> 
             &format!("  replication = {{{replication}}},\n  read_only = {read_only},\n");
     }
     if let Role::Peer { number, .. } = &launch.role {
-        // Who has the smallest bootstraps the others, and only the first makes what they need for it.
+        // The node with the smallest identifier bootstraps the others, and only the first creates
+        // what they need for that.
         configuration +=
             &format!("  instance_uuid = '00000000-0000-4000-8000-{:012}',\n", number + 1);
     }
@@ -151,11 +152,11 @@ pub fn script(program: &Program, launch: &Launch<'_>) -> Result<String, String> 
     Ok(format!("{configuration}}}\nlocal first, attached = {first}, false\n{PROGRAM}"))
 }
 
-/// Makes the lab's spaces and functions on a server that runs already, where they are not there yet.
+/// Creates the lab's spaces and functions on a running server, if they are missing.
 ///
 /// # Errors
-/// Of the socket, or the server's words: a wrong password, a right that is lacking, a space of somebody
-/// else in the way.
+/// Those of the socket, or the server's words: a wrong password, a missing right, a conflicting
+/// space of another user.
 pub fn prepare_attached(address: SocketAddr, login: Option<(&str, &str)>) -> io::Result<()> {
     let mut control = IprotoControl::connect(address)?;
     if let Some((user, password)) = login {

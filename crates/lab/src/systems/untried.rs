@@ -1,5 +1,5 @@
-//! Systems that speak Redis' protocol and that no run of the lab has seen: none is in a package registry.
-//! What is written follows their documentation, and what the lab says of them says so.
+//! Systems that speak Redis' protocol and that the lab was never run against: none is in a package
+//! registry. Their definitions follow their documentation, and the lab's output says so.
 //!
 //! | system | documentation |
 //! |---|---|

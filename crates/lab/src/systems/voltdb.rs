@@ -1,14 +1,15 @@
 //! VoltDB: a server of its community edition, in Java and C++, loaded through its own Java client.
 //!
-//! Server and client are on Maven Central; the server's jar brings its native libraries (Linux and macOS on
-//! x86-64). Its description leaves out most libraries of its distribution, so the lab's names them
-//! (`helpers/voltdb/server.xml`), and three classes that are nowhere on Maven Central and that nobody
-//! calls are placeholders.
+//! Server and client are on Maven Central; the server's jar brings its native libraries (Linux and
+//! macOS on x86-64). Its description omits most libraries of its distribution, so the lab's names
+//! them (`helpers/voltdb/server.xml`). Three classes that are not on Maven Central and are never
+//! called are placeholders.
 //!
-//! What is asked of what: keys of a table by its default procedures, counters and sets by stored procedures
-//! in Java, batches by one procedure over all partitions, rows by a table with a secondary index.
+//! Keys are in a table with default procedures, counters and sets use stored procedures in Java,
+//! batches one procedure over all partitions, rows a table with a secondary index.
 //!
-//! **Invariant:** everything that the server writes, its unpacked libraries too, lies in its directory.
+//! **Invariant:** everything that the server writes, including its unpacked libraries, is in its
+//! directory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -142,7 +143,8 @@ impl System for VoltDb {
             words.extend(arguments.iter().flatten().map(|word| quoted(word)));
             words.join(" ")
         };
-        // Two programs, one after the other: a directory is made ready by the one and served by the other.
+        // Two programs, one after the other: a directory is made ready by the one and served by the
+        // other.
         let script = format!("{} && exec {}", words("initialize", &begin), words("probe", &start));
         Ok(vec![Process {
             command_line: ["/bin/sh", "-c", &script].map(str::to_owned).into(),
@@ -234,7 +236,7 @@ fn settings(address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
         .collect())
 }
 
-/// One server whose partitions are as many as its threads may be.
+/// One server with as many partitions as it may have threads.
 fn deployment(sites: usize) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>

@@ -1,4 +1,5 @@
-//! A plain blocking client of VoltDB for what happens beside the load: is the server up, how is it set.
+//! A plain blocking client of VoltDB for what happens beside the load: is the server up, how is it
+//! set.
 //!
 //! By "VoltDB Wire Protocol, Version 1". All numbers are big-endian; a string is its length in four
 //! bytes and its letters; a message is its length in four bytes and:
@@ -34,8 +35,8 @@ impl VoltDbControl {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// What connecting says; `PermissionDenied` when the server does not welcome anybody, which is so
-    /// until it is up.
+    /// What connecting says; `PermissionDenied` when the server does not welcome anybody, which is
+    /// so until it is up.
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
         stream.set_nodelay(true)?;
@@ -55,8 +56,8 @@ impl VoltDbControl {
         }
     }
 
-    /// Calls a procedure with strings and returns the first table's rows, of which every column must
-    /// hold strings.
+    /// Calls a procedure with strings and returns the first table's rows, of which every column
+    /// must hold strings.
     ///
     /// # Errors
     /// Of the socket; the server's words; `InvalidData` when the bytes are no answer.

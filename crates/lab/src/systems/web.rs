@@ -46,7 +46,8 @@ impl Web {
         }
     }
 
-    /// `go-leveldb` and so on also on their own: [`System::only_in`] has the others to the web's work.
+    /// `go-leveldb` and so on also on their own: [`System::only_in`] has the others to the web's
+    /// work.
     const fn store(self) -> &'static str {
         match self {
             Self::GoLevelDb => "leveldb",
@@ -86,7 +87,7 @@ impl System for Web {
     }
 
     fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
-        // NAME@PROGRAM names the server behind the program, where there is one.
+        // NAME@PROGRAM names the server behind the program, if there is one.
         let server = self.server().map(|server| server.find(places)).transpose();
         let server = server.map_err(|missing| Missing { system: self.name(), ..missing })?;
         let mut program = Program {
@@ -182,7 +183,7 @@ impl System for Web {
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
         let (_, body) = get(address, "/settings")?;
         let mut all: BTreeMap<String, String> = serde_json::from_slice(&body)?;
-        // The server behind it says where it is, and then for itself what it is set to.
+        // The server behind it reports its address, and then its settings.
         let behind = all.get("address").and_then(|address| address.parse::<SocketAddr>().ok());
         if let (Some(server), Some(behind)) = (self.server(), behind) {
             all.extend(server.effective_settings(behind)?);

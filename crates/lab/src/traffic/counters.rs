@@ -1,8 +1,8 @@
-//! Counters that users add one to and take it away again, each its own, or all the same one.
+//! Counters that users increment and decrement again, each its own, or all the same one.
 //!
-//! A user's own counter has one right value. On a shared one, an answer counts some of the additions
-//! that were under way meanwhile and all that were answered before it was asked: a range. No counter
-//! ever goes below zero, as a user only takes away what it added.
+//! A user's own counter has one right value. On a shared one, a reply reflects some of the
+//! additions in progress and all that were answered before the request: a range. No counter ever
+//! drops below zero, because a user only subtracts what it added.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};

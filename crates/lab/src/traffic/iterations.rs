@@ -1,4 +1,5 @@
-//! Keys made of user and iteration, each set, then read, then deleted, as the published k6 scripts do.
+//! Keys made of user and iteration, each set, then read, then deleted, as the published k6 scripts
+//! do.
 
 use serde::Serialize;
 
@@ -37,7 +38,7 @@ pub struct Progress {
     users: Vec<Reached>,
 }
 
-/// How far one user came: things `gone .. made` are there.
+/// The progress of one user: items `gone .. made` exist.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
     /// Made so far.

@@ -72,7 +72,7 @@ pub struct Keyed<'a> {
     ledger: &'a mut Ledger,
     order: Order,
     requests: Vec<Request>,
-    /// Keys below this were all acknowledged once: what a read may be about.
+    /// Keys below this were all acknowledged once: reads may ask for them.
     known: u32,
 }
 
@@ -144,7 +144,8 @@ impl<'a> Keyed<'a> {
         }
     }
 
-    /// Whether the reply to a write tells a value that another's write may have left there meanwhile.
+    /// Whether the reply to a write tells a value that another's write may have left there
+    /// meanwhile.
     fn read_back(
         &self,
         noted: &Request,
@@ -321,7 +322,8 @@ impl Traffic for Survivors<'_> {
                 self.missing += 1;
                 true
             }
-            // Older than what was acknowledged: lost as well. Anything else is no loss but a lie.
+            // Older than the acknowledged value: that is a loss too. Anything else is not a loss
+            // but a wrong value.
             Some(value) if self.ledger.ever_held(key, value) => {
                 self.missing += 1;
                 true

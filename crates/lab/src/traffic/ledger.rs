@@ -1,7 +1,8 @@
 //! What a space's keys may hold: for each key which versions were sent and which may still be seen.
 //!
-//! Writes of one key may overtake each other, so several versions can be right for a while. A version
-//! that was acknowledged before a later acknowledged one was **sent** can never be right again:
+//! Writes of one key may overtake each other, so several versions can be right for a while. A
+//! version that was acknowledged before a later acknowledged one was **sent** can never be right
+//! again:
 //!
 //! ```text
 //!   versions   1 .. base-1 | base ........ sent
@@ -94,7 +95,8 @@ impl Ledger {
         state.floor = state.floor.max(state.base);
     }
 
-    /// The lowest version that a read which is sent now may answer with; 0 if the key may be missing.
+    /// The lowest version that a read which is sent now may answer with; 0 if the key may be
+    /// missing.
     #[inline]
     #[must_use]
     pub fn floor(&self, key: u32) -> u32 {

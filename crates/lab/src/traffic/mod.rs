@@ -1,4 +1,4 @@
-//! What users ask of a store, and what they know of its answers.
+//! The requests of users to a store, and what they know about its replies.
 //!
 //! ```text
 //!   Asked (data: which operations, which keys)  --World::traffic-->  Traffic
@@ -6,11 +6,11 @@
 //!                              operation -> bytes;  frame -> right or wrong
 //! ```
 //!
-//! [`World`] remembers between two measurements what the store was told, so that one may read what
-//! the other wrote.
+//! [`World`] remembers the writes between two measurements, so that one may read what the other
+//! wrote.
 //!
-//! **Architecture invariant:** a traffic judges every answer by what it knows. Where several answers
-//! are right, because requests overtake each other, exactly those are accepted.
+//! **Architecture invariant:** a traffic checks every reply against what it knows. If several
+//! replies are right, because requests overtake each other, exactly those are accepted.
 
 pub mod counters;
 pub mod groups;
@@ -43,8 +43,8 @@ pub trait Traffic {
     /// under way at once; its last one was judged before. False when there is nothing more to ask.
     fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool;
 
-    /// Whether `frame`, a whole reply of `dialect`, answers request `request` rightly; notes what it
-    /// teaches.
+    /// Whether `frame`, a whole reply of `dialect`, answers request `request` rightly; notes what
+    /// it teaches.
     fn judge(
         &mut self,
         user: usize,
@@ -250,7 +250,7 @@ impl Share {
     }
 }
 
-/// What a store was told so far.
+/// The writes that a store received so far.
 #[derive(Debug, Default)]
 pub struct World {
     seed: u64,
@@ -269,8 +269,8 @@ impl World {
         Self { seed, ..Self::default() }
     }
 
-    /// One world for each of `threads` load threads: all ask of the same store, but of different keys.
-    /// What all ask for alike is what a counter for all users holds.
+    /// One world for each of `threads` load threads: all ask of the same store, but of different
+    /// keys. What all ask for alike is what a counter for all users holds.
     #[must_use]
     pub fn shared_by(threads: usize, seed: u64) -> Vec<Self> {
         let shared = counters::SharedTotal::default();
@@ -345,7 +345,7 @@ impl World {
     }
 }
 
-/// `operation` as a `Set` whose buffers are to be filled; what it had is kept as room.
+/// `operation` as a `Set` whose buffers are to be filled; their capacity is reused.
 pub(crate) fn as_set(operation: &mut Operation) -> (&mut Vec<u8>, &mut Vec<u8>) {
     if !matches!(operation, Operation::Set { .. }) {
         *operation = Operation::Set { key: take_key(operation), value: Vec::new() };

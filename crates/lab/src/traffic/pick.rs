@@ -1,6 +1,6 @@
-//! Which key comes next: evenly, or by Zipf's law as YCSB draws it (Gray et al.: "Quickly generating
-//! billion-record synthetic databases", SIGMOD 1994; constant 0.99), popular keys scattered over the
-//! space.
+//! Which key comes next: evenly, or by Zipf's law as YCSB draws it (Gray et al.: "Quickly
+//! generating billion-record synthetic databases", SIGMOD 1994; constant 0.99), popular keys
+//! scattered over the space.
 
 use serde::{Deserialize, Serialize};
 

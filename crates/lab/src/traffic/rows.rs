@@ -1,4 +1,5 @@
-//! Rows with a secondary index: each user inserts its own groups, and reads those that are complete.
+//! Rows with a secondary index: each user inserts its own groups, and reads those that are
+//! complete.
 
 use super::Traffic;
 use super::groups::{Groups, Turn};

@@ -1,5 +1,5 @@
-//! Keys and values as text that says what it must be: a value tells its version and is right for one
-//! key only.
+//! Keys and values as text that says what it must be: a value tells its version and is right for
+//! one key only.
 //!
 //! ```text
 //!   key    space ':' number, ten digits          orders:0000000007

@@ -87,7 +87,8 @@ fn plan(scale: &Scale) -> Plan {
     });
     let keys = f64::from(sizes(scale).keys);
     let steps = ROWS.iter().map(|(name, change, _)| {
-        // A second of settling before, one and a half after; what is left follows the measurements' length.
+        // A second of settling before, one and a half after; what is left follows the measurements'
+        // length.
         let changing = match change {
             Change::Shifting => 20.0 * keys / 100_000.0,
             Change::Random => 6.0 * keys / 100_000.0,

@@ -59,8 +59,8 @@ pub(crate) struct Sizes {
 }
 
 impl Row {
-    /// How much there is of everything in this row: of 100,000 keys, those of a sixth in 16 MiB, or of
-    /// 300,000, those of two fifths in 64 MiB.
+    /// How much there is of everything in this row: of 100,000 keys, those of a sixth in 16 MiB, or
+    /// of 300,000, those of two fifths in 64 MiB.
     pub(crate) fn sizes(&self, scale: &Scale) -> Sizes {
         let all = scale.keys_or(100_000).max(KEYS_MIN);
         let share = f64::from(all) / 100_000.0;

@@ -1,7 +1,7 @@
 //! Whether one client can hold up another.
 //!
-//! Every row has a server of its own, which nothing before has touched, and which is killed at its end:
-//! what an impolite client leaves behind, unread input or memory, is in no other row.
+//! Every row has its own fresh server, which is killed at the end. What an impolite client leaves
+//! behind, unread input or memory, affects no other row.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub const WORK: Work = Work {
     plan,
 };
 
-/// What goes on beside the polite client.
+/// The load beside the polite client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Other {
     Nobody,

@@ -39,8 +39,8 @@ pub fn usual() -> Vec<Figure> {
     ]
 }
 
-/// The same where requests come at a given rate: the throughput is then the user's choice, and what tells systems
-/// apart is how long requests wait.
+/// The same where requests come at a given rate: the throughput is then the user's choice, and what
+/// tells systems apart is how long requests wait.
 #[must_use]
 pub fn at_a_rate(figures: Vec<Figure>) -> Vec<Figure> {
     let first = figures.iter().position(|figure| figure.key == "p99_us");

@@ -1,4 +1,5 @@
-//! What data takes in memory, how long it takes to load and to come back, and what a snapshot costs.
+//! What data takes in memory, how long it takes to load and to come back, and what a snapshot
+//! costs.
 
 use super::figures::{higher, lower};
 use crate::load::words::NAMES_MAX;
@@ -19,7 +20,7 @@ pub const WORK: Work = Work {
     plan,
 };
 
-/// A shape of data: its part, its title, one of what, and what it is made of.
+/// A shape of data: its part, its title, its unit, and its content.
 pub(crate) struct Shape {
     pub(crate) part: &'static [&'static str; 1],
     title: &'static str,
@@ -27,7 +28,7 @@ pub(crate) struct Shape {
     pub(crate) data: Data,
 }
 
-/// What a shape is made of.
+/// The content of a shape.
 #[derive(Clone, Copy)]
 pub(crate) enum Data {
     /// Keys with a value each.
@@ -121,7 +122,8 @@ pub(crate) fn things(scale: &Scale) -> u32 {
     scale.keys.unwrap_or(if scale.small { 500_000 } else { 1_000_000 }).max(TOGETHER)
 }
 
-/// The same of shapes of many elements: memory comes in huge pages, and there must be enough of them.
+/// The same of shapes of many elements: memory comes in huge pages, and there must be enough of
+/// them.
 pub(crate) fn elements(scale: &Scale) -> u32 {
     things(scale).saturating_mul(4).min(NAMES_MAX)
 }

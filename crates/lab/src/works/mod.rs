@@ -52,8 +52,8 @@ pub static ALL: &[Work] = &[
     churn::WORK,
 ];
 
-/// Those that `all` leaves out: what they ask differs little from one version of a system to the next, and
-/// they take long.
+/// Those that `all` leaves out: what they ask differs little from one version of a system to the
+/// next, and they take long.
 pub const BY_NAME_ONLY: [&str; 4] = ["stall-more", "growth", "eviction", "churn"];
 
 /// Those of `--quick`.
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// A slow starter goes on from one work to the next: what one wrote must not be in the other's way.
+    /// A slow-starting system is reused by the next work: what one wrote must not affect the other.
     #[test]
     fn works_on_single_nodes_have_keys_of_their_own() {
         let scale = Scale { connections_max: 10_000, ..Scale::default() };

@@ -22,7 +22,8 @@ pub const WORK: Work = Work {
     plan,
 };
 
-/// The published depths for the published size; where little time is left, no more than tell a shape.
+/// The published depths for the published size; with little time left, only enough to show the
+/// shape.
 const fn depths(scale: &Scale, value_bytes: usize) -> &'static [usize] {
     match (scale.small, value_bytes > 100) {
         (false, _) => &[1, 16, 30, 64],

@@ -96,8 +96,8 @@ pub(crate) fn stretch_of(work: &str, part: &str) -> Option<&'static Stretch> {
     of_work(work).iter().find(|stretch| stretch.part[0] == part)
 }
 
-/// Values that the stretches of a work need before it begins: sorted sets are deleted, and come when they
-/// are wanted.
+/// Values that the stretches of a work need before it begins: sorted sets are deleted, and come
+/// when they are wanted.
 #[must_use]
 pub(crate) fn values_of(work: &str) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();

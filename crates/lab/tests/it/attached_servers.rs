@@ -1,5 +1,5 @@
-//! `--attach` to servers that run already, in every protocol: works go through, twice, as each pass keeps
-//! to keys of its own. Skips, and says so, where a server is not installed.
+//! `--attach` to servers that run already, in every protocol: works go through, twice, as each pass
+//! keeps to keys of its own. Skips, and says so, where a server is not installed.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Every dialect against the real server: whatever is asked, the answers are those of a plain model,
-//! errors keep the server's words, and many requests on one connection find their answers.
+//! Every dialect against the real server: whatever is asked, the answers are those of a plain
+//! model, errors keep the server's words, and many requests on one connection find their answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

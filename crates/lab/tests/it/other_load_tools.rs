@@ -1,5 +1,5 @@
-//! `--tool`: each load generator against a real server, where both are installed; skipped loudly where
-//! not. A wrong answer that a script saw ends the run.
+//! `--tool`: each load generator against a real server, where both are installed; skipped loudly
+//! where not. A wrong answer that a script saw ends the run.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -86,7 +86,8 @@ fn wrk_on_a_web_program() {
     measures(Tool::Wrk, "wrk", "go-leveldb", "web", &["write-5", "read-5"]);
 }
 
-/// What k6 says is not taken on trust: a stand-in for it that saw wrong answers, and one that failed.
+/// What k6 says is not taken on trust: a stand-in for it that saw wrong answers, and one that
+/// failed.
 #[test]
 fn what_a_script_saw_wrong_ends_the_run() {
     if !is_here("redis") {

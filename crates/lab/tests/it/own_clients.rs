@@ -1,5 +1,6 @@
-//! The Java programs around systems' own clients, against the real servers: they answer as a model does,
-//! notice every kind of wrong answer, and a server that is gone. Skips, and says so, what is not installed.
+//! The Java programs around systems' own clients, against the real servers: they answer as a model
+//! does, notice every kind of wrong answer, and a server that is gone. Skips, and says so, what is
+//! not installed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,9 +1,10 @@
-//! The report in a real browser, at a desktop's and a phone's width: nothing sticks out sideways, nothing is
-//! asked of the network, the first screen has the answer, the browser has nothing to complain about, and the charts are there.
+//! The report in a real browser, at a desktop's and a phone's width: nothing sticks out sideways,
+//! nothing is asked of the network, the first screen has the answer, the browser has nothing to
+//! complain about, and the charts are there.
 //!
-//! The page forbids itself scripts, so a page around it looks at it: a frame of the wanted width, and a script
-//! that writes what it saw where `--dump-dom` shows it. Needs Chromium, which `./test` installs where it can;
-//! without it the test says so and proves nothing.
+//! The page forbids itself scripts, so a page around it looks at it: a frame of the wanted width,
+//! and a script that writes what it saw where `--dump-dom` shows it. Needs Chromium, which `./test`
+//! installs where it can; without it the test says so and proves nothing.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! `ladon-lab report` and `compare` as a user calls them, on a kept file of results format 1.
 //!
-//! The fixture is made up, so that it has every kind of cell and verdict; its figures say nothing about anybody.
+//! The fixture is made up, so that it has every kind of cell and verdict; its figures say nothing
+//! about anybody.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! Servers that answer late, wrongly or not at all, a panic in the middle of a pass, and servers that
-//! were running before: what `ladon-lab run` makes of them.
+//! Servers that answer late, wrongly or not at all, a panic in the middle of a pass, and servers
+//! that were running before: what `ladon-lab run` makes of them.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -82,8 +82,8 @@ fn find_a_row(address: SocketAddr, members: u32) -> Result<Sample, LoadError> {
     Ok(sample.unwrap())
 }
 
-/// A search module that answers with a row whose value is the one that `HSET` brought last, of which
-/// `wrong` makes something else.
+/// A search module that answers with a row whose value is the one that `HSET` brought last, of
+/// which `wrong` makes something else.
 fn search(request: &[u8], wrong: fn(String) -> String) -> Vec<u8> {
     static ROWS: Mutex<BTreeMap<String, (String, String)>> = Mutex::new(BTreeMap::new());
     let text = String::from_utf8_lossy(request);
@@ -137,8 +137,8 @@ fn a_server_that_answers_late_is_slow_not_wrong() {
     assert!(sample.latency_us(0.01) >= 29_000.0, "{}", sample.latency_us(0.01));
 }
 
-/// One pause of 300 ms is one slow reply to a user who waits for it, and many to users who come when
-/// they come.
+/// One pause of 300 ms is one slow reply to a user who waits for it, and many to users who come
+/// when they come.
 #[test]
 fn a_pause_is_not_hidden_by_waiting_for_it() {
     let pausing = || {

@@ -1,6 +1,6 @@
-//! `ladon-lab run` as a user starts it, tiny, against the real servers of this machine: works end to
-//! end, a crash is counted, an interruption leaves a valid result and no server. Skips, and says so,
-//! where a server is not installed.
+//! `ladon-lab run` as a user starts it, tiny, against the real servers of this machine: works end
+//! to end, a crash is counted, an interruption leaves a valid result and no server. Skips, and says
+//! so, where a server is not installed.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -110,8 +110,8 @@ fn works_on_hazelcast() {
     all_measured("hazelcast", "mixed", &["e"]);
 }
 
-/// As Hazelcast's; it can scan as well. A find is a transaction over all partitions: on a busy machine
-/// none may end within so short a measurement, and `own_clients.rs` has seen them answered.
+/// As Hazelcast's; it can scan as well. A find is a transaction over all partitions: on a busy
+/// machine none may end within so short a measurement, and `own_clients.rs` has seen them answered.
 #[test]
 fn works_on_voltdb() {
     let works = "kv,counter,sets,batch,index,shared,durability";
@@ -221,8 +221,8 @@ fn a_tool_in_the_place_of_the_driver() {
     }
 }
 
-/// Eighteen seconds for what would take many times that at full length: every work is measured, and the
-/// run does not take longer than it may.
+/// Eighteen seconds for what would take many times that at full length: every work is measured, and
+/// the run does not take longer than it may.
 #[test]
 fn a_run_that_has_little_time_measures_everything_once_and_ends() {
     if !is_here("redis") {

@@ -1,4 +1,4 @@
-//! For programs: a JSON object a line. Bytes that are no UTF-8 are `{"hex": "..."}`.
+//! For programs: one JSON object per line. Bytes that are not UTF-8 are `{"hex": "..."}`.
 //!
 //! | `type` | fields |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | `changes` | `file`, `offset`, `lsn`, `time_ms`, `node`, `changes` (a list, see below) |
 //! | `sync-mark`, `clean-end` | `file`, `offset`, `lsn`, `time_ms`, `node`, `durable` |
 //!
-//! A change has `op` (`put`, `update`, `delete`, `expire`, `flushdb`, `swapdb`), `db`, and by its
-//! kind `key`, `kind`, `value` (a string, or a list of members), `expire_at_ms` (0: never).
+//! A change has `op` (`put`, `update`, `delete`, `expire`, `flushdb`, `swapdb`), `db`, and
+//! depending on its kind `key`, `kind`, `value` (a string, or a list of members), `expire_at_ms`
+//! (0: never).
 
 use super::Format;
 use ladon_engine::types::shown::Shown;

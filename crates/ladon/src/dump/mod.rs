@@ -16,7 +16,7 @@ use ladon_platform::{Disk, SystemDisk};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// How to write what is found; each gives whole lines.
+/// The output format; each method writes complete lines.
 trait Format {
     fn checkpoint(
         &self,
@@ -60,7 +60,8 @@ pub fn run(matches: &ArgMatches) -> Exit {
         Err(exit) => exit,
         Ok(Ok(())) => Exit::Ok,
         Ok(Err(Trouble::Refused)) => Exit::Refused,
-        // A torn end is ordinary after a crash; only the whole directory tells it from damage.
+        // A torn end is ordinary after a crash; only a check of the whole directory distinguishes
+        // it from damage.
         Ok(Err(Trouble::Unreadable)) => match verify_dir(&SystemDisk, dir) {
             Ok(report) if report.is_sound() => Exit::Ok,
             Ok(report) if report.damages.is_empty() => Exit::NotNeeded,
@@ -70,7 +71,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     }
 }
 
-/// What kept a file from being printed to its end; has been told already.
+/// Why a file could not be printed to its end; already reported.
 enum Trouble {
     /// The surroundings, or a newer version's format.
     Refused,

@@ -1,5 +1,5 @@
-//! What comes in the middle of a result that is computed aside: the end of the server, and a pause of
-//! its clients.
+//! What comes in the middle of a result that is computed aside: the end of the server, and a pause
+//! of its clients.
 
 use crate::live::large::{array, connect, large_sets, run, wait_for_jobs, words};
 use crate::live::{info_number, ok, on_both_backends};

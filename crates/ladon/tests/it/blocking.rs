@@ -97,6 +97,7 @@ fn who_comes_first_is_served_first_whichever_thread_it_is_on() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of many threads")]
 fn every_element_is_given_once_among_many_threads() {
     const LISTS: usize = 3;
     const PRODUCERS: usize = 4;

@@ -303,8 +303,8 @@ fn request(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The most memory that a server has ever taken, of a request of this many bytes in proportion to it,
-/// in percent.
+/// The most memory that a server has ever taken, of a request of this many bytes in proportion to
+/// it, in percent.
 fn peak_percent(server: &Server, bytes: &[u8], is_whole: bool) -> u64 {
     let mut client = connect(server);
     let before = peak_bytes(server);
@@ -320,8 +320,8 @@ fn peak_percent(server: &Server, bytes: &[u8], is_whole: bool) -> u64 {
     (peak_bytes(server) - before) * 100 / bytes.len() as u64
 }
 
-/// Redis takes: an AUTH once, a CONFIG SET three times, a refused one once, half a request of a million
-/// short arguments four times.
+/// Redis takes: an AUTH once, a CONFIG SET three times, a refused one once, half a request of a
+/// million short arguments four times.
 #[test]
 fn one_long_request_takes_little_beside_itself() {
     let long = "x".repeat(20 << 20);

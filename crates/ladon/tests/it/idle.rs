@@ -33,8 +33,8 @@ fn connections_that_do_nothing_wake_nobody() {
         let before = sleeps(server);
         sleep(Duration::from_secs(4));
         let woken = sleeps(server) - before;
-        // Two threads, the checkpointer and the log's look once a second each. With housekeeping ten
-        // times a second it would be over a hundred.
+        // Two threads, the checkpointer and the log's look once a second each. With housekeeping
+        // ten times a second it would be over a hundred.
         assert!(woken <= 40, "woken {woken} times in four seconds");
     });
 }

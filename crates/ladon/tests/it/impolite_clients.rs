@@ -56,7 +56,8 @@ impl Flood {
 
 #[test]
 fn an_endless_pipeline_leaves_turns_to_others() {
-    /// Far more than a turn runs, far less than what a fast client has sent before a slow one is read.
+    /// Far more than a turn runs, far less than what a fast client has sent before a slow one is
+    /// read.
     const COMMANDS_MAX: u64 = 100_000;
     on_both_backends(&["--io-threads", "1"], |server| {
         let flood = Flood::start(server, request(&["SET", "k", "v"]).repeat(2_000));
@@ -139,8 +140,8 @@ fn a_client_that_leaves_a_wait_behind_unread_requests_is_noticed() {
         let mut polite = connect(server);
         let mut gone = connect(server);
         gone.send(&request(&["BLPOP", "list", "0"])).expect("sent");
-        // More than is read behind a wait, and little enough more that the kernel holds the rest: the
-        // end of what it has no room for cannot be seen.
+        // More than is read behind a wait, and little enough more that the kernel holds the rest:
+        // the end of what it has no room for cannot be seen.
         gone.send(&request(&["PING"]).repeat(12_000)).expect("sent");
         while largest(&mut polite, "qbuf") < 128 << 10 {
             thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,6 @@
-//! A thread that takes partitions' locks has the priority of those that wait for them: with a lower one
-//! it keeps a lock, and with it every client of an IO thread, for as long as others keep the cores busy.
+//! A thread that takes partitions' locks has the priority of those that wait for them: with a lower
+//! one it keeps a lock, and with it every client of an IO thread, for as long as others keep the
+//! cores busy.
 #![cfg(target_os = "linux")]
 
 use crate::live::{call, info_number, ok, on_both_backends};

@@ -216,8 +216,8 @@ fn the_limit_of_output_counts_the_string_and_who_is_cut_off_costs_nothing() {
     });
 }
 
-/// Whatever a backend reports late must not hold up a reply in many parts: with a tick a second, each
-/// part would take one.
+/// Whatever a backend reports late must not hold up a reply in many parts: with a tick a second,
+/// each part would take one.
 #[test]
 fn a_client_alone_on_its_server_does_not_wait_for_ticks() {
     on_both_backends(&["--io-threads", "1", "--hz", "1"], |server| {

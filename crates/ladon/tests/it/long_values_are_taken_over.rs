@@ -1,5 +1,5 @@
-//! Strings so long that the memory of their request becomes the value, while others are served: what
-//! is written is what was sent, whatever happens meanwhile.
+//! Strings so long that the memory of their request becomes the value, while others are served:
+//! what is written is what was sent, whatever happens meanwhile.
 
 use crate::live::large::{connect, run, wait_for_jobs};
 use crate::live::{bulk, call, info_number, ok, on_both_backends, pong};

@@ -9,7 +9,8 @@ fn lists(client: &mut Client, part: &str) -> bool {
     String::from_utf8_lossy(list.as_bytes().unwrap_or_default()).contains(part)
 }
 
-/// It once came while a transaction that another thread had let in before was still to be committed.
+/// It once came while a transaction that another thread had let in before was still to be
+/// committed.
 #[test]
 fn ok_comes_after_what_another_thread_had_let_in() {
     for mode in ["WRITE", "ALL"] {

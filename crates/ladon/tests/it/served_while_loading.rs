@@ -1,4 +1,5 @@
-//! Clients while the data is being loaded: answered as Redis answers them, and served on afterwards.
+//! Clients while the data is being loaded: answered as Redis answers them, and served on
+//! afterwards.
 //!
 //! What keeps a server loading here is a disk that holds back reads (`sick_disk/shim.c`).
 
@@ -142,8 +143,8 @@ fn it_can_be_stopped_and_has_lost_nothing() {
     }
 }
 
-/// Nobody who sends much, reads nothing or speaks nonsense takes more than his share, or keeps others
-/// waiting.
+/// Nobody who sends much, reads nothing or speaks nonsense takes more than his share, or keeps
+/// others waiting.
 #[test]
 fn the_impolite_are_bounded() {
     let (disk, server) = held(&[]);

@@ -1,5 +1,5 @@
-//! Results that are computed aside, on the real binary: what they are is what they would be under the
-//! locks, at one moment between request and reply, whatever happens meanwhile.
+//! Results that are computed aside, on the real binary: what they are is what they would be under
+//! the locks, at one moment between request and reply, whatever happens meanwhile.
 
 use crate::live::large::{array, connect, fill, large_sets, run, wait_for_jobs, words};
 use crate::live::{self, error, info_number, ok, on_both_backends, pong};

@@ -108,7 +108,9 @@ impl CheckpointWriter {
     /// # Errors
     /// [`LogError::Checkpoint`]; only [`CheckpointWriter::abort`] may be called after it.
     pub fn block(&mut self, block: &BlockHeader, changes: &[u8]) -> Result<(), LogError> {
-        debug_assert!(block.lsn >= self.info.begin, "a block is taken after the begin");
+        let (begin, lsn) = (self.info.begin, block.lsn);
+        assert!(lsn >= begin, "a block as of {lsn}, before its checkpoint's begin at {begin}");
+        assert!(block.hash_first <= block.hash_last, "a block of no hashes: {block:?}");
         self.info.blocks += 1;
         self.info.keys += block.keys;
         self.part(PartKind::Block, block, changes)
@@ -136,6 +138,11 @@ impl CheckpointWriter {
         // A block may hold changes that are only in the log's memory. If the machine failed now,
         // the checkpoint would be ahead of the log, so make the log durable first.
         self.log.make_durable(self.info.newest)?;
+        let (newest, durable) = (self.info.newest, self.log.durable());
+        assert!(
+            newest <= durable,
+            "a block as of {newest}, but the log is on the disk to {durable}"
+        );
         let place = &self.log.place;
         let named = place
             .disk
@@ -187,6 +194,7 @@ impl CheckpointWriter {
             outcome.map_err(|error| failed(&self.temporary, error))?;
         }
         self.written += bytes.len() as u64;
+        debug_assert!(self.synced <= self.written);
         if self.written - self.synced >= SYNC_EVERY_BYTES {
             self.sync()?;
         }

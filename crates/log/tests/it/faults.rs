@@ -136,7 +136,8 @@ fn a_sync_in_the_middle_of_a_record_proves_nothing() {
         assert!(node.log.durable() < lsn);
         disk.set_capacity(None);
         node.clock.advance_ns(SECOND_NS);
-        // The rest is written, and what the log says of itself; a crash takes back any part of both.
+        // The rest is written, and what the log says of itself; a crash takes back any part of
+        // both.
         disk.cut_power_after(2 + seed % 4);
         node.log.step();
         drop(node);

@@ -1,9 +1,9 @@
-//! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and three
-//! segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record. Both are
-//! from before there was a `log-end`; `fixtures/v1-log-end/clean` has one.
+//! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and
+//! three segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record.
+//! Both are from before there was a `log-end`; `fixtures/v1-log-end/clean` has one.
 //!
-//! `cargo test -p ladon-log --test it fixtures:: -- --ignored` writes the newest format's fixtures; do
-//! that only for a new format, into a new folder.
+//! `cargo test -p ladon-log --test it fixtures:: -- --ignored` writes the newest format's fixtures;
+//! do that only for a new format, into a new folder.
 
 use crate::common::{ManualClock, MemorySink};
 use ladon_log::{BlockHeader, DataDir, Log, LogOptions, RecoveryReport, verify};

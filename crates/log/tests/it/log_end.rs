@@ -46,8 +46,8 @@ fn check(planted: Planted, holds: impl Fn(u64, u64, Planted) -> bool) {
     assert!(!all().all(|(seed, at)| holds(seed, at, planted)), "{planted:?} is not noticed");
 }
 
-/// A note that could be written in part only is none: the next one goes where it stands, not over the
-/// only whole one.
+/// A note that could be written in part only is none: the next one goes where it stands, not over
+/// the only whole one.
 #[test]
 fn a_torn_note_endangers_no_other() {
     check(Planted::TornNotes, |seed, at, planted| {
@@ -141,8 +141,8 @@ fn a_lost_end_is_noticed() {
     });
 }
 
-/// Whoever has accepted the loss of the end need not say so again once the start is done, whenever the
-/// power failed meanwhile.
+/// Whoever has accepted the loss of the end need not say so again once the start is done, whenever
+/// the power failed meanwhile.
 #[test]
 fn an_accepted_loss_leaves_no_stale_note() {
     check(Planted::NoNote, |seed, at, planted| {

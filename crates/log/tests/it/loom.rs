@@ -1,4 +1,5 @@
-//! Every interleaving (up to a bound) of appending, publishing, writing, syncing, waiting and resting.
+//! Every interleaving (up to a bound) of appending, publishing, writing, syncing, waiting and
+//! resting.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p ladon-log --test it`; the chunk's bytes are
 //! watched one by one, so a byte that is read before it is published fails here.
@@ -155,8 +156,8 @@ fn no_wake_up_is_lost() {
     });
 }
 
-/// A record is written beside a background writer that goes to rest, and `everysec`'s last second was
-/// over long ago: the writer has seen the record, or is woken.
+/// A record is written beside a background writer that goes to rest, and `everysec`'s last second
+/// was over long ago: the writer has seen the record, or is woken.
 fn sees_what_is_written_beside_its_rest(begin: fn(&Log), promise: fn(&Log, Lsn)) {
     model(move || {
         let disk = SimDisk::new(5);

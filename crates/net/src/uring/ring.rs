@@ -3,15 +3,15 @@
 //! A send comes in one of two forms. The *quiet* one asks for no completion if the kernel takes
 //! everything at once, and for a completion with an error or a short count otherwise
 //! (`IOSQE_CQE_SKIP_SUCCESS`, with `MSG_DONTWAIT` so that it never waits and `MSG_WAITALL` so that
-//! a short count is a failure). It runs inside the system call that submits it, so after that
-//! call every quiet send without a completion is done. Without this, the completions of a turn's
-//! sends would end the very wait that submitted them, and each turn would cost two system calls.
-//! The *waiting* one completes when everything is sent.
+//! a short count is a failure). It runs inside the system call that submits it, so after that call
+//! every quiet send without a completion is done. Without this, the completions of a turn's sends
+//! would end the very wait that submitted them, and each turn would cost two system calls. The
+//! *waiting* one completes when everything is sent.
 //!
 //! Soundness. The kernel may use a request's memory until its completion:
 //! - a buffer to be sent is owned by `outgoing` from the push until its completion was reaped, or
-//!   until it is known that a quiet send is done; a `Vec`'s bytes do not move with it, nor do those behind
-//!   an `Arc`, which nobody can change while this is one of its holders;
+//!   until it is known that a quiet send is done; a `Vec`'s bytes do not move with it, nor do those
+//!   behind an `Arc`, which nobody can change while this is one of its holders;
 //! - receive buffers are never freed before this is dropped (see `buffers.rs`).
 //!
 //! Dropping cancels all requests and waits for that; if it cannot be sure, it leaks the memory.
@@ -290,7 +290,8 @@ impl Ring {
         if self.quiet.is_empty() {
             return true;
         }
-        // Requests may have been queued since, for what completed: receives of one buffer always are.
+        // Requests may have been queued since, for what completed: receives of one buffer always
+        // are.
         if !self.all_submitted || self.uring.submission().cq_overflow() {
             // Not all sends were submitted, or a failure is still kept inside the kernel.
             return false;
@@ -327,6 +328,8 @@ impl Ring {
         let failed = match check(result) {
             Ok(count) => {
                 outgoing.sent += count as usize;
+                let length = outgoing.buffer.len();
+                assert!(outgoing.sent <= length, "{} of {length} bytes were sent", outgoing.sent);
                 None
             }
             Err(error) if was_quiet && error.raw_os_error() == Some(libc::EAGAIN) => None,

@@ -8,6 +8,7 @@
 //! runs between a record and its publication, because that would hold back every thread's gate.
 
 mod allocator_collect;
+mod audit;
 mod blocked;
 mod buffers;
 mod carried;
@@ -150,6 +151,8 @@ pub struct Worker {
     /// The highest LSN that replies leaving at `everysec` in this turn depend on.
     everysec_lsn: Lsn,
     stopping: bool,
+    /// Turns so far, for the checks between them.
+    turns: u32,
     /// Limits of a turn.
     pub pace: Pace,
     /// Testing only: called at points where other threads may intervene.
@@ -218,6 +221,7 @@ impl Worker {
             turn_gate: Gate::default(),
             everysec_lsn: Lsn::ZERO,
             stopping: false,
+            turns: 0,
             pace: Pace::default(),
             interrupt: None,
             planted: Planted::Nothing,

@@ -56,6 +56,7 @@ impl Worker {
             self.register_awaited(net);
         }
         self.client_memory.enforce(&self.node);
+        self.debug_assert_sound();
     }
 
     /// Whether a connection's new replies wait for a write that this thread can make itself.

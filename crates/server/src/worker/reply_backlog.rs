@@ -51,6 +51,16 @@ impl ReplyBacklog {
         std::mem::take(&mut self.held_back)
     }
 
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the connection is held back.
+    pub(super) fn has(&self, slot: u32) -> bool {
+        self.held_back.contains(&slot)
+    }
+
     #[inline]
     fn is_over(&self) -> bool {
         self.limit_bytes != 0 && self.bytes > self.limit_bytes

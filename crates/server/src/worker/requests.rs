@@ -1,17 +1,21 @@
 //! Batches: up to 64 requests at a time, gathered, prefetched and run.
 
 use super::{Planted, Point, Worker};
-use crate::batch::{Batch, Gathered, ItemKind};
-use crate::connection::Again;
+use crate::batch::{Batch, Gathered, Item, ItemKind};
+use crate::connection::{Again, Connection};
 use ladon_commands::aside::Lent;
 use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
 use ladon_engine::Garbage;
-use ladon_resp::{Parser, Reply};
+use ladon_model::{Gate, Lsn};
+use ladon_resp::{Parser, ProtocolError, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// Output of one connection from which its limit is checked after every reply.
 const LARGE_OUTPUT_BYTES: usize = 1 << 20;
+
+/// Requests with more arguments than this take memory for their list.
+const INLINE_ARGS: usize = 8;
 
 /// An unauthenticated client that leaves more than this unread is closed, as in Redis.
 const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
@@ -130,7 +134,6 @@ impl Worker {
     }
 
     fn run_item(&mut self, batch: &Batch, at: usize) {
-        const INLINE_ARGS: usize = 8;
         let item = &batch.items[at];
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
@@ -140,23 +143,22 @@ impl Worker {
         }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
         if self.log_is_behind && (flags.has(Flags::WRITE) || flags.has(Flags::RUNS_QUEUE)) {
-            // The connection waits, not the partitions' locks. Connections that only read continue.
-            connection.rewind(item.start);
-            connection.awaits_log_room = true;
-            self.await_log_room.push(item.slot);
-            self.log.write_soon();
-            return;
+            return self.waits_for_log_room(item);
         }
         if connection.output.capacity() == 0 {
             // Growing a new buffer in every batch would cost more than writing the replies.
             connection.output = self.buffers.take();
         }
-        let mut few: [&[u8]; INLINE_ARGS] = [&[]; INLINE_ARGS];
-        let many: Vec<&[u8]>;
-        let again = match item.kind {
-            ItemKind::Again => connection.again.take(),
+        let again = match &item.kind {
+            ItemKind::Again => {
+                let Some(again) = connection.again.take() else { return };
+                Some(again)
+            }
+            ItemKind::Invalid(error) => return self.refuse(item, error),
             _ => None,
         };
+        let mut few = [&[] as &[u8]; INLINE_ARGS];
+        let many: Vec<&[u8]>;
         let args: &[&[u8]] = match &item.kind {
             ItemKind::InPlace { first, count } => {
                 let (first, count) = (*first as usize, *count as usize);
@@ -172,24 +174,9 @@ impl Worker {
                     &many
                 }
             }
-            ItemKind::Owned(arguments) => {
-                many = arguments.iter().map(Vec::as_slice).collect();
+            kind => {
+                many = kept_arguments(kind, again.as_deref());
                 &many
-            }
-            ItemKind::Again => {
-                let Some(again) = &again else { return };
-                many = again.arguments();
-                &many
-            }
-            ItemKind::Invalid(error) => {
-                let proto = connection.session.proto;
-                let text = format!("ERR {error}");
-                Reply::new(&mut connection.output, proto).error(&text);
-                self.local.stats.count_error(text.as_bytes());
-                connection.consumed = item.end;
-                connection.closing = true;
-                connection.session.info.leaving.store(true, Relaxed);
-                return;
             }
         };
         let request = Request { id: item.id, args, first_key: item.first_key };
@@ -203,7 +190,7 @@ impl Worker {
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
         let (appender, now_ms) = (&mut self.appender, self.now_ms);
-        let Outcome { depends, flow, mut deferred } = execute(
+        let outcome = execute(
             &self.node,
             &mut self.local,
             &mut self.scratch,
@@ -213,14 +200,41 @@ impl Worker {
             &mut connection.output,
             &mut |record| appender.append_record(record, now_ms),
         );
-        let lends = deferred.as_mut().and_then(|deferred| deferred.lend.take()).map(|at| {
-            let short = |(other, arg): (usize, &&[u8])| {
-                if other == at { Vec::new() } else { arg.to_vec() }
-            };
-            let kept = args.iter().enumerate().map(short).collect();
-            let bytes = args.iter().map(|arg| arg.len()).sum();
-            Again { args: kept, bytes, at, lent: Arc::default() }
-        });
+        let lends = outcome.deferred.as_ref().and_then(|deferred| deferred.lend);
+        let lends = lends.map(|at| Again::keeping(args, at));
+        self.has_replied(batch, item, Ran { outcome, gate, before, lends, again });
+    }
+
+    /// The connection waits until the log has caught up, before it takes any partition's lock.
+    /// Connections that only read continue.
+    #[cold]
+    fn waits_for_log_room(&mut self, item: &Item) {
+        let Some(connection) = &mut self.connections[item.slot as usize] else { return };
+        connection.rewind(item.start);
+        connection.awaits_log_room = true;
+        self.await_log_room.push(item.slot);
+        self.log.write_soon();
+    }
+
+    /// Answers a protocol error. The rest of the stream cannot be parsed.
+    #[cold]
+    fn refuse(&mut self, item: &Item, error: &ProtocolError) {
+        let Some(connection) = &mut self.connections[item.slot as usize] else { return };
+        let proto = connection.session.proto;
+        let text = format!("ERR {error}");
+        Reply::new(&mut connection.output, proto).error(&text);
+        self.local.stats.count_error(text.as_bytes());
+        connection.consumed = item.end;
+        connection.closing = true;
+        connection.session.info.leaving.store(true, Relaxed);
+    }
+
+    /// After a request: notes what its reply depends on, and starts what it left to do.
+    #[inline(always)]
+    fn has_replied(&mut self, batch: &Batch, item: &Item, ran: Ran) {
+        let Ran { outcome, gate, before, lends, again } = ran;
+        let Outcome { depends, flow, deferred } = outcome;
+        let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if connection.session.gate != gate {
             // Requests before `CLIENT GATE` are answered under the gate at which they were sent.
             let gate = gate.unwrap_or(self.turn_gate);
@@ -229,19 +243,7 @@ impl Worker {
         }
         connection.depends = connection.depends.max(depends);
         connection.consumed = item.end;
-        let lent = lends.map(|again| {
-            let lent = match &item.kind {
-                ItemKind::InPlace { first, .. } => {
-                    let arg = batch.args[*first as usize + again.at];
-                    let (from, to) = (arg.start as usize, arg.end as usize);
-                    connection.lend(item.start + from..item.start + to, item.end)
-                }
-                ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
-                ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it lends nothing"),
-            };
-            connection.again = Some(Box::new(again));
-            lent
-        });
+        let lent = lends.map(|again| lend(connection, batch, item, again));
         self.turn.output_bytes += connection.output.len().saturating_sub(before);
         if connection.output.len() > LARGE_OUTPUT_BYTES
             && Self::is_over_limit(&self.node, connection, self.now_ms)
@@ -257,6 +259,12 @@ impl Worker {
                 self.begin_job(item.slot, job, lent);
             }
         }
+        self.go_on(item, flow, depends, again);
+    }
+
+    /// Applies the request's outcome to its connection.
+    #[inline(always)]
+    fn go_on(&mut self, item: &Item, flow: Flow, depends: Lsn, again: Option<Box<Again>>) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         match flow {
             Flow::Continue => {}
@@ -297,4 +305,43 @@ impl Worker {
         }
         self.has_run(item.slot);
     }
+}
+
+/// A request's outcome, and the connection's state before it.
+struct Ran {
+    outcome: Outcome,
+    /// The gate that its connection had before.
+    gate: Option<Gate>,
+    /// The length that its connection's output had before.
+    before: usize,
+    /// The arguments to keep while one of them is lent.
+    lends: Option<Again>,
+    /// The request itself, if it had lent an argument before.
+    again: Option<Box<Again>>,
+}
+
+/// The arguments of a request that are not in the input.
+#[cold]
+fn kept_arguments<'a>(kind: &'a ItemKind, again: Option<&'a Again>) -> Vec<&'a [u8]> {
+    match kind {
+        ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
+        ItemKind::Again => again.map_or_else(Vec::new, Again::arguments),
+        ItemKind::InPlace { .. } | ItemKind::Invalid(_) => unreachable!("they are in the input"),
+    }
+}
+
+/// Lends an argument of the request that has just run.
+#[cold]
+fn lend(connection: &mut Connection, batch: &Batch, item: &Item, again: Again) -> Lent {
+    let lent = match &item.kind {
+        ItemKind::InPlace { first, .. } => {
+            let arg = batch.args[*first as usize + again.at];
+            let (from, to) = (arg.start as usize, arg.end as usize);
+            connection.lend(item.start + from..item.start + to, item.end)
+        }
+        ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
+        ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it lends nothing"),
+    };
+    connection.again = Some(Box::new(again));
+    lent
 }

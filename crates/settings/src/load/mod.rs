@@ -11,7 +11,7 @@ use crate::table::lookup;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something to tell the operator about a line or a flag.
+/// A message to the operator about a line or a flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Where it is.
@@ -62,8 +62,8 @@ impl Loader {
         self.set(name, value, &Origin::Flag(name.to_owned()));
     }
 
-    /// The settings, and what the operator should know although it stops nothing. The error
-    /// lists every problem of every layer.
+    /// The settings, and notes for the operator that stop nothing. The error lists every problem of
+    /// every layer.
     pub fn finish(mut self) -> Result<(Settings, Vec<Note>), LoadError> {
         self.look_for_redis_data();
         if !self.problems.is_empty() {
@@ -90,7 +90,7 @@ impl Loader {
         self.warnings.push(Note { origin: origin.clone(), text });
     }
 
-    /// Whoever points Ladon at the directory of a Redis expects its data to be there.
+    /// An operator who points Ladon at the directory of a Redis expects its data to be there.
     fn look_for_redis_data(&mut self) {
         let entry = self.draft.entry(crate::Id::data).clone();
         let data = PathBuf::from(self.draft.text(&crate::TABLE[crate::Id::data as usize]));

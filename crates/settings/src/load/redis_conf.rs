@@ -1,4 +1,4 @@
-//! An existing redis.conf: what Ladon understands it applies, everything else it names.
+//! An existing redis.conf: Ladon applies what it understands, and reports every other line.
 
 use super::Loader;
 use crate::directives::{self, Directive};
@@ -20,7 +20,7 @@ const INCLUDE_DEPTH_MAX: usize = 16;
 #[derive(Default)]
 struct Progress {
     depth: usize,
-    /// `save` lines add up; the first one replaces what was there before the file.
+    /// `save` lines add up; the first one replaces the value from before the file.
     save: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl Loader {
     }
 }
 
-/// How a redis.conf says that the server is no replica.
+/// How a redis.conf says that the server is not a replica.
 fn is_no_one(arguments: &[String]) -> bool {
     arguments.join(" ").eq_ignore_ascii_case("no one")
 }

@@ -134,7 +134,7 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
         "port",
         "requirepass \"x",
     ];
-    // A promise that is kept, if not to anybody's joy, is none of them.
+    // A promise that is kept is accepted, even if it refuses every write.
     let (settings, _) = conf("min-replicas-to-write 1\n").unwrap();
     assert_eq!(settings.min_replicas_to_write(), 1);
     let error = conf(&promises.join("\n")).unwrap_err();

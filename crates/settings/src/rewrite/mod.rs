@@ -52,7 +52,7 @@ impl Settings {
         let source = self.source().ok_or(RewriteError::NoFile)?;
         let present = match fs::read_to_string(&source.path) {
             Ok(text) => text,
-            // As in Redis: a file that was removed in the meantime is written anew.
+            // As in Redis: a file that was removed meanwhile is created again.
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error.into()),
         };
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// Either the old file or the new one is there, whenever the machine stops.
+/// Either the old file or the new one exists, whenever the machine stops.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

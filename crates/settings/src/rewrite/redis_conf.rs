@@ -18,9 +18,9 @@ pub(super) fn rewritten(present: &str, draft: &Draft) -> String {
         let name = words::split(line.trim()).and_then(|words| words.into_iter().next());
         let setting = name.as_deref().filter(|name| !name.starts_with('#')).and_then(lookup);
         match setting {
-            // What can only be one way keeps the words that somebody wrote.
+            // A fixed setting keeps the words in the file.
             Some(setting) if !matches!(setting.kind, Kind::Fixed { .. }) => {
-                // A setting of several lines (`save`) stands where its first line stood.
+                // A setting of several lines (`save`) is written where its first line was.
                 if !written.contains(&setting.id) {
                     written.push(setting.id);
                     out.extend(lines(name.as_deref().unwrap_or(setting.name), setting, draft));

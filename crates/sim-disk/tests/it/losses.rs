@@ -1,5 +1,5 @@
-//! The disk does lose, tear and refuse: every kind of loss is seen over some seeds, and nothing that
-//! was synced is ever touched.
+//! The disk does lose, tear and refuse: every kind of loss is seen over some seeds, and nothing
+//! that was synced is ever touched.
 
 use ladon_platform::Disk;
 use ladon_sim_disk::{Fault, SimDisk};

@@ -4,7 +4,7 @@ use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Does what the call does and returns its reply; `None` if a key holds another type.
+/// Applies the call and returns its reply; `None` if a key holds another type.
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     match call[0].as_slice() {
         b"SUNION" | b"SINTER" | b"SDIFF" => {

@@ -1,9 +1,9 @@
-//! What the bitmap commands mean.
+//! The meaning of the bitmap commands.
 
 use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 
-/// Does what the call does; `None` if a key holds another type.
+/// Applies the call; `None` if a key holds another type.
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let key = &call[1];
     Some(match call[0].as_slice() {

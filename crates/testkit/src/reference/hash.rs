@@ -1,4 +1,4 @@
-//! What the commands on hashes mean.
+//! The meaning of the commands on hashes.
 
 use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;

@@ -1,4 +1,4 @@
-//! What the list commands mean.
+//! The meaning of the list commands.
 
 use super::{Call, Datum, State, integer, number, text};
 use ladon_resp::client::Value;
@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 type List = VecDeque<Vec<u8>>;
 
 /// Does what the call does; `None` if a key holds another type.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let key = &call[1];
     Some(match call[0].as_slice() {

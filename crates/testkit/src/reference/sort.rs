@@ -3,7 +3,7 @@
 use super::{Call, Datum, State, number};
 use ladon_resp::client::Value;
 
-/// Does what the call does; `None` if the key holds another type.
+/// Applies the call; `None` if the key holds another type.
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let mut elements: Vec<Vec<u8>> = match state.get(&call[1]) {
         None => Vec::new(),

@@ -1,10 +1,10 @@
-//! What the commands on sorted sets mean.
+//! The meaning of the commands on sorted sets.
 
 use super::{Call, Datum, State, integer, number};
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
 
-/// Does what the call does and returns its reply; `None` if the key holds another type.
+/// Applies the call and returns its reply; `None` if the key holds another type.
 pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let adds = matches!(call[0].as_slice(), b"ZADD" | b"ZINCRBY");
     if !state.contains_key(&call[1]) && !adds {

@@ -73,7 +73,9 @@ impl ShortWay {
     /// Called by the sender once the message is in the owner's inbox. Returns whether to wake the
     /// owner.
     pub fn done(&self) -> bool {
-        self.state.swap(DONE, AcqRel) == AWAITED
+        let before = self.state.swap(DONE, AcqRel);
+        assert!(matches!(before, TAKEN | AWAITED), "done in state {before}, not by who took it");
+        before == AWAITED
     }
 }
 

@@ -1,13 +1,13 @@
-//! What the fuzz target `commands` checks; the ordinary tests replay the kept corpus through the same
-//! code.
+//! What the fuzz target `commands` checks; the ordinary tests replay the kept corpus through the
+//! same code.
 //!
-//! Any bytes as requests of one client: a byte picks the command, among those that read or write data
-//! and do not wait, and those of transactions; a byte says how many words follow; each word is a byte
-//! that picks one of [`WORDS`], or says how many bytes of the input are the word itself. One value of
-//! the command's byte lets time pass instead.
+//! Any bytes as requests of one client: a byte picks the command, among those that read or write
+//! data and do not wait, and those of transactions; a byte says how many words follow; each word is
+//! a byte that picks one of [`WORDS`], or says how many bytes of the input are the word itself. One
+//! value of the command's byte lets time pass instead.
 //!
-//! No command panics, each request is answered by one well-formed reply, the log gives back what the
-//! node holds, and memory is accounted for to the byte, before everything is deleted and after.
+//! No command panics, each request is answered by one well-formed reply, the log gives back what
+//! the node holds, and memory is accounted for to the byte, before everything is deleted and after.
 
 use super::common::{TestClient, TestNode};
 use ladon_commands::{Flags, Handler};

@@ -1,5 +1,5 @@
-//! Hashes as the rest of the engine sees them, and their form in the log: items, of a whole hash
-//! as of what changed.
+//! Implements [`Collection`] for hashes, and their form in the log: items, of a whole hash or of
+//! what changed.
 
 use super::item::Item;
 use super::on_table::{OnTable, field_of};
@@ -154,7 +154,7 @@ impl Collection for HashValue {
         (last, count)
     }
 
-    /// A hash on a table stays on it: one that is not is another.
+    /// A hash on a table stays on it; a packed one has replaced it.
     fn is_in_ranges(&self) -> bool {
         self.as_table().is_some()
     }

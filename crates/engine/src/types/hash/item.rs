@@ -1,5 +1,4 @@
-//! What is said of one field, in bytes: how a packed hash keeps its fields, and how the log has
-//! them.
+//! One field's state or change, in bytes: the form of fields in a packed hash and in the log.
 //!
 //! ```text
 //! item := head varint (length of the field * 4 + tag), field, then by tag

@@ -1,7 +1,7 @@
 //! Hashes: packed fields or a table, by size and content as Redis chooses. Any field may expire.
 //!
-//! A hash that has gone over to a table stays on it. Nothing here looks at a clock: whoever reads
-//! a hash removes what is due first (`Collection::expire_due`).
+//! A hash that was converted to a table stays one. Nothing here reads a clock: a reader of a hash
+//! removes expired fields first (`Collection::expire_due`).
 
 mod collection;
 mod item;
@@ -183,8 +183,8 @@ impl HashValue {
         }
     }
 
-    /// Before fields with these names and values are set: goes over to a table at once if they
-    /// are too many, or one is too long.
+    /// Called before fields with these names and values are set: converts to a table at once if
+    /// they are too many, or one is too long.
     pub fn expect(&mut self, hasher: &KeyHasher, limits: HashLimits, words: &[&[u8]]) {
         if let Repr::Packed(_) = self.0
             && (words.len() / 2 > limits.listpack_entries
@@ -194,8 +194,7 @@ impl HashValue {
         }
     }
 
-    /// Every field once: packed ones in the order they came, those of a table in the order of
-    /// their hashes.
+    /// Every field once: packed ones in insertion order, those of a table in hash order.
     pub fn fields(&self) -> Fields<'_> {
         Fields(match &self.0 {
             Repr::Packed(packed) => Walk::Packed(packed.fields()),
@@ -203,7 +202,7 @@ impl HashValue {
         })
     }
 
-    /// The fields of a frozen hash from where another walk over it stood.
+    /// The fields of a frozen hash from the position of another walk.
     pub fn fields_from(&self, from: Position) -> Fields<'_> {
         match &self.0 {
             Repr::Packed(_) => unreachable!("packed hashes are not frozen"),
@@ -222,9 +221,9 @@ impl HashValue {
         }
     }
 
-    /// Visits fields from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A field that stays in the hash
-    /// for the whole scan is visited at least once.
+    /// Visits fields from a cursor (0 to begin) on, about `count` of them at least, unless the end
+    /// comes first or `visit` returns that it is enough. Returns the next cursor, 0 at the end. A
+    /// field that stays in the hash for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,
@@ -245,7 +244,7 @@ impl HashValue {
         }
     }
 
-    /// Gives back memory that was kept for growth.
+    /// Frees slack memory.
     pub fn shrink_to_fit(&mut self) {
         if let Repr::Packed(packed) = &mut self.0 {
             packed.shrink_to_fit();
@@ -282,7 +281,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Where the walk over a frozen hash stands, for [`HashValue::fields_from`].
+    /// The position of the walk over a frozen hash, for [`HashValue::fields_from`].
     pub fn position(&self) -> Position {
         match &self.0 {
             Walk::Packed(_) => unreachable!("packed hashes are not frozen"),
@@ -343,7 +342,7 @@ impl HashEdit<'_> {
         found
     }
 
-    /// Sets fields, names and values in turn, to be kept for ever; how many are new.
+    /// Sets fields without expiry, names and values alternating; returns how many are new.
     pub fn set_all(&mut self, pairs: &[[&[u8]; 2]]) -> usize {
         let mut ahead = ElementsAhead::of(pairs.len());
         let mut added = 0;

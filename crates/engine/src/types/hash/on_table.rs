@@ -17,7 +17,7 @@ impl OnTable {
         OnTable { table: Table::new(0), expires: Expires::default() }
     }
 
-    /// As they are now; see [`Table::freeze`]. Which of them expires next is not known there.
+    /// A frozen copy; see [`Table::freeze`]. It does not know which field expires next.
     pub(super) fn freeze(&mut self) -> OnTable {
         OnTable { table: self.table.freeze(), expires: Expires::default() }
     }
@@ -90,7 +90,7 @@ impl OnTable {
             && let Some((at, hash)) = self.expires.due(now)
         {
             let is_due = |entry: EntryRef<'_>| entry.expire_at() == at;
-            // Two fields with one hash and one time share the index's entry.
+            // Two fields with the same hash and expiry share the index's entry.
             while let Some(name) = self.table.key_where(hasher, hash, is_due) {
                 visit(&name);
                 if let Some(slot) = self.table.get_mut(hash, &name) {

@@ -1,4 +1,4 @@
-//! A few short fields one behind the other, in the order they came.
+//! A few short fields, concatenated in insertion order.
 
 use super::Field;
 use super::item::{AT_BYTES, Item, TAG_BITS, TAG_SET, TAG_SET_EXPIRING};
@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) struct Packed {
     bytes: Buffer,
     count: u32,
-    /// Some field had an expiry once; Redis has an encoding of its own for that.
+    /// Some field once had an expiry; Redis has a separate encoding for that.
     timed: bool,
     /// When the first field expires; 0 for never.
     next_expiry: u64,
@@ -58,7 +58,7 @@ impl Packed {
         self.next_expiry
     }
 
-    /// Where the field stands.
+    /// The position of the field.
     #[inline]
     pub(super) fn find(&self, field: &[u8]) -> Option<Spot> {
         let bytes = &self.bytes[..];
@@ -67,7 +67,7 @@ impl Packed {
         loop {
             let (spot, name) = spot_at(bytes, at)?;
             let name = &bytes[name];
-            // The names in a hash are often equally long and differ in their last bytes only.
+            // The names in a hash are often equally long and differ only in their last bytes.
             if name.len() == field.len() && name.last() == last && name == field {
                 return Some(spot);
             }

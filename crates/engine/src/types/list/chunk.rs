@@ -1,4 +1,4 @@
-//! A chunk: some elements in one piece of memory, open at both ends.
+//! A chunk: some elements in one allocation, with space at both ends.
 //!
 //! ```text
 //! buffer  [ gap | entry entry entry | room ]
@@ -10,25 +10,26 @@ use super::entry::{self, Element, Entry};
 use crate::types::buffer::Buffer;
 use ladon_model::varint::Sink;
 
-/// Bytes that a listpack has around its entries: what Redis' limits count.
+/// Bytes of a listpack besides its entries, which Redis' limits count.
 pub(super) const LISTPACK_FRAME_BYTES: usize = 7;
 
-/// Room that growing leaves at least.
+/// Minimum spare capacity after growing.
 const SPARE_BYTES_MIN: usize = 16;
 
-/// A short chunk that elements go through, in at one end and out at the other, gets room for so
-/// many at once: without, each element or two would move all others.
+/// A short chunk used as a queue, in at one end and out at the other, gets capacity for this many
+/// elements at once: otherwise every element or two would move all others.
 const QUEUED_MIN: usize = 8;
 
-/// Up to here a chunk counts as short; in a longer one, an eighth of it is room for as many.
+/// Up to this size a chunk counts as short; in a longer one, an eighth of it has room for as many
+/// elements.
 const SHORT_BYTES: usize = 1024;
 
 /// A run of elements.
 #[derive(Default)]
 pub(super) struct Chunk {
     buffer: Buffer,
-    /// A chunk of several elements is far smaller than 4 GiB, and one of a single element has no
-    /// use for a gap.
+    /// 32 bits suffice: a chunk of several elements is far smaller than 4 GiB, and one of a single
+    /// element needs no gap.
     start: u32,
     count: u32,
 }
@@ -255,8 +256,8 @@ impl Chunk {
         entry.write(&mut self.buffer[at..at + size]);
     }
 
-    /// Makes room for `size` bytes before or behind the entries: from the other side, if there is
-    /// much, else from the allocator.
+    /// Makes room for `size` bytes before or after the entries: taken from the other side if there
+    /// is much, otherwise from the allocator.
     #[cold]
     fn make_room(&mut self, end: End, size: usize) {
         let live = self.entries().len();
@@ -273,7 +274,7 @@ impl Chunk {
         } else if others < queued && live + queued < SHORT_BYTES {
             queued
         } else {
-            // A third stays behind, for a list that is pushed to from both sides.
+            // A third stays on the other side, for a list that is pushed to from both sides.
             return match end {
                 End::Front => self.place(size.max(unused - unused / 3)),
                 End::Back => self.place((others / 3).min(others - size)),

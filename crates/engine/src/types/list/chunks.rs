@@ -1,9 +1,9 @@
 //! A list of many chunks: pointers to them with their counts, so that an index is found without
-//! looking into any.
+//! reading any chunk.
 //!
-//! Chunks are shared with whoever took a snapshot; a shared one is copied before it changes. With
-//! a depth (`list-compress-depth`), so many chunks at each end are plain, and those between them are
-//! compressed where that pays, whenever no change is going on.
+//! Chunks are shared with snapshots; a shared one is copied before it changes. With a depth
+//! (`list-compress-depth`), that many chunks at each end are plain, and those between them are
+//! compressed if that pays, whenever no change is in progress.
 
 use super::End;
 use super::chunk::{Chunk, LISTPACK_FRAME_BYTES};
@@ -20,8 +20,8 @@ pub(super) struct Chunks {
     len: usize,
     /// Bytes of all chunks.
     bytes: usize,
-    /// How many chunks at each end stay plain; 0 for all. As it was set when the list became one
-    /// of chunks.
+    /// Number of chunks at each end that stay plain; 0 for all. The setting at the time when the
+    /// list got its second chunk.
     depth: usize,
 }
 
@@ -34,7 +34,7 @@ impl Chunks {
         chunks
     }
 
-    /// The chunk, if there is but one; an empty one, if there is none.
+    /// The only chunk; an empty one if there is none.
     pub(super) fn into_one(mut self) -> Chunk {
         debug_assert!(self.links.len() <= 1);
         self.links.pop_front().map_or_else(Chunk::default, Link::into_chunk)
@@ -115,14 +115,14 @@ impl Chunks {
         let (at, within) = self.find(index);
         let link = &self.links[at];
         let (bytes, count) = (link.listpack_bytes(), link.count());
-        // As Redis: what no longer fits is put in anew.
+        // As in Redis: an element that no longer fits is inserted again.
         if count == 1 || limits.admit(bytes, count - 1, element.len()) {
             self.edit(at, |chunk| chunk.set(within, &Entry::new(element)));
             self.settle_at(at..at + 1);
         } else {
             self.edit(at, |chunk| chunk.remove(within, 1));
             self.insert(index, limits, element);
-            // A chunk of its own may stand before the one it left.
+            // A separate chunk may precede the one that it left.
             self.settle_at(at..at + 2);
         }
     }
@@ -172,7 +172,7 @@ impl Chunks {
             let present = self.links[at].count();
             let here = count.min(present - within);
             if here == present {
-                // The next one stands in its place now.
+                // The next chunk has taken its place.
                 self.remove_chunk(at);
             } else {
                 self.edit(at, |chunk| chunk.remove(within, here));
@@ -200,7 +200,7 @@ impl Chunks {
         self.settle(before);
     }
 
-    /// Joins the chunks about `at` as far as they fit into one: what a split has left.
+    /// Merges the chunks around `at` as far as they fit into one, after a split.
     fn merge_around(&mut self, at: usize, limits: ListLimits) {
         let first = at.saturating_sub(1);
         let mut left = first;
@@ -228,8 +228,8 @@ impl Chunks {
 
     // ---- which are compressed ----
 
-    /// After chunks came in or left, when there were `before` of them: those that are at other
-    /// places than they were, as seen from either end, are compressed or plain as these want it.
+    /// Called after chunks were added or removed, when there were `before` of them: compresses or
+    /// unpacks those whose distance from either end has changed.
     #[inline]
     fn settle(&mut self, before: usize) {
         if self.depth != 0 && before != self.links.len() {

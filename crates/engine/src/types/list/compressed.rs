@@ -1,18 +1,18 @@
-//! A chunk between the ends of a long list, compressed (`list-compress-depth`).
+//! A compressed chunk between the ends of a long list (`list-compress-depth`).
 //!
-//! Only in memory: no file holds its form, so it may change from release to release.
+//! Only in memory: no file contains this form, so it may change from release to release.
 
 use super::chunk::Chunk;
 use crate::types::buffer::Buffer;
 use lz4_flex::block;
 
-/// As Redis: a chunk below this is not worth the trouble.
+/// As in Redis: a smaller chunk is not worth compressing.
 const PLAIN_BYTES_MIN: usize = 48;
 
 /// LZ4 counts up to 2^31 - 2^25 bytes.
 const PLAIN_BYTES_MAX: usize = 1 << 30;
 
-/// As Redis: what compressing has to save.
+/// As in Redis: minimum saving of compression.
 const SAVED_BYTES_MIN: usize = 8;
 
 /// The entries of a chunk in an LZ4 block.
@@ -43,7 +43,7 @@ impl Compressed {
         self.plain_bytes as usize
     }
 
-    /// The entries, put into `out` in the place of what is there.
+    /// The entries, decompressed into `out`, whose content they replace.
     pub(super) fn entries<'a>(&self, out: &'a mut Vec<u8>) -> &'a [u8] {
         out.resize(self.plain_bytes(), 0);
         let unpacked = block::decompress_into(&self.block, out);

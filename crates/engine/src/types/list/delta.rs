@@ -1,4 +1,4 @@
-//! What is done to lists, by position, and its form in the log.
+//! Operations on lists, by position, and their form in the log.
 //!
 //! ```text
 //! op    := step*
@@ -6,13 +6,14 @@
 //!        | 2 count element*            pushed to the back
 //!        | 3 count                     popped from the front
 //!        | 4 count                     popped from the back
-//!        | 5 index element             takes the place of the one of this index
-//!        | 6 index element             put before the one of this index, or at the end
-//!        | 7 index count               so many removed from this index on
-//!        | 8 count gap*                removed here and there: a gap is the number of elements
-//!                                      that stay between two that go, or before the first
+//!        | 5 index element             replaces the one of this index
+//!        | 6 index element             inserted before the one of this index, or at the end
+//!        | 7 index count               this many removed from this index on
+//!        | 8 count gap*                removed individually: a gap is the number of elements
+//!                                      that stay between two removed ones, or before the first
 //! ```
-//! An element is its length and its bytes. Counts, indexes and lengths are varints; indexes count from the front, from zero.
+//! An element is its length and its bytes. Counts, indexes and lengths are varints; indexes count
+//! from the front, from zero.
 
 use super::{End, ListLimits, ListValue};
 use crate::types::shown::Shown;
@@ -103,7 +104,7 @@ impl<'a> Step<'a> {
             PUSH_FRONT | PUSH_BACK => {
                 let end = if tag == PUSH_FRONT { End::Front } else { End::Back };
                 let count = number(op)?;
-                // Every element has a byte at least: a wrong count cannot ask for much memory.
+                // Every element has at least one byte, so a wrong count cannot request much memory.
                 let mut elements = Vec::with_capacity(count.min(op.len()));
                 for _ in 0..count {
                     elements.push(varint::take_bytes(op)?);
@@ -167,7 +168,7 @@ impl<'a> Step<'a> {
 }
 
 impl ListValue {
-    /// Does to the list what `step` says; `None` if the list has no such place.
+    /// Applies `step` to the list; `None` if the list has no such place.
     pub(crate) fn apply(&mut self, step: &Step<'_>, limits: ListLimits) -> Option<()> {
         match step {
             Step::Push(end, elements) => {

@@ -1,5 +1,5 @@
 //! One element in a chunk, in the layout of Redis' listpacks, so that sizes and thresholds agree
-//! with Redis' to the byte. It reads from either side.
+//! with Redis' to the byte. It can be read from either side.
 //!
 //! ```text
 //! entry := head, data, back
@@ -14,14 +14,14 @@
 //!          byte from the end has the lowest bits, and all but the last read have the top bit set
 //! ```
 //! Numbers in head and data are little-endian. An integer in canonical decimal form is always
-//! kept as one, in the shortest form that holds it, so that equal elements are equal bytes.
+//! stored as one, in the shortest form that holds it, so that equal elements are equal bytes.
 
 use crate::types::string::parse_int;
 
 /// An element, borrowed from its list; an integer where the list keeps it as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element<'a> {
-    /// Stands for its decimal form.
+    /// Represents its decimal form.
     Int(i64),
     /// The bytes themselves.
     Bytes(&'a [u8]),
@@ -43,7 +43,7 @@ impl Element<'_> {
     }
 }
 
-/// An element that is looked for.
+/// An element to search for.
 #[derive(Clone, Copy, Debug)]
 pub struct Needle<'a> {
     bytes: &'a [u8],
@@ -61,7 +61,7 @@ impl<'a> Needle<'a> {
     pub fn is(self, element: Element<'_>) -> bool {
         match element {
             Element::Int(int) => self.int == Some(int),
-            // What is an integer is kept as one.
+            // Integers are always stored as such.
             Element::Bytes(bytes) => bytes == self.bytes,
         }
     }

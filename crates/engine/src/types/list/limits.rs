@@ -1,5 +1,5 @@
-//! Up to where a chunk grows, when a list is one chunk only (`list-max-listpack-size`), and which
-//! chunks are compressed (`list-compress-depth`).
+//! The maximum size of a chunk (`list-max-listpack-size`), and which chunks are compressed
+//! (`list-compress-depth`).
 
 /// How large a chunk may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,16 +14,16 @@ pub struct ListLimits {
     pub(super) depth: usize,
 }
 
-/// What Redis takes for a large element, unless told otherwise.
+/// Redis' default for a large element.
 pub const LARGE_BYTES: usize = 1 << 30;
 
-/// Where elements are counted, chunks of more than one stay below this all the same.
+/// Even if elements are counted, a chunk of more than one stays below this.
 const SAFE_BYTES: usize = 8192;
 
-/// What a listpack of a single short string has beyond it.
+/// Bytes of a listpack of a single short string, besides the string.
 const SINGLE_EXTRA_BYTES: usize = 9;
 
-/// What Redis takes an entry to need beyond its element, at most.
+/// Redis' upper bound for the bytes of an entry besides its element.
 const ENTRY_EXTRA_BYTES: usize = 8;
 
 impl ListLimits {
@@ -43,12 +43,12 @@ impl ListLimits {
         ListLimits { large, ..self }
     }
 
-    /// A list that becomes one of several chunks compresses those that have as many at either side.
+    /// A list that gets a second chunk compresses chunks with this many or more on either side.
     pub fn with_depth(self, depth: usize) -> ListLimits {
         ListLimits { depth, ..self }
     }
 
-    /// Whether so many elements, which take so many bytes, are too much for one chunk.
+    /// Whether this many elements of this many bytes are too much for one chunk.
     #[inline]
     pub(super) fn exceeded(self, bytes: usize, count: usize) -> bool {
         if self.bytes != usize::MAX {
@@ -70,8 +70,8 @@ impl ListLimits {
         bytes >= self.large.saturating_add(SINGLE_EXTRA_BYTES)
     }
 
-    /// Whether the one chunk of a list that has shrunk is small enough to be all of it: half of
-    /// what a chunk may have, so that a list at the limit does not go back and forth.
+    /// Whether the remaining chunk of a shrunken list is small enough to be the whole list: half of
+    /// a chunk's limit, so that a list at the limit does not convert back and forth.
     pub(super) fn is_small(self, bytes: usize, count: usize) -> bool {
         bytes <= self.bytes / 2
             && count <= self.count / 2

@@ -1,4 +1,4 @@
-//! A chunk as a list of many holds it: shared, and plain or compressed.
+//! A chunk in a list of many: shared, and plain or compressed.
 
 use super::chunk::{Chunk, LISTPACK_FRAME_BYTES};
 use super::compressed::Compressed;
@@ -13,7 +13,7 @@ pub(super) enum Link {
 
 const _: () = assert!(size_of::<Link>() == 16);
 
-/// What something shared costs beyond itself: its two counters of owners.
+/// Overhead of shared memory: its two reference counters.
 const OWNERS_BYTES: usize = 2 * size_of::<usize>();
 
 impl Link {
@@ -49,7 +49,7 @@ impl Link {
         }
     }
 
-    /// The entries, one behind the other: in `unpacked`, if they are compressed.
+    /// The entries, concatenated; decompressed into `unpacked` if necessary.
     #[inline]
     pub(super) fn entries<'a>(&'a self, unpacked: &'a mut Vec<u8>) -> &'a [u8] {
         match self {
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// The chunk itself, if nobody else has it, else a copy.
+    /// The chunk itself if it is not shared, otherwise a copy.
     pub(super) fn into_chunk(mut self) -> Chunk {
         self.unpack();
         match self {
@@ -67,7 +67,7 @@ impl Link {
         }
     }
 
-    /// Changes the chunk, a copy of it if others have it too; it is plain then, and may be empty.
+    /// Changes the chunk, or a copy of it if it is shared; it is then plain, and may be empty.
     #[inline]
     pub(super) fn edit<R>(&mut self, change: impl FnOnce(&mut Chunk) -> R) -> R {
         if self.is_compressed() {

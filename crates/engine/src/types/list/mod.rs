@@ -125,7 +125,7 @@ impl ListValue {
         }
     }
 
-    /// The same elements in the same chunks, which both share where they are many.
+    /// The same elements in the same chunks, which both lists share if they are many.
     pub fn duplicate(&self) -> ListValue {
         match &self.0 {
             Repr::Packed(chunk) => ListValue(Repr::Packed(chunk.clone())),
@@ -144,8 +144,8 @@ impl ListValue {
 
     // ---- changing ----
 
-    /// Before `count` elements of `bytes` bytes together come in at `end`: a list that would grow
-    /// too long for one chunk gets several.
+    /// Called before `count` elements of `bytes` bytes together are pushed at `end`: a list that
+    /// would become too long for one chunk gets several.
     pub fn expect(&mut self, end: End, limits: ListLimits, bytes: usize, count: usize) {
         /// What an entry has around most elements.
         const AROUND_BYTES: usize = 2;
@@ -195,7 +195,7 @@ impl ListValue {
         })
     }
 
-    /// Puts an element in the place of another; whether there is one of this index.
+    /// Replaces an element; returns whether there is one at this index.
     pub fn set(&mut self, index: usize, limits: ListLimits, element: &[u8]) -> bool {
         if index >= self.len() {
             return false;
@@ -207,7 +207,8 @@ impl ListValue {
         true
     }
 
-    /// Puts an element before the one of this index, or at the end; whether the index is that.
+    /// Inserts an element before the one of this index, or at the end; returns whether the index is
+    /// valid.
     pub fn insert(&mut self, index: usize, limits: ListLimits, element: &[u8]) -> bool {
         if index > self.len() {
             return false;

@@ -76,7 +76,7 @@ impl ListValue {
         }
     }
 
-    /// Where the first element stands that is this.
+    /// Index of the first element that matches.
     pub fn position(&self, needle: Needle<'_>) -> Option<usize> {
         let found =
             self.search(
@@ -88,7 +88,7 @@ impl ListValue {
         found.break_value()
     }
 
-    /// Shows `visit` the elements of these indexes, as far as there are any.
+    /// Passes the elements of these indexes to `visit`, as far as they exist.
     #[inline]
     pub fn range(&self, range: Range<usize>, mut visit: impl FnMut(Element<'_>)) {
         let mut left = range.len();

@@ -1,5 +1,5 @@
-//! Sets as the rest of the engine sees them, and their form in the log: a whole set's members, and
-//! what was added or removed.
+//! Implements [`Collection`] for sets, and their form in the log: a whole set's members, and what
+//! was added or removed.
 
 use super::{Repr, SetValue};
 use crate::inside::Inside;

@@ -10,9 +10,9 @@ pub(super) enum Ints {
     Eight(Vec<i64>),
 }
 
-/// Room is made for so many more integers at least when the array is full, ...
+/// Minimum number of integers for which to reserve capacity when the array is full,
 const GROW_MIN: usize = 4;
-/// ... and for this part of what is there: a set of integers exists to be small.
+/// or this fraction of the present ones: a set of integers should be small.
 const GROW_DIVISOR: usize = 8;
 
 macro_rules! each {

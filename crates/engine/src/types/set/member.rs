@@ -7,7 +7,7 @@ use ladon_model::varint;
 /// A member, borrowed from its set; an integer where the set keeps it as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member<'a> {
-    /// Stands for its decimal form.
+    /// Represents its decimal form.
     Int(i64),
     /// The bytes themselves.
     Bytes(&'a [u8]),
@@ -35,7 +35,7 @@ pub(super) enum Walk<'a> {
 }
 
 impl Members<'_> {
-    /// Where the walk over a frozen set stands, for `SetValue::members_from`.
+    /// The position of the walk over a frozen set, for `SetValue::members_from`.
     pub fn position(&self) -> Position {
         match &self.0 {
             Walk::Table(entries) => entries.position(),

@@ -1,7 +1,7 @@
 //! Sets: sorted integers, packed members, or a table, by size and content as Redis chooses.
 //!
-//! A set only ever goes from integers to packed members to a table; it becomes smaller again when
-//! a command stores it anew.
+//! A set is converted only from integers to packed members to a table; it becomes smaller again
+//! when a command stores it anew.
 
 mod collection;
 mod ints;
@@ -26,7 +26,7 @@ use ladon_model::KeyHasher;
 use member::Walk;
 use packed::Packed;
 
-/// Up to where sets stay packed.
+/// Sizes up to which sets stay packed.
 #[derive(Clone, Copy, Debug)]
 pub struct SetLimits {
     pub(crate) intset_entries: usize,
@@ -159,7 +159,7 @@ impl SetValue {
         BucketHint::NONE
     }
 
-    /// Adds a member; whether it was new.
+    /// Adds a member; returns whether it was new.
     pub fn add(&mut self, hasher: &KeyHasher, limits: SetLimits, member: &[u8]) -> bool {
         match &mut self.0 {
             Repr::Ints(ints) => {
@@ -202,7 +202,8 @@ impl SetValue {
         }
     }
 
-    /// Before about `expected` members are added: goes over to a table at once if they are many.
+    /// Called before about `expected` members are added: converts to a table at once if they are
+    /// many.
     pub fn expect(&mut self, hasher: &KeyHasher, limits: SetLimits, expected: usize) {
         let most = match &self.0 {
             Repr::Ints(_) => limits.intset_entries,
@@ -214,7 +215,7 @@ impl SetValue {
         }
     }
 
-    /// Removes a member; whether it was there.
+    /// Removes a member; returns whether it existed.
     pub fn remove(&mut self, hasher: &KeyHasher, member: &[u8]) -> bool {
         match &mut self.0 {
             Repr::Ints(ints) => parse_int(member).is_some_and(|int| ints.remove(int)),
@@ -238,7 +239,7 @@ impl SetValue {
         })
     }
 
-    /// The members of a set on a table from where another walk over it stood; it must not have changed
+    /// The members of a set on a table from the position of another walk; it must not have changed
     /// since.
     pub fn members_from(&self, from: Position) -> Members<'_> {
         match &self.0 {
@@ -305,9 +306,9 @@ impl SetValue {
         }
     }
 
-    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A member that stays in the set
-    /// for the whole scan is visited at least once.
+    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the end
+    /// comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A
+    /// member that stays in the set for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,

@@ -1,4 +1,4 @@
-//! A few short members one behind the other: length and bytes of each, in the order they came.
+//! A few short members, concatenated: length and bytes of each, in insertion order.
 
 use crate::types::buffer::Buffer;
 use ladon_model::varint;
@@ -26,7 +26,7 @@ impl Packed {
         self.bytes.capacity()
     }
 
-    /// The members as they stand, which is also how a log record has them.
+    /// The members' bytes, in the form of a log record.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -49,7 +49,7 @@ impl Packed {
         true
     }
 
-    /// The member at a position, and where it stands with its length.
+    /// The member at a position, and its range including its length.
     pub(super) fn nth(&self, index: usize) -> Option<(&[u8], Range<usize>)> {
         let mut rest = &self.bytes[..];
         for _ in 0..index {

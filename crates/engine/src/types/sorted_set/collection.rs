@@ -1,5 +1,5 @@
-//! Sorted sets as the rest of the engine sees them, and their form in the log: score and member of
-//! each, and what was set or removed.
+//! Implements [`Collection`] for sorted sets, and their form in the log: score and member of each,
+//! and what was set or removed.
 
 use super::packed::{put, take};
 use super::score::write_score_17;
@@ -24,7 +24,7 @@ pub(crate) fn put_score(op: &mut Vec<u8>, member: &[u8], score: f64) {
     put(op, score, member);
 }
 
-/// Appends a member that is gone to an `OP_REMOVE`.
+/// Appends a removed member to an `OP_REMOVE`.
 pub(crate) fn put_removed(op: &mut Vec<u8>, member: &[u8]) {
     if op.is_empty() {
         op.push(OP_REMOVE);

@@ -1,4 +1,4 @@
-//! Scores by member, without an order as yet: what unions and intersections are gathered in.
+//! Scores by member, without an order yet: the intermediate result of unions and intersections.
 
 use super::indexed::{Indexed, init, score_of};
 use super::packed::Packed;

@@ -99,8 +99,8 @@ impl Indexed {
         };
         let old = score_of(slot.get());
         if let Some(score) = decide(Some(old)).filter(|&score| score != old) {
-            // An integer over an integer: the entry stays where it is, unless a frozen table has it,
-            // and then the old one is still there when the tree's old item is looked at.
+            // An integer over an integer: the entry's address stays the same, unless a frozen table
+            // has it; then the old entry still exists when the tree's old item is read.
             slot.set(0, init(score));
             // SAFETY: as above.
             let item = unsafe { Item::new(score, slot.entry()) };

@@ -1,13 +1,13 @@
-//! What the tree of a sorted set holds: a score, and where the member is.
+//! The content of a sorted set's tree: a score, and a pointer to the member.
 //!
 //! # Soundness
-//! An `Item` points to an entry of the table next to the tree (`Indexed`, the only owner of
-//! both, in the only file that makes and keeps items). There an item is in the tree exactly while
-//! its entry is in the table: the entry comes first and leaves last. Entries never move, and a
-//! member's bytes are never rewritten; a new score is an integer written over one, in place, or
-//! while a frozen table shares the entry, a new entry: the old one is kept for longer than its item.
-//! A frozen tree's items stand for entries that the frozen table next to it keeps.
-//! Items are looked at under the borrow of the owner only, so the entry outlives the look.
+//! An `Item` points to an entry of the table next to the tree (`Indexed`, the only owner of both,
+//! in the only file that makes and keeps items). An item is in the tree exactly while its entry is
+//! in the table: the entry is added first and removed last. Entries never move, and a member's
+//! bytes are never rewritten. A new score is an integer written over one, in place, or if a frozen
+//! table shares the entry, a new entry: the old one is kept for longer than its item. A frozen
+//! tree's items point to entries that the frozen table next to it keeps. Items are read only under
+//! the borrow of the owner, so the entry outlives the read.
 
 use crate::prefetch::prefetch;
 use crate::table::entry::EntryPtr;

@@ -1,8 +1,8 @@
-//! Sorted sets: packed, or a table with a counted tree beside it, by size as Redis chooses.
+//! Sorted sets: packed, or a table with a counted tree, by size as Redis chooses.
 //!
-//! Members are in order by score, those of one score by their bytes; the first has rank 0. No
-//! score is NaN. A sorted set that has left the packed form does not go back; a command that
-//! stores it anew begins small again.
+//! Members are ordered by score, and members with the same score by their bytes; the first has rank
+//! 0. No score is NaN. A sorted set that was converted from the packed form does not go back; a
+//! command that stores it anew starts with the packed form.
 
 mod collection;
 mod gather;
@@ -30,7 +30,7 @@ use ladon_model::KeyHasher;
 use packed::Packed;
 use std::ops::Range;
 
-/// Up to where sorted sets stay packed.
+/// Sizes up to which sorted sets stay packed.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedSetLimits {
     pub(crate) entries: usize,
@@ -38,8 +38,8 @@ pub struct SortedSetLimits {
 }
 
 impl SortedSetLimits {
-    /// For what is only shown: it is not worth packing, and packed, as in Redis, a zero loses its
-    /// sign, which a reply has.
+    /// For results that are only sent: packing is not worth it, and would, as in Redis, lose the
+    /// sign of a zero, which a reply shows.
     pub const NEVER_PACKED: SortedSetLimits = SortedSetLimits { entries: 0, value: 0 };
 }
 
@@ -88,7 +88,7 @@ impl SortedSet {
     pub fn encoding(&self) -> &'static str {
         match self.0 {
             Repr::Packed(_) => "listpack",
-            // The name that clients know; there is no such list here.
+            // The name that clients know; Ladon has no skip list.
             Repr::Indexed(_) => "skiplist",
         }
     }
@@ -252,9 +252,9 @@ impl SortedSet {
         }
     }
 
-    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the
-    /// end comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A member that stays for the whole
-    /// scan is visited at least once.
+    /// Visits members from a cursor (0 to begin) on, at least about `count` of them unless the end
+    /// comes first, or `visit` says that it is enough. Returns the next cursor, 0 at the end. A
+    /// member that stays for the whole scan is visited at least once.
     pub fn scan(
         &self,
         hasher: &KeyHasher,

@@ -15,7 +15,7 @@ pub(super) struct Packed {
     count: u32,
 }
 
-/// A member and where it stands.
+/// A member and its position.
 pub(super) struct Place {
     pub(super) rank: usize,
     pub(super) score: f64,
@@ -52,7 +52,7 @@ impl Packed {
         self.bytes.capacity()
     }
 
-    /// The members as they stand, which is also how a log record has them.
+    /// The members' bytes, in the form of a log record.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

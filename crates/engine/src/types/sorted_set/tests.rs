@@ -14,7 +14,7 @@ struct Model(BTreeMap<Vec<u8>, f64>);
 impl Model {
     fn ordered(&self) -> Vec<(Vec<u8>, f64)> {
         let mut all: Vec<_> = self.0.iter().map(|(m, &s)| (m.clone(), s)).collect();
-        // A stable sort of what is in order by member already.
+        // A stable sort of members that are in order already.
         all.sort_by(|a, b| a.1.partial_cmp(&b.1).unwrap());
         all
     }
@@ -86,7 +86,7 @@ fn contents(set: &SortedSet) -> Vec<(Vec<u8>, f64)> {
     all
 }
 
-/// Every question that a sorted set answers, beside the model.
+/// Every query of a sorted set, compared with the model.
 fn check_against(set: &SortedSet, model: &Model, hasher: &KeyHasher) {
     let ordered = model.ordered();
     assert_eq!(contents(set), ordered);

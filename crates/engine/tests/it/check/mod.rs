@@ -1,14 +1,15 @@
-//! What the fuzz target `changes` checks; the ordinary tests replay the kept corpus through the same
-//! code.
+//! What the fuzz target `changes` checks; the ordinary tests replay the kept corpus through the
+//! same code.
 //!
-//! Any bytes as a run of changes, whose bodies and deltas are the fuzzer's own: per change a byte of
-//! what it is, a byte for its key, a length, and that many bytes. What it is: its low three bits say
-//! put, update, delete, expire, flush, swap, a checkpoint's block of one put, or a piece of one; the
-//! rest is the type.
+//! Any bytes as a run of changes, whose bodies and deltas are the fuzzer's own: per change a byte
+//! of what it is, a byte for its key, a length, and that many bytes. What it is: its low three bits
+//! say put, update, delete, expire, flush, swap, a checkpoint's block of one put, or a piece of
+//! one; the rest is the type.
 //!
-//! Applying never panics. What was applied up to the first refusal is a sound keyspace: a checkpoint of
-//! it loads as the same data, and memory is accounted for to the byte, before everything is deleted and
-//! after. A refusal ends recovery, so that nobody reads the account after one.
+//! Applying never panics. What was applied up to the first refusal is a sound keyspace: a
+//! checkpoint of it loads as the same data, and memory is accounted for to the byte, before
+//! everything is deleted and after. A refusal ends recovery, so that nobody reads the account after
+//! one.
 
 use ladon_engine::{
     Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, ValueRef, types,

@@ -1,12 +1,13 @@
-//! Tarantool's binary protocol, IPROTO. Replies may come out of order: the tag is IPROTO's `sync`.
+//! Tarantool's binary protocol, IPROTO. Replies may arrive out of order: the tag is IPROTO's
+//! `sync`.
 //!
 //! The spaces are those of [`crate::systems::tarantool`]'s program: `kv` (key, value), `counters`
 //! (key, number), `sets` (number from a sequence, set, member) and `rows` (id, group, value). Keys,
-//! values and members travel as strings, which Tarantool takes as bytes.
+//! values and members are sent as strings, which Tarantool takes as bytes.
 //!
-//! A set is what the published test made of it: rows with a number from a sequence as the primary key
-//! and a non-unique index over the set's name. So a member is never found to be there already, and
-//! works must add each once.
+//! A set has the form of the published test: rows with a number from a sequence as the primary key
+//! and a non-unique index over the set's name. So an existing member is never detected, and works
+//! must add each member once.
 
 pub mod msgpack;
 pub mod reply;

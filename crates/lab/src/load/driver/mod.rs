@@ -96,7 +96,7 @@ pub struct Driver<W> {
     /// Connections whose sockets may hold more than was read.
     unread: VecDeque<usize>,
     last_reply: Instant,
-    /// What the workload did beside its users in the last turn.
+    /// The workload's activity besides its users in the last turn.
     beside: Beside,
     /// The last turn, if it was longer than [`PAUSE_MIN`].
     pause: Option<(Instant, Instant)>,
@@ -108,20 +108,22 @@ const STALL: Duration = Duration::from_secs(30);
 /// Shorter than anything that somebody would notice in a work's stop.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
 
-/// What a workload does beside its users is not in the poll.
+/// Longest poll while a workload has activity besides its users, because the poll does not cover
+/// that.
 const BESIDE_MAX: Duration = Duration::from_millis(1);
 /// A sleep ends up to this much late: the kernel's timer slack, and a core that has to wake up.
 const WAKES_LATE: Duration = Duration::from_micros(100);
 
-/// A turn of the load generator that is longer is a pause of its own: what was due meanwhile could not
-/// be asked, and counts from when it is.
+/// A longer turn of the load generator is its own pause: requests due in the pause could not be
+/// sent, and count from when they are sent.
 const PAUSE_MIN: Duration = Duration::from_micros(200);
 
 /// What a connection reads at once, at the most; a longer reply makes its buffer grow.
 const READ_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes for the replies that all users of one connection may get at once: with room for one user's only,
-/// a thousand users would be answered by a thousand reads, and the load would be the limit.
+/// Buffer size for the replies that all users of one connection may get at once. With room for one
+/// user only, a thousand users would need a thousand reads, and the load generator would be the
+/// limit.
 fn room(reply_bytes_max: usize, users: usize, connections: usize) -> usize {
     let share = users.div_ceil(connections.max(1)).max(1);
     // One byte more than the right answers take shows that there was one too many.
@@ -143,8 +145,8 @@ impl<W: Workload> Driver<W> {
         Self::over(streams, clients, waiting, workload)
     }
 
-    /// Makes `users` users share `streams`, which are open and silent: user `n` has stream `n` modulo
-    /// their number. Nothing is sent yet.
+    /// Makes `users` users share `streams`, which are open and silent: user `n` has stream `n`
+    /// modulo their number. Nothing is sent yet.
     ///
     /// # Errors
     /// [`LoadError::Io`] when the poll refuses a socket.
@@ -196,9 +198,9 @@ impl<W: Workload> Driver<W> {
         self.patience = patience;
     }
 
-    /// Makes user `number` send a batch every `interval`, the first one `offset` after now,
-    /// instead of whenever the last one is answered. Times that go by while it waits for a reply are
-    /// made up for, and latency counts from the moment at which a batch was **due**: a slow server
+    /// Makes user `number` send a batch every `interval`, the first one `offset` after now, instead
+    /// of whenever the last one is answered. Times that go by while it waits for a reply are made
+    /// up for, and latency counts from the moment at which a batch was **due**: a slow server
     /// cannot hide its pauses by slowing the client down. What was due in a pause of the load
     /// generator's own counts from when it is sent. Only before the first [`Self::run`].
     pub fn pace(&mut self, number: usize, interval: Duration, offset: Duration) {
@@ -212,8 +214,8 @@ impl<W: Workload> Driver<W> {
         self.users[number].pace = Some(Pace { interval, due: Instant::now(), catches_up: false });
     }
 
-    /// Keeps the load up for `time`, or until the workload has nothing more to ask, and returns what
-    /// was seen meanwhile. Requests stay under way in between, so call again soon.
+    /// Keeps the load up for `time`, or until the workload has nothing more to ask, and returns
+    /// what was seen meanwhile. Requests stay under way in between, so call again soon.
     ///
     /// # Errors
     /// A wrong answer, a closed connection, 30 seconds without a reply.
@@ -342,7 +344,8 @@ impl<W: Workload> Driver<W> {
                 std::thread::sleep(sleep.saturating_sub(WAKES_LATE));
                 Duration::ZERO
             } else {
-                // Rounded down to what a sleeping poll can tell: the rest is spent asking.
+                // Rounded down to the resolution of a sleeping poll; the rest of the time is spent
+                // polling.
                 Duration::from_millis(sleep.as_millis() as u64)
             }
         };

@@ -25,7 +25,8 @@ impl<W: Workload> Driver<W> {
         Ok(true)
     }
 
-    /// Reads what is there, judges it, and lets users that are answered in full send their next batch.
+    /// Reads what is there, judges it, and lets users that are answered in full send their next
+    /// batch.
     fn receive(&mut self, number: usize) -> Result<(), LoadError> {
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[number];

@@ -1,4 +1,4 @@
-//! Data of every type, and what is asked about it: one file per type. Each keeps a model of what the
+//! Data of every type, and the requests on it: one file per type. Each keeps a model of what the
 //! server must hold, so that every reply has one right answer.
 
 pub mod bitmap;

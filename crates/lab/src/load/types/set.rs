@@ -9,7 +9,7 @@ use super::{MEMBERS_AT_ONCE, members_of};
 
 const KEY: &str = "set";
 
-/// What the server must hold. The first numbers stay; of the others half are there at first.
+/// The expected content of the server. The first numbers stay; half of the others exist initially.
 #[derive(Debug)]
 pub struct Set {
     stay: u32,

@@ -50,7 +50,7 @@ impl SortedSet {
         self.scores.len() as u32
     }
 
-    /// Finds out who stands where.
+    /// Computes the ranks.
     fn sort(&mut self) {
         if !self.unsorted {
             return;

@@ -1,7 +1,7 @@
-//! What `plotters` draws, as SVG elements whose colours the style sheet decides.
+//! Renders `plotters`' drawing as SVG elements whose colours the style sheet decides.
 //!
-//! `plotters` hands a backend nothing but colours, so a colour here is a code: red says what it is,
-//! green and blue which one. [`Paint`] is the only one who knows it.
+//! `plotters` passes a backend only colours, so a colour here is a code: red is the kind of
+//! element, green and blue its number. Only [`Paint`] knows the code.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;

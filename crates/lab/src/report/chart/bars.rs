@@ -1,6 +1,6 @@
 //! One figure of several lines as horizontal bars from 0, with intervals as whiskers.
 //!
-//! A label stands above its bar and the value behind it, so that the longest name fits on a phone.
+//! The label is above its bar and the value after it, so that the longest name fits on a phone.
 
 use plotters::prelude::{ChartBuilder, EmptyElement, PathElement, Rectangle, Text};
 use plotters::style::Color;
@@ -54,7 +54,8 @@ pub fn bars(label: &str, groups: &[Group]) -> Result<String, ChartError> {
 fn draw(area: &Area<'_>, width: u32, groups: &[Group]) -> Result<(), ChartError> {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let longest = all().map(|bar| bar.value).fold(0.0, f64::max);
-    // Whiskers of two or three rounds can reach far; what leaves the chart is cut, the table has it.
+    // Whiskers of two or three rounds can reach far; what leaves the chart is cut, the table has
+    // it.
     let reach =
         all().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high)).fold(0.0, f64::max);
     let end = reach.min(longest * 1.35).max(f64::MIN_POSITIVE);

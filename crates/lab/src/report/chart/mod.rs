@@ -1,11 +1,12 @@
 //! Charts as SVG inside the page, laid out by `plotters` and drawn by a backend of our own.
 //!
-//! `plotters` computes scales, ticks and positions; its own SVG backend writes fixed colours, which a page
-//! that is read by day, by night and on paper cannot use. [`backend`] writes roles instead, and the page's
-//! style sheet gives them colours. Each chart comes in two widths, so that its letters keep their size on a
-//! phone, and the style sheet shows the one that fits.
+//! `plotters` computes scales, ticks and positions; its own SVG backend writes fixed colours, which
+//! a page that is read by day, by night and on paper cannot use. [`backend`] writes roles instead,
+//! and the page's style sheet gives them colours. Each chart comes in two widths, so that its
+//! letters keep their size on a phone, and the style sheet shows the one that fits.
 //!
-//! **Invariant:** no system is told by colour alone: bars are labelled, lines have marks and dashes.
+//! **Invariant:** no system is told by colour alone: bars are labelled, lines have marks and
+//! dashes.
 
 pub mod backend;
 pub mod bars;

@@ -1,7 +1,8 @@
 //! Which colour and pattern a system has: the same in every chart of every report.
 //!
-//! The eight colours are Okabe and Ito's ("Color Universal Design", 2008), which people with any common colour
-//! blindness tell apart; from the ninth system on they return with a hatch (a bar) or a dash (a line).
+//! The eight colours are Okabe and Ito's ("Color Universal Design", 2008), which people with any
+//! common colour blindness tell apart; from the ninth system on they return with a hatch (a bar) or
+//! a dash (a line).
 
 use super::backend::Paint;
 
@@ -25,7 +26,8 @@ const KNOWN: [(&str, u8, u8); 13] = [
     ("voltdb", 0, 1),
 ];
 
-/// Colour and pattern of a system; one that is not known (an attached server, say) gets one by its name.
+/// Colour and pattern of a system; one that is not known (an attached server, say) gets one by its
+/// name.
 #[must_use]
 pub fn paint(system: &str) -> Paint {
     // `ladon#2` is a second program of the same system.

@@ -1,7 +1,8 @@
 //! `report.html`: one file with no outside reference, for a desktop, a phone and paper.
 //!
-//! **Invariant:** every text that came from a server or a command line goes through `maud`'s escaping or
-//! the charts' own; the page forbids itself scripts and requests by its content security policy.
+//! **Invariant:** every text that came from a server or a command line goes through `maud`'s
+//! escaping or the charts' own; the page forbids itself scripts and requests by its content
+//! security policy.
 
 mod legend;
 mod part;

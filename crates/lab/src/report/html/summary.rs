@@ -1,5 +1,5 @@
-//! The first thing to read: where Ladon is first and where not; folded below it who wins what, by how much,
-//! everybody beside the best, and money.
+//! The first screen: where Ladon is first and where not. Folded below it: which system wins what
+//! and by how much, every system compared with the best, and costs.
 
 use maud::{Markup, html};
 
@@ -46,7 +46,7 @@ impl Comparison<'_> {
     }
 }
 
-/// What is said at once, and what is folded below the contents.
+/// The visible sentences, and what is folded below the contents.
 pub(super) struct Summary {
     pub(super) answer: Markup,
     pub(super) rest: Markup,
@@ -128,8 +128,8 @@ fn rest(run: &Results, comparisons: &[Comparison<'_>], id: &impl Fn(&str) -> Str
     }
 }
 
-/// One work: who wins which of its parts, by what ratio. The whole sentence is a tool tip, and stands
-/// beside the part's chart.
+/// One work: the winner of each of its parts, and the ratio. The whole sentence is a tool tip, and
+/// is next to the part's chart.
 fn card(work: &WorkResult, its: &[&Comparison<'_>], id: &impl Fn(&str) -> String) -> Markup {
     html! {
         section.verdict {
@@ -160,7 +160,8 @@ fn first(comparison: &Comparison<'_>) -> Markup {
         Verdict::Ties { with, ratio } => html! {
             strong { (label(0)) } @for rank in with { ", " strong { (label(*rank)) } } " within " (times(ratio.median))
         },
-        // Who it is not told from stands beside the chart: a list of names here would hide that nothing is known.
+        // The systems that it cannot be distinguished from are listed next to the chart: a list of
+        // names here would hide that nothing is known.
         Verdict::Open { with, ratio } => html! {
             (label(0)) " " (times(ratio.median)) ", not told from "
             @if let [one] = with[..] { (label(one)) } @else { (with.len()) " others" }

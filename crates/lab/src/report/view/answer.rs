@@ -1,5 +1,5 @@
-//! Where one system is first, where it is not, and where nothing is known yet: a sentence each over a whole
-//! run. What a reader asks first.
+//! Where one system is first, where it is not, and where nothing is known yet: one sentence each
+//! over a whole run. The reader's first question.
 
 use super::line::Line;
 use super::number::times;
@@ -52,7 +52,8 @@ impl Sentence {
 pub struct Answer {
     /// The system's name with its version, once it was seen.
     label: Option<String>,
-    /// Work's name and title, part's name, with its promise where it was compared at several, and the place.
+    /// Work's name and title, part's name, with its promise where it was compared at several, and
+    /// the place.
     seen: Vec<(String, String, String, Place)>,
 }
 

@@ -180,7 +180,7 @@ fn label(results: &Results, name: &str) -> String {
     format!("{} {number}", words.map_or(label, |(first, _)| first))
 }
 
-/// The first dotted number of what a program says of itself, which may be a whole line.
+/// The first dotted number in a program's version output, which may be a whole line.
 #[must_use]
 pub fn version_number(version: &str) -> Option<&str> {
     let apart = |letter: char| !(letter.is_ascii_digit() || letter == '.');

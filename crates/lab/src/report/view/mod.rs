@@ -1,6 +1,7 @@
-//! What a reader wants to know of a run, computed from its rounds: lines, medians, winners, money.
+//! Everything that a report shows of a run, computed from its rounds: lines, medians, winners,
+//! costs.
 //!
-//! The console's tables, `report.html` and `compare` all show what is computed here, so that they cannot
+//! The console's tables, `report.html` and `compare` all show these values, so that they cannot
 //! contradict each other.
 
 pub mod answer;

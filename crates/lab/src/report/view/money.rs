@@ -1,7 +1,8 @@
 //! What requests cost, given what the machine costs.
 
-/// Cost of a billion requests on a machine of this price, fully used: an hour's price through an hour's
-/// requests. The whole machine is paid for, so this is of the throughput and not of the CPU time.
+/// Cost of a billion requests on a machine of this price, fully used: an hour's price through an
+/// hour's requests. The whole machine is paid for, so this is of the throughput and not of the CPU
+/// time.
 #[must_use]
 pub fn per_billion(price_per_hour: f64, per_second: f64) -> Option<f64> {
     (per_second > 0.0).then(|| price_per_hour / (per_second * 3600.0) * 1e9)

@@ -31,7 +31,8 @@ pub fn times(ratio: f64) -> String {
     format!("{ratio:.digits$}×")
 }
 
-/// Both ends, `1.30 to 1.41×`. Two rounds give ends so far out that their digits say nothing: `<0.01 to >100×`.
+/// Both ends, `1.30 to 1.41×`. Two rounds give ends so far out that their digits say nothing:
+/// `<0.01 to >100×`.
 #[must_use]
 pub fn range((low, high): (f64, f64)) -> String {
     let end = |value: f64| match value {

@@ -1,12 +1,12 @@
-//! Who wins a part, by how much, and how sure that is.
+//! The winner of a part, its lead, and how certain that is.
 //!
-//! Only like is compared with like: settings that promise the same of an acknowledged write compete.
-//! Along an axis, a line's standing is the geometric mean over the places that all measured lines of the
-//! group reached; ratios are formed within each round.
+//! Only settings with the same promise for an acknowledged write compete. Along an axis, a line's
+//! standing is the geometric mean over the places that all measured lines of the group reached;
+//! ratios are formed within each round.
 //!
-//! **Invariants:** a lead is called a lead only if the interval of its ratio excludes 1, and never where the
-//! load generator, not the slower system, may have made the difference. A tie is called a tie only if the
-//! interval has no room for a difference that matters: where it has, nothing is known yet.
+//! **Invariants:** a lead is reported only if the interval of its ratio excludes 1, and never if
+//! the load generator, not the slower system, may have caused the difference. A tie is reported
+//! only if the interval excludes any difference that matters; otherwise nothing is known yet.
 
 use super::line::{Line, depends_on_load, load_limited, places, samples};
 use crate::results::statistics::median;
@@ -24,7 +24,8 @@ pub struct Standing {
     pub verdict: Verdict,
     /// The places of the axis at which they were compared.
     pub compared: Vec<Option<f64>>,
-    /// Measured lines, as indices into the part's, that share no place with those: nothing is said of them.
+    /// Measured lines, as indices into the part's, that share no place with those: nothing is said
+    /// of them.
     pub apart: Vec<usize>,
 }
 
@@ -51,20 +52,20 @@ pub enum Verdict {
         ratio: Estimate,
         /// The load generator held the leader back, so it is at least that much.
         at_least: bool,
-        /// Ranks of other systems that it was measured ahead of, but that the load generator held back, or
-        /// that have a single round: of them nothing is proven.
+        /// Ranks of other systems that it was measured ahead of, but that the load generator held
+        /// back, or that have a single round: of them nothing is proven.
         unjudged: Vec<usize>,
     },
-    /// Level with the lines of these indices into `ranks`: whatever the difference is, it is less than
-    /// [`LEVEL`].
+    /// Level with the lines of these indices into `ranks`: whatever the difference is, it is less
+    /// than [`LEVEL`].
     Ties {
         /// Ranks of the other systems that it is level with.
         with: Vec<usize>,
         /// Ratio to the next one.
         ratio: Estimate,
     },
-    /// Not told apart from the lines of these indices into `ranks`, nor known to be level with them: the
-    /// intervals are too wide for either.
+    /// Not told apart from the lines of these indices into `ranks`, nor known to be level with
+    /// them: the intervals are too wide for either.
     Open {
         /// Ranks of the other systems that it is not told apart from.
         with: Vec<usize>,
@@ -73,7 +74,8 @@ pub enum Verdict {
     },
     /// The load generator was the limit of a slower one too: nothing is proven.
     LoadLimited,
-    /// A figure that can be zero, such as writes that are missing, has no ratios: the medians alone.
+    /// A figure that can be zero, such as writes that are missing, has no ratios: the medians
+    /// alone.
     Counted {
         /// Ranks whose median is as good as the leader's.
         level: usize,
@@ -89,8 +91,8 @@ pub enum Verdict {
     },
 }
 
-/// Systems that differ by less are level: a tenth, about what a compiler's version or a neighbour on the host
-/// makes of a figure.
+/// Systems that differ by less are level: a tenth, about what a compiler's version or a neighbour
+/// on the host makes of a figure.
 pub const LEVEL: f64 = 1.10;
 
 /// The standings of a part by its first figure, a promise each.
@@ -163,9 +165,9 @@ fn standing(
     Some(Standing { promise: promise.to_owned(), ranks, verdict, compared, apart })
 }
 
-/// Who is ahead of most others, pair by pair; among several such, of most of those. Medians of ratios to one and the
-/// same line need not agree with those to each other; and where three are ahead of each other in a circle, the widest
-/// lead counts.
+/// Who is ahead of most others, pair by pair; among several such, of most of those. Medians of
+/// ratios to one and the same line need not agree with those to each other; and where three are
+/// ahead of each other in a circle, the widest lead counts.
 fn leader(
     lines: &[Line<'_>],
     members: &[usize],
@@ -263,7 +265,8 @@ fn verdict(lines: &[Line<'_>], ranks: &[Rank]) -> Verdict {
     }
 }
 
-/// How many times as good `line` is as `base`: above 1 is better whichever direction the figure has.
+/// How many times as good `line` is as `base`: above 1 is better whichever direction the figure
+/// has.
 fn advantage(
     line: &Line<'_>,
     base: &Line<'_>,
@@ -429,7 +432,8 @@ mod tests {
         assert_eq!(standings[0].1, Verdict::Counted { level: 2, best: 0.0, worst: 700.0 });
     }
 
-    /// Beside a third, b looks better than a; beside each other a is: the first is never behind the second.
+    /// With a third system, b looks better than a; pairwise a is better: the first is never behind
+    /// the second.
     #[test]
     fn the_first_is_ahead_of_the_others_one_by_one() {
         let made = made(Better::Higher)
@@ -502,8 +506,8 @@ mod tests {
         assert_eq!(all[0].compared, [Some(1.0)]);
     }
 
-    /// Among equals somebody is always ahead; that is called a lead no more often than the intervals say, however
-    /// many systems and rounds there are.
+    /// Among equals somebody is always ahead; that is called a lead no more often than the
+    /// intervals say, however many systems and rounds there are.
     #[test]
     fn equals_rarely_win() {
         use crate::load::random::Random;

@@ -11,7 +11,7 @@ use crate::results::{Better, Figure, PartResult};
 pub struct Words {
     /// One word: `wins`, `tie`, `undecided`, `alone`; `best` and `level` of counts.
     pub tag: &'static str,
-    /// Who is first, or who are; names with settings.
+    /// The winner, or several; names with settings.
     pub who: String,
     /// By how much, over whom, how sure.
     pub how: String,
@@ -88,22 +88,29 @@ pub fn words(part: &PartResult, lines: &[Line<'_>], standing: &Standing) -> Word
             ),
         ),
     };
+    let over = where_compared(part, standing);
+    Words { tag, who, how: how + &over + &not_compared(lines, standing) }
+}
+
+/// At which places of the axis, behind a comma; empty without one.
+fn where_compared(part: &PartResult, standing: &Standing) -> String {
     let places: Vec<f64> = standing.compared.iter().copied().flatten().collect();
-    let over = match (&part.axis, places.as_slice()) {
+    match (&part.axis, places.as_slice()) {
         (Some(axis), [first, .., last]) => {
             format!(", over {} to {} {}", plain(*first), plain(*last), axis.name)
         }
         (Some(axis), [only]) => format!(", at {} {}", plain(*only), axis.name),
         _ => String::new(),
-    };
-    let apart = match &standing.apart[..] {
-        [] => String::new(),
-        lines_apart => {
-            let names: Vec<String> = lines_apart.iter().map(|&line| lines[line].name()).collect();
-            format!("; not compared: {}, measured at no place of theirs", listed(&names))
-        }
-    };
-    Words { tag, who, how: how + &over + &apart }
+    }
+}
+
+/// Who was measured elsewhere only, behind a semicolon; empty without any.
+fn not_compared(lines: &[Line<'_>], standing: &Standing) -> String {
+    if standing.apart.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = standing.apart.iter().map(|&line| lines[line].name()).collect();
+    format!("; not compared: {}, measured at no place of theirs", listed(&names))
 }
 
 /// `1.35× the throughput of Valkey`, `Valkey takes 1.35× the CPU per operation`.
@@ -123,7 +130,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// What a promise is worth, in words; the word itself where it is not one of the four.
+/// The meaning of a promise, in words; the word itself if it is not one of the four.
 #[must_use]
 pub fn promise(promise: &str) -> &str {
     match promise {

@@ -1,4 +1,4 @@
-//! A polite client beside impolite ones, each row on a server of its own.
+//! A polite client beside impolite ones; each row has its own server.
 
 use std::time::{Duration, SystemTime};
 
@@ -99,17 +99,7 @@ fn beside(
     let told = if IoThreads::are_told(address, threads) { threads } else { 1 };
     let mut io_threads = IoThreads::of(address, told).map_err(broken)?;
     let (thread, polite) = io_threads.place(|| connect(stage)).map_err(CellError::from)?;
-    let others = match requests(&stage.bench.scale, other) {
-        None => None,
-        Some((1, requests)) => {
-            let stream = io_threads.place_beside(thread, || connect(stage));
-            Some(Impolite::over(vec![stream.map_err(CellError::from)?], requests))
-        }
-        Some((connections, requests)) => {
-            let mut dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-            Some(Impolite::over(stage.open(connections, dialect.as_mut())?, requests))
-        }
-    };
+    let others = connect_others(stage, other, &mut io_threads, thread)?;
     drop(io_threads);
     let endless = matches!(other, Other::Pipeline { .. } | Other::Slow { .. });
     let timed = endless || matches!(other, Other::Nobody | Other::Expiry);
@@ -139,8 +129,8 @@ fn beside(
             looked = since;
             return server.system.snapshot_under_way(address).map(|saves| !saves).map_err(broken);
         }
-        // Who sends a bounded number of requests is done with them; unread ones are done by the server
-        // some time after they were sent.
+        // Who sends a bounded number of requests is done with them; unread ones are done by the
+        // server some time after they were sent.
         let through = !timed && impolite.is_some_and(Impolite::is_finished);
         Ok(through && (other != Other::Unread || since >= time))
     };
@@ -163,6 +153,26 @@ fn beside(
             ("stolen_ms", stolen.as_secs_f64() * 1e3),
         ],
     ))
+}
+
+/// Who is beside the polite client, which `thread` serves; a single stream on that thread as well.
+fn connect_others(
+    stage: &Stage<'_>,
+    other: Other,
+    io_threads: &mut IoThreads,
+    thread: usize,
+) -> Result<Option<Impolite>, CellError> {
+    Ok(match requests(&stage.bench.scale, other) {
+        None => None,
+        Some((1, requests)) => {
+            let stream = io_threads.place_beside(thread, || connect(stage));
+            Some(Impolite::over(vec![stream.map_err(CellError::from)?], requests))
+        }
+        Some((connections, requests)) => {
+            let mut dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
+            Some(Impolite::over(stage.open(connections, dialect.as_mut())?, requests))
+        }
+    })
 }
 
 fn per_second(seen: &Seen, expired: i64) -> f64 {

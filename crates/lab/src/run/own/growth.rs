@@ -1,4 +1,4 @@
-//! A reader beside many who fill a server, and beside the same who overwrite.
+//! A reader beside many clients that fill a server, and beside the same clients overwriting.
 
 use std::time::Duration;
 

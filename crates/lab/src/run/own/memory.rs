@@ -37,7 +37,7 @@ fn load_strings(
     key_bytes: usize,
     value_bytes: usize,
 ) -> Result<(), CellError> {
-    // The first letter tells the shapes apart, and the number of digits is what is left.
+    // The first letter distinguishes the shapes; the number of digits fills the rest.
     let letter = char::from(b'a' + (key_bytes % 26) as u8);
     let set = move |number: u32| Operation::Set {
         key: format!("{letter}{number:0width$}", width = key_bytes - 1).into(),
@@ -102,8 +102,8 @@ fn load(
     })
 }
 
-/// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what each
-/// thing took.
+/// Asks a whole question, which loads `count` things of `elements` elements in all, and puts what
+/// each thing took.
 fn load_all(
     stage: &mut Stage<'_>,
     part: &str,
@@ -120,10 +120,11 @@ fn load_all(
     })
 }
 
-/// Keys that a server holds before it is looked at: its buffers are there then, and are nobody's.
+/// Keys that a server holds before its memory is read: its buffers exist then, and are attributed
+/// to no shape.
 const FIRST_KEYS: u32 = 20_000;
 
-/// Does `what` on a server of its own: what another shape left free would be counted for nothing.
+/// Runs `what` on a new server: memory left free by another shape would not be counted.
 pub(super) fn on_a_fresh_server(
     stage: &mut Stage<'_>,
     what: impl FnOnce(&mut Stage<'_>, &mut Plain) -> Result<(), CellError>,
@@ -193,7 +194,8 @@ fn put(
     Ok(())
 }
 
-/// Resident bytes once they hardly change any more: logs are written and tables grow behind the answers.
+/// Resident bytes once they hardly change any more: logs are written and tables grow behind the
+/// answers.
 fn settled(stage: &Stage<'_>) -> Result<u64, CellError> {
     let resident = || {
         stage.usage().map(|usage| usage.resident_bytes).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `PING` alone, beside what the loop and the kernel cost without a store.
+//! `PING` alone, beside the cost of the loop and the kernel without a store.
 
 use crate::load::question::{Asking, Question};
 use crate::run::cell::CellError;

@@ -76,8 +76,8 @@ struct Stores<'a, 'b> {
 }
 
 impl Stores<'_, '_> {
-    /// `users` users in all, each of one server: whose keys are where is known to the client, as with
-    /// client-side sharding, and every batch is one server's.
+    /// `users` users in all, each of one server: whose keys are where is known to the client, as
+    /// with client-side sharding, and every batch is one server's.
     fn driver(
         &mut self,
         asked: &Asked,

@@ -1,4 +1,4 @@
-//! What a snapshot costs those who read and write meanwhile, and a restart from it.
+//! The cost of a snapshot for concurrent readers and writers, and a restart from it.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
         instance.system.can(Capability::Snapshot).map_err(CellError::Cannot)?;
         instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
     }
-    // What it comes back without is nobody else's.
+    // No other step may use what it comes back without.
     on_a_fresh_server(stage, |stage, _| {
         let keys = stage.bench.scale.keys_or(200_000);
         stage.prepare(&Asked::Fill { space: "snapshot", keys, value_bytes: 64 })?;

@@ -1,4 +1,5 @@
-//! What a work takes, guessed from its steps and from what each system says that it can do; starts are then seen.
+//! What a work takes, guessed from its steps and from what each system says that it can do; starts
+//! are then seen.
 
 use crate::run::subject::Subject;
 use crate::systems::system::{Capability, DriverKind};

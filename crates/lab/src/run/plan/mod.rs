@@ -1,4 +1,5 @@
-//! How long a run will take, and how its time is dealt out: rounds, and seconds of each measurement.
+//! How long a run will take, and how its time is distributed: rounds, and seconds of each
+//! measurement.
 //!
 //! ```text
 //!   a work = starts + fills                          once, or in each round where each starts afresh:
@@ -7,11 +8,12 @@
 //!                     + measurements x (warm-up + seconds) )    what a budget stretches and shrinks
 //! ```
 //!
-//! A budget is dealt out again before each work, by what is left and by what was seen so far, and within a
-//! work before each round: who falls behind shortens its measurements, then leaves rounds out.
+//! A budget is redistributed before each work, by the time left and by the costs observed so far,
+//! and within a work before each round: a work that falls behind shortens its measurements, then
+//! leaves out rounds.
 //!
-//! **Invariant:** within a round of a work all measurements are equally long, so systems are compared alike.
-//! Between rounds the length may change, as ratios are formed within a round.
+//! **Invariant:** within a round of a work all measurements are equally long, so systems are
+//! compared fairly. Between rounds the length may change, because ratios are formed within a round.
 
 mod cost;
 mod pace;
@@ -41,9 +43,9 @@ pub struct Plan {
 pub const SECONDS_MIN: f64 = 0.1;
 /// Above this a measurement says no more.
 const SECONDS_MAX: f64 = 2.0;
-/// Rounds that a budget may buy, the most first, and the seconds of a measurement from which they are worth
-/// it. Paired rounds tell systems apart by their number more than by their length: of two, an interval is
-/// 12.7 standard errors wide, of six 2.6, of ten 2.3.
+/// Rounds that a budget may buy, the most first, and the seconds of a measurement from which they
+/// are worth it. Paired rounds tell systems apart by their number more than by their length: of
+/// two, an interval is 12.7 standard errors wide, of six 2.6, of ten 2.3.
 const ROUNDS: [(u32, f64); 11] = [
     (20, 1.0),
     (15, 0.5),
@@ -152,8 +154,8 @@ impl Plan {
         if cost.afresh { (0.0, once + each) } else { (once, each) }
     }
 
-    /// Rounds and seconds with which the works from `from` on fit into `left` seconds; what was asked for
-    /// stays.
+    /// Rounds and seconds with which the works from `from` on fit into `left` seconds; what was
+    /// asked for stays.
     #[must_use]
     pub fn fit(&self, from: usize, left: f64, rounds: Option<u32>, seconds: Option<f64>) -> Times {
         let choices = match rounds {
@@ -174,8 +176,8 @@ impl Plan {
         Times { rounds, seconds: seconds.unwrap_or(SECONDS_MIN) }
     }
 
-    /// The longest measurements with which `rounds` rounds of the works from `from` on fit into `left`
-    /// seconds; negative where nothing does.
+    /// The longest measurements with which `rounds` rounds of the works from `from` on fit into
+    /// `left` seconds; negative where nothing does.
     fn longest(&self, from: usize, rounds: u32, left: f64) -> f64 {
         let (mut beside, mut measurements) = (0.0, 0.0);
         for cost in &self.works[from..] {
@@ -267,7 +269,8 @@ fn stretch(seconds: f64) -> f64 {
     seconds + warm_up(seconds).as_secs_f64()
 }
 
-/// The measurement that takes so long with its warm-up, which is a fifth, but no longer than half a second.
+/// The measurement that takes so long with its warm-up, which is a fifth, but no longer than half a
+/// second.
 fn seconds_of_stretch(stretch: f64) -> f64 {
     (stretch / (1.0 + WARM_UP_SHARE)).max(stretch - WARM_UP_SECONDS_MAX)
 }
@@ -329,8 +332,8 @@ mod tests {
         assert_eq!(plan().fit(0, 10_000.0, None, None), Times { rounds: 20, seconds: SECONDS_MAX });
     }
 
-    /// The budget of `--quick`, eight systems that start at once and a server in a Java machine that takes
-    /// a quarter of a minute: it fits, though its start is known only once it was seen.
+    /// The budget of `--quick`, eight systems that start at once and a server in a Java machine
+    /// that takes a quarter of a minute: it fits, though its start is known only once it was seen.
     #[test]
     fn a_slow_starter_costs_rounds_and_not_the_budget() {
         let mut plan = plan();

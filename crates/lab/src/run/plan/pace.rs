@@ -16,8 +16,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The last round took `took` seconds, with measurements of `seconds`, and `few` seconds more for what is
-    /// done in a few only.
+    /// The last round took `took` seconds, with measurements of `seconds`, and `few` seconds more
+    /// for what is done in a few only.
     pub fn saw(&mut self, took: f64, few: f64, seconds: f64) {
         if self.few_rounds > 0 {
             self.few_rounds -= 1;
@@ -28,8 +28,9 @@ impl Pace {
         self.beside_seconds = took - measured;
     }
 
-    /// How long the measurements of the next round are to be when `left` seconds are left for it and all
-    /// after it, of which `rounds` are wanted: as many as fit, as long as fits. `None` when not even one does.
+    /// How long the measurements of the next round are to be when `left` seconds are left for it
+    /// and all after it, of which `rounds` are wanted: as many as fit, as long as fits. `None` when
+    /// not even one does.
     #[must_use]
     pub fn next(&self, rounds: u32, left: f64, asked: Option<f64>) -> Option<f64> {
         (1..=rounds).rev().find_map(|rounds| {

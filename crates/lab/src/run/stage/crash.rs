@@ -19,8 +19,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 const BEFORE_KILL: Duration = Duration::from_millis(400);
 
 impl Stage<'_> {
-    /// Fills a server of its own with `keys` keys, writes new ones until a `kill -9`, starts it again, and
-    /// counts the acknowledged keys that it lost.
+    /// Fills a server of its own with `keys` keys, writes new ones until a `kill -9`, starts it
+    /// again, and counts the acknowledged keys that it lost.
     ///
     /// # Errors
     /// See [`CellError`].
@@ -35,28 +35,17 @@ impl Stage<'_> {
             instance.system.can(Capability::Restart).map_err(CellError::Cannot)?;
         }
         let asked = Asked::Insert { space: SPACE, value_bytes };
-        // The stage's own goes on being measured: what it holds must not go.
+        // The stage's own server stays in use: its data must not be lost.
         let mut dialect = self.dialect_for(&asked)?;
         let mut victim = self
             .another()?
             .ok_or_else(|| CellError::Cannot("attached: not ours to kill".to_owned()))?;
         let target = Target::plain(victim.address());
         let waiting = self.bench.waiting;
-        let open = |count: usize, dialect: &mut dyn Dialect| -> Result<Vec<Stream>, CellError> {
-            let open = |_| Stream::open(&target, dialect).map_err(CellError::from);
-            (0..count).map(open).collect()
-        };
         let mut world = World::new(self.next_seed());
-        {
-            let fill = Asked::Fill { space: SPACE, keys, value_bytes };
-            let depth = if self.subject.can_pipeline().is_ok() { BULK_DEPTH } else { 1 };
-            let mut dialect = self.dialect_for(&fill)?;
-            let streams = open(BULK_USERS, dialect.as_mut())?;
-            let traffic = world.traffic(&fill, BULK_USERS, depth);
-            let speaking = Speaking::new(dialect, traffic, BULK_USERS, depth);
-            Driver::over(streams, BULK_USERS, waiting, speaking)?.run_to_end()?;
-        }
-        let streams = open(users, dialect.as_mut())?;
+        let fill = Asked::Fill { space: SPACE, keys, value_bytes };
+        self.fill_victim(&target, &mut world, &fill)?;
+        let streams = open_streams(&target, users, dialect.as_mut())?;
         let began = Instant::now();
         {
             let traffic = world.traffic(&asked, users, 1);
@@ -83,16 +72,10 @@ impl Stage<'_> {
             return Err(CellError::Broken("nothing was written before the kill".to_owned()));
         };
         let acknowledged = ledger.acknowledged_keys();
-        let mut dialect = self.subject.dialect().map_err(CellError::Cannot)?;
-        let streams = open(BULK_USERS, dialect.as_mut())?;
         let mut survivors = Survivors::new(ledger, BULK_USERS * BULK_DEPTH);
-        let speaking = Speaking::new(dialect, Box::new(&mut survivors), BULK_USERS, BULK_DEPTH);
-        let mut driver = Driver::over(streams, BULK_USERS, waiting, speaking)?;
-        driver.run_to_end()?;
-        drop(driver);
-        let missing = survivors.missing;
+        self.look_for_survivors(&target, &mut survivors)?;
         let extra = [
-            ("missing", missing as f64),
+            ("missing", survivors.missing as f64),
             ("acknowledged", acknowledged as f64),
             ("restart_ms", restart.as_secs_f64() * 1e3),
         ];
@@ -107,4 +90,39 @@ impl Stage<'_> {
             ..Round::default()
         })
     }
+
+    fn fill_victim(
+        &mut self,
+        target: &Target,
+        world: &mut World,
+        fill: &Asked,
+    ) -> Result<(), CellError> {
+        let depth = if self.subject.can_pipeline().is_ok() { BULK_DEPTH } else { 1 };
+        let mut dialect = self.dialect_for(fill)?;
+        let streams = open_streams(target, BULK_USERS, dialect.as_mut())?;
+        let traffic = world.traffic(fill, BULK_USERS, depth);
+        let speaking = Speaking::new(dialect, traffic, BULK_USERS, depth);
+        Driver::over(streams, BULK_USERS, self.bench.waiting, speaking)?.run_to_end()?;
+        Ok(())
+    }
+
+    fn look_for_survivors(
+        &mut self,
+        target: &Target,
+        survivors: &mut Survivors<'_>,
+    ) -> Result<(), CellError> {
+        let mut dialect = self.subject.dialect().map_err(CellError::Cannot)?;
+        let streams = open_streams(target, BULK_USERS, dialect.as_mut())?;
+        let speaking = Speaking::new(dialect, Box::new(survivors), BULK_USERS, BULK_DEPTH);
+        Driver::over(streams, BULK_USERS, self.bench.waiting, speaking)?.run_to_end()?;
+        Ok(())
+    }
+}
+
+fn open_streams(
+    target: &Target,
+    count: usize,
+    dialect: &mut dyn Dialect,
+) -> Result<Vec<Stream>, CellError> {
+    (0..count).map(|_| Stream::open(target, dialect).map_err(CellError::from)).collect()
 }

@@ -1,5 +1,5 @@
-//! What puts load on a stage's system: the lab's driver on one thread or several, the system's own client,
-//! or another program.
+//! What puts load on a stage's system: the lab's driver on one thread or several, the system's own
+//! client, or another program.
 
 use std::time::{Duration, Instant};
 
@@ -169,8 +169,9 @@ impl Stage<'_> {
         Ok(round)
     }
 
-    /// As [`Self::measure`], in this dialect and over these connections, which may lead to different
-    /// nodes: user `number` speaks on connection `number` modulo their count. On one thread.
+    /// As [`Self::measure`], in this dialect and over these connections, which may lead to
+    /// different nodes: user `number` speaks on connection `number` modulo their count. On one
+    /// thread.
     ///
     /// # Errors
     /// See [`CellError`].

@@ -59,7 +59,7 @@ pub struct Stage<'a> {
     pub target: Target,
     /// The started system; `None` where the subject runs by itself.
     pub instance: Option<Instance>,
-    /// What a work's own steps keep from one to the next: models of what they loaded.
+    /// State that a work's own steps keep: models of what they loaded.
     pub kept: Option<Box<dyn Any>>,
     /// How it was started.
     pub started: StartedRecord,
@@ -110,19 +110,20 @@ pub struct About<'a> {
     pub bench: &'a Bench,
     /// Which start of this work's it is: each has another chance, and all systems the same.
     pub start: u32,
-    /// Who is told.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// What does the steps that are more than traffic.
     pub own: OwnSteps,
 }
 
-/// Does an [`Own`] step and puts its rounds into cells by [`Stage::put`]; it is told its first part.
+/// Does an [`Own`] step and puts its rounds into cells by [`Stage::put`]; it is told its first
+/// part.
 pub type OwnSteps = fn(Own, &mut Stage<'_>, &str) -> Result<(), CellError>;
 
 impl<'a> Stage<'a> {
-    /// Starts the subject, or takes one that is `running`, and does all steps that prepare; cells of
-    /// `known_empty` are left out, and what it says that it cannot do. `None`, with the reasons as outcomes,
-    /// where nothing is left to do, or it does not come up.
+    /// Starts the subject, or takes one that is `running`, and does all steps that prepare; cells
+    /// of `known_empty` are left out, and what it says that it cannot do. `None`, with the reasons
+    /// as outcomes, where nothing is left to do, or it does not come up.
     pub fn begin(
         about: About<'a>,
         plan: &Plan,
@@ -213,7 +214,8 @@ impl<'a> Stage<'a> {
         std::mem::take(&mut self.brought)
     }
 
-    /// Whether it answers no more. Steps before the one that it broke at may still be worth another start.
+    /// Whether it answers no more. Steps before the one that it broke at may still be worth another
+    /// start.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.broken
@@ -352,11 +354,12 @@ impl<'a> Stage<'a> {
         self.another_on(&self.bench.cores.server, threads)
     }
 
-    /// Does `what` on another server like the stage's own, empty, which is killed at the end. The stage's
-    /// own is frozen meanwhile.
+    /// Does `what` on another server like the stage's own, empty, which is killed at the end. The
+    /// stage's own is frozen meanwhile.
     ///
     /// # Errors
-    /// [`CellError::Cannot`] where the lab started none; else those of `what` and [`Self::another`].
+    /// [`CellError::Cannot`] where the lab started none; else those of `what` and
+    /// [`Self::another`].
     pub fn on_another<T>(
         &mut self,
         what: impl FnOnce(&mut Self) -> Result<T, CellError>,
@@ -391,7 +394,7 @@ impl<'a> Stage<'a> {
             .map_err(|error| CellError::Broken(error.to_string()))
     }
 
-    /// What is being done, for whoever watches.
+    /// Reports the present activity.
     pub fn doing(&self, what: &str) {
         self.progress.doing(what);
     }

@@ -7,8 +7,9 @@ use crate::systems::system::{Capability, DriverKind};
 use crate::traffic::Asked;
 use crate::work::{Plan, Step, Work};
 
-/// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start, and
-/// not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the reason.
+/// Which steps of `plan` are worth doing: not those of cells that stayed empty in an earlier start,
+/// and not what the subject says that it cannot do; the latter's cells go to `outcomes`, with the
+/// reason.
 #[must_use]
 pub(super) fn worth_doing(
     work: &Work,
@@ -42,7 +43,7 @@ pub(super) fn worth_doing(
             }
             Step::Load(custom) | Step::Custom(custom) => {
                 let other = custom.redis_commands && !subject.speaks(DriverKind::Resp);
-                // What a work does by itself, it does in the lab's own dialects.
+                // Measurements that a work makes by itself use the lab's own dialects.
                 let alone = || {
                     let reason = subject.dialect().err()?;
                     let memory = "; and what a Java machine takes is its heap, which grows by rules \

@@ -1,6 +1,6 @@
-//! k6 with the published tests' shape of a script (`helpers/tools/k6.js`): 100 or 3,500 virtual users,
-//! each setting, reading or deleting keys made of its number and its iteration, through k6's own module
-//! for Redis. Latency is what k6 shows: the duration of an iteration.
+//! k6 with the published tests' shape of a script (`helpers/tools/k6.js`): 100 or 3,500 virtual
+//! users, each setting, reading or deleting keys made of its number and its iteration, through k6's
+//! own module for Redis. Latency is what k6 shows: the duration of an iteration.
 
 use super::keys_of_users::Job;
 use super::{Prepared, ToolFigures, latency};

@@ -1,4 +1,4 @@
-//! Other load generators in the place of the lab's own: what a published test used, with its options.
+//! Other load generators in place of the lab's own: what a published test used, with its options.
 //!
 //! | tool | what it can do | checks answers |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | k6 | set, get, delete by user and iteration, RESP ([`keys_of_users`]) | yes |
 //! | wrk | write or read over HTTP ([`keys_of_users`]) | yes |
 //!
-//! Their figures are for comparison with what was published, never with the lab's own. How busy the
-//! tool itself was stands beside each: the published k6 tests measured k6.
+//! Their figures are for comparison with published ones, never with the lab's own. The tool's own
+//! CPU use is shown with each: the published k6 tests measured k6.
 
 pub mod k6;
 pub mod keys_of_users;
@@ -64,8 +64,8 @@ impl Tool {
         }
     }
 
-    /// What it says when it is asked for its version: the first line. wrk says it and then fails, as it was
-    /// given nothing to do.
+    /// What it says when it is asked for its version: the first line. wrk says it and then fails,
+    /// as it was given nothing to do.
     #[must_use]
     pub fn version(self) -> Option<String> {
         let question = match self {
@@ -131,7 +131,7 @@ pub struct ToolFigures {
     pub operations: u64,
     /// How long that took.
     pub seconds: f64,
-    /// Latencies, as far as it tells them.
+    /// Latencies, as far as it reports them.
     pub latency_us: Percentiles,
     /// Answers that were not right.
     pub wrong: u64,
@@ -149,8 +149,8 @@ fn latency(p50: f64, p90: f64, p99: f64, p999: f64, p9999: f64, max: f64) -> Per
 /// Lets the tool do a phase.
 ///
 /// # Errors
-/// [`CellError::Cannot`] where it is not here, or cannot; [`CellError::Wrong`] where its script saw a
-/// wrong answer; [`CellError::Broken`] where it fails.
+/// [`CellError::Cannot`] where it is not here, or cannot; [`CellError::Wrong`] where its script saw
+/// a wrong answer; [`CellError::Broken`] where it fails.
 pub fn measure(tool: Tool, stage: &Stage<'_>, phase: &Phase) -> Result<Round, CellError> {
     let cannot = CellError::Cannot;
     let program = tool

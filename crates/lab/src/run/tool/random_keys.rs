@@ -1,5 +1,5 @@
-//! What `redis-benchmark` and `memtier_benchmark` can do of a phase: set or get random keys of a store
-//! that was filled. They count replies and do not check them.
+//! What `redis-benchmark` and `memtier_benchmark` can do of a phase: set or get random keys of a
+//! store that was filled. They count replies and do not check them.
 
 use super::super::cell::CellError;
 use super::super::stage::Stage;

@@ -33,8 +33,8 @@ pub fn arguments(address: SocketAddr, phase: &Phase, job: &Job, requests: u64) -
     .into()
 }
 
-/// The last line of its CSV: name, requests a second, then latencies in milliseconds: average, least,
-/// 50, 95 and 99 %, most.
+/// The last line of its CSV: name, requests a second, then latencies in milliseconds: average,
+/// least, 50, 95 and 99 %, most.
 pub fn parsed(text: &str, requests: u64) -> Option<ToolFigures> {
     let line = text.lines().rfind(|line| line.starts_with('"') && !line.contains("rps"))?;
     let cells: Vec<f64> = line

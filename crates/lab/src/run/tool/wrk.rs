@@ -1,5 +1,6 @@
-//! wrk with a script (`helpers/tools/wrk.lua`) of what the published test of Go with LevelDB against
-//! Tarantool asked: write a key and read it back, or read one, over connections that stay open.
+//! wrk with a script (`helpers/tools/wrk.lua`) of what the published test of Go with LevelDB
+//! against Tarantool asked: write a key and read it back, or read one, over connections that stay
+//! open.
 
 use super::keys_of_users::Job;
 use super::{Prepared, ToolFigures, latency};

@@ -1,8 +1,8 @@
 //! Any bytes as a segment file: raw behind their first byte if that is even, else as a recipe.
 //!
-//! A recipe makes frames whose checksums are right, so that the fuzzer gets behind them: per frame a
-//! byte of flags, a length and the payload. Flags: 1 wrong checksum, 2 wrong place, 4 zeros instead,
-//! 8 and 16 the kind, 32 the next segment begins here, 64 that one's header is bad.
+//! A recipe makes frames whose checksums are right, so that the fuzzer gets behind them: per frame
+//! a byte of flags, a length and the payload. Flags: 1 wrong checksum, 2 wrong place, 4 zeros
+//! instead, 8 and 16 the kind, 32 the next segment begins here, 64 that one's header is bad.
 
 use super::{DIR, DIR_ID, Input, disk, judge};
 use ladon_log::frame::{FrameKind, encode_frame};

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: a clock by hand, a sink that remembers, a node in one struct.
+//! What the tests of this crate share: a clock by hand, a sink that remembers, a node in one
+//! struct.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod files;

@@ -6,9 +6,10 @@
 //!      [a b c d e]                  [f g h i]          leaves: the items
 //! ```
 //!
-//! Who calls says how items compare with what is sought, as items may be less than what they
-//! stand for. A full node gives to a neighbour before it is split, and nodes at the edges are
-//! left full when items come in order, so leaves are about four fifths full, or quite.
+//! The caller supplies the comparison with the sought item, because an item may hold less than what
+//! it represents. A full node passes items to a neighbour before it is split, and nodes at the
+//! edges are left full when items arrive in order, so leaves are about four fifths full, or
+//! completely.
 
 mod node;
 
@@ -208,7 +209,7 @@ impl<T: Copy> Tree<T> {
         removed
     }
 
-    /// Takes the item that is equal out; whether it was there.
+    /// Removes the equal item; returns whether it existed.
     pub(super) fn remove(&mut self, against: impl Fn(&T) -> Ordering) -> bool {
         let counts = (&mut self.leaves, &mut self.inners);
         let removed = remove_equal(&mut self.root, &against, counts);

@@ -14,8 +14,8 @@ pub(super) const FANOUT: usize = 71;
 const POOR: usize = FANOUT / 4;
 /// Neighbours that have no more than this together become one; it leaves room to grow.
 const JOINED_MAX: usize = FANOUT * 3 / 4;
-/// A full node gives to a neighbour that has no more than this; with fewer free places, giving
-/// would be due again too soon.
+/// A full node passes items to a neighbour with at most this many; with fewer free places, it would
+/// have to do so again too soon.
 const TAKES_MAX: usize = FANOUT - FANOUT / 8;
 
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl<T: Copy> Node<T> {
         }
     }
 
-    /// Takes everything from `at` on out into a node of its own.
+    /// Moves everything from `at` on into a new node.
     fn split_off(&mut self, at: usize) -> Node<T> {
         match self {
             Node::Leaf(leaf) => {
@@ -123,7 +123,7 @@ impl<T: Copy> Node<T> {
         }
     }
 
-    /// Adds everything in a node of the same height behind what is here; there is room.
+    /// Appends the content of a node of the same height; there is room.
     fn append(&mut self, other: Node<T>) {
         match (self, other) {
             (Node::Leaf(leaf), Node::Leaf(other)) => {
@@ -155,11 +155,11 @@ impl<T: Copy> Inner<T> {
         (last, rank)
     }
 
-    /// Makes room in the full child `at` for an item that belongs there; which child the item
-    /// belongs to is open afterwards. `before` says of an item whether the new one comes before.
+    /// Makes room in the full child `at` for an item that belongs there. The item may then belong
+    /// to another child. `before` returns for an item whether the new one precedes it.
     ///
-    /// At the edges nothing is moved, so that items that come in order fill nodes to the brim.
-    /// Whether there is a child more now.
+    /// At the edges nothing is moved, so that items that arrive in order fill nodes completely.
+    /// Returns whether there is one more child now.
     pub(super) fn make_room(
         &mut self,
         at: usize,
@@ -235,8 +235,8 @@ impl<T: Copy> Inner<T> {
         }
     }
 
-    /// Makes three of the children `left` and `left + 1`, which are full or nearly so: they end
-    /// up two thirds full, where one that is cut in two would be half empty.
+    /// Turns the children `left` and `left + 1`, which are full or nearly so, into three. They end
+    /// up two thirds full, while a child cut in two would be half empty.
     fn two_into_three(&mut self, left: usize) {
         let right = &mut self.children[left + 1];
         let third = (FANOUT + right.len()) / 3;
@@ -284,7 +284,7 @@ impl<T: Copy> Inner<T> {
         self.children.remove(at)
     }
 
-    /// Reads first item and count of a child that has items anew.
+    /// Updates the first item and the count of a changed child.
     fn refresh(&mut self, at: usize) {
         if let Some(&first) = self.children[at].first() {
             self.firsts[at] = first;

@@ -1,4 +1,4 @@
-//! What a lane's keys should hold, and what its requests should be answered: the reference's commands,
+//! The expected content of a lane's keys, and the expected replies: the reference's commands,
 //! and when the keys expire.
 
 use crate::operation::{Command, Operation};
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 /// A lane's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Model {
+pub struct LaneData {
     /// The values.
     pub values: State,
     /// Unix seconds, of keys that expire.
     pub expire_at: BTreeMap<Vec<u8>, u64>,
 }
 
-impl Model {
-    /// Applies an operation of a lane; what the server should answer.
+impl LaneData {
+    /// Applies an operation of a lane; returns the expected reply.
     pub fn apply(&mut self, lane: u64, operation: &Operation) -> Value {
         match operation {
             Operation::One(command) => self.run(lane, command),
@@ -39,12 +39,12 @@ impl Model {
         if !reply.is_error() {
             self.move_expiry(command, &call);
         }
-        // A value that keeps its key for the whole command keeps its time.
+        // A key that exists throughout the command keeps its expiry.
         self.expire_at.retain(|key, _| self.values.contains_key(key));
         reply
     }
 
-    /// A new value has no time, a renamed one brings its own.
+    /// A new value has no expiry; a renamed one keeps its own.
     fn move_expiry(&mut self, command: &Command, call: &Call) {
         match command {
             Command::Set(_) => {
@@ -72,15 +72,15 @@ mod tests {
     use crate::operation::Side;
     use ladon_testkit::reference::Datum;
 
-    fn run(commands: &[Command]) -> Model {
-        let mut model = Model::default();
+    fn run(commands: &[Command]) -> LaneData {
+        let mut model = LaneData::default();
         for command in commands {
             model.run(0, command);
         }
         model
     }
 
-    fn expire_at(model: &Model, key: &str) -> Option<u64> {
+    fn expire_at(model: &LaneData, key: &str) -> Option<u64> {
         model.expire_at.get(format!("lane0:{key}").as_bytes()).copied()
     }
 

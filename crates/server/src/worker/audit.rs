@@ -1,0 +1,76 @@
+//! What must hold between two turns, checked where debug assertions are on: every flag of a
+//! connection says on which of the worker's lists it stands, and a connection with a whole request
+//! that may run is in the line, as nobody would ever run it otherwise.
+
+use super::Worker;
+use crate::connection::Connection;
+use ladon_platform::lock_order;
+use ladon_resp::{Limits, Parser, Progress};
+
+/// With more connections, only every so many turns are looked at.
+const CONNECTIONS_PER_TURN: u32 = 64;
+/// Longer input is not parsed once more.
+const PARSED_BYTES_MAX: usize = 1024;
+
+impl Worker {
+    /// After the second half of a turn.
+    pub(super) fn debug_assert_sound(&mut self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        // A thread that holds data never waits for the network.
+        lock_order::check(lock_order::Place::LOG_SYNC);
+        self.turns = self.turns.wrapping_add(1);
+        let every = (self.connections.len() as u32).div_ceil(CONNECTIONS_PER_TURN).max(1);
+        if self.turns.is_multiple_of(every) {
+            let all = self.connections.iter().flatten();
+            let (count, unread_replies) = all.fold((0, 0), |(count, bytes), connection| {
+                self.assert_listed(connection);
+                (count + 1, bytes + connection.counted_output)
+            });
+            assert_eq!(self.open, count, "open connections");
+            assert_eq!(self.replies.bytes(), unread_replies, "unread replies of all connections");
+        }
+    }
+
+    fn assert_listed(&self, connection: &Connection) {
+        connection.debug_assert_sound();
+        let slot = connection.conn.slot;
+        let times = |list: &[u32]| list.iter().filter(|&&other| other == slot).count();
+        let ready = self.ready.iter().filter(|&&other| other == slot).count();
+        for (list, stands, expected) in [
+            ("ready", ready, connection.in_ready),
+            ("next turn", times(&self.next_turn), connection.is_full_stranger),
+            ("touched", times(&self.touched), connection.in_touched),
+            ("waiting", times(&self.waiting), connection.waiting),
+            ("paused", times(&self.paused), connection.paused),
+            ("await log room", times(&self.await_log_room), connection.awaits_log_room),
+        ] {
+            assert_eq!(stands, usize::from(expected), "client {slot} on the list '{list}'");
+        }
+        let has_long_reply = self.long_replies.contains(&slot);
+        assert!(has_long_reply || connection.long_reply.is_none(), "a long reply without slices");
+        assert_eq!(self.replies.has(slot), connection.held_back, "client {slot} held back");
+        if !self.stopping && may_run(connection) && has_request(connection, &self.limits) {
+            assert!(
+                connection.in_ready || connection.is_full_stranger || connection.held_back,
+                "client {slot} has a request that nobody will run"
+            );
+        }
+    }
+}
+
+/// Whether it is known from the connection alone that its next request may run.
+fn may_run(connection: &Connection) -> bool {
+    connection.is_runnable() && connection.again.is_none()
+}
+
+fn has_request(connection: &Connection, limits: &Limits) -> bool {
+    let unread = &connection.input[connection.consumed..];
+    if unread.is_empty() || unread.len() > PARSED_BYTES_MAX {
+        return false;
+    }
+    let limits = limits.with_authenticated(connection.session.authenticated);
+    let parsed = Parser::new().parse(unread, &limits, &mut Vec::new());
+    !matches!(parsed, Ok(Progress::Incomplete { .. }))
+}
