@@ -34,7 +34,7 @@ pub const APPENDERS_MAX: usize = 512;
 pub const APPENDERS_MAX: usize = 4;
 
 /// Chunks kept for reuse. More than a burst needs would only waste memory.
-const SPARE_CHUNKS_MAX: usize = 8;
+const SPARE_CHUNKS_MAX: usize = 2;
 
 /// Nothing in flight.
 const NO_MARK: u64 = u64::MAX;
