@@ -22,6 +22,10 @@ pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn mset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_pairs(args, "mset")?;
+    if args.len() == 3 {
+        // A single long value is taken over, not copied.
+        return super::set::set(ctx, args);
+    }
     put_all(ctx, args);
     ctx.reply.ok();
     Ok(())
@@ -29,6 +33,9 @@ pub(super) fn mset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn msetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_pairs(args, "msetnx")?;
+    if args.len() == 3 {
+        return super::set::setnx(ctx, args);
+    }
     let db = ctx.db();
     let tx = ctx.tx();
     let any = args[1..].iter().step_by(2).any(|name| {

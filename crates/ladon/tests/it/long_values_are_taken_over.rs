@@ -75,6 +75,13 @@ fn every_way_to_write_one_string() {
         let jobs = info_number(&mut client, "ladon", "aside_jobs");
         assert_eq!(jobs, before + 1, "the expiry that is kept is looked up first");
         assert!(jobs >= 10, "{jobs} were done aside");
+        assert_eq!(call(&mut client, &["MSET", "one", &b]), ok());
+        is(&mut client, "one", &b);
+        assert_eq!(call(&mut client, &["MSETNX", "one", &a]), Value::Integer(0));
+        assert_eq!(call(&mut client, &["MSETNX", "other", &a]), Value::Integer(1));
+        is(&mut client, "other", &a);
+        let jobs = info_number(&mut client, "ladon", "aside_jobs");
+        assert_eq!(jobs, before + 4, "a pair is set as one value is");
         run(&mut client, "MULTI");
         call(&mut client, &["SET", "k", &b]);
         call(&mut client, &["SETRANGE", "k", "0", "x"]);
