@@ -45,17 +45,24 @@ fn main() {
         ("SETNX taken", &|key| fresh(&["SETNX", key, "v"])),
         ("DEL", &|key| fresh(&["DEL", key])),
     ];
+    let mut log_end = 0;
     let node = TestNode::new();
     let near = |key: &String| partition_of(node.node.keyspace.hash(key.as_bytes())) < PARTITIONS;
     let keys: Vec<String> = (0..).map(|n| format!("key:{n:012}")).filter(near).take(KEYS).collect();
     for (name, words) in commands {
         let requests: Vec<Vec<String>> = keys.iter().map(|key| words(key)).collect();
-        measure(&node, name, rounds, &requests);
+        measure(&node, &mut log_end, name, rounds, &requests);
     }
 }
 
 /// Prints the median of eleven parts; `DEL` finds its keys in the first of them only.
-fn measure(node: &TestNode, name: &str, rounds: usize, requests: &[Vec<String>]) {
+fn measure(
+    node: &TestNode,
+    log_end: &mut u64,
+    name: &str,
+    rounds: usize,
+    requests: &[Vec<String>],
+) {
     type Prepared<'a> = (Option<CommandId>, Vec<&'a [u8]>, Option<KeyHash>);
     let prepared: Vec<Prepared<'_>> = requests
         .iter()
@@ -70,7 +77,6 @@ fn measure(node: &TestNode, name: &str, rounds: usize, requests: &[Vec<String>])
         .collect();
     let mut client = node.client();
     let mut out = Vec::with_capacity(1 << 20);
-    let mut end = 0;
     let part = (rounds / 11).max(1);
     let mut times: Vec<f64> = (0..11)
         .map(|_| {
@@ -87,8 +93,8 @@ fn measure(node: &TestNode, name: &str, rounds: usize, requests: &[Vec<String>])
                         common::START_MS,
                         &mut out,
                         &mut |record| {
-                            end += record.changes().len() as u64;
-                            Lsn(end)
+                            *log_end += record.changes().len() as u64;
+                            Lsn(*log_end)
                         },
                     );
                 }
