@@ -105,18 +105,8 @@ mod tests {
     use crate::table::entry::{ValueInit, ValueRef};
     use crate::types::hash::{HashLimits, HashValue};
     use ladon_model::KeyHasher;
+    use ladon_testkit::Random;
     use std::collections::BTreeMap;
-
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
-    }
 
     fn work(budget: usize) -> Work {
         Work { budget, moved_bytes: 0 }
@@ -152,7 +142,7 @@ mod tests {
         let (steps, keys) = if cfg!(miri) { (500, 60) } else { (60_000, 3000) };
         let hasher = KeyHasher::new(4);
         for seed in 1..if cfg!(miri) { 2 } else { 6 } {
-            let mut random = Random(seed);
+            let mut random = Random::new(seed);
             let mut table = Table::new(0);
             let mut model: BTreeMap<Vec<u8>, (Vec<u8>, u64)> = BTreeMap::new();
             let (mut at, mut moved) = (None, 0);
@@ -231,7 +221,7 @@ mod tests {
                 0,
             );
         }
-        let mut random = Random(6);
+        let mut random = Random::new(6);
         for number in 0..keys {
             if random.below(10) != 0 {
                 let key = name(number);

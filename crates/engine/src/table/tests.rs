@@ -4,18 +4,8 @@ use super::entry::{ValueInit, ValueRef};
 use super::segment::CAPACITY;
 use super::*;
 use crate::object::Object;
+use ladon_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
 
 fn key_of(number: u64) -> Vec<u8> {
     format!("key:{number}").into_bytes()
@@ -51,14 +41,14 @@ fn random_operations_match_a_map() {
     let operations = if cfg!(miri) { 1_400 } else { 300_000 };
     let numbers = if cfg!(miri) { 2_000 } else { 30_000 };
     let hasher = KeyHasher::new(1);
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let mut table = Table::new(9);
     let mut model = BTreeMap::new();
     for step in 0..operations {
-        let number = random.next() % numbers;
+        let number = random.next_u64() % numbers;
         // Mostly growing, then mostly shrinking.
         let grows = step < operations / 2;
-        if (random.next() % 10 < 7) == grows {
+        if (random.next_u64() % 10 < 7) == grows {
             insert(&mut table, &hasher, number, step);
             model.insert(number, step);
         } else {
@@ -81,7 +71,7 @@ fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
     let hasher = KeyHasher::new(2);
     let (lasting, at_once) = if cfg!(miri) { (60, 12) } else { (2_000, 200) };
     for seed in 1..if cfg!(miri) { 2 } else { 30 } {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut table = Table::new(0);
         for number in 0..lasting {
             insert(&mut table, &hasher, number, 0);
@@ -90,14 +80,20 @@ fn scan_sees_every_lasting_key_while_the_table_splits_and_shrinks() {
         let mut at = Some(0);
         let mut other = lasting;
         while let Some(from) = at {
-            at = table.scan(&hasher, from >> 16 << 16, 1 + (random.next() % 5) as usize, |entry| {
-                let number: u64 = std::str::from_utf8(&entry.key()[4..]).unwrap().parse().unwrap();
-                if number < lasting {
-                    assert!(seen.insert(number), "key {number} twice");
-                }
-            });
-            for _ in 0..random.next() % at_once {
-                if random.next() % 4000 < 3000 {
+            at = table.scan(
+                &hasher,
+                from >> 16 << 16,
+                1 + (random.next_u64() % 5) as usize,
+                |entry| {
+                    let number: u64 =
+                        std::str::from_utf8(&entry.key()[4..]).unwrap().parse().unwrap();
+                    if number < lasting {
+                        assert!(seen.insert(number), "key {number} twice");
+                    }
+                },
+            );
+            for _ in 0..random.next_u64() % at_once {
+                if random.next_u64() % 4000 < 3000 {
                     insert(&mut table, &hasher, other, 0);
                     other += 1;
                 } else {
@@ -121,11 +117,11 @@ fn random_draw_is_uniform() {
     for number in 0..keys {
         insert(&mut table, &hasher, number, number as i64);
     }
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut counts = vec![0u32; keys as usize];
     let draws = if cfg!(miri) { 100 } else { 700_000 };
     for _ in 0..draws {
-        let entry = table.random(|| random.next()).unwrap();
+        let entry = table.random(|| random.next_u64()).unwrap();
         let ValueRef::Int(number) = entry.value() else { panic!() };
         counts[number as usize] += 1;
     }
@@ -185,10 +181,10 @@ fn segments_are_visited_from_anywhere_to_their_end() {
     for number in 0..keys {
         insert(&mut table, &hasher, number, 0);
     }
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..if cfg!(miri) { 2 } else { 20 } {
         // The first segment from its middle on, all others from their beginning on.
-        let mut from = random.next();
+        let mut from = random.next_u64();
         let mut expected: BTreeSet<u64> = (0..keys)
             .map(|number| table.local(hasher.hash(&key_of(number)).0))
             .filter(|&local| local >= from)
@@ -273,7 +269,7 @@ fn frozen_tables_stay_as_they_were() {
     let often = if cfg!(miri) { 8 } else { 40 };
     for seed in 0..if cfg!(miri) { 1 } else { 6 } {
         let hasher = KeyHasher::new(seed);
-        let mut random = Random(seed + 7);
+        let mut random = Random::new(seed + 7);
         let mut table = Table::new(0);
         let mut model: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
         // About to split, which so few operations would not come to.
@@ -284,23 +280,23 @@ fn frozen_tables_stay_as_they_were() {
         }
         let mut frozen: Vec<(Table, BTreeMap<Vec<u8>, i64>)> = Vec::new();
         for step in 0..operations {
-            let number = random.next() % numbers;
+            let number = random.next_u64() % numbers;
             let grows = step < operations / 2;
-            if (random.next() % 10 < 7) == grows {
+            if (random.next_u64() % 10 < 7) == grows {
                 insert(&mut table, &hasher, number, step);
                 model.insert(key_of(number), step);
             } else {
                 let removed = remove(&mut table, &hasher, number);
                 assert_eq!(removed, model.remove(&key_of(number)).is_some());
             }
-            if random.next().is_multiple_of(operations as u64 / often) {
+            if random.next_u64().is_multiple_of(operations as u64 / often) {
                 frozen.push((table.freeze(), model.clone()));
             }
-            if !frozen.is_empty() && random.next().is_multiple_of(operations as u64 / often) {
-                let at = random.next() as usize % frozen.len();
+            if !frozen.is_empty() && random.next_u64().is_multiple_of(operations as u64 / often) {
+                let at = random.next_u64() as usize % frozen.len();
                 let (frozen, model) = frozen.swap_remove(at);
                 assert_eq!(contents(&frozen), model);
-                let number = random.next() % numbers;
+                let number = random.next_u64() % numbers;
                 assert_eq!(get(&frozen, &hasher, number), model.get(&key_of(number)).copied());
             }
         }

@@ -1,58 +1,25 @@
 //! Fuzzy checkpoints: whatever happens while one is made, its blocks and pieces with the records
 //! since its begin give back the final keyspace.
 
+use crate::check;
 use ladon_engine::types::list::End;
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{
     Key, Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, Tx,
-    ValueRef, types,
+    ValueRef,
 };
 use ladon_model::{DbId, Lsn};
+use ladon_testkit::Random;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 fn keyspace() -> Keyspace {
     Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 3 })
 }
 
-type Dump = BTreeMap<(DbId, Vec<u8>), (Vec<Vec<u8>>, u64)>;
-
-fn dump(keyspace: &Keyspace) -> Dump {
-    let mut found = Dump::new();
-    let mut scratch = Scratch::default();
-    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
-    for number in 0..keyspace.databases() {
-        tx.for_each(keyspace.select(number), |entry| {
-            let members = match entry.value() {
-                ValueRef::Object(object) => {
-                    let mut elements: Vec<Vec<u8>> = Vec::new();
-                    object.for_each(|parts| elements.push(parts.join(&0)));
-                    assert!(!elements.is_empty(), "an empty value");
-                    if !object.is_ordered() {
-                        elements.sort();
-                    }
-                    elements
-                }
-                value => vec![types::string::bytes(value).unwrap().into_owned()],
-            };
-            found.insert((number, entry.key().to_vec()), (members, entry.expire_at()));
-        });
-    }
+/// What a keyspace holds.
+fn dump(keyspace: &Keyspace) -> check::Dump {
+    let found = check::dump(keyspace);
+    assert!(found.values().all(|(_, parts, _)| !parts.is_empty()), "an empty value");
     found
 }
 
@@ -119,7 +86,7 @@ fn change_sorted_set(node: &Node, random: &mut Random) {
     let choice = random.below(40);
     let from = random.below(MEMBERS);
     let some = names("m", from..from + 1 + random.below(40));
-    let draw = random.next();
+    let draw = random.next_u64();
     node.run(|tx| {
         let db = tx.keyspace().select(number);
         let (key, other) = (tx.key(&a), tx.key(&b));
@@ -161,7 +128,7 @@ fn change_list(node: &Node, random: &mut Random) {
     let choice = random.below(40);
     let from = random.below(MEMBERS);
     let some = names("m", from..from + 1 + random.below(40));
-    let draw = random.next();
+    let draw = random.next_u64();
     let (end, other_end) =
         if draw.is_multiple_of(2) { (End::Front, End::Back) } else { (End::Back, End::Front) };
     node.run(|tx| {
@@ -219,7 +186,7 @@ fn change(node: &Node, random: &mut Random) {
     let choice = random.below(100);
     let from = random.below(MEMBERS);
     let some = names("m", from..from + 1 + random.below(40));
-    let draw = random.next();
+    let draw = random.next_u64();
     node.run(|tx| {
         let db = tx.keyspace().select(number);
         let (key, other) = (tx.key(&a), tx.key(&b));
@@ -236,8 +203,8 @@ fn change(node: &Node, random: &mut Random) {
                 let _ = tx.set_remove(db, key, slices(&some));
             }
             55..65 => {
-                let mut draws = Random(draw | 1);
-                let _ = tx.set_pop(db, key, some.len(), || draws.next(), |_| {});
+                let mut draws = Random::new(draw);
+                let _ = tx.set_pop(db, key, some.len(), || draws.next_u64(), |_| {});
             }
             65..72 => {
                 tx.delete(db, key);
@@ -313,7 +280,7 @@ struct Seen {
 }
 
 fn run(seed: u64, seen: &mut Seen) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let node = Node::new();
     for number in 0..KEYS / 2 {
         let key = format!("key{number}").into_bytes();

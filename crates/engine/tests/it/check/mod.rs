@@ -88,9 +88,11 @@ fn encoded(change: Change<'_>) -> Vec<u8> {
     bytes
 }
 
-type Dump = BTreeMap<(DbId, Vec<u8>), (&'static str, Vec<Vec<u8>>, u64)>;
+/// Type, parts and expiry of each key.
+pub type Dump = BTreeMap<(DbId, Vec<u8>), (&'static str, Vec<Vec<u8>>, u64)>;
 
-fn dump(keyspace: &Keyspace) -> Dump {
+/// What a keyspace holds.
+pub fn dump(keyspace: &Keyspace) -> Dump {
     let mut found = Dump::new();
     let mut scratch = Scratch::default();
     let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
