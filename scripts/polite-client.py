@@ -27,9 +27,16 @@ def deletes():
         first += 2000
 
 
+def loads():
+    template = b"".join(request("SET", b"load:########:%03d" % key, b"x" * 40) for key in range(1000))
+    for number in range(100_000_000):
+        yield template.replace(b"########", b"%08d" % number)
+
+
 IMPOLITE = {
     "nothing": ("nothing else going on", None),
     "pipeline": ("SETs in a pipeline without end", endless),
+    "load": ("SETs of new keys in a pipeline without end", loads),
     "delete": ("SETs of 2,000 keys and a DEL of them, without end", deletes),
 }
 

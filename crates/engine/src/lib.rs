@@ -38,6 +38,7 @@ pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use known_strings::KnownStrings;
 pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
+pub use pieces::touch_memory_ahead;
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{

@@ -115,6 +115,7 @@ pub fn run(
     let threads = backends.iter().map(thread_handle).collect();
     let started_ms = loading.node.started_ms;
     let (node, checkpointer) = make_node(parts, &recovered, keys, threads, started_ms);
+    start_touching_memory()?;
     let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
     let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
 
@@ -270,6 +271,13 @@ fn start_checkpointer(checkpointer: &Arc<Checkpointer>) -> Result<JoinHandle<()>
         // The checkpointer paces itself. With a low priority it would hold its locks for long.
         .spawn(move || checkpointer.run())
         .map_err(starting("the checkpointer"))
+}
+
+/// Starts the thread that gives the engine's memory its pages before an IO thread needs them.
+fn start_touching_memory() -> Result<(), RunError> {
+    let thread = thread::Builder::new().name("ladon-pages".into());
+    let spawned = thread.spawn(ladon_engine::touch_memory_ahead);
+    spawned.map(drop).map_err(starting("the thread that touches memory"))
 }
 
 /// What all IO threads share.

@@ -14,12 +14,18 @@
 //! A region has huge pages, which make it faster to read, until the first of its blocks is
 //! discarded: the system would fill the holes again to restore the huge pages.
 //!
+//! The first touch of a huge page clears 2 MiB: a quarter of a millisecond, and twenty times that
+//! on a virtual machine whose host has not backed the memory yet. So another thread touches the
+//! next huge page before a client's thread needs it (`touch_ahead.rs`).
+//!
 //! # Soundness
 //! A block has one user at a time: it is taken from a list, or from the end of the region, under
 //! the lock. Only blocks that are on no list are discarded, before they are put on the list of
 //! clean ones. Under Miri, which has no address space to reserve, blocks come from the global
 //! allocator.
 
+#[cfg(not(miri))]
+use super::touch_ahead;
 use parking_lot::Mutex;
 use std::alloc::Layout;
 #[cfg(not(miri))]
@@ -35,6 +41,13 @@ const DIRTY_BYTES_MAX: usize = 2 << 20;
 const DISCARDED_AT_ONCE: usize = 16;
 #[cfg(not(miri))]
 const REGION_BYTES: usize = 64 << 20;
+/// A huge page, of all processors that matter here.
+#[cfg(not(miri))]
+const HUGE_BYTES: usize = 2 << 20;
+/// The next huge page is touched when less than this of the last one is unused: the time to load
+/// this much is what the other thread has.
+#[cfg(not(miri))]
+const TOUCHED_BYTES_MIN: usize = HUGE_BYTES / 2;
 
 /// Hands out blocks of `block_bytes`, aligned to that.
 pub(crate) struct Blocks {
@@ -51,10 +64,24 @@ struct State {
     fewest: usize,
     /// The part of the region that was never used.
     #[cfg(not(miri))]
-    unused: Option<(NonNull<u8>, usize)>,
+    unused: Option<Unused>,
+    /// The region after that, reserved when all of the last one is touched.
+    #[cfg(not(miri))]
+    next: Option<Unused>,
     /// Regions from which nothing was ever discarded; these have huge pages.
     #[cfg(not(miri))]
     huge: BTreeSet<usize>,
+}
+
+/// Memory of a region that was never used.
+#[cfg(not(miri))]
+#[derive(Clone, Copy)]
+struct Unused {
+    begin: NonNull<u8>,
+    bytes: usize,
+    /// How many bytes from `begin` on were touched, or are being touched: up to the end of a huge
+    /// page.
+    touched: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -74,6 +101,8 @@ impl Blocks {
             fewest: 0,
             #[cfg(not(miri))]
             unused: None,
+            #[cfg(not(miri))]
+            next: None,
             #[cfg(not(miri))]
             huge: BTreeSet::new(),
         };
@@ -156,11 +185,54 @@ impl Blocks {
             // SAFETY: the layout has a size.
             NonNull::new(unsafe { std::alloc::alloc(self.layout()) }).map(|block| (block, false))
         } else {
-            self.state.lock().take(self.block_bytes)
+            self.take_of_region()
         };
         #[cfg(test)]
         self.taken.fetch_add(usize::from(block.is_some()), Relaxed);
         block
+    }
+
+    #[cfg(miri)]
+    fn take_of_region(&self) -> Option<(NonNull<u8>, bool)> {
+        None
+    }
+
+    #[cfg(not(miri))]
+    fn take_of_region(&self) -> Option<(NonNull<u8>, bool)> {
+        let mut state = self.state.lock();
+        let (block, is_zero, is_new) = state.take(self.block_bytes)?;
+        let is_late = is_new && state.wants_touch();
+        drop(state);
+        if is_late {
+            touch_ahead::request();
+        }
+        Some((block, is_zero))
+    }
+
+    /// Touches the next huge page if it will be needed soon. `false` if there is nothing to do now.
+    #[cfg(not(miri))]
+    pub(super) fn touch_next(&self) -> bool {
+        let mut state = self.state.lock();
+        if !state.wants_touch() {
+            return false;
+        }
+        let page = state.touch_next();
+        drop(state);
+        let Some(page) = page else {
+            let region = Unused::reserve();
+            let mut state = self.state.lock();
+            state.next = region;
+            state.huge.extend(region.map(|region| region.begin.addr().get()));
+            return region.is_some();
+        };
+        // If the system refuses, whoever uses the page first pays for it.
+        ladon_platform::pages::populate(page, HUGE_BYTES);
+        true
+    }
+
+    #[cfg(miri)]
+    pub(super) fn touch_next(&self) -> bool {
+        false
     }
 
     /// Discards blocks that are on no list, neighbours together, and lists them. No system call is
@@ -185,11 +257,6 @@ impl Blocks {
 }
 
 impl State {
-    #[cfg(miri)]
-    fn take(&mut self, _: usize) -> Option<(NonNull<u8>, bool)> {
-        None
-    }
-
     /// The regions of these blocks that have huge pages, which they now lose.
     #[cfg(not(miri))]
     fn take_huge(&mut self, blocks: &[Block]) -> Vec<NonNull<u8>> {
@@ -204,34 +271,80 @@ impl State {
         regions
     }
 
+    /// A block, whether it is all zeros, and whether it was never used before.
     #[cfg(not(miri))]
-    fn take(&mut self, block_bytes: usize) -> Option<(NonNull<u8>, bool)> {
+    fn take(&mut self, block_bytes: usize) -> Option<(NonNull<u8>, bool, bool)> {
         if let Some(Block(block)) = self.dirty.pop() {
             self.fewest = self.fewest.min(self.dirty.len());
-            return Some((block, false));
+            return Some((block, false, false));
         }
         if let Some(Block(block)) = self.clean.pop() {
-            return Some((block, true));
+            return Some((block, true, false));
         }
-        let (begin, left) = match self.unused {
+        let mut unused = match self.unused.take().or_else(|| self.next.take()) {
             Some(unused) => unused,
-            None => match ladon_platform::pages::reserve(REGION_BYTES, REGION_BYTES) {
-                Some(begin) => {
-                    self.huge.insert(begin.addr().get());
-                    (begin, REGION_BYTES)
+            None => match Unused::reserve() {
+                Some(unused) => {
+                    self.huge.insert(unused.begin.addr().get());
+                    unused
                 }
                 // Address space is scarce.
                 None => {
                     let bytes = 16 * block_bytes;
-                    (ladon_platform::pages::reserve(bytes, block_bytes)?, bytes)
+                    let begin = ladon_platform::pages::reserve(bytes, block_bytes)?;
+                    begin.as_ptr().expose_provenance();
+                    Unused { begin, bytes, touched: bytes }
                 }
             },
         };
+        let block = unused.begin;
+        // SAFETY: `bytes` bytes of the region begin here, and they are whole blocks.
+        unused.begin = unsafe { block.add(block_bytes) };
+        unused.bytes -= block_bytes;
+        // Who uses the first block of a huge page that is untouched touches all of it.
+        unused.touched = match unused.touched {
+            0 => HUGE_BYTES - block_bytes,
+            touched => touched - block_bytes,
+        };
+        self.unused = (unused.bytes != 0).then_some(unused);
+        Some((block, true, true))
+    }
+
+    /// Whether the next huge page should be touched now.
+    #[cfg(not(miri))]
+    fn wants_touch(&self) -> bool {
+        let touched = |unused: &Option<Unused>| unused.map_or(0, |unused| unused.touched);
+        // Small pages, of a region that has lost its huge ones, are touched quickly.
+        let is_huge = self.unused.is_none_or(|unused| self.huge.contains(&unused.region()));
+        let has_begun = !self.huge.is_empty();
+        has_begun && is_huge && touched(&self.unused) + touched(&self.next) < TOUCHED_BYTES_MIN
+    }
+
+    /// The next untouched huge page, which counts as touched from now on. `None` if all of the
+    /// regions are.
+    #[cfg(not(miri))]
+    fn touch_next(&mut self) -> Option<NonNull<u8>> {
+        let regions = [self.unused.as_mut(), self.next.as_mut()];
+        let region = regions.into_iter().flatten().find(|region| region.touched < region.bytes)?;
+        // SAFETY: less than the region's bytes.
+        let page = unsafe { region.begin.add(region.touched) };
+        debug_assert!(page.addr().get().is_multiple_of(HUGE_BYTES), "whole huge pages are touched");
+        region.touched += HUGE_BYTES;
+        Some(page)
+    }
+}
+
+#[cfg(not(miri))]
+impl Unused {
+    fn reserve() -> Option<Unused> {
+        let begin = ladon_platform::pages::reserve(REGION_BYTES, REGION_BYTES)?;
         begin.as_ptr().expose_provenance();
-        let left = left - block_bytes;
-        // SAFETY: `left` bytes of the region follow this block.
-        self.unused = (left != 0).then(|| (unsafe { begin.add(block_bytes) }, left));
-        Some((begin, true))
+        Some(Unused { begin, bytes: REGION_BYTES, touched: 0 })
+    }
+
+    /// The address of its region.
+    fn region(&self) -> usize {
+        self.begin.addr().get() / REGION_BYTES * REGION_BYTES
     }
 }
 
@@ -286,5 +399,47 @@ mod tests {
         unsafe { blocks.free(in_use) };
         blocks.purge(true);
         assert_eq!(blocks.dirty_bytes(), 0);
+    }
+
+    /// What takes blocks touches no huge page for the first time but the very first one, if the
+    /// other thread keeps up. Beyond one page, nothing is touched ahead.
+    #[test]
+    #[cfg_attr(miri, ignore = "nothing is touched there")]
+    fn the_next_huge_page_is_touched_before_it_is_needed() {
+        let blocks = Blocks::new(BYTES);
+        assert!(!blocks.touch_next(), "nothing was taken yet");
+        let count = 2 * REGION_BYTES / BYTES + 1;
+        let mut taken = Vec::new();
+        for number in 0..count {
+            let touched = blocks.state.lock().unused.map_or(0, |unused| unused.touched);
+            let next = blocks.state.lock().next.map_or(0, |unused| unused.touched);
+            assert!(number == 0 || touched + next > 0, "block {number} is the first of its page");
+            assert!(touched + next <= HUGE_BYTES + TOUCHED_BYTES_MIN);
+            let block = blocks.allocate_zeroed().unwrap();
+            // SAFETY: just taken.
+            assert_eq!(unsafe { block.add(BYTES - 1).read() }, 0);
+            // SAFETY: likewise. Touching ahead must not change what is used.
+            unsafe { block.write(7) };
+            taken.push(block);
+            while blocks.touch_next() {}
+        }
+        // SAFETY: taken above.
+        assert!(taken.iter().all(|block| unsafe { block.read() } == 7));
+        // SAFETY: taken above, freed once.
+        taken.into_iter().for_each(|block| unsafe { blocks.free(block) });
+    }
+
+    /// Without the other thread, blocks come as before.
+    #[test]
+    #[cfg_attr(miri, ignore = "nothing is touched there")]
+    fn nobody_waits_for_the_next_page() {
+        let blocks = Blocks::new(BYTES);
+        let count = REGION_BYTES / BYTES + HUGE_BYTES / BYTES;
+        let taken: Vec<_> = (0..count).map(|_| blocks.allocate().unwrap()).collect();
+        let unused = blocks.state.lock().unused.unwrap();
+        assert_eq!(unused.touched % HUGE_BYTES, 0);
+        assert_eq!(unused.bytes, REGION_BYTES - HUGE_BYTES);
+        // SAFETY: taken above, freed once.
+        taken.into_iter().for_each(|block| unsafe { blocks.free(block) });
     }
 }

@@ -25,6 +25,7 @@
 pub(crate) mod blocks;
 mod classes;
 mod shard;
+mod touch_ahead;
 
 use allocator_api2::alloc::{AllocError, Allocator, Global, Layout};
 use blocks::Blocks;
@@ -36,6 +37,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(crate) use shard::Totals;
+pub use touch_ahead::touch_memory_ahead;
 
 /// More shards would only spread partly filled slabs over more threads.
 const SHARDS: usize = 16;
