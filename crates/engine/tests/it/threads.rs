@@ -82,7 +82,6 @@ fn transfers_keep_the_sum_whoever_looks() {
 /// Prefetching reads buckets and entries without their lock; it must only ever touch memory that
 /// is still there.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one story of several threads")]
 fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
     let (keys, ahead_keys) = (size(70, 20_000, 200_000), size(6, 64, 64));
     let keyspace = &keyspace();
