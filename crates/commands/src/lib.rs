@@ -44,6 +44,7 @@ pub use execute::{Request, execute};
 pub use kernel::command_id::CommandId;
 pub use kernel::disconnect::disconnect;
 pub use kernel::outcome::{Deferred, Flow, Outcome};
+pub use kernel::thread_parts::ThreadParts;
 pub use kernel::timing::is_quick;
 pub use long_reply::{Block, LongReply};
 pub use node::{Durability, Node, NodeParts, Paused};

@@ -18,16 +18,14 @@
 //! was touched in between, the job is repeated, and after a few attempts the store runs under the
 //! locks like a small one, so that it ends. Inside `EXEC` it runs under the locks at once.
 
-use crate::kernel::ctx::{Append, Ctx};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandError;
 use crate::kernel::long_reply::{Large, Slices};
-use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::Session;
+use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
-use ladon_engine::{
-    EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
-};
+use ladon_engine::{EntryRef, Garbage, Key, Keyspace, Locks, Object, Stored, ValueRef, WatchFlag};
 use ladon_model::{DbId, Lsn};
 use std::ops::Range;
 use std::sync::Arc;
@@ -348,19 +346,15 @@ pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
 }
 
 /// Cleans up after a request that may have had two runs, or after its connection.
-pub(crate) fn forget(
-    node: &Node,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    append: Append<'_>,
-) {
+pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
     let Some(mut aside) = session.aside.take() else { return };
+    let ThreadParts { node, scratch, append, .. } = thread;
     let db = node.keyspace.select(aside.db);
     for name in &aside.watched {
         let key = Key { bytes: name, hash: node.keyspace.hash(name) };
         let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, 0);
         tx.unwatch(db, key, &aside.flag);
-        tx.commit(&mut *append);
+        tx.commit(&mut **append);
     }
     if let Some(unused) = aside.computed.take() {
         scratch.garbage.push(Garbage::of(unused));

@@ -5,8 +5,8 @@
 //! allows. So the data exceeds the limit by at most one command's worth, unless so many or so large
 //! values have to go that time runs out.
 
-use crate::kernel::ctx::{Append, Local};
 use crate::kernel::node::Node;
+use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::{Choice, Evicted, Evictor, Scratch, Victims};
 use ladon_model::Record;
 use ladon_settings::EvictionPolicy;
@@ -124,13 +124,8 @@ fn time_limit_ns(tenacity: u32) -> u64 {
 
 /// Makes room before a command that may need it. No locks may be held.
 #[inline]
-pub(crate) fn make_room(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    append: Append<'_>,
-) -> Room {
+pub(crate) fn make_room(thread: &mut ThreadParts<'_>) -> Room {
+    let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
     if node.settings.maxmemory() == 0 {
         node.exceeded.ended(now_ms);
         return Room::Enough;
@@ -143,25 +138,19 @@ pub(crate) fn make_room(
         return Room::Enough;
     }
     let limit_ns = time_limit_ns(node.settings.maxmemory_eviction_tenacity());
-    evict(node, local, scratch, now_ms, limit_ns, append)
+    evict(thread, limit_ns)
 }
 
 /// Makes room between commands, so that the data comes within a lowered limit even if no client
 /// writes; for about `limit_ns` nanoseconds at most. Returns whether to continue soon. No locks may
 /// be held.
-pub fn make_room_in_between(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    limit_ns: u64,
-    append: Append<'_>,
-) -> bool {
-    if node.settings.maxmemory() == 0 || !is_over(node, scratch) {
-        node.exceeded.ended(now_ms);
+pub fn make_room_in_between(thread: &mut ThreadParts<'_>, limit_ns: u64) -> bool {
+    let node = thread.node;
+    if node.settings.maxmemory() == 0 || !is_over(node, thread.scratch) {
+        node.exceeded.ended(thread.now_ms);
         return false;
     }
-    evict(node, local, scratch, now_ms, limit_ns, append) == Room::Soon
+    evict(thread, limit_ns) == Room::Soon
 }
 
 fn is_over(node: &Node, scratch: &Scratch) -> bool {
@@ -196,14 +185,8 @@ fn settle(node: &Node, scratch: &mut Scratch) {
 }
 
 #[cold]
-fn evict(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    limit_ns: u64,
-    append: Append<'_>,
-) -> Room {
+fn evict(thread: &mut ThreadParts<'_>, limit_ns: u64) -> Room {
+    let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
     let begin_ns = node.clock.monotonic_ns();
     free_pending(node, scratch, || node.clock.monotonic_ns() - begin_ns >= limit_ns);
     if !is_data_over(node, scratch) {
@@ -216,15 +199,15 @@ fn evict(
     settle(node, scratch);
     let here = Some((now_ms, node.settings.generation()));
     let room = match victims(node.settings.maxmemory_policy()) {
-        Some(victims) if local.eviction.nothing_at != here => {
+        Some(victims) if thread.local.eviction.nothing_at != here => {
             let begin_ns = node.clock.monotonic_ns();
-            let room = evict_until(node, local, scratch, now_ms, victims, append, |steps| {
+            let room = evict_until(thread, victims, |steps| {
                 steps % STEPS_A_LOOK == 0 && node.clock.monotonic_ns() - begin_ns >= limit_ns
             });
             let spent_ms = (node.clock.monotonic_ns() - begin_ns) / 1_000_000;
             node.latency_events.note("eviction-cycle", spent_ms, now_ms / 1000);
             if room == Room::None {
-                local.eviction.nothing_at = here;
+                thread.local.eviction.nothing_at = here;
             }
             room
         }
@@ -238,14 +221,11 @@ fn evict(
 }
 
 fn evict_until(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
+    thread: &mut ThreadParts<'_>,
     victims: Victims,
-    append: Append<'_>,
     is_time_up: impl Fn(usize) -> bool,
 ) -> Room {
+    let ThreadParts { node, local, scratch, now_ms, append } = thread;
     let samples = node.settings.maxmemory_samples();
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;
@@ -254,7 +234,7 @@ fn evict_until(
         _ => append(record),
     };
     for step in 1.. {
-        match evictor.step(keyspace, scratch, now_ms, victims, samples, &mut append) {
+        match evictor.step(keyspace, scratch, *now_ms, victims, samples, &mut append) {
             Evicted::Nothing => return Room::None,
             Evicted::Some | Evicted::NotYet => settle(node, scratch),
         }

@@ -33,5 +33,6 @@ pub mod slow_log;
 pub mod spec;
 pub mod stats;
 pub mod table;
+pub(crate) mod thread_parts;
 pub(crate) mod timing;
 pub(crate) mod watched;

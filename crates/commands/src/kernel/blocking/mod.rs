@@ -19,11 +19,12 @@ pub use short_way::{SendNow, ShortWay};
 
 use crate::kernel::clients::ClientInfo;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{Append, Ctx, Local};
+use crate::kernel::ctx::{Ctx, Local};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
-use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
+use crate::kernel::thread_parts::ThreadParts;
+use ladon_engine::{Claim, Key, Locks, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
@@ -162,21 +163,16 @@ impl Ctx<'_> {
 }
 
 /// Removes a waiter from its keys' queues; the caller has taken its claim.
-pub fn leave(
-    node: &Node,
-    scratch: &mut Scratch,
-    waiter: &Arc<Waiter>,
-    now_ms: u64,
-    append: Append<'_>,
-) {
+pub fn leave(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
+    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
     let wait = KeyWait::of(waiter);
     let hashes: SmallVec<[KeyHash; 4]> = wait.keys(node).map(|key| key.hash).collect();
-    let mut tx = node.keyspace.begin(Locks::Keys(&hashes), scratch, now_ms);
+    let mut tx = node.keyspace.begin(Locks::Keys(&hashes), scratch, *now_ms);
     let db = node.keyspace.select(wait.db);
     for key in wait.keys(node) {
         tx.stop_waiting(db, key, waiter);
     }
-    tx.commit(append);
+    tx.commit(&mut **append);
 }
 
 /// Writes the reply to an unserved wait.
