@@ -18,9 +18,9 @@ use crate::io_thread::{Arriving, Handover, refusal, start_of};
 use crate::listening::Listening;
 use crate::shutdown::StopSignal;
 use crate::worker::Carried;
-use ladon_commands::ctx::Local;
 use ladon_commands::latency_events::LatencyEvents;
 use ladon_commands::loading::Loading;
+use ladon_commands::local::Local;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_commands::rng::Rng;
 use ladon_commands::{

@@ -3,14 +3,16 @@
 use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{Ctx, Data, Local};
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
+use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
+use crate::kernel::local::Local;
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
-use crate::kernel::spec::{CommandSpec, Flags, Handler, LockNeed};
+use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};

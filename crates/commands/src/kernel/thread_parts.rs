@@ -1,6 +1,6 @@
 //! What running commands takes of an IO thread.
 
-use crate::kernel::ctx::{Append, Local};
+use crate::kernel::local::{Append, Local};
 use crate::kernel::node::Node;
 use ladon_engine::Scratch;
 

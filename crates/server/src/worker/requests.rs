@@ -3,7 +3,7 @@
 use super::{Planted, Point, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind};
 use crate::connection::{Again, Connection};
-use ladon_commands::aside::Lent;
+use ladon_commands::aside_job::Lent;
 use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, ThreadParts, execute, is_quick};
 use ladon_engine::Garbage;
 use ladon_model::{Gate, Lsn};

@@ -1,12 +1,14 @@
 //! Serves the clients that wait for newly created keys.
 
-use super::{Answer, KeyWait};
+use super::KeyWait;
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::eviction::{self, Room};
+use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
+use crate::kernel::message::Answer;
 use crate::kernel::session::Session;
-use crate::kernel::spec::{Flags, Handler, HandlerFn};
+use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::{Key, Locks, Place, Waiter};
 use ladon_model::Lsn;

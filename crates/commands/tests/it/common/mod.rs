@@ -12,7 +12,7 @@ pub use fakes::{FakeClock, FakeLog};
 pub use script::{check, check_on};
 pub use show::show;
 
-use ladon_commands::ctx::Local;
+use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{
     ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, ThreadParts, disconnect,
