@@ -9,7 +9,8 @@ mod many;
 mod set;
 
 use crate::kernel::error::CommandError;
-use crate::kernel::spec::{Code, Flags};
+use crate::kernel::flags::Flags;
+use crate::kernel::spec::Code;
 use ladon_engine::ValueRef;
 
 pub(crate) const COMMANDS: &[Code] = &[
