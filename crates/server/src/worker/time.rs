@@ -96,7 +96,6 @@ impl Worker {
         let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
         self.look_at_connections();
         self.buffers.trim();
-        self.batch.forget_strings();
         self.node.sample();
         // One turn is that of the tick itself.
         let is_quiet = std::mem::take(&mut self.turns_since_tick) <= 1
