@@ -1,14 +1,14 @@
 //! Values stored outside their entry, and the table of their types.
 
-use crate::inside::Inside;
 use crate::prefetch::{prefetch, prefetch_bytes};
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
+use crate::types::dump_value::Shown;
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;
 use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
-use crate::types::shown::Shown;
 use crate::types::sorted_set::SortedSet;
 use crate::types::string;
 use crossbeam_epoch::Guard;

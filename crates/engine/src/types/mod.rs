@@ -5,14 +5,14 @@
 //!
 //! [`Collection`]: collection::Collection
 
-pub(crate) mod ahead;
 mod buffer;
 pub mod collection;
+pub mod dump_value;
+pub(crate) mod element_prefetch;
 pub mod hash;
 pub mod list;
 pub mod long_string;
 pub mod set;
-pub mod shown;
 pub mod sorted_set;
 pub mod string;
 
