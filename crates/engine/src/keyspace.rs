@@ -5,12 +5,12 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
-use crate::inside::{Ahead, AheadInside};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::partition_lock::{PartitionGuard, PartitionLock};
 use crate::prefetch::prefetch;
+use crate::prefetch_target::{Ahead, AheadInside};
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};

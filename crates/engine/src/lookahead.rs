@@ -20,8 +20,8 @@
 //! The hints in the windows are only used while the `guard` under which they were made is held: all
 //! of them are dropped together.
 
-use crate::inside::{Ahead, AheadInside};
 use crate::keyspace::Keyspace;
+use crate::prefetch_target::{Ahead, AheadInside};
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 

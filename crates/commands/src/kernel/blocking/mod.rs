@@ -11,11 +11,11 @@
 //! value under a key that others wait for queues behind them: the thread that created the value is
 //! about to serve them. Nothing here polls, and a waiter holds no thread.
 
+mod direct_reply;
 mod serve;
-mod short_way;
 
+pub use direct_reply::{SendNow, ShortWay};
 pub(crate) use serve::serve;
-pub use short_way::{SendNow, ShortWay};
 
 use crate::kernel::clients::ClientInfo;
 use crate::kernel::command_id::CommandId;
