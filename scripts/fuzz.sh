@@ -30,7 +30,7 @@ bins=()
 for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 cargo +nightly build --release --manifest-path fuzz/Cargo.toml --target "$host" "${bins[@]}"
 
-testkit() { CARGO_TARGET_DIR= RUSTFLAGS= cargo run -q -p ladon-testkit -- "$@"; }
+testkit() { env -u CARGO_TARGET_DIR -u RUSTFLAGS cargo run -q -p ladon-testkit -- "$@"; }
 found=$CARGO_TARGET_DIR/found
 for target in "${targets[@]}"; do
     mkdir -p "$found/$target/corpus"

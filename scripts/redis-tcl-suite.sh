@@ -100,7 +100,7 @@ if [ -f "$eviction" ] && ! grep -q 'proc wait_for_qbuf' "$eviction"; then
         "$eviction"
 fi
 
-install "$here/redis-tcl-suite/redis-server" "$cache/$suite/src/redis-server"
+for name in redis-server valkey-server; do install "$here/redis-tcl-suite/redis-server" "$cache/$suite/src/$name"; done
 
 if [ -z "${LADON_BIN:-}" ]; then
     (cd "$root" && cargo build --quiet --release --package ladon-bin)

@@ -5,7 +5,7 @@
 mod common;
 
 use common::TestNode;
-use ladon_commands::{CommandId, Request, execute};
+use ladon_commands::{CommandId, Request, ThreadParts, execute};
 use ladon_engine::partition_of;
 use ladon_model::{KeyHash, Lsn};
 
@@ -84,19 +84,18 @@ fn measure(
             for _ in 0..part {
                 out.clear();
                 for (id, args, first_key) in &prepared {
-                    execute(
-                        &node.node,
-                        &mut client.local,
-                        &mut client.scratch,
-                        &mut client.session,
-                        Request { id: *id, args, first_key: *first_key },
-                        common::START_MS,
-                        &mut out,
-                        &mut |record| {
+                    let request = Request { id: *id, args, first_key: *first_key };
+                    let mut thread = ThreadParts {
+                        node: &node.node,
+                        local: &mut client.local,
+                        scratch: &mut client.scratch,
+                        now_ms: common::START_MS,
+                        append: &mut |record| {
                             *log_end += record.changes().len() as u64;
                             Lsn(*log_end)
                         },
-                    );
+                    };
+                    execute(&mut thread, &mut client.session, request, &mut out);
                 }
             }
             (cpu_nanoseconds() - start) / (part * prepared.len()) as f64

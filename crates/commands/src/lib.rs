@@ -32,22 +32,26 @@ mod string;
 mod transactions;
 
 pub use kernel::{
-    args, aside, blocking, clients, counter, ctx, error, eviction, execute, histogram,
-    latency_events, lazy_free, limits, loading, long_reply, node, rng, session, slow_log, spec,
-    stats, table,
+    args, aside_job, blocking, clients, counter, ctx, error, eviction, eviction_state, execute,
+    histogram, large, latency_events, lazy_free, limits, loading, local, long_reply, message, node,
+    rng, session, slices, slow_log, spec, stats, table,
 };
 
-pub use clients::{ClientInfo, Clients, Message, ThreadHandle};
+pub use clients::{ClientInfo, Clients};
 pub use ctx::Ctx;
 pub use error::{CommandError, CommandResult};
 pub use execute::{Request, execute};
 pub use kernel::command_id::CommandId;
 pub use kernel::disconnect::disconnect;
+pub use kernel::flags::Flags;
 pub use kernel::outcome::{Deferred, Flow, Outcome};
+pub use kernel::thread_parts::ThreadParts;
 pub use kernel::timing::is_quick;
-pub use long_reply::{Block, LongReply};
+pub use long_reply::LongReply;
+pub use message::{Message, ThreadHandle};
 pub use node::{Durability, Node, NodeParts, Paused};
 pub use session::{Blocked, Session};
-pub use spec::{Code, CommandSpec, Flags, Handler, KeyPositions, LockNeed, Part};
+pub use slices::Block;
+pub use spec::{Code, CommandSpec, Handler, KeyPositions, LockNeed, Part};
 pub use stats::ThreadStats;
 pub use table::CommandTable;

@@ -46,16 +46,15 @@ fn allocations(
     let first_key = Some(node.node.keyspace.hash(args[1]));
     out.clear();
     let before = ALLOCATIONS.load(Relaxed);
-    ladon_commands::execute(
-        &node.node,
-        &mut client.local,
-        &mut client.scratch,
-        &mut client.session,
-        ladon_commands::Request { id, args, first_key },
-        common::START_MS,
-        out,
-        &mut |_| ladon_model::Lsn(u64::MAX),
-    );
+    let mut thread = ladon_commands::ThreadParts {
+        node: &node.node,
+        local: &mut client.local,
+        scratch: &mut client.scratch,
+        now_ms: common::START_MS,
+        append: &mut |_| ladon_model::Lsn(u64::MAX),
+    };
+    let request = ladon_commands::Request { id, args, first_key };
+    ladon_commands::execute(&mut thread, &mut client.session, request, out);
     ALLOCATIONS.load(Relaxed) - before
 }
 

@@ -21,6 +21,13 @@ pub struct Mismatch {
     pub got: String,
 }
 
+impl Mismatch {
+    pub(crate) fn of(script: &Script, subject: &Entry, wanted: String, got: String) -> Mismatch {
+        let place = format!("{}:{}", script.name, subject.step.line);
+        Mismatch { place, text: subject.step.text.clone(), wanted, got }
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "{}: {}", self.place, self.text)?;
@@ -51,12 +58,7 @@ pub fn compare(script: &Script, reference: &Transcript, subject: &Transcript) ->
     let pairs = reference.entries.iter().zip(&subject.entries);
     for (reference, subject) in pairs {
         if let Some((wanted, got)) = judge(reference, subject) {
-            mismatches.push(Mismatch {
-                place: format!("{}:{}", script.name, subject.step.line),
-                text: subject.step.text.clone(),
-                wanted,
-                got,
-            });
+            mismatches.push(Mismatch::of(script, subject, wanted, got));
         }
     }
     if reference.entries.len() != subject.entries.len() {
@@ -72,41 +74,76 @@ pub fn compare(script: &Script, reference: &Transcript, subject: &Transcript) ->
 
 /// `None` if `subject` is right, otherwise the expected and the actual reply.
 fn judge(reference: &Entry, subject: &Entry) -> Option<(String, String)> {
-    let step = &subject.step;
-    match &step.expect {
-        Expect::Text(text) => {
-            let got = mask(&subject.reply.loose(), &step.masks);
-            return (got != *text).then(|| (text.clone(), got));
-        }
-        Expect::Regex(pattern) => {
-            let got = mask(&subject.reply.loose(), &step.masks);
-            let matches = Regex::new(pattern).is_ok_and(|regex| regex.is_match(&got));
-            return (!matches).then(|| (format!("/{pattern}/"), got));
-        }
-        Expect::Reference => {}
+    match subject.step.check {
+        Check::Approx(by) if counts(subject) && near(&reference.reply, &subject.reply, by) => None,
+        _ => judge_text(recorded(reference).as_deref(), subject, |text| text),
     }
-    let (wanted, got) = (&reference.reply, &subject.reply);
-    let show = |reply: &Reply| mask(&reply.show(), &step.masks);
-    let (wanted, got) = match &step.check {
-        Check::Exact => (show(wanted), show(got)),
-        Check::Unordered => (show(&sorted(wanted, false)), show(&sorted(got, false))),
-        Check::Deep => (show(&sorted(wanted, true)), show(&sorted(got, true))),
-        Check::Lines => (lines(&show(wanted)), lines(&show(got))),
-        Check::Approx(by) => {
-            if near(wanted, got, *by) {
-                return None;
-            }
-            (show(wanted), show(got))
+}
+
+/// As `judge`, with the recorded text of the reference's reply. A text is cut as those recorded
+/// were.
+pub(crate) fn judge_recorded(
+    wanted: Option<&String>,
+    subject: &Entry,
+    cut: impl Fn(String) -> String,
+) -> Option<(String, String)> {
+    match (wanted, &subject.step.check) {
+        (Some(wanted), Check::Approx(by)) if near_text(wanted, &compared(subject), *by) => None,
+        _ => judge_text(wanted.map(String::as_str), subject, cut),
+    }
+}
+
+/// The text with which replies to this step are compared; `None` if the reference does not count.
+pub(crate) fn recorded(reference: &Entry) -> Option<String> {
+    counts(reference).then(|| compared(reference))
+}
+
+fn counts(entry: &Entry) -> bool {
+    entry.step.expect == Expect::Reference && entry.step.check != Check::Any
+}
+
+fn judge_text(
+    wanted: Option<&str>,
+    subject: &Entry,
+    cut: impl Fn(String) -> String,
+) -> Option<(String, String)> {
+    let step = &subject.step;
+    let loose = || mask(&subject.reply.loose(), &step.masks);
+    match (&step.expect, wanted) {
+        (Expect::Text(text), _) => {
+            let got = loose();
+            (got != *text).then(|| (text.clone(), got))
         }
-        Check::Shape => (shape(wanted), shape(got)),
-        Check::TypeOnly => (kind(wanted), kind(got)),
-        Check::Any => {
+        (Expect::Regex(pattern), _) => {
+            let got = loose();
+            let matches = Regex::new(pattern).is_ok_and(|regex| regex.is_match(&got));
+            (!matches).then(|| (format!("/{pattern}/"), got))
+        }
+        (Expect::Reference, Some(wanted)) => {
+            let got = cut(compared(subject));
+            (wanted != got).then(|| (wanted.into(), got))
+        }
+        (Expect::Reference, None) => {
+            let got = &subject.reply;
             let dead = matches!(got, Reply::Closed | Reply::Timeout | Reply::Malformed(_));
-            return dead.then(|| ("a reply".into(), got.show()));
+            dead.then(|| ("a reply".into(), got.show()))
         }
-        Check::Fields(names) => (missing(wanted, names), missing(got, names)),
-    };
-    (wanted != got).then_some((wanted, got))
+    }
+}
+
+/// What is compared of a reply, as text.
+fn compared(entry: &Entry) -> String {
+    let (step, reply) = (&entry.step, &entry.reply);
+    let show = |reply: &Reply| mask(&reply.show(), &step.masks);
+    match &step.check {
+        Check::Exact | Check::Approx(_) | Check::Any => show(reply),
+        Check::Unordered => show(&sorted(reply, false)),
+        Check::Deep => show(&sorted(reply, true)),
+        Check::Lines => lines(&show(reply)),
+        Check::Shape => shape(reply),
+        Check::TypeOnly => kind(reply),
+        Check::Fields(names) => missing(reply, names),
+    }
 }
 
 fn mask(text: &str, masks: &[(String, String)]) -> String {
@@ -164,6 +201,21 @@ fn near(wanted: &Reply, got: &Reply, by: i64) -> bool {
         return wanted == got;
     }
     wanted_items.iter().zip(&got_items).all(|(wanted, got)| near(wanted, got, by))
+}
+
+/// As `near`, of printed replies: whole numbers may differ by this much.
+fn near_text(wanted: &str, got: &str, by: i64) -> bool {
+    let is_mark = |letter: char| matches!(letter, ' ' | ',' | '[' | ']' | '"' | ':');
+    let parts = |text: &str| text.split(is_mark).map(str::to_owned).collect::<Vec<_>>();
+    let (wanted_parts, got_parts) = (parts(wanted), parts(got));
+    let marks = |text: &str| text.chars().filter(|&letter| is_mark(letter)).collect::<String>();
+    marks(wanted) == marks(got)
+        && wanted_parts.iter().zip(&got_parts).all(|(wanted, got)| {
+            match (wanted.parse::<i64>(), got.parse::<i64>()) {
+                (Ok(wanted), Ok(got)) => wanted.abs_diff(got) <= by.unsigned_abs(),
+                _ => wanted == got,
+            }
+        })
 }
 
 pub(crate) fn shape(reply: &Reply) -> String {

@@ -147,6 +147,11 @@ impl fmt::Display for ScriptError {
 impl std::error::Error for ScriptError {}
 
 impl Script {
+    /// Whether it is played in this protocol version.
+    pub fn is_for(&self, protocol: u8) -> bool {
+        self.only.is_none_or(|only| only == protocol)
+    }
+
     /// Parses a script's text.
     ///
     /// # Errors

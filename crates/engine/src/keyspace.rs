@@ -5,13 +5,12 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
-use crate::inside::{Ahead, AheadInside, Inside};
-use crate::known_strings::KnownStrings;
 use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
 use crate::partition_lock::{PartitionGuard, PartitionLock};
 use crate::prefetch::prefetch;
+use crate::prefetch_target::{Ahead, AheadInside};
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};
@@ -211,20 +210,9 @@ impl Keyspace {
     }
 
     /// Prefetches what a key's value points to, as far as the command will access it. Returns the
-    /// bucket that will then hold a member. Remembers the address of a string that is accessed
-    /// bytewise.
-    pub(crate) fn prefetch_inside(
-        &self,
-        part: &AheadInside,
-        guard: &Guard,
-        known: &mut KnownStrings,
-    ) -> BucketHint {
-        let hint = self.look_ahead(&part.key, |object| {
-            if let (Object::String(string), Inside::Byte(_)) = (object, part.inside) {
-                known.learn(part.key.hash, string);
-            }
-            object.prefetch(part.inside, guard)
-        });
+    /// bucket that will then hold a member.
+    pub(crate) fn prefetch_inside(&self, part: &AheadInside, guard: &Guard) -> BucketHint {
+        let hint = self.look_ahead(&part.key, |object| object.prefetch(part.inside, guard));
         hint.unwrap_or(BucketHint::NONE)
     }
 

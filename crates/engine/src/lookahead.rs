@@ -20,9 +20,8 @@
 //! The hints in the windows are only used while the `guard` under which they were made is held: all
 //! of them are dropped together.
 
-use crate::inside::{Ahead, AheadInside};
 use crate::keyspace::Keyspace;
-use crate::known_strings::KnownStrings;
+use crate::prefetch_target::{Ahead, AheadInside};
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
@@ -93,25 +92,18 @@ impl<'k> Lookahead<'k> {
     }
 
     /// As `advance`, for the parts inside the values of some of these keys, in their order; call it
-    /// after `advance`. The caller holds no locks. Remembers the addresses of strings.
+    /// after `advance`. The caller holds no locks.
     #[inline]
-    pub fn advance_inside(
-        &mut self,
-        insides: &[AheadInside],
-        next: usize,
-        known: &mut KnownStrings,
-    ) {
+    pub fn advance_inside(&mut self, insides: &[AheadInside], next: usize) {
         let due = |done: usize, ahead: usize| {
             insides.get(done).filter(|part| (part.at as usize) < next + ahead)
         };
         while let Some(part) = due(self.values, VALUES_AHEAD) {
-            if part.fetch_header {
-                self.keyspace.prefetch_value(&part.key);
-            }
+            self.keyspace.prefetch_value(&part.key);
             self.values += 1;
         }
         while let Some(part) = due(self.insides, INSIDES_AHEAD) {
-            let hint = self.keyspace.prefetch_inside(part, &self.guard, known);
+            let hint = self.keyspace.prefetch_inside(part, &self.guard);
             self.elements[self.insides % WINDOW] = hint;
             self.insides += 1;
         }

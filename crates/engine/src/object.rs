@@ -1,14 +1,14 @@
 //! Values stored outside their entry, and the table of their types.
 
-use crate::inside::Inside;
 use crate::prefetch::{prefetch, prefetch_bytes};
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
+use crate::types::dump_value::Shown;
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;
 use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
-use crate::types::shown::Shown;
 use crate::types::sorted_set::SortedSet;
 use crate::types::string;
 use crossbeam_epoch::Guard;
@@ -250,19 +250,57 @@ impl Object {
     }
 }
 
-/// The content of a collection's `Put` body.
-pub(crate) fn show_body(kind: ValueKind, body: &[u8]) -> Option<Shown<'_>> {
-    by_kind!(kind, None, C => C::show_body(body))
-}
+impl<'a> Shown<'a> {
+    /// The content of a `Put`'s body; `None` if it is malformed.
+    pub fn body(kind: ValueKind, body: &'a [u8]) -> Option<Shown<'a>> {
+        match kind {
+            ValueKind::String => Some(Shown::Bytes(body)),
+            _ => by_kind!(kind, None, C => C::show_body(body)),
+        }
+    }
 
-/// The content of a collection's `Update` op.
-pub(crate) fn show_op(kind: ValueKind, op: &[u8]) -> Option<Shown<'_>> {
-    by_kind!(kind, None, C => C::show_op(op))
+    /// What an `Update`'s op says: a record; `None` if it is malformed.
+    pub fn op(kind: ValueKind, op: &'a [u8]) -> Option<Shown<'a>> {
+        match kind {
+            ValueKind::String => {
+                let (offset, bytes) = string::decode_write_at(op)?;
+                let offset = i64::try_from(offset).ok()?;
+                let parts = vec![("offset", Shown::Int(offset)), ("write", Shown::Bytes(bytes))];
+                Some(Shown::Record(parts))
+            }
+            _ => by_kind!(kind, None, C => C::show_op(op)),
+        }
+    }
 }
 
 #[cfg(test)]
 impl Object {
     pub(crate) fn bytes_for_test(&self) -> &[u8] {
         by_type!(self, bytes => bytes, other => panic!("{other:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::set;
+    use ladon_model::varint;
+
+    #[test]
+    fn what_is_logged_reads_back_and_cuts_do_not() {
+        let mut op = Vec::new();
+        string::encode_write_at(300, b"xyz", &mut op);
+        let written = vec![("offset", Shown::Int(300)), ("write", Shown::Bytes(b"xyz"))];
+        assert_eq!(Shown::op(ValueKind::String, &op), Some(Shown::Record(written)));
+        let mut op = vec![set::OP_REMOVE];
+        varint::put_bytes(&mut op, b"a");
+        varint::put_bytes(&mut op, b"");
+        let members = Shown::List(vec![Shown::Bytes(b"a"), Shown::Bytes(b"")]);
+        assert_eq!(Shown::body(ValueKind::Set, &op[1..]), Some(members.clone()));
+        let removed = Shown::Record(vec![("remove", members)]);
+        assert_eq!(Shown::op(ValueKind::Set, &op), Some(removed));
+        assert_eq!(Shown::op(ValueKind::Set, &op[..2]), None);
+        assert_eq!(Shown::op(ValueKind::Set, &[9]), None);
+        assert_eq!(Shown::op(ValueKind::String, &[]), None);
     }
 }

@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::measure::cores;
 use crate::measure::machine::Machine;
-use crate::run::tool::Tool;
+use crate::run::load_tool::Tool;
 use crate::systems::program_paths::ProgramPaths;
 use crate::systems::registry;
 

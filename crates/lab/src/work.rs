@@ -137,6 +137,14 @@ pub struct Part {
     pub figures: Vec<Figure>,
 }
 
+impl Part {
+    /// Without an axis.
+    #[must_use]
+    pub fn new(name: impl Into<String>, title: impl Into<String>, figures: Vec<Figure>) -> Self {
+        Self { name: name.into(), title: title.into(), axis: None, figures }
+    }
+}
+
 /// One thing to do.
 #[derive(Clone, Debug)]
 pub enum Step {

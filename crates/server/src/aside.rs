@@ -1,7 +1,7 @@
 //! Threads for long jobs, such as computing the union of large sets. Their priority is lower than
 //! that of the IO threads.
 
-use ladon_commands::aside::{Job, Lent};
+use ladon_commands::aside_job::{Job, Lent};
 use ladon_commands::{Message, Node};
 use parking_lot::Mutex;
 use std::io;

@@ -2,9 +2,8 @@
 //! executed together, so that cache misses overlap and fixed costs are paid once per batch.
 
 use crate::connection::Connection;
-use crate::recent_accesses::RecentAccesses;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
-use ladon_engine::{Ahead, AheadInside, Inside, KnownStrings, Lookahead};
+use ladon_engine::{Ahead, AheadInside, Inside, Lookahead};
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
@@ -56,8 +55,6 @@ pub(crate) struct Batch {
     insides: Vec<AheadInside>,
     /// Whether to prefetch inside the keys' values.
     looks_inside: bool,
-    recent: RecentAccesses,
-    known_strings: KnownStrings,
 }
 
 /// Why gathering from a connection stopped.
@@ -191,25 +188,12 @@ impl Batch {
             && let Some(key) = first_key
         {
             let inside = inside(node, spec, args, input);
-            self.look_inside(Ahead { db, hash: key }, at, inside);
+            if inside != Inside::Nothing {
+                let key = Ahead { db, hash: key };
+                self.insides.push(AheadInside { key, at: at as u32, inside });
+            }
         }
         (Some(id), first_key)
-    }
-
-    /// Prefetches a part of a value if its address is known; otherwise notes that it has to be
-    /// prefetched. `at` is the key's index in `keys`.
-    #[inline]
-    fn look_inside(&mut self, key: Ahead, at: usize, inside: Inside) {
-        if let Inside::Byte(byte) = inside
-            && self.known_strings.fetch(key.hash, byte)
-        {
-            return;
-        }
-        let unseen = self.recent.look(key.hash, inside);
-        if unseen.part {
-            let fetch_header = unseen.value;
-            self.insides.push(AheadInside { key, at: at as u32, inside, fetch_header });
-        }
     }
 
     /// Prefetches for the requests after `item`, which is about to run, unless there are too few of
@@ -219,13 +203,8 @@ impl Batch {
         if self.keys.len() >= LOOKAHEAD_KEYS_MIN {
             let next = self.items[item].keys_end as usize;
             lookahead.advance(&self.keys, next);
-            lookahead.advance_inside(&self.insides, next, &mut self.known_strings);
+            lookahead.advance_inside(&self.insides, next);
         }
-    }
-
-    /// Drops the prefetched addresses of strings, which may have moved.
-    pub(crate) fn forget_strings(&mut self) {
-        self.known_strings.forget();
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::input;
-use ladon_commands::aside::Lent;
+use ladon_commands::aside_job::Lent;
 use ladon_commands::session::LogWait;
 use ladon_commands::{Block, Blocked, LongReply, Session};
 use ladon_engine::Waiter;

@@ -20,7 +20,6 @@ mod input;
 mod io_thread;
 mod listening;
 mod loading;
-mod recent_accesses;
 mod recovery;
 mod run;
 mod shutdown;

@@ -18,13 +18,14 @@ use crate::io_thread::{Arriving, Handover, refusal, start_of};
 use crate::listening::Listening;
 use crate::shutdown::StopSignal;
 use crate::worker::Carried;
-use ladon_commands::ctx::Local;
 use ladon_commands::latency_events::LatencyEvents;
 use ladon_commands::loading::Loading;
+use ladon_commands::local::Local;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_commands::rng::Rng;
 use ladon_commands::{
-    ClientInfo, Durability, Flow, Message, Node, NodeParts, Request, Session, ThreadHandle, execute,
+    ClientInfo, Durability, Flow, Message, Node, NodeParts, Request, Session, ThreadHandle,
+    ThreadParts, execute,
 };
 use ladon_engine::{Keyspace, KeyspaceOptions, Scratch};
 use ladon_log::Progress;
@@ -451,16 +452,15 @@ impl Room {
             client.session.info.last_active_ms.store(now_ms, Relaxed);
             let request =
                 Request { id: self.node.table.find(args[0]), args: &args, first_key: None };
-            let outcome = execute(
-                &self.node,
-                &mut self.local,
-                &mut self.scratch,
-                &mut client.session,
-                request,
+            let mut thread = ThreadParts {
+                node: &self.node,
+                local: &mut self.local,
+                scratch: &mut self.scratch,
                 now_ms,
-                &mut client.output,
-                &mut |_| unreachable!("there is no data to change"),
-            );
+                append: &mut |_| unreachable!("there is no data to change"),
+            };
+            let session = &mut client.session;
+            let outcome = execute(&mut thread, session, request, &mut client.output);
             match outcome.flow {
                 Flow::Continue => {}
                 Flow::Close => client.closing = true,

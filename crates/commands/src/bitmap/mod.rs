@@ -8,7 +8,8 @@ mod kernel;
 mod range;
 
 use crate::kernel::error::CommandError;
-use crate::kernel::spec::{Code, Flags, Part};
+use crate::kernel::flags::Flags;
+use crate::kernel::spec::{Code, Part};
 use ladon_resp::parse_i64;
 
 pub(crate) const COMMANDS: &[Code] = &[

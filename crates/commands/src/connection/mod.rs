@@ -5,9 +5,10 @@ mod hello;
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::flags::Flags;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::ReplyMode;
-use crate::kernel::spec::{Code, Flags, LockNeed};
+use crate::kernel::spec::{Code, LockNeed};
 use crate::kernel::watched;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,8 +1,8 @@
 //! Commands on keys of any type, and on whole databases.
 
 mod database;
+mod existence;
 mod expire;
-mod look;
 mod object;
 mod random;
 mod relocate;
@@ -13,11 +13,11 @@ pub(crate) mod wait;
 use crate::kernel::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
-    Code::on_keys("del", look::del),
-    Code::on_keys("unlink", look::del),
-    Code::on_keys("exists", look::exists),
-    Code::on_keys("touch", look::touch),
-    Code::on_keys("type", look::type_of),
+    Code::on_keys("del", existence::del),
+    Code::on_keys("unlink", existence::del),
+    Code::on_keys("exists", existence::exists),
+    Code::on_keys("touch", existence::touch),
+    Code::on_keys("type", existence::type_of),
     Code::on_keys("expire", expire::expire),
     Code::on_keys("pexpire", expire::pexpire),
     Code::on_keys("expireat", expire::expireat),

@@ -2,7 +2,7 @@
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::long_reply::{Room, Slices};
+use crate::kernel::slices::{Room, Slices};
 use crate::shared::long_string::Strings;
 use ladon_engine::Look;
 use ladon_engine::types::Position;

@@ -6,7 +6,7 @@ mod expiry_options;
 mod fields;
 mod get;
 mod get_and_change;
-mod look;
+mod lengths;
 mod random;
 mod scan;
 mod set;
@@ -24,9 +24,9 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("hgetall", get::hgetall).at(Part::Whole),
     Code::on_keys("hkeys", get::hkeys).at(Part::Whole),
     Code::on_keys("hvals", get::hvals).at(Part::Whole),
-    Code::on_keys("hlen", look::hlen).at(Part::Whole),
-    Code::on_keys("hexists", look::hexists).at(Part::Element(2)),
-    Code::on_keys("hstrlen", look::hstrlen).at(Part::Element(2)),
+    Code::on_keys("hlen", lengths::hlen).at(Part::Whole),
+    Code::on_keys("hexists", lengths::hexists).at(Part::Element(2)),
+    Code::on_keys("hstrlen", lengths::hstrlen).at(Part::Element(2)),
     Code::on_keys("hdel", set::hdel).at(Part::Element(2)),
     Code::on_keys("hincrby", counter::hincrby).at(Part::Element(2)),
     Code::on_keys("hincrbyfloat", counter::hincrbyfloat).at(Part::Element(2)),

@@ -18,119 +18,22 @@
 //! was touched in between, the job is repeated, and after a few attempts the store runs under the
 //! locks like a small one, so that it ends. Inside `EXEC` it runs under the locks at once.
 
-use crate::kernel::ctx::{Append, Ctx};
+use crate::kernel::aside_job::{Aside, Computed, Job, Lent, Product};
+use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandError;
-use crate::kernel::long_reply::{Large, Slices};
-use crate::kernel::node::Node;
+use crate::kernel::large::Large;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::Session;
+use crate::kernel::slices::Slices;
+use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
-use ladon_engine::{
-    EntryRef, Garbage, Key, Keyspace, Locks, Object, Scratch, Stored, ValueRef, WatchFlag,
-};
+use ladon_engine::{EntryRef, Garbage, Key, Keyspace, Locks, Object, Stored, ValueRef, WatchFlag};
 use ladon_model::{DbId, Lsn};
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// The computation, which may take long. It gets the argument that its request has lent.
-pub type Job = Box<dyn FnOnce(Option<Lent>) -> Computed + Send>;
-
-/// An argument of a waiting request, lent to its job.
-#[derive(Debug)]
-pub struct Lent {
-    /// The memory in which it arrived.
-    pub bytes: Vec<u8>,
-    /// The argument's range in that memory.
-    pub range: Range<usize>,
-}
-
-impl Lent {
-    /// Lends all of some memory.
-    pub fn of(bytes: Vec<u8>) -> Lent {
-        Lent { range: 0..bytes.len(), bytes }
-    }
-
-    /// The argument in the memory in which it arrived, moved to the front.
-    fn into_vec(self) -> Vec<u8> {
-        let Lent { mut bytes, range } = self;
-        bytes.truncate(range.end);
-        bytes.drain(..range.start);
-        if bytes.capacity() > bytes.len() + bytes.len() / LENT_SLACK_DIVISOR {
-            bytes.shrink_to_fit();
-        }
-        bytes
-    }
-}
-
-/// Slack capacity that a value may keep from its request's buffer, as a fraction of its length.
-const LENT_SLACK_DIVISOR: usize = 64;
-
-/// The result of a job.
-pub struct Computed {
-    result: Outcome,
-    nanoseconds: u64,
-    /// The lent argument, for the request's second run.
-    argument: Option<Arc<Vec<u8>>>,
-}
-
-enum Outcome {
-    /// The reply.
-    Reply(Box<dyn Slices>),
-    /// The value that the request's second run stores.
-    Value(Result<Stored, CommandError>),
-}
-
-impl std::fmt::Debug for Computed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Computed(in {} ns)", self.nanoseconds)
-    }
-}
-
-impl Computed {
-    /// The argument that the request had lent.
-    pub fn take_argument(&mut self) -> Option<Arc<Vec<u8>>> {
-        self.argument.take()
-    }
-
-    /// The reply and how long it took to make; returns the result unchanged if it is not a reply.
-    pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
-        match self.result {
-            Outcome::Reply(slices) => Ok((slices, self.nanoseconds)),
-            Outcome::Value(_) => Err(self),
-        }
-    }
-}
-
-/// Number of results computed aside, on the whole node since its start.
-#[derive(Debug, Default)]
-pub struct AsideCounts {
-    /// Jobs begun.
-    pub jobs: AtomicU64,
-    /// Stores that were repeated because a source was touched meanwhile.
-    pub repeated: AtomicU64,
-    /// Those of them that finally ran under the locks.
-    pub gave_up: AtomicU64,
-}
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How often a store is repeated because a source was touched, before it takes the locks.
 const ATTEMPTS_MAX: u32 = 3;
-
-/// A store between the runs of its request.
-#[derive(Debug)]
-pub(crate) struct Aside {
-    attempt: u32,
-    /// Set when a source is touched.
-    flag: Arc<WatchFlag>,
-    /// The sources, and the number of their database.
-    watched: Vec<Vec<u8>>,
-    db: u16,
-    /// The LSN that the findings of the previous run depend on.
-    pub(crate) depends: Lsn,
-    /// Time spent so far.
-    pub(crate) nanoseconds: u64,
-    computed: Option<Result<Stored, CommandError>>,
-}
 
 impl Session {
     /// Takes the result of the waiting request's job, for its next run. Returns it unchanged if no
@@ -138,12 +41,12 @@ impl Session {
     pub fn take_in(&mut self, computed: Computed) -> Result<(), Computed> {
         let Some(aside) = &mut self.aside else { return Err(computed) };
         match computed.result {
-            Outcome::Value(value) => {
+            Product::Value(value) => {
                 aside.nanoseconds += computed.nanoseconds;
                 aside.computed = Some(value);
                 Ok(())
             }
-            Outcome::Reply(_) => Err(computed),
+            Product::Reply(_) => Err(computed),
         }
     }
 }
@@ -164,7 +67,7 @@ impl Ctx<'_> {
 
     fn large_result(&self) -> Large {
         if self.local.replies_later && !self.must_answer() {
-            Large::from(self.node.slicing.aside_elements.load(Relaxed))
+            self.node.slicing.large_aside()
         } else {
             Large::NEVER
         }
@@ -180,7 +83,7 @@ impl Ctx<'_> {
         &mut self,
         job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
     ) {
-        let job = self.job(|keyspace, _| (Outcome::Reply(job(keyspace)), None));
+        let job = self.job(|keyspace, _| (Product::Reply(job(keyspace)), None));
         self.deferred().job = Some(job);
     }
 
@@ -237,7 +140,7 @@ impl Ctx<'_> {
         sources: &[Key<'_>],
         job: impl FnOnce(&Keyspace) -> Result<Stored, CommandError> + Send + 'static,
     ) {
-        let job = self.job(move |keyspace, _| (Outcome::Value(job(keyspace)), None));
+        let job = self.job(move |keyspace, _| (Product::Value(job(keyspace)), None));
         self.deferred().job = Some(job);
         self.rest(sources);
     }
@@ -257,7 +160,7 @@ impl Ctx<'_> {
             let string = LongString::from(lent.map(Lent::into_vec).unwrap_or_default());
             let argument = string.freeze().into_shared();
             let stored = Stored::new(db, &to, Object::String(string), expire_at);
-            (Outcome::Value(Ok(stored)), Some(argument))
+            (Product::Value(Ok(stored)), Some(argument))
         });
         (self.deferred().job, self.deferred().lend) = (Some(job), Some(at));
         self.rest(watched);
@@ -288,7 +191,7 @@ impl Ctx<'_> {
 
     fn job(
         &self,
-        job: impl FnOnce(&Keyspace, Option<Lent>) -> (Outcome, Option<Arc<Vec<u8>>>) + Send + 'static,
+        job: impl FnOnce(&Keyspace, Option<Lent>) -> (Product, Option<Arc<Vec<u8>>>) + Send + 'static,
     ) -> Job {
         self.node.aside.jobs.fetch_add(1, Relaxed);
         let (keyspace, clock) = (Arc::clone(&self.node.keyspace), Arc::clone(&self.node.clock));
@@ -348,19 +251,15 @@ pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
 }
 
 /// Cleans up after a request that may have had two runs, or after its connection.
-pub(crate) fn forget(
-    node: &Node,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    append: Append<'_>,
-) {
+pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
     let Some(mut aside) = session.aside.take() else { return };
+    let ThreadParts { node, scratch, append, .. } = thread;
     let db = node.keyspace.select(aside.db);
     for name in &aside.watched {
         let key = Key { bytes: name, hash: node.keyspace.hash(name) };
         let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, 0);
         tx.unwatch(db, key, &aside.flag);
-        tx.commit(&mut *append);
+        tx.commit(&mut **append);
     }
     if let Some(unused) = aside.computed.take() {
         scratch.garbage.push(Garbage::of(unused));

@@ -1,13 +1,9 @@
 //! All connections of the node: what others may know of them (`CLIENT LIST`) and ask of them
-//! (`CLIENT KILL`), and how to reach the IO thread that owns one.
+//! (`CLIENT KILL`).
 
-use crate::kernel::aside::Computed;
-use crate::kernel::blocking::{Answer, Unserved};
 use crate::kernel::command_id::CommandId;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::session::Session;
 use ladon_engine::{Claim, WatchFlag};
-use ladon_model::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +95,10 @@ pub struct ClientInfo {
 
 /// Memory of an idle connection: the state that commands know, and about as much again in the
 /// server.
-const CONNECTION_BYTES: usize = 2 * size_of::<Session>() + size_of::<ClientInfo>() + 256;
+const CONNECTION_BYTES: usize = 2 * SESSION_BYTES + size_of::<ClientInfo>() + 256;
+
+/// Memory of a `Session`, which checks it.
+pub(crate) const SESSION_BYTES: usize = 96;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;
@@ -169,87 +168,6 @@ impl ClientInfo {
     /// The last command.
     pub fn last_command(&self) -> Option<CommandId> {
         self.command.load(Relaxed).checked_sub(1).map(CommandId)
-    }
-}
-
-/// A message to an IO thread.
-#[derive(Debug)]
-pub enum Message {
-    /// Bytes for one of its connections, outside the order of replies (`MONITOR`).
-    Deliver {
-        /// The connection.
-        client: u64,
-        /// The connection's place in the thread.
-        slot: u32,
-        /// What to send.
-        bytes: Arc<[u8]>,
-        /// They may leave when the receiver's gate has passed this.
-        depends: Lsn,
-    },
-    /// A connection that waited was served.
-    Answer(Answer),
-    /// Ends a connection's wait, whose claim is already taken.
-    Unblock {
-        /// The connection.
-        client: u64,
-        /// The connection's place in the thread.
-        slot: u32,
-        /// Which reply to send.
-        how: Unserved,
-    },
-    /// The job of one of its connections' requests is done.
-    Computed {
-        /// The connection.
-        client: u64,
-        /// The connection's place in the thread.
-        slot: u32,
-        /// The job's result.
-        computed: Computed,
-    },
-    /// Check for connections that were killed.
-    Kill,
-    /// A connection of its was killed.
-    Evict {
-        /// The connection.
-        client: u64,
-        /// The connection's place in the thread.
-        slot: u32,
-    },
-    /// The pause of clients changed.
-    Pause,
-}
-
-/// How to reach an IO thread.
-pub struct ThreadHandle {
-    inbox: Mutex<Vec<Message>>,
-    wake: Box<dyn Fn() + Send + Sync>,
-}
-
-impl ThreadHandle {
-    /// A thread that `wake` wakes.
-    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> ThreadHandle {
-        ThreadHandle { inbox: Mutex::default(), wake: Box::new(wake) }
-    }
-
-    /// Leaves a message and wakes the thread.
-    pub fn send(&self, message: Message) {
-        self.leave(message);
-        self.wake();
-    }
-
-    /// Leaves a message for the thread's next turn, at the next tick at the latest.
-    pub fn leave(&self, message: Message) {
-        self.inbox.lock().push(message);
-    }
-
-    /// Wakes the thread, or keeps it from sleeping.
-    pub fn wake(&self) {
-        (self.wake)();
-    }
-
-    /// Takes all messages.
-    pub fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut self.inbox.lock())
     }
 }
 

@@ -1,63 +1,17 @@
 //! What a command's handler works with.
 
 use crate::kernel::args;
-use crate::kernel::blocking::Answer;
 use crate::kernel::error::CommandError;
-use crate::kernel::eviction::Eviction;
+use crate::kernel::large::Large;
+use crate::kernel::local::{Append, Local};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::{Deferred, Flow};
 use crate::kernel::rng::Rng;
 use crate::kernel::session::Session;
-use crate::kernel::stats::ThreadStats;
-use crate::kernel::timing::Timing;
+use crate::kernel::slices::Slices;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
-use ladon_model::{DbId, KeyHash, Lsn, Record};
+use ladon_model::{DbId, KeyHash, Lsn};
 use ladon_resp::Reply;
-use std::sync::Arc;
-
-/// What belongs to one IO thread.
-pub struct Local {
-    /// The thread's index.
-    pub thread: usize,
-    /// Its counters.
-    pub stats: Arc<ThreadStats>,
-    /// Its random numbers.
-    pub rng: Rng,
-    /// Replies to clients that were served while they waited; the worker delivers them.
-    pub answers: Vec<Answer>,
-    /// Whether the rest of a long reply is made after the command. By default every reply is made
-    /// at once.
-    pub replies_later: bool,
-    /// Testing only: stores do not check whether their sources have changed, which the simulator
-    /// must notice.
-    pub stale_store_canary: bool,
-    /// Lines for monitoring clients, about commands that are not committed yet.
-    pub(crate) monitored: Vec<Arc<[u8]>>,
-    pub(crate) timing: Timing,
-    pub(crate) eviction: Eviction,
-}
-
-impl Local {
-    /// The initial state of a thread; `stats` are those of the same thread in the node.
-    pub fn new(thread: usize, stats: Arc<ThreadStats>, rng: Rng) -> Local {
-        let mut rng = rng;
-        let eviction = Eviction::new(rng.next_u64());
-        Local {
-            thread,
-            stats,
-            rng,
-            answers: Vec::new(),
-            replies_later: false,
-            stale_store_canary: false,
-            monitored: Vec::new(),
-            timing: Timing::default(),
-            eviction,
-        }
-    }
-}
-
-/// Writes a record of changes to the log and returns its LSN; called with locks held.
-pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;
 
 /// What a command's handler works with.
 pub struct Ctx<'a> {
@@ -100,6 +54,14 @@ pub(crate) struct Later<'a> {
     pub(crate) node: &'a Node,
     pub(crate) local: &'a Local,
     pub(crate) must_answer: bool,
+}
+
+impl Later<'_> {
+    /// The size from which values are large; never if the reply must be made at once.
+    pub(crate) fn large(&self) -> Large {
+        let later = self.local.replies_later && !self.must_answer;
+        if later { self.node.slicing.large_reply() } else { Large::NEVER }
+    }
 }
 
 impl<'a> Ctx<'a> {
@@ -259,5 +221,17 @@ impl<'a> Ctx<'a> {
     /// Makes the reply depend on everything up to `lsn`.
     pub fn depend_on(&mut self, lsn: Lsn) {
         self.depends = self.depends.max(lsn);
+    }
+
+    /// The size from which values are large here; never if the reply must be made at once.
+    pub(crate) fn large(&self) -> Large {
+        let must_answer = self.in_attempt;
+        Later { node: self.node, local: self.local, must_answer }.large()
+    }
+
+    /// Continues the reply with `slices`; only after `large` has allowed it for the value.
+    pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
+        debug_assert_ne!(self.large(), Large::NEVER);
+        self.deferred().slices = Some(Box::new(slices));
     }
 }

@@ -5,12 +5,11 @@
 //! allows. So the data exceeds the limit by at most one command's worth, unless so many or so large
 //! values have to go that time runs out.
 
-use crate::kernel::ctx::{Append, Local};
 use crate::kernel::node::Node;
-use ladon_engine::{Choice, Evicted, Evictor, Scratch, Victims};
+use crate::kernel::thread_parts::ThreadParts;
+use ladon_engine::{Choice, Evicted, Scratch, Victims};
 use ladon_model::Record;
 use ladon_settings::EvictionPolicy;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes that a thread's commands may add before other threads see them: so little that many
 /// threads together do not exceed the limit by much.
@@ -38,67 +37,6 @@ pub enum Room {
     None,
 }
 
-/// A thread's state of eviction.
-pub(crate) struct Eviction {
-    evictor: Evictor,
-    /// When nothing evictable was found (Unix milliseconds), and under which generation of the
-    /// settings. Searching everywhere again for every refused command would be a waste.
-    nothing_at: Option<(u64, u64)>,
-}
-
-impl Eviction {
-    pub(crate) fn new(seed: u64) -> Eviction {
-        Eviction { evictor: Evictor::new(seed), nothing_at: None }
-    }
-}
-
-/// Since when the data has exceeded the limit, and for how long in total.
-#[derive(Debug, Default)]
-pub struct Exceeded {
-    /// Start of the present period in Unix milliseconds; 0 if there is none.
-    since_ms: AtomicU64,
-    /// Sum of earlier periods.
-    total_ms: AtomicU64,
-}
-
-/// Milliseconds for which the data exceeded the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExceededTimes {
-    /// All periods.
-    pub total: u64,
-    /// The present period.
-    pub current: u64,
-}
-
-impl Exceeded {
-    /// The times until now.
-    pub fn times_ms(&self, now_ms: u64) -> ExceededTimes {
-        let since = self.since_ms.load(Relaxed);
-        let current = if since == 0 { 0 } else { now_ms.saturating_sub(since) };
-        ExceededTimes { total: self.total_ms.load(Relaxed) + current, current }
-    }
-
-    /// Back to the state at the start.
-    pub(crate) fn reset(&self) {
-        self.since_ms.store(0, Relaxed);
-        self.total_ms.store(0, Relaxed);
-    }
-
-    #[inline]
-    fn ended(&self, now_ms: u64) {
-        if self.since_ms.load(Relaxed) != 0 {
-            let since = self.since_ms.swap(0, Relaxed);
-            if since != 0 {
-                self.total_ms.fetch_add(now_ms.saturating_sub(since), Relaxed);
-            }
-        }
-    }
-
-    fn began(&self, now_ms: u64) {
-        let _ = self.since_ms.compare_exchange(0, now_ms, Relaxed, Relaxed);
-    }
-}
-
 /// `None` if nothing may be evicted.
 fn victims(policy: EvictionPolicy) -> Option<Victims> {
     use EvictionPolicy as P;
@@ -124,13 +62,8 @@ fn time_limit_ns(tenacity: u32) -> u64 {
 
 /// Makes room before a command that may need it. No locks may be held.
 #[inline]
-pub(crate) fn make_room(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    append: Append<'_>,
-) -> Room {
+pub(crate) fn make_room(thread: &mut ThreadParts<'_>) -> Room {
+    let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
     if node.settings.maxmemory() == 0 {
         node.exceeded.ended(now_ms);
         return Room::Enough;
@@ -143,25 +76,19 @@ pub(crate) fn make_room(
         return Room::Enough;
     }
     let limit_ns = time_limit_ns(node.settings.maxmemory_eviction_tenacity());
-    evict(node, local, scratch, now_ms, limit_ns, append)
+    evict(thread, limit_ns)
 }
 
 /// Makes room between commands, so that the data comes within a lowered limit even if no client
 /// writes; for about `limit_ns` nanoseconds at most. Returns whether to continue soon. No locks may
 /// be held.
-pub fn make_room_in_between(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    limit_ns: u64,
-    append: Append<'_>,
-) -> bool {
-    if node.settings.maxmemory() == 0 || !is_over(node, scratch) {
-        node.exceeded.ended(now_ms);
+pub fn make_room_in_between(thread: &mut ThreadParts<'_>, limit_ns: u64) -> bool {
+    let node = thread.node;
+    if node.settings.maxmemory() == 0 || !is_over(node, thread.scratch) {
+        node.exceeded.ended(thread.now_ms);
         return false;
     }
-    evict(node, local, scratch, now_ms, limit_ns, append) == Room::Soon
+    evict(thread, limit_ns) == Room::Soon
 }
 
 fn is_over(node: &Node, scratch: &Scratch) -> bool {
@@ -196,14 +123,8 @@ fn settle(node: &Node, scratch: &mut Scratch) {
 }
 
 #[cold]
-fn evict(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    limit_ns: u64,
-    append: Append<'_>,
-) -> Room {
+fn evict(thread: &mut ThreadParts<'_>, limit_ns: u64) -> Room {
+    let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
     let begin_ns = node.clock.monotonic_ns();
     free_pending(node, scratch, || node.clock.monotonic_ns() - begin_ns >= limit_ns);
     if !is_data_over(node, scratch) {
@@ -216,15 +137,15 @@ fn evict(
     settle(node, scratch);
     let here = Some((now_ms, node.settings.generation()));
     let room = match victims(node.settings.maxmemory_policy()) {
-        Some(victims) if local.eviction.nothing_at != here => {
+        Some(victims) if thread.local.eviction.nothing_at != here => {
             let begin_ns = node.clock.monotonic_ns();
-            let room = evict_until(node, local, scratch, now_ms, victims, append, |steps| {
+            let room = evict_until(thread, victims, |steps| {
                 steps % STEPS_A_LOOK == 0 && node.clock.monotonic_ns() - begin_ns >= limit_ns
             });
             let spent_ms = (node.clock.monotonic_ns() - begin_ns) / 1_000_000;
             node.latency_events.note("eviction-cycle", spent_ms, now_ms / 1000);
             if room == Room::None {
-                local.eviction.nothing_at = here;
+                thread.local.eviction.nothing_at = here;
             }
             room
         }
@@ -238,14 +159,11 @@ fn evict(
 }
 
 fn evict_until(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
+    thread: &mut ThreadParts<'_>,
     victims: Victims,
-    append: Append<'_>,
     is_time_up: impl Fn(usize) -> bool,
 ) -> Room {
+    let ThreadParts { node, local, scratch, now_ms, append } = thread;
     let samples = node.settings.maxmemory_samples();
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;
@@ -254,7 +172,7 @@ fn evict_until(
         _ => append(record),
     };
     for step in 1.. {
-        match evictor.step(keyspace, scratch, now_ms, victims, samples, &mut append) {
+        match evictor.step(keyspace, scratch, *now_ms, victims, samples, &mut append) {
             Evicted::Nothing => return Room::None,
             Evicted::Some | Evicted::NotYet => settle(node, scratch),
         }

@@ -3,14 +3,17 @@
 use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{Append, Ctx, Data, Local};
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
+use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
+use crate::kernel::local::Local;
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
-use crate::kernel::spec::{CommandSpec, Flags, Handler, LockNeed};
+use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
+use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
@@ -30,19 +33,14 @@ pub struct Request<'a> {
 }
 
 /// Runs one request and appends its reply to `out`.
-#[allow(clippy::too_many_arguments, reason = "the parts of a worker are borrowed apart")]
 pub fn execute(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
+    thread: &mut ThreadParts<'_>,
     session: &mut Session,
     request: Request<'_>,
-    now_ms: u64,
     out: &mut Vec<u8>,
-    append: Append<'_>,
 ) -> Outcome {
     let start = out.len();
-    debug_assert_at_rest(scratch, local);
+    debug_assert_at_rest(thread.scratch, thread.local);
     if session.info.killed.load(Relaxed) || (request.id.is_none() && is_http(request.args[0])) {
         return Outcome::new(Lsn::ZERO, Flow::Drop);
     }
@@ -50,28 +48,21 @@ pub fn execute(
     if session.reply_mode == ReplyMode::SkipNext {
         session.reply_mode = ReplyMode::Skip;
     }
-    let running = Running {
-        node,
-        local: &mut *local,
-        scratch: &mut *scratch,
-        session: &mut *session,
-        now_ms,
-        out: &mut *out,
-        append: &mut *append,
-    };
+    let node = thread.node;
+    let running = Running { thread: &mut *thread, session: &mut *session, out: &mut *out };
     let outcome = match resolve(node, request) {
         Ok(command) => running.run(command, request.first_key),
         Err(Unresolved { id, error }) => {
             running.reject(id.map(|id| (id, node.table.spec(id))), &error)
         }
     };
-    if !scratch.ready.is_empty() {
-        blocking::serve(node, local, scratch, now_ms, &mut *append);
+    if !thread.scratch.ready.is_empty() {
+        blocking::serve(thread);
     }
     if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
-        aside::forget(node, scratch, session, append);
+        aside::forget(thread, session);
     }
-    debug_assert_at_rest(scratch, local);
+    debug_assert_at_rest(thread.scratch, thread.local);
     match session.reply_mode {
         ReplyMode::On => {}
         ReplyMode::SkipNext => out.truncate(start),
@@ -177,22 +168,18 @@ fn wrong_arity(node: &Node, id: CommandId) -> Unresolved {
 
 /// A request being executed, with what it needs of its thread. Passed by value, so that its parts
 /// stay in registers.
-struct Running<'a> {
-    node: &'a Node,
-    local: &'a mut Local,
-    scratch: &'a mut Scratch,
+struct Running<'a, 'thread> {
+    thread: &'a mut ThreadParts<'thread>,
     session: &'a mut Session,
-    now_ms: u64,
     out: &'a mut Vec<u8>,
-    append: Append<'a>,
 }
 
-impl<'a> Running<'a> {
+impl Running<'_, '_> {
     /// Runs, queues, refuses or holds back a command.
     #[inline(always)]
     fn run(self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
         let Command { id, spec, args, .. } = command;
-        let (node, now_ms) = (self.node, self.now_ms);
+        let (node, now_ms) = (self.thread.node, self.thread.now_ms);
         let mut flags = spec.flags;
         if let Some(multi) = &self.session.multi
             && flags.has(Flags::RUNS_QUEUE)
@@ -201,13 +188,7 @@ impl<'a> Running<'a> {
             flags = flags.or(multi.flags);
         }
         let memory = if takes_memory(self.session, flags) {
-            eviction::make_room(
-                node,
-                &mut *self.local,
-                &mut *self.scratch,
-                now_ms,
-                &mut *self.append,
-            )
+            eviction::make_room(self.thread)
         } else {
             Room::Enough
         };
@@ -229,16 +210,17 @@ impl<'a> Running<'a> {
             return Outcome::new(Lsn::ZERO, flow);
         }
         self.session.info.set_command(id);
-        let started = self.local.start(node, spec, args);
+        let ThreadParts { local, scratch, append, .. } = self.thread;
+        let started = local.start(node, spec, args);
         // While writes are paused nothing may change, so expired keys are only hidden. An admitted
         // write continues even if the log fails at this very moment.
-        self.scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
+        scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
             || paused.is_some() && flags.has(Flags::READONLY);
-        self.scratch.no_touch = self.session.no_touch;
+        scratch.no_touch = self.session.no_touch;
         let reply = Reply::new(self.out, self.session.proto);
-        let mut ctx = Ctx::new(node, self.local, self.session, reply, now_ms, self.append);
+        let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
         ctx.first_key = first_key;
-        begin(&mut ctx, self.scratch, spec, args);
+        begin(&mut ctx, scratch, spec, args);
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
@@ -258,25 +240,18 @@ impl<'a> Running<'a> {
         error: &CommandError,
     ) -> Outcome {
         if let Some((id, _)) = wanted {
-            self.local.stats.command(id).rejected.add(1);
+            self.thread.local.stats.command(id).rejected.add(1);
         }
         let mut text = error.to_string();
         if wanted.is_some_and(|(_, spec)| spec.flags.has(Flags::RUNS_QUEUE)) {
             // Redis omits the generic code `ERR` here.
             let reason = text.strip_prefix("ERR ").unwrap_or(&text);
             text = format!("EXECABORT Transaction discarded because of: {reason}");
-            let append = &mut *self.append;
-            watched::abandon_outside(
-                self.node,
-                &mut *self.local,
-                self.scratch,
-                &mut *self.session,
-                append,
-            );
+            watched::abandon_outside(self.thread, self.session);
         } else if let Some(multi) = &mut self.session.multi {
             multi.aborted = true;
         }
-        self.local.stats.count_error(text.as_bytes());
+        self.thread.local.stats.count_error(text.as_bytes());
         Reply::new(self.out, self.session.proto).error(text);
         Outcome::new(Lsn::ZERO, Flow::Continue)
     }

@@ -1,6 +1,6 @@
 //! Several consecutive replies of which some are long: the reply of `EXEC`.
 
-use crate::kernel::long_reply::{Block, Keeping, Room, Slices};
+use crate::kernel::slices::{Block, Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::collections::VecDeque;
 use std::ops::Range;

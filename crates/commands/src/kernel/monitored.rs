@@ -1,10 +1,11 @@
 //! Lines for monitoring clients: the commands that every client had executed.
 
-use crate::kernel::ctx::Local;
+use crate::kernel::flags::Flags;
+use crate::kernel::local::Local;
 use crate::kernel::node::Node;
 use crate::kernel::secrets;
 use crate::kernel::session::Session;
-use crate::kernel::spec::{CommandSpec, Flags};
+use crate::kernel::spec::CommandSpec;
 use ladon_model::Lsn;
 
 /// Notes an executed command for the monitoring clients. Administrative commands and passwords are

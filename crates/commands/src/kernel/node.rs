@@ -1,15 +1,16 @@
 //! What all connections of a node share.
 
-use crate::kernel::aside::AsideCounts;
-use crate::kernel::clients::{ClientInfo, Clients, Message, Monitor, ThreadHandle};
+use crate::kernel::aside_job::AsideCounts;
+use crate::kernel::clients::{ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
-use crate::kernel::eviction::Exceeded;
+use crate::kernel::eviction_state::Exceeded;
 use crate::kernel::histogram::HistogramSum;
+use crate::kernel::large::Slicing;
 use crate::kernel::latency_events::LatencyEvents;
 use crate::kernel::lazy_free::LazyFree;
 use crate::kernel::limits;
 use crate::kernel::loading::Loading;
-use crate::kernel::long_reply::Slicing;
+use crate::kernel::message::{Message, ThreadHandle};
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
 use crate::kernel::slow_log::SlowLog;

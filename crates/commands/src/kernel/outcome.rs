@@ -1,8 +1,9 @@
 //! The outcome of a request.
 
-use crate::kernel::aside::Job;
-use crate::kernel::long_reply::{LongReply, Slices};
+use crate::kernel::aside_job::Job;
+use crate::kernel::long_reply::LongReply;
 use crate::kernel::session::Blocked;
+use crate::kernel::slices::Slices;
 use ladon_model::Lsn;
 
 /// What happens to the connection.

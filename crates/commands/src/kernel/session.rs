@@ -1,9 +1,9 @@
 //! One connection's state, as far as commands know it.
 
-use crate::kernel::aside::Aside;
-use crate::kernel::clients::{ClientInfo, Clients, Monitor};
+use crate::kernel::aside_job::Aside;
+use crate::kernel::clients::{self, ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
-use crate::kernel::spec::Flags;
+use crate::kernel::flags::Flags;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
@@ -166,6 +166,9 @@ pub struct Session {
     /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
     pub(crate) pausing: Option<u64>,
 }
+
+// What `CLIENT LIST` and `maxmemory-clients` count for it.
+const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
     /// Moves the session to another node, which has the data that the previous one lacked.

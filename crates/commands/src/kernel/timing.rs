@@ -7,11 +7,13 @@
 //! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Local;
+use crate::kernel::flags::Flags;
+use crate::kernel::local::Local;
+use crate::kernel::long_reply::LongReply;
 use crate::kernel::node::Node;
 use crate::kernel::secrets;
 use crate::kernel::session::Session;
-use crate::kernel::spec::{CommandSpec, Flags};
+use crate::kernel::spec::CommandSpec;
 
 /// Not measured on its own.
 const SHARED: u64 = 0;
@@ -19,39 +21,6 @@ const SHARED: u64 = 0;
 /// Up to this many arguments, a quick command's time does not depend on them.
 const QUICK_ARGUMENTS_MAX: usize = 8;
 const QUICK_BYTES_MAX: usize = 16 << 10;
-
-/// A thread's time accounting.
-#[derive(Debug, Default)]
-pub struct Timing {
-    /// The batch's last clock read, monotonic nanoseconds; `None` outside a batch.
-    since_ns: Option<u64>,
-    /// When the batch began, and how many commands had run then.
-    began: (u64, u64),
-    /// Every command is measured.
-    exact: bool,
-    /// Quick commands since then, and how often each ran.
-    pending: Vec<(CommandId, u64)>,
-}
-
-impl Timing {
-    /// A quick command has run.
-    #[inline]
-    fn count(&mut self, id: CommandId) {
-        match self.pending.last_mut() {
-            Some((last, count)) if *last == id => *count += 1,
-            _ => self.count_another(id),
-        }
-    }
-
-    /// A different command than the previous one. If two commands alternate (LPUSH and RPOP), each
-    /// is settled only once.
-    fn count_another(&mut self, id: CommandId) {
-        match self.pending.iter_mut().find(|(other, _)| *other == id) {
-            Some((_, count)) => *count += 1,
-            None => self.pending.push((id, 1)),
-        }
-    }
-}
 
 impl Local {
     /// A batch begins: quick commands share its time until [`Local::end_batch`].
@@ -180,6 +149,17 @@ impl Local {
         }
     }
 
+    /// Counts a command once its long reply is complete or no longer wanted.
+    pub fn finish_long_reply(&mut self, node: &Node, session: &Session, reply: &LongReply) {
+        let args: Vec<&[u8]> = reply.args.iter().map(Vec::as_slice).collect();
+        self.finish(node, session, reply.command, &args, reply.nanoseconds);
+        if let Some(error) = &reply.error {
+            self.stats.command(reply.command).failed.add(1);
+            let line = error.split(|&byte| byte == b'\r').next().unwrap_or_default();
+            self.stats.count_error(&line[1..]);
+        }
+    }
+
     /// Distributes `nanoseconds` among the quick commands so far.
     fn settle(&mut self, node: &Node, nanoseconds: u64) {
         let total: u64 = self.timing.pending.iter().map(|(_, count)| count).sum();
@@ -236,15 +216,6 @@ fn wants_exact(node: &Node) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_that_take_turns_are_counted_together() {
-        let mut timing = Timing::default();
-        for number in [3, 5, 3, 3, 5, 7, 3] {
-            timing.count(CommandId(number));
-        }
-        assert_eq!(timing.pending, [(CommandId(3), 4), (CommandId(5), 2), (CommandId(7), 1)]);
-    }
 
     #[test]
     fn what_runs_most_is_timed_with_its_batch() {

@@ -1,9 +1,9 @@
 //! Ends `WATCH` and `MULTI`.
 
-use crate::kernel::ctx::{Append, Ctx, Data, Local};
-use crate::kernel::node::Node;
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::session::{Session, WatchedKey};
-use ladon_engine::{Locks, Scratch};
+use crate::kernel::thread_parts::ThreadParts;
+use ladon_engine::Locks;
 use ladon_resp::{Proto, Reply};
 
 /// Stops watching; also when a connection ends.
@@ -31,20 +31,15 @@ pub(crate) fn abandon(ctx: &mut Ctx<'_>) {
 }
 
 /// As `abandon`, where no command runs.
-pub(crate) fn abandon_outside(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    session: &mut Session,
-    append: Append<'_>,
-) {
+pub(crate) fn abandon_outside(thread: &mut ThreadParts<'_>, session: &mut Session) {
     session.multi = None;
     if session.watched.is_empty() {
         return;
     }
+    let ThreadParts { node, local, scratch, append, .. } = thread;
     let mut unused = Vec::new();
     let (reply, now_ms) = (Reply::new(&mut unused, Proto::Resp2), node.clock.unix_ms());
-    let mut ctx = Ctx::new(node, local, session, reply, now_ms, append);
+    let mut ctx = Ctx::new(node, local, session, reply, now_ms, *append);
     ctx.data = Data::Free(scratch);
     forget(&mut ctx);
 }

@@ -3,8 +3,8 @@
 mod blocking;
 mod edit;
 mod ends;
-mod look;
 mod position;
+mod read;
 mod relocate;
 
 use crate::kernel::args::is;
@@ -20,9 +20,9 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("rpushx", ends::rpushx).at(Part::Whole),
     Code::on_keys("lpop", ends::lpop).at(Part::Whole),
     Code::on_keys("rpop", ends::rpop).at(Part::Whole),
-    Code::on_keys("llen", look::llen).at(Part::Whole),
-    Code::on_keys("lrange", look::lrange).at(Part::Whole),
-    Code::on_keys("lindex", look::lindex).at(Part::Whole),
+    Code::on_keys("llen", read::llen).at(Part::Whole),
+    Code::on_keys("lrange", read::lrange).at(Part::Whole),
+    Code::on_keys("lindex", read::lindex).at(Part::Whole),
     Code::on_keys("lpos", position::lpos),
     Code::on_keys("lset", edit::lset),
     Code::on_keys("linsert", edit::linsert),

@@ -3,7 +3,7 @@
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::long_reply::{Headed, Room, Slices};
+use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::list::{End, ListValue, Needle};
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{Break, Continue};

@@ -3,7 +3,8 @@
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::long_reply::{Headed, Large};
+use crate::kernel::large::Large;
+use crate::kernel::slices::Headed;
 use crate::set::{reply_member, slices_of};
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
 use ladon_engine::{Key, Object, Tx, Variant};

@@ -6,7 +6,7 @@ mod random;
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::long_reply::{Headed, Room, Slices};
+use crate::kernel::slices::{Headed, Room, Slices};
 use crate::kernel::spec::{Code, Part};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::Look;

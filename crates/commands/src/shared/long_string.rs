@@ -2,7 +2,8 @@
 
 use crate::kernel::ctx::{Ctx, Later};
 use crate::kernel::error::CommandError;
-use crate::kernel::long_reply::{Keeping, Large, Room, Slices};
+use crate::kernel::large::Large;
+use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{Object, ValueRef};
 use ladon_resp::{Proto, Reply};

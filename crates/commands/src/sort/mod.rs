@@ -12,7 +12,8 @@ mod sorted;
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::long_reply::{Headed, Large};
+use crate::kernel::large::Large;
+use crate::kernel::slices::Headed;
 use crate::kernel::spec::{Code, KeyPositions, LockNeed};
 use elements::Elements;
 use ladon_engine::{Key, Object, ValueRef, Variant};

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::order;
 use super::pattern::{Pattern, Source};
 use crate::kernel::error::CommandError;
-use crate::kernel::long_reply::{Keeping, Room, Slices};
+use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::types::list::{ListLimits, ListValue};
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;

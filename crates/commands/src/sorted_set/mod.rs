@@ -4,7 +4,7 @@ mod add;
 mod algebra;
 mod blocking;
 mod bounds;
-mod look;
+mod count_score_rank;
 mod pop;
 mod random;
 mod range;
@@ -21,13 +21,13 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("zremrangebyrank", remove::zremrangebyrank),
     Code::on_keys("zremrangebyscore", remove::zremrangebyscore),
     Code::on_keys("zremrangebylex", remove::zremrangebylex),
-    Code::on_keys("zcard", look::zcard).at(Part::Whole),
-    Code::on_keys("zscore", look::zscore).at(Part::Element(2)),
-    Code::on_keys("zmscore", look::zmscore).at(Part::Element(2)),
-    Code::on_keys("zrank", look::zrank).at(Part::Element(2)),
-    Code::on_keys("zrevrank", look::zrevrank).at(Part::Element(2)),
-    Code::on_keys("zcount", look::zcount),
-    Code::on_keys("zlexcount", look::zlexcount),
+    Code::on_keys("zcard", count_score_rank::zcard).at(Part::Whole),
+    Code::on_keys("zscore", count_score_rank::zscore).at(Part::Element(2)),
+    Code::on_keys("zmscore", count_score_rank::zmscore).at(Part::Element(2)),
+    Code::on_keys("zrank", count_score_rank::zrank).at(Part::Element(2)),
+    Code::on_keys("zrevrank", count_score_rank::zrevrank).at(Part::Element(2)),
+    Code::on_keys("zcount", count_score_rank::zcount),
+    Code::on_keys("zlexcount", count_score_rank::zlexcount),
     Code::on_keys("zrange", range::zrange),
     Code::on_keys("zrevrange", range::zrevrange),
     Code::on_keys("zrangebyscore", range::zrangebyscore),

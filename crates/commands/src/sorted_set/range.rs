@@ -5,7 +5,7 @@ use super::show;
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::long_reply::{Headed, Room, Slices};
+use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Look, Variant};
 use ladon_model::KeyHasher;

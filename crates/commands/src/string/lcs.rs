@@ -8,7 +8,7 @@
 use crate::kernel::args::{integer, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::long_reply::Headed;
+use crate::kernel::slices::Headed;
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx};
 use ladon_model::DbId;

@@ -5,11 +5,12 @@ mod edit;
 mod expiry;
 mod get;
 mod lcs;
-mod many;
 mod set;
+mod several_keys;
 
 use crate::kernel::error::CommandError;
-use crate::kernel::spec::{Code, Flags};
+use crate::kernel::flags::Flags;
+use crate::kernel::spec::Code;
 use ladon_engine::ValueRef;
 
 pub(crate) const COMMANDS: &[Code] = &[
@@ -20,9 +21,9 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("incrby", counter::incrby),
     Code::on_keys("decrby", counter::decrby),
     Code::on_keys("incrbyfloat", counter::incrbyfloat),
-    Code::on_keys("mget", many::mget),
-    Code::on_keys("mset", many::mset),
-    Code::on_keys("msetnx", many::msetnx),
+    Code::on_keys("mget", several_keys::mget),
+    Code::on_keys("mset", several_keys::mset),
+    Code::on_keys("msetnx", several_keys::msetnx),
     Code::on_keys("setex", set::setex).with(Flags::QUICK),
     Code::on_keys("psetex", set::psetex).with(Flags::QUICK),
     Code::on_keys("setnx", set::setnx),

@@ -5,10 +5,11 @@
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::long_replies::Several;
 use crate::kernel::session::{Multi, WatchedKey};
-use crate::kernel::spec::{Code, Flags, Handler, LockNeed};
+use crate::kernel::spec::{Code, Handler, LockNeed};
 use crate::kernel::watched;
 use ladon_engine::{Ahead, Locks};
 use ladon_model::KeyHash;

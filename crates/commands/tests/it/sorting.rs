@@ -2,6 +2,7 @@
 
 use crate::common::{TestNode, check};
 use ladon_commands::{LockNeed, families};
+use ladon_testkit::Random;
 
 #[test]
 fn sorting() {
@@ -81,11 +82,8 @@ fn only_patterns_take_every_lock() {
 fn orders_are_those_of_the_standard_library() {
     let node = TestNode::new();
     let mut client = node.client();
-    let mut state = 1u64;
-    let mut random = |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % bound
-    };
+    let mut numbers = Random::new(1);
+    let mut random = |bound: u64| numbers.below(bound);
     for round in 0..200 {
         let mut elements: Vec<i64> = (0..1 + random(60)).map(|_| random(100) as i64 - 50).collect();
         let words: Vec<String> = elements.iter().map(i64::to_string).collect();

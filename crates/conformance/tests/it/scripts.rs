@@ -3,13 +3,16 @@
 //! `CONFORMANCE_SUBJECT=PATH` puts another server with redis-server's arguments in Ladon's
 //! place: redis-server itself shows which scripts are not deterministic. `CONFORMANCE_ONLY=TEXT`
 //! runs only the scripts whose name holds the text.
+//!
+//! The real server's replies are also recorded, below `recorded/`, and Ladon is compared with these
+//! too, which needs no real server. `CONFORMANCE_RECORD=1` records them anew, of all scripts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ladon_conformance::{Script, Server, compare, locate, play};
+use ladon_conformance::{Recording, Script, Server, compare, locate, play};
 
 /// A script that takes longer waits for something that does not come, most likely.
 const SLOW: Duration = Duration::from_secs(5);
@@ -24,6 +27,83 @@ fn resp3() {
     all(3);
 }
 
+#[test]
+fn resp2_as_recorded() {
+    as_recorded(2);
+}
+
+#[test]
+fn resp3_as_recorded() {
+    as_recorded(3);
+}
+
+/// Plays every script at Ladon and compares with what the real server has answered before.
+fn as_recorded(protocol: u8) {
+    if is_recording() {
+        return record(protocol);
+    }
+    let subject = locate::must("the server under test", Server::subject());
+    let mut recordings: BTreeMap<String, Recording> = BTreeMap::new();
+    let (mut report, mut scripts_played) = (String::new(), 0);
+    for script in scripts().into_iter().filter(|script| script.is_for(protocol)) {
+        let family = family_of(&script);
+        let recording = recordings.entry(family.clone()).or_insert_with(|| {
+            let path = recorded_path(protocol, &family);
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            Recording::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        });
+        let got = play(&script, subject.address, protocol)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}", script.name, subject.output()));
+        for mismatch in recording.compare(&script, &got) {
+            let _ = writeln!(report, "{mismatch}");
+        }
+        scripts_played += 1;
+    }
+    assert!(scripts_played > 0, "no scripts");
+    assert!(report.is_empty(), "RESP{protocol}, compared with recorded replies:\n{report}");
+}
+
+/// Records the real server's replies to every script.
+fn record(protocol: u8) {
+    let redis = locate::must("redis-server", locate::program("redis-server", "redis-server"));
+    let reference = locate::must("redis-server", Server::redis(&redis));
+    let mut recordings: BTreeMap<String, Recording> = BTreeMap::new();
+    let scripts: Vec<Script> =
+        scripts().into_iter().filter(|script| script.is_for(protocol)).collect();
+    for script in &scripts {
+        let replies = play(script, reference.address, protocol)
+            .unwrap_or_else(|error| panic!("{}: {error}", script.name));
+        let family = family_of(script);
+        let before = || {
+            let text = std::fs::read_to_string(recorded_path(protocol, &family)).ok()?;
+            Recording::parse(&text).ok()
+        };
+        let recording =
+            recordings.entry(family.clone()).or_insert_with(|| before().unwrap_or_default());
+        recording.add(script, &replies);
+    }
+    for (family, mut recording) in recordings {
+        recording.keep_only(&scripts);
+        let path = recorded_path(protocol, &family);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, recording.write()).expect("a writable file");
+    }
+}
+
+fn is_recording() -> bool {
+    std::env::var_os("CONFORMANCE_RECORD").is_some()
+}
+
+fn recorded_path(protocol: u8, family: &str) -> PathBuf {
+    let folder = format!("recorded/resp{protocol}");
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(family).with_extension("txt")
+}
+
+fn family_of(script: &Script) -> String {
+    script.name.split('/').next().unwrap_or_default().to_string()
+}
+
 /// Plays every script at both servers and fails with every difference.
 fn all(protocol: u8) {
     let scripts = scripts();
@@ -35,7 +115,7 @@ fn all(protocol: u8) {
     let mut report = String::new();
     let mut families: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for script in scripts {
-        if script.only.is_some_and(|only| only != protocol) {
+        if !script.is_for(protocol) {
             continue;
         }
         let start = Instant::now();
@@ -48,8 +128,7 @@ fn all(protocol: u8) {
             println!("RESP{protocol} {}: {:?}", script.name, start.elapsed());
         }
         let wanted = wanted.unwrap_or_else(|error| panic!("{}, redis: {error}", script.name));
-        let family = script.name.split('/').next().unwrap_or_default().to_string();
-        let counts = families.entry(family).or_default();
+        let counts = families.entry(family_of(&script)).or_default();
         let got = match got {
             Ok(got) => got,
             Err(error) => {

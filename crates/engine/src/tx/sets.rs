@@ -1,8 +1,8 @@
 //! What a transaction does to sets.
 
 use super::{Key, Tx};
-use crate::types::ahead::ElementsAhead;
 use crate::types::collection::{Collection, WrongType};
+use crate::types::element_prefetch::ElementsAhead;
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue};
 use ladon_model::{DbId, varint};
 

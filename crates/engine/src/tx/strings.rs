@@ -5,6 +5,7 @@ use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::WrongType;
+use crate::types::integer;
 use crate::types::long_string::LongString;
 use crate::types::string::{self, Form};
 use ladon_model::{Change, DbId, ValueKind};
@@ -88,19 +89,19 @@ impl Tx<'_> {
                     let sum = int.checked_add(delta).ok_or(CountError::Overflow)?;
                     // An integer replaces an integer in place: no account changes.
                     slot.set(expire_at, ValueInit::Int(sum));
-                    let mut digits = [0; string::INT_BYTES_MAX];
-                    let body = string::format_int(sum, &mut digits);
+                    let mut digits = [0; integer::INT_BYTES_MAX];
+                    let body = integer::format_int(sum, &mut digits);
                     self.put_changed(db, key, body, expire_at);
                     return Ok(sum);
                 }
                 let bytes = string::bytes(entry.value()).ok_or(CountError::NotString)?;
-                let int = string::parse_int(&bytes).ok_or(CountError::NotInteger)?;
+                let int = integer::parse_int(&bytes).ok_or(CountError::NotInteger)?;
                 (int.checked_add(delta).ok_or(CountError::Overflow)?, expire_at)
             }
             None => (delta, 0),
         };
-        let mut digits = [0; string::INT_BYTES_MAX];
-        let body = string::format_int(sum, &mut digits);
+        let mut digits = [0; integer::INT_BYTES_MAX];
+        let body = integer::format_int(sum, &mut digits);
         self.put(db, key, ValueInit::Int(sum), expire_at);
         self.put_changed(db, key, body, expire_at);
         Ok(sum)

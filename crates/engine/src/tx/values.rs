@@ -5,8 +5,8 @@ use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::partition::Weight;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
-use crate::types::ahead::ElementsAhead;
 use crate::types::collection::{Collection, Env, WrongType};
+use crate::types::element_prefetch::ElementsAhead;
 use ladon_model::{Change, DbId, ValueKind};
 
 /// Members that a request names; most name few.

@@ -2,7 +2,7 @@
 //! on no type in particular.
 
 use super::Limits;
-use super::shown::Shown;
+use super::dump_value::Shown;
 use crate::object::Variant;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;

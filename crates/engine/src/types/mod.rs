@@ -5,14 +5,15 @@
 //!
 //! [`Collection`]: collection::Collection
 
-pub(crate) mod ahead;
 mod buffer;
 pub mod collection;
+pub mod dump_value;
+pub(crate) mod element_prefetch;
 pub mod hash;
+pub(crate) mod integer;
 pub mod list;
 pub mod long_string;
 pub mod set;
-pub mod shown;
 pub mod sorted_set;
 pub mod string;
 
@@ -119,7 +120,7 @@ pub fn encoding_of(value: ValueRef<'_>) -> &'static str {
 pub fn encode_body(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
         ValueRef::Bytes { bytes, .. } => out.extend_from_slice(bytes),
-        ValueRef::Int(int) => string::write_int(int, out),
+        ValueRef::Int(int) => integer::write_int(int, out),
         ValueRef::Object(object) => object.encode(out),
     }
 }

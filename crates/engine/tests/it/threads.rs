@@ -2,9 +2,7 @@
 //! while other threads prefetch through tables that grow and shrink. `scripts/tsan.sh` runs this
 //! under a race checker.
 
-use ladon_engine::{
-    Ahead, AheadInside, Inside, Keyspace, KeyspaceOptions, KnownStrings, Locks, Scratch, Tx,
-};
+use ladon_engine::{Ahead, AheadInside, Inside, Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn, Record};
 use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -84,7 +82,6 @@ fn transfers_keep_the_sum_whoever_looks() {
 /// Prefetching reads buckets and entries without their lock; it must only ever touch memory that
 /// is still there.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one story of several threads")]
 fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
     let (keys, ahead_keys) = (size(70, 20_000, 200_000), size(6, 64, 64));
     let keyspace = &keyspace();
@@ -94,7 +91,6 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
         for seed in 0..2u64 {
             scope.spawn(move || {
                 let mut random = Random::new(seed);
-                let mut known = KnownStrings::default();
                 while !done.load(Relaxed) {
                     let names: Vec<u64> = (0..ahead_keys).map(|_| random.below(keys)).collect();
                     let ahead = |key: u64| Ahead { db: 0, hash: keyspace.hash(&name(key)) };
@@ -108,16 +104,12 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                                 0 => Inside::Element(ahead(key + 1).hash),
                                 _ => Inside::Byte(3),
                             },
-                            fetch_header: true,
                         })
                         .collect();
-                    for &key in &names {
-                        known.fetch(ahead(key).hash, 3);
-                    }
                     let mut lookahead = keyspace.lookahead();
                     for next in 0..=batch.len() {
                         lookahead.advance(&batch, next);
-                        lookahead.advance_inside(&insides, next, &mut known);
+                        lookahead.advance_inside(&insides, next);
                     }
                 }
             });

@@ -1,3 +1,6 @@
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -41,7 +44,7 @@ final class Helper {
         say("ready", Json.quote(store.version()));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             try {
-                serve(Json.parse(line));
+                serve(JsonParser.parseString(line).getAsJsonObject());
             } catch (World.Unknown unknown) {
                 say("cannot", Json.quote(store.title() + "'s helper: " + unknown.getMessage()));
             } catch (Load.Failed failed) {
@@ -54,50 +57,46 @@ final class Helper {
         }
     }
 
-    private void serve(Json command) throws Load.Failed {
-        if (command.get("warm") != null) {
-            warm(command.get("warm").number("ns", 0));
-            say("done", "{}");
+    private void serve(JsonObject command) throws Load.Failed {
+        if (command.has("warm")) {
+            warm(Json.number(command.getAsJsonObject("warm"), "ns", 0));
+            say("done", new JsonObject());
             return;
         }
-        if (command.get("ask") != null) {
-            Operation operation = Single.operation(command.get("ask"));
+        if (command.has("ask")) {
+            Operation operation = Single.operation(command.getAsJsonObject("ask"));
             Object answer = store.ask(operation).toCompletableFuture().join();
             say("answer", Single.json(operation, answer));
             return;
         }
-        int users = command.small("users", 1);
-        int depth = command.small("depth", 1);
-        if (command.get("prepare") != null) {
-            Traffic traffic = world.traffic(command.get("prepare"), users, depth);
+        int users = Json.small(command, "users", 1);
+        int depth = Json.small(command, "depth", 1);
+        if (command.has("prepare")) {
+            JsonObject asked = command.getAsJsonObject("prepare");
+            Traffic traffic = world.traffic(asked, users, depth);
             try (Load load = new Load(store, traffic, users, depth, 0)) {
                 load.start();
                 load.finish();
             }
-            say("done", "{}");
+            say("done", new JsonObject());
             return;
         }
-        Traffic traffic = world.traffic(command.get("measure"), users, depth);
-        long interval = command.number("interval_ns", 0);
+        Traffic traffic = world.traffic(command.getAsJsonObject("measure"), users, depth);
+        long interval = Json.number(command, "interval_ns", 0);
         try (Load load = new Load(store, traffic, users, depth, interval)) {
             load.start();
-            load.goOn(command.number("warm_up_ns", 0));
-            say("measuring", "{}");
-            Load.Seen seen = load.measure(command.number("measured_ns", 0));
-            say("measured", "{}");
+            load.goOn(Json.number(command, "warm_up_ns", 0));
+            say("measuring", new JsonObject());
+            Load.Seen seen = load.measure(Json.number(command, "measured_ns", 0));
+            say("measured", new JsonObject());
             load.drain();
-            say(
-                    "seen",
-                    "{\"replies\":" + seen.replies()
-                            + ",\"elapsed_ns\":" + seen.elapsedNs()
-                            + ",\"behind_ns\":" + seen.behindNs()
-                            + ",\"latency\":" + seen.latency().json() + "}");
+            say("seen", seen.json());
         }
     }
 
     /**
-     * Lets the client, and the system where it is Java too, compile what is measured later: every kind of request for its part of the
-     * time, on things of their own that are removed afterwards.
+     * Lets the client, and the system where it is Java too, compile what is measured later: every
+     * kind of request for its part of the time, on things of their own that are removed afterwards.
      */
     private void warm(long ns) throws Load.Failed {
         World scratch = new World(0);
@@ -112,7 +111,8 @@ final class Helper {
             "{'rows':{'read':true,'members':10,'value_bytes':64}}",
         };
         for (String one : all) {
-            Json asked = Json.parse(one.replace('\'', '"'));
+            // Gson reads single quotes too.
+            JsonObject asked = JsonParser.parseString(one).getAsJsonObject();
             Traffic traffic = scratch.traffic(asked, WARM_USERS, 1);
             try (Load load = new Load(store, traffic, WARM_USERS, 1, 0)) {
                 load.start();
@@ -123,8 +123,8 @@ final class Helper {
         store.clear();
     }
 
-    private void say(String kind, String json) {
-        out.println("{\"" + kind + "\":" + json + "}");
+    private void say(String kind, JsonElement what) {
+        out.println(Json.object(kind, what));
         out.flush();
     }
 }

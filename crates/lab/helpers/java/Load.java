@@ -1,6 +1,10 @@
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramIterationValue;
 
 /**
  * Keeps requests of many users under way: each sends a batch, and its next one when the last is answered
@@ -21,8 +25,26 @@ final class Load implements AutoCloseable {
     }
 
     /** What was seen in some stretch of time. */
-    record Seen(long replies, long elapsedNs, long behindNs, Histogram latency) {}
+    record Seen(long replies, long elapsedNs, long behindNs, Histogram latency) {
+        /** Latency as pairs of a time and its count, the lowest first. */
+        JsonObject json() {
+            JsonArray pairs = new JsonArray();
+            for (HistogramIterationValue step : latency.recordedValues()) {
+                JsonArray pair = new JsonArray();
+                pair.add(latency.medianEquivalentValue(step.getValueIteratedTo()));
+                pair.add(step.getCountAtValueIteratedTo());
+                pairs.add(pair);
+            }
+            JsonObject json = new JsonObject();
+            json.addProperty("replies", replies);
+            json.addProperty("elapsed_ns", elapsedNs);
+            json.addProperty("behind_ns", behindNs);
+            json.add("latency", pairs);
+            return json;
+        }
+    }
 
+    private static final long LATENCY_MAX_NS = 60_000_000_000L;
     private static final long STALL_NS = 30_000_000_000L;
     private static final long SILENCE_MAX_NS = 10_000_000_000L;
 
@@ -45,7 +67,7 @@ final class Load implements AutoCloseable {
     private Failed failed;
     private long lastReply = System.nanoTime();
     private long replies;
-    private Histogram latency = new Histogram();
+    private Histogram latency = latencies();
 
     Load(Store store, Traffic traffic, int users, int depth, long intervalNs) {
         this.store = store;
@@ -57,6 +79,11 @@ final class Load implements AutoCloseable {
         due = new long[users];
         ended = new boolean[users];
         clock = intervalNs > 0 ? Executors.newSingleThreadScheduledExecutor() : null;
+    }
+
+    /** Of nanoseconds, told apart to a thousandth of their size. */
+    private static Histogram latencies() {
+        return new Histogram(LATENCY_MAX_NS, 3);
     }
 
     /** Lets every user begin; in the open loop, evenly over an interval. */
@@ -80,7 +107,7 @@ final class Load implements AutoCloseable {
     /** As {@link #goOn}, and tells what was seen. Where nothing was, goes on until something is. */
     synchronized Seen measure(long ns) throws Failed {
         replies = 0;
-        latency = new Histogram();
+        latency = latencies();
         long began = System.nanoTime();
         goOn(ns);
         while (replies == 0 && going > 0 && System.nanoTime() - began < SILENCE_MAX_NS) {
@@ -92,7 +119,7 @@ final class Load implements AutoCloseable {
             behind = Math.max(behind, ended[user] ? 0 : now - due[user]);
         }
         Seen seen = new Seen(replies, now - began, behind, latency);
-        latency = new Histogram();
+        latency = latencies();
         return seen;
     }
 
@@ -198,7 +225,7 @@ final class Load implements AutoCloseable {
                 judge(user, request, operation, answer);
             }
             replies++;
-            latency.record(now - started);
+            latency.recordValue(Math.min(Math.max(now - started, 1), LATENCY_MAX_NS));
             if (--unanswered[user] > 0) {
                 return;
             }

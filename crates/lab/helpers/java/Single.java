@@ -1,6 +1,10 @@
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonNull;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.StringJoiner;
 
 /**
  * One operation and its answer as JSON, so that the lab's tests can hold a client against a model.
@@ -11,71 +15,76 @@ final class Single {
 
     private Single() {}
 
-    static Operation operation(Json asked) {
-        Json what = asked.get(asked.name());
-        String key = what.text("key", "");
-        return switch (asked.name()) {
+    static Operation operation(JsonObject asked) {
+        String name = Json.name(asked);
+        JsonObject what = asked.getAsJsonObject(name);
+        String key = Json.text(what, "key", "");
+        return switch (name) {
             case "set" -> new Operation.Set(key, value(what));
             case "get" -> new Operation.Get(key);
             case "delete" -> new Operation.Delete(key);
-            case "add" -> new Operation.Add(key, what.number("by", 0));
+            case "add" -> new Operation.Add(key, Json.number(what, "by", 0));
             case "add_member" ->
-                    new Operation.AddMember(what.text("set", ""), what.text("member", ""));
-            case "members" -> new Operation.Members(what.text("set", ""));
+                    new Operation.AddMember(Json.text(what, "set", ""), Json.text(what, "member", ""));
+            case "members" -> new Operation.Members(Json.text(what, "set", ""));
             case "set_many" -> {
                 Map<String, byte[]> pairs = new HashMap<>();
-                for (Json pair : what.get("pairs").items()) {
-                    pairs.put(pair.text("key", ""), value(pair));
+                for (JsonElement element : what.getAsJsonArray("pairs")) {
+                    JsonObject pair = element.getAsJsonObject();
+                    pairs.put(Json.text(pair, "key", ""), value(pair));
                 }
                 yield new Operation.SetMany(pairs);
             }
             case "insert_row" ->
                     new Operation.InsertRow(
-                            what.number("id", 0), what.number("group", 0), value(what));
-            case "find_by_group" -> new Operation.FindByGroup(what.number("group", 0));
-            case "scan_from" -> new Operation.ScanFrom(key, what.small("count", 0));
-            default -> throw new World.Unknown("asked to `" + asked.name() + "`");
+                            Json.number(what, "id", 0), Json.number(what, "group", 0), value(what));
+            case "find_by_group" -> new Operation.FindByGroup(Json.number(what, "group", 0));
+            case "scan_from" -> new Operation.ScanFrom(key, Json.small(what, "count", 0));
+            default -> throw new World.Unknown("asked to `" + name + "`");
         };
     }
 
-    /** Of something that answers nothing, {@code "done"}; else the answer's kind and what it is. */
-    static String json(Operation operation, Object answer) {
+    /** {@code "done"} where nothing is answered; else the answer's kind and what it is. */
+    static JsonElement json(Operation operation, Object answer) {
         if (operation instanceof Operation.Get) {
-            return "{\"value\":" + (answer == null ? "null" : hex(answer)) + "}";
+            return Json.object("value", answer == null ? JsonNull.INSTANCE : hex(answer));
         }
         if (operation instanceof Operation.Delete || operation instanceof Operation.AddMember) {
-            return "{\"existed\":" + (Boolean) answer + "}";
+            return Json.object("existed", new JsonPrimitive((Boolean) answer));
         }
         if (operation instanceof Operation.Add) {
-            return "{\"integer\":" + (Long) answer + "}";
+            return Json.object("integer", new JsonPrimitive((Long) answer));
         }
-        StringJoiner list = new StringJoiner(",", "[", "]");
+        JsonArray list = new JsonArray();
         if (operation instanceof Operation.Members) {
             for (Object member : (Iterable<?>) answer) {
-                list.add(Json.quote((String) member));
+                list.add((String) member);
             }
-            return "{\"members\":" + list + "}";
+            return Json.object("members", list);
         }
         if (operation instanceof Operation.ScanFrom) {
             for (Object value : (Iterable<?>) answer) {
                 list.add(hex(value));
             }
-            return "{\"values\":" + list + "}";
+            return Json.object("values", list);
         }
         if (operation instanceof Operation.FindByGroup) {
             for (Map.Entry<?, ?> row : ((Map<?, ?>) answer).entrySet()) {
-                list.add("[" + row.getKey() + "," + hex(row.getValue()) + "]");
+                JsonArray pair = new JsonArray();
+                pair.add((Number) row.getKey());
+                pair.add(hex(row.getValue()));
+                list.add(pair);
             }
-            return "{\"rows\":" + list + "}";
+            return Json.object("rows", list);
         }
-        return "\"done\"";
+        return Json.quote("done");
     }
 
-    private static byte[] value(Json what) {
-        return HEX.parseHex(what.text("value", ""));
+    private static byte[] value(JsonObject what) {
+        return HEX.parseHex(Json.text(what, "value", ""));
     }
 
-    private static String hex(Object value) {
-        return '"' + HEX.formatHex((byte[]) value) + '"';
+    private static JsonPrimitive hex(Object value) {
+        return Json.quote(HEX.formatHex((byte[]) value));
     }
 }

@@ -1,3 +1,6 @@
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -15,17 +18,17 @@ final class World {
     }
 
     /** What {@code users} users ask, with {@code depth} requests of each under way at once. */
-    Traffic traffic(Json asked, int users, int depth) {
+    Traffic traffic(JsonObject asked, int users, int depth) {
         seed++;
-        String kind = asked.name();
-        Json what = asked.get(kind);
-        String space = what.text("space", "rows");
-        int valueBytes = what.small("value_bytes", 0);
+        String kind = Json.name(asked);
+        JsonObject what = asked.getAsJsonObject(kind);
+        String space = Json.text(what, "space", "rows");
+        int valueBytes = Json.small(what, "value_bytes", 0);
         int requests = users * depth;
         Progress here = progress.computeIfAbsent(space, name -> new Progress());
         switch (kind) {
             case "fill" -> {
-                ledgers.put(space, new Ledger(space, what.small("keys", 0), valueBytes));
+                ledgers.put(space, new Ledger(space, Json.small(what, "keys", 0), valueBytes));
                 return each("write", space, requests);
             }
             case "read_all" -> {
@@ -33,12 +36,12 @@ final class World {
             }
             case "keyed" -> {
                 List<Keyed.Deed> mix = new ArrayList<>();
-                for (Json share : what.get("mix").items()) {
-                    int part = Math.toIntExact(share.items().get(0).number());
-                    mix.add(deed(part, share.items().get(1)));
+                for (JsonElement share : what.getAsJsonArray("mix")) {
+                    JsonArray pair = share.getAsJsonArray();
+                    mix.add(deed(pair.get(0).getAsInt(), pair.get(1)));
                 }
                 Ledger ledger = ledger(space, 0);
-                Pick pick = new Pick(what.text("distribution", ""), ledger.keys(), seed);
+                Pick pick = new Pick(Json.text(what, "distribution", ""), ledger.keys(), seed);
                 return new Keyed(ledger, mix, pick, requests);
             }
             case "insert" -> {
@@ -47,12 +50,12 @@ final class World {
                 return new Keyed(ledger(space, valueBytes), mix, pick, requests);
             }
             case "iterations" -> {
-                String deed = what.text("deed", "");
+                String deed = Json.text(what, "deed", "");
                 return new Iterations(space, deed, valueBytes, here, users);
             }
             case "counters" -> {
                 Counters.Totals sums = totals.computeIfAbsent(space, name -> new Counters.Totals());
-                return new Counters(space, what.is("one"), sums, users, requests);
+                return new Counters(space, Json.is(what, "one"), sums, users, requests);
             }
             case "sets" -> {
                 return new Sets(space, groups(what, here, users));
@@ -82,19 +85,20 @@ final class World {
         return ledgers.computeIfAbsent(space, name -> new Ledger(name, 0, valueBytes));
     }
 
-    private Groups.Plan groups(Json what, Progress progress, int users) {
-        return new Groups.Plan(what.is("read"), what.small("members", 0), progress, users, seed);
+    private Groups.Plan groups(JsonObject what, Progress progress, int users) {
+        return new Groups.Plan(Json.is(what, "read"), Json.small(what, "members", 0), progress, users, seed);
     }
 
     /** {@code "write"} or {@code {"write_many":{"keys":10}}}. */
-    private static Keyed.Deed deed(int share, Json deed) {
-        if (deed.isText()) {
-            return new Keyed.Deed(deed.text(), 1, share);
+    private static Keyed.Deed deed(int share, JsonElement deed) {
+        if (deed.isJsonPrimitive()) {
+            return new Keyed.Deed(deed.getAsString(), 1, share);
         }
-        String what = deed.name();
+        String what = Json.name(deed.getAsJsonObject());
         if (!what.equals("write_many") && !what.equals("scan")) {
             throw new Unknown("asked for the deed `" + what + "`");
         }
-        return new Keyed.Deed(what, deed.get(what).small("keys", 1), share);
+        JsonObject keys = deed.getAsJsonObject().getAsJsonObject(what);
+        return new Keyed.Deed(what, Json.small(keys, "keys", 1), share);
     }
 }

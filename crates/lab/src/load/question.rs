@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::random::Random;
+use super::words::INTEGER_BYTES_MAX;
 use super::workload::{Check, LANE_OF_READS, Workload};
 
 /// A request that can be made about things numbered from 0, and the judge of its replies.
@@ -20,8 +21,10 @@ pub trait Question {
     /// Appends the right answer to the last request about thing `about`.
     fn answer(&self, about: u32, to: &mut Vec<u8>);
 
-    /// The most bytes that an answer takes.
-    fn answer_bytes_max(&self) -> usize;
+    /// The most bytes that an answer takes; by default, of one that is an integer.
+    fn answer_bytes_max(&self) -> usize {
+        INTEGER_BYTES_MAX
+    }
 
     /// Judges received bytes as the answer; `room` is empty space to write the right one into.
     #[inline]

@@ -148,14 +148,7 @@ fn pad(cell: &mut Cell, count: usize) {
 
 /// Rounds without figures.
 fn absent(count: usize) -> impl Iterator<Item = Round> {
-    std::iter::repeat_with(|| Round {
-        seconds: f64::NAN,
-        per_second: f64::NAN,
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        ..Round::default()
-    })
-    .take(count)
+    std::iter::repeat_with(|| Round::new(f64::NAN, 0)).take(count)
 }
 
 #[cfg(test)]

@@ -276,6 +276,26 @@ fn is_zero(seconds: &f64) -> bool {
 }
 
 impl Round {
+    /// So many operations in so many seconds. The rest is unknown: it is set where it was measured.
+    #[must_use]
+    pub fn new(seconds: f64, operations: u64) -> Self {
+        Self {
+            seconds,
+            operations,
+            per_second: operations as f64 / seconds,
+            load_busy: f64::NAN,
+            server_busy: f64::NAN,
+            ..Self::default()
+        }
+    }
+
+    /// With these figures of the work's own beside those that it has.
+    #[must_use]
+    pub fn with_extra<'a>(mut self, figures: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
+        self.extra.extend(figures.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        self
+    }
+
     /// The figure of this name: a field, `cpu_us` for all CPU, a percentile as `p99_us`, or a key
     /// of `extra`. `None` where this round does not have it.
     #[must_use]

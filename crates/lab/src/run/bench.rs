@@ -6,16 +6,15 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::RunError;
+use super::error::RunError;
+use super::load_tool::Tool;
+use super::measurement_length::warm_up;
 use super::options::RunArguments;
-use super::plan::{Plan, warm_up};
-use super::subject::Subject;
-use super::tool::Tool;
 use crate::load::driver::Waiting;
 use crate::measure::cores::{self, Cores, pin_this_thread};
 use crate::measure::machine::Machine;
 use crate::systems::system::Promise;
-use crate::work::{Scale, Times, Work};
+use crate::work::Scale;
 
 /// See the module.
 #[derive(Debug)]
@@ -56,16 +55,12 @@ const END_SECONDS: f64 = 2.0;
 const DESCRIPTORS_BESIDE: u64 = 200;
 
 impl Bench {
-    /// Looks at the machine, plans the run's time, and pins the calling thread, which will be the
-    /// load generator, or the first of its threads.
+    /// Inspects the machine and pins the calling thread, which becomes the load generator, or the
+    /// first of its threads.
     ///
     /// # Errors
     /// When pinning is refused or the results' directory cannot be made.
-    pub fn prepare(
-        arguments: &RunArguments,
-        works: &[&Work],
-        subjects: &[Subject],
-    ) -> Result<(Self, Plan, Vec<Times>), RunError> {
+    pub fn prepare(arguments: &RunArguments) -> Result<Self, RunError> {
         let mut cores = if arguments.server_cores.is_empty() {
             Cores::one_each()?
         } else {
@@ -109,10 +104,8 @@ impl Bench {
             began: Instant::now(),
             tool: arguments.tool,
         };
-        let plan = Plan::guess(works, subjects, &bench);
-        let times = bench.times(arguments, &plan, works);
         pin_this_thread(&bench.cores.load)?;
-        Ok((bench, plan, times))
+        Ok(bench)
     }
 
     /// How long each measurement is now.
@@ -137,21 +130,6 @@ impl Bench {
     #[must_use]
     pub fn left(&self) -> Option<f64> {
         self.budget.map(|budget| budget - END_SECONDS - self.began.elapsed().as_secs_f64())
-    }
-
-    /// Rounds and seconds of each work: those requested, those that the budget allows, or those
-    /// that decide the work.
-    #[must_use]
-    fn times(&self, arguments: &RunArguments, plan: &Plan, works: &[&Work]) -> Vec<Times> {
-        let (rounds, seconds) = (arguments.rounds, arguments.seconds);
-        let of = |work: &&Work| match self.budget {
-            Some(budget) => plan.fit(0, budget - END_SECONDS, rounds, seconds),
-            None => Times {
-                rounds: rounds.unwrap_or(work.decides.rounds),
-                seconds: seconds.unwrap_or(work.decides.seconds),
-            },
-        };
-        works.iter().map(of).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Found by planning each work with the option and without it, so that a new work or option needs
 //! no line here.
 
-use super::RunError;
+use super::error::RunError;
 use super::options::RunArguments;
 use crate::work::{Scale, Step, Work};
 

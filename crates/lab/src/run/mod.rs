@@ -14,8 +14,11 @@
 pub mod attach;
 pub mod bench;
 pub mod cell;
+pub mod error;
 pub mod helper;
 pub mod ineffective_options;
+pub mod load_tool;
+pub mod measurement_length;
 pub mod options;
 pub mod own;
 pub mod plan;
@@ -32,54 +35,17 @@ pub mod watch;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::report::command::{self, CommandError};
+use crate::report::command;
 use crate::systems::cleanup;
 use crate::work::{Times, Work};
 use bench::Bench;
+pub use error::RunError;
 use options::RunArguments;
 use plan::Plan;
 use progress::Progress;
 use record::Record;
 use scene::{Allowed, Ending, Scene, Waiting};
 use subject::Subject;
-
-/// Why a run ended without all its figures.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// An argument makes no sense, or names what does not exist.
-    #[error("{0}")]
-    Argument(String),
-    /// A system answered wrongly: no figure of this run is to be trusted before that is explained.
-    #[error("{system} ({work}): {what}; what was measured before is in {results}", results = .results.display())]
-    Wrong {
-        /// The system's label.
-        system: String,
-        /// What was being done.
-        work: String,
-        /// What it answered.
-        what: String,
-        /// What there is.
-        results: PathBuf,
-    },
-    /// The user ended it.
-    #[error("ended by a signal; what was measured is in {}", .0.display())]
-    Interrupted(PathBuf),
-    /// Every cell is empty: whoever waits for figures must not take that for a success.
-    #[error("nothing was measured; the reasons are above and in {}", .0.display())]
-    Nothing(PathBuf),
-    /// The figures are there, but their report is not.
-    #[error("the results are written, but not their report: {0}")]
-    Report(#[from] CommandError),
-    /// The operating system refused something.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-}
-
-impl From<nix::Error> for RunError {
-    fn from(error: nix::Error) -> Self {
-        Self::Io(error.into())
-    }
-}
 
 /// Does what `ladon-lab run` was told to; returns where the results are.
 ///
@@ -97,7 +63,9 @@ pub fn run(arguments: &RunArguments) -> Result<PathBuf, RunError> {
     for one in missing.iter().filter(|_| !arguments.systems.is_empty()) {
         eprintln!("not measured: {one}");
     }
-    let (bench, mut plan, times) = Bench::prepare(arguments, &works, &subjects)?;
+    let bench = Bench::prepare(arguments)?;
+    let mut plan = Plan::guess(&works, &subjects, &bench);
+    let times = plan.times(&works, bench.left(), arguments.rounds, arguments.seconds);
     for note in ineffective_options::notes(arguments, &works, &bench.scale)? {
         eprintln!("note: {note}");
     }

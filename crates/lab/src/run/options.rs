@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::RunError;
 use super::attach::Attached;
+use super::error::RunError;
+use super::load_tool::Tool;
 use super::subject::Subject;
-use super::tool::Tool;
 use crate::systems::program_paths::ProgramPaths;
 use crate::systems::registry;
 use crate::systems::system::{Missing, Promise};

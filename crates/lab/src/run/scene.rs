@@ -16,20 +16,17 @@
 use std::time::{Duration, Instant};
 
 use super::bench::Bench;
+use super::measurement_length::SECONDS_MIN;
 use super::own;
-use super::plan::Plan;
+use super::plan::{KEPT_FROM_SECONDS, Plan};
 use super::progress::Progress;
 use super::record::Record;
 use super::stage::{About, Brought, Ended, Running, Stage};
-use super::subject::{Subject, SubjectSetting};
+use super::subject::{Subject, SubjectSetting, pairs};
 use crate::results;
 use crate::systems::cleanup;
 use crate::topology::Topology;
-use crate::work::{self, Settings, Step, Times, Work};
-
-/// Systems that take at least this long to start are reused by the next work; others are restarted,
-/// so that memory and disk belong to one work.
-pub const KEPT_FROM_SECONDS: f64 = 2.0;
+use crate::work::{self, Step, Times, Work};
 
 /// Why no further work is done.
 pub enum Ending {
@@ -96,7 +93,7 @@ impl<'a> Scene<'a> {
     /// Why the run must end.
     pub fn play(&mut self, allowed: Allowed) -> Result<u32, Ending> {
         let steps = (self.work.plan)(&self.bench.scale);
-        let pairs = pairs(self.work, self.subjects, self.bench);
+        let pairs = pairs(self.work, self.subjects, self.bench.promise);
         let mut cast: Vec<Member<'a>> = pairs
             .into_iter()
             .map(|(subject, setting)| Member { subject, setting, stage: None })
@@ -118,7 +115,7 @@ impl<'a> Scene<'a> {
         while round < wanted {
             if let Some(until) = allowed.until {
                 let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
-                let least = super::plan::SECONDS_MIN;
+                let least = SECONDS_MIN;
                 match pace.next(wanted - round, left, allowed.asked_seconds) {
                     Some(seconds) => self.bench.set_seconds(seconds),
                     // One round is made in any case: a work without figures says nothing.
@@ -282,29 +279,6 @@ fn order(count: usize, round: u32) -> Vec<usize> {
         order.reverse();
     }
     order
-}
-
-/// Every system at every setting that `work` goes through.
-#[must_use]
-pub fn pairs<'a>(
-    work: &Work,
-    subjects: &'a [Subject],
-    bench: &Bench,
-) -> Vec<(&'a Subject, SubjectSetting)> {
-    let settings = |subject: &'a Subject| match work.settings {
-        Settings::All => subject.settings(),
-        Settings::Chosen => vec![subject.setting_for(bench.promise)],
-    };
-    // A web program is measured as one, and nowhere else.
-    let takes_part = |subject: &&Subject| match subject {
-        Subject::Found(found) => found.system.only_in().is_none_or(|only| only == work.name),
-        Subject::Attached(_) => true,
-    };
-    let all = subjects
-        .iter()
-        .filter(takes_part)
-        .flat_map(|subject| settings(subject).into_iter().map(move |setting| (subject, setting)));
-    all.collect()
 }
 
 #[cfg(test)]

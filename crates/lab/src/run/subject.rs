@@ -5,6 +5,7 @@ use crate::dialects::Dialect;
 use crate::operation::OperationKind;
 use crate::systems::registry::Found;
 use crate::systems::system::{DriverKind, Promise, Setting};
+use crate::work::{Settings, Work};
 
 /// See the module.
 pub enum Subject {
@@ -145,4 +146,27 @@ impl Subject {
             Self::Attached(_) => Ok(()),
         }
     }
+}
+
+/// Every system at every setting that `work` goes through.
+#[must_use]
+pub fn pairs<'a>(
+    work: &Work,
+    subjects: &'a [Subject],
+    promise: Promise,
+) -> Vec<(&'a Subject, SubjectSetting)> {
+    let settings = |subject: &'a Subject| match work.settings {
+        Settings::All => subject.settings(),
+        Settings::Chosen => vec![subject.setting_for(promise)],
+    };
+    // A web program is measured as one, and nowhere else.
+    let takes_part = |subject: &&Subject| match subject {
+        Subject::Found(found) => found.system.only_in().is_none_or(|only| only == work.name),
+        Subject::Attached(_) => true,
+    };
+    let all = subjects
+        .iter()
+        .filter(takes_part)
+        .flat_map(|subject| settings(subject).into_iter().map(move |setting| (subject, setting)));
+    all.collect()
 }

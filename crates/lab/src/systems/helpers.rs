@@ -41,7 +41,6 @@ pub const JAVA: &[Source] = java![
     "Counters",
     "Groups",
     "Helper",
-    "Histogram",
     "Iterations",
     "Json",
     "Keyed",

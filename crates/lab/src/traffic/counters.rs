@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
-use super::{Share, Traffic};
+use super::source::{Share, Traffic};
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation};
 
@@ -162,7 +162,7 @@ mod tests {
     fn a_counter_of_ones_own_has_one_right_value() {
         let mut totals = Totals::default();
         let mut counters = Counters::new("c", None, &mut totals, 1, 1, Share::default());
-        let mut operation = super::super::blank();
+        let mut operation = crate::traffic::source::blank();
         for right in [1, 0, 1, 0] {
             assert!(counters.next(0, 0, &mut operation));
             assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(right + 1)));
@@ -175,7 +175,7 @@ mod tests {
         let mut totals = Totals::default();
         let mut counters =
             Counters::new("c", Some(SharedTotal::default()), &mut totals, 2, 2, Share::default());
-        let mut operation = super::super::blank();
+        let mut operation = crate::traffic::source::blank();
         // Two additions under way: either may be first, but both counted is the most.
         counters.next(0, 0, &mut operation);
         counters.next(1, 1, &mut operation);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn what_was_held_at_the_end_of_a_stretch_is_given_back_first() {
         let mut totals = Totals::default();
-        let mut operation = super::super::blank();
+        let mut operation = crate::traffic::source::blank();
         Counters::new("c", None, &mut totals, 1, 1, Share::default()).next(0, 0, &mut operation);
         Counters::new("c", None, &mut totals, 1, 1, Share::default()).next(0, 0, &mut operation);
         assert!(matches!(operation, Operation::Add { by: -1, .. }), "{operation:?}");

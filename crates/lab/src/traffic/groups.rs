@@ -1,8 +1,8 @@
 //! Groups of members that each user makes one by one, and reads whole once they are complete: what
 //! sets and indexed rows have in common.
 
-use super::Share;
 use super::iterations::Progress;
+use super::source::Share;
 use crate::load::random::{Random, mix};
 
 /// See the module.

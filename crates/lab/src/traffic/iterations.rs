@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use super::source::{Share, Traffic, as_delete, as_get, as_set};
 use super::value::{version_of, write_value};
-use super::{Share, Traffic, as_delete, as_get, as_set};
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation, OperationKind};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ledger::Ledger;
 use super::pick::{Distribution, Pick};
-use super::{Traffic, as_get, as_set};
+use super::source::{Traffic, as_get, as_set};
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation, OperationKind};
 
@@ -340,10 +340,10 @@ impl Traffic for Survivors<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blank;
     use super::*;
     use crate::dialects::resp::Resp;
     use crate::dialects::{Framed, Malformed, Refused};
+    use crate::traffic::source::blank;
     use crate::traffic::value::write_value;
 
     const OK: &[u8] = b"+OK\r\n";

@@ -21,6 +21,7 @@ pub mod pick;
 pub mod rows;
 pub mod sets;
 pub mod several;
+pub mod source;
 pub mod speaking;
 pub mod value;
 
@@ -28,56 +29,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::dialects::Dialect;
-use crate::operation::{Operation, OperationKind};
+use crate::operation::OperationKind;
 use counters::{Counters, Totals};
 use groups::Groups;
 use iterations::{Iterations, Progress};
 use keyed::{Deed, Keyed};
 use ledger::Ledger;
 use pick::Distribution;
-
-/// A source of operations that knows the right answers.
-pub trait Traffic {
-    /// Makes `operation` the next one of user `user`. `request` numbers the requests that can be
-    /// under way at once; its last one was judged before. False when there is nothing more to ask.
-    fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool;
-
-    /// Whether `frame`, a whole reply of `dialect`, answers request `request` rightly; notes what
-    /// it teaches.
-    fn judge(
-        &mut self,
-        user: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool;
-
-    /// The right answer in words, for messages.
-    fn expected(&self, user: usize, request: usize, operation: &Operation) -> String;
-}
-
-impl<T: Traffic> Traffic for &mut T {
-    fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool {
-        (**self).next(user, request, operation)
-    }
-
-    fn judge(
-        &mut self,
-        user: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        (**self).judge(user, request, operation, dialect, frame)
-    }
-
-    fn expected(&self, user: usize, request: usize, operation: &Operation) -> String {
-        (**self).expected(user, request, operation)
-    }
-}
+pub use source::{Share, Traffic, blank};
 
 /// What is asked, as data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -216,40 +175,6 @@ impl Asked {
     }
 }
 
-/// Which part of a store's users and keys a load thread has.
-#[derive(Clone, Copy, Debug)]
-pub struct Share {
-    /// Which thread this is, from 0.
-    pub part: usize,
-    /// How many there are.
-    pub parts: usize,
-}
-
-impl Default for Share {
-    fn default() -> Self {
-        Self { part: 0, parts: 1 }
-    }
-}
-
-impl Share {
-    /// The number among all threads' users of this one's user `user`.
-    #[must_use]
-    pub const fn user(self, user: usize) -> usize {
-        user * self.parts + self.part
-    }
-
-    /// How many of `count` things are this one's.
-    fn range(self, count: u32) -> u32 {
-        let until = |part: usize| u64::from(count) * part as u64 / self.parts as u64;
-        u32::try_from(until(self.part + 1) - until(self.part)).unwrap_or(count)
-    }
-
-    /// Its keys are numbered from here on, far from the next one's.
-    fn first_key(self) -> u32 {
-        u32::MAX / u32::try_from(self.parts).unwrap_or(u32::MAX) * self.part as u32
-    }
-}
-
 /// The writes that a store received so far.
 #[derive(Debug, Default)]
 pub struct World {
@@ -343,52 +268,4 @@ impl World {
         let new = || Ledger::from_key(first, space, 0, value_bytes);
         self.ledgers.entry(space).or_insert_with(new)
     }
-}
-
-/// `operation` as a `Set` whose buffers are to be filled; their capacity is reused.
-pub(crate) fn as_set(operation: &mut Operation) -> (&mut Vec<u8>, &mut Vec<u8>) {
-    if !matches!(operation, Operation::Set { .. }) {
-        *operation = Operation::Set { key: take_key(operation), value: Vec::new() };
-    }
-    match operation {
-        Operation::Set { key, value } => (key, value),
-        _ => unreachable!("made one above"),
-    }
-}
-
-/// `operation` as a `Get`, likewise.
-pub(crate) fn as_get(operation: &mut Operation) -> &mut Vec<u8> {
-    if !matches!(operation, Operation::Get { .. }) {
-        *operation = Operation::Get { key: take_key(operation) };
-    }
-    match operation {
-        Operation::Get { key } => key,
-        _ => unreachable!("made one above"),
-    }
-}
-
-/// `operation` as a `Delete`, likewise.
-pub(crate) fn as_delete(operation: &mut Operation) -> &mut Vec<u8> {
-    if !matches!(operation, Operation::Delete { .. }) {
-        *operation = Operation::Delete { key: take_key(operation) };
-    }
-    match operation {
-        Operation::Delete { key } => key,
-        _ => unreachable!("made one above"),
-    }
-}
-
-fn take_key(operation: &mut Operation) -> Vec<u8> {
-    match operation {
-        Operation::Set { key, .. } | Operation::Get { key } | Operation::Delete { key } => {
-            std::mem::take(key)
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// An operation to begin with, before the first `next`.
-#[must_use]
-pub const fn blank() -> Operation {
-    Operation::Get { key: Vec::new() }
 }

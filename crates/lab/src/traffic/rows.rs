@@ -1,8 +1,8 @@
 //! Rows with a secondary index: each user inserts its own groups, and reads those that are
 //! complete.
 
-use super::Traffic;
 use super::groups::{Groups, Turn};
+use super::source::Traffic;
 use super::value::write_value;
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation};

@@ -1,7 +1,7 @@
 //! Sets that each user fills with members one by one, and reads whole once they are complete.
 
-use super::Traffic;
 use super::groups::{Groups, Turn};
+use super::source::Traffic;
 use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation};
 

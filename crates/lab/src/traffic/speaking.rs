@@ -1,6 +1,6 @@
 //! A traffic in a dialect, as a workload for the driver.
 
-use super::Traffic;
+use super::source::Traffic;
 use crate::dialects::{Dialect, Framed};
 use crate::load::workload::{Check, Whose, Workload};
 use crate::operation::Operation;

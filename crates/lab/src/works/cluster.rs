@@ -24,12 +24,7 @@ pub const WORK: Work = Work {
 };
 
 fn plan(_: &Scale) -> Plan {
-    let part = |name: &str| Part {
-        name: name.to_owned(),
-        title: format!("{name}, {USERS} users"),
-        axis: None,
-        figures: usual(),
-    };
+    let part = |name: &str| Part::new(name, format!("{name}, {USERS} users"), usual());
     Plan { parts: vec![part("set"), part("get")], steps: vec![step(&["set"]), step(&["get"])] }
 }
 

@@ -88,18 +88,14 @@ pub(crate) fn idle_connections(scale: &Scale) -> usize {
 }
 
 fn idle_part(scale: &Scale) -> Part {
-    Part {
-        name: IDLE[0].to_owned(),
-        title: format!(
-            "{} connections that were used once and do nothing",
-            idle_connections(scale)
-        ),
-        axis: None,
-        figures: vec![
+    Part::new(
+        IDLE[0],
+        format!("{} connections that were used once and do nothing", idle_connections(scale)),
+        vec![
             lower("idle_cpu_ms", "server CPU in a second", "ms"),
             lower("bytes_each", "memory of a connection", "bytes"),
         ],
-    }
+    )
 }
 
 fn idle_step(scale: &Scale) -> Step {

@@ -26,12 +26,7 @@ fn plan(scale: &Scale) -> Plan {
             [(false, "own", "each user its own counter"), (true, "one", "all on one counter")]
         {
             let part = format!("{name}-{users}");
-            parts.push(Part {
-                name: part.clone(),
-                title: format!("{title}, {users} users"),
-                axis: None,
-                figures: usual(),
-            });
+            parts.push(Part::new(part.clone(), format!("{title}, {users} users"), usual()));
             let asked = Asked::Counters { space: "counter", one };
             steps.push(Step::Measure(Phase::new(part, users, asked).depth(depth)));
         }

@@ -84,24 +84,23 @@ fn plan(scale: &Scale) -> Plan {
     let parts = ROWS.iter().map(|row| {
         let sizes = row.sizes(scale);
         let mib = sizes.maxmemory as f64 / f64::from(1 << 20);
-        Part {
-            name: row.part[0].to_owned(),
-            title: format!(
+        Part::new(
+            row.part[0],
+            format!(
                 "{}, {}: {} keys with values of {} bytes, maxmemory of {mib:.0} MiB",
                 row.policy,
                 row.pattern.title(),
                 sizes.keys,
                 sizes.value_bytes
             ),
-            axis: None,
-            figures: vec![
+            vec![
                 higher("hits_percent", "hits", "%"),
                 higher("exact_lru_percent", "hits of an exact LRU with as many keys", "%"),
                 higher("keys_held", "keys held", ""),
                 lower("used_of_limit", "memory used of maxmemory", ""),
                 lower("evicted", "keys evicted", ""),
             ],
-        }
+        )
     });
     let steps = ROWS.iter().map(|row| {
         Step::Custom(Custom {

@@ -95,12 +95,7 @@ fn plan(scale: &Scale) -> Plan {
         }
         figures.push(lower("generator_us", "the load generator's own longest pause", "us"));
         figures.push(lower("stolen_ms", "taken by the hypervisor", "ms"));
-        Part {
-            name: name[0].to_owned(),
-            title: format!("waits of a polite client {title}"),
-            axis: None,
-            figures,
-        }
+        Part::new(name[0], format!("waits of a polite client {title}"), figures)
     });
     let steps = ROWS.iter().map(|(name, _, other)| {
         let loaded = match other {

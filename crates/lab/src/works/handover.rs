@@ -19,18 +19,17 @@ pub const WORK: Work = Work {
 };
 
 fn plan(_: &Scale) -> Plan {
-    let part = Part {
-        name: "handover".to_owned(),
-        title: "LPUSH to BLPOP, two connections".to_owned(),
-        axis: None,
-        figures: vec![
+    let part = Part::new(
+        "handover",
+        "LPUSH to BLPOP, two connections",
+        vec![
             lower("p50_us", "median", "us"),
             lower("p99_us", "99 %", "us"),
             lower("p999_us", "99.9 %", "us"),
             lower("push_p50_us", "median until the push's own reply", "us"),
             lower("cpu_us", "server CPU per hand-over", "us"),
         ],
-    };
+    );
     let step = Custom {
         measurements: 1,
         beside_seconds: 0.1,

@@ -30,12 +30,7 @@ fn plan(scale: &Scale) -> Plan {
     for (read, name, title) in [(false, "insert", "insert a row"), (true, "find", "read a group")] {
         let asked = Asked::Rows { read, members: MEMBERS, value_bytes };
         steps.push(Step::Measure(Phase::new(name, users, asked).depth(depth)));
-        parts.push(Part {
-            name: name.to_owned(),
-            title: format!("{title}, {users} users"),
-            axis: None,
-            figures: usual(),
-        });
+        parts.push(Part::new(name, format!("{title}, {users} users"), usual()));
     }
     Plan { parts, steps }
 }

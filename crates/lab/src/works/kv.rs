@@ -28,12 +28,7 @@ fn plan(scale: &Scale) -> Plan {
     for users in scale.clients_or(&[100, 3500]) {
         for (deed, name) in [(Once::Set, "set"), (Once::Get, "get"), (Once::Delete, "delete")] {
             let part = format!("{name}-{users}");
-            parts.push(Part {
-                name: part.clone(),
-                title: format!("{name}, {users} users"),
-                axis: None,
-                figures: usual(),
-            });
+            parts.push(Part::new(part.clone(), format!("{name}, {users} users"), usual()));
             // Each number of users has its own space, so that what one left is not the other's.
             let space = space_of(users);
             let asked = Asked::Iterations { space, deed, value_bytes };
@@ -51,12 +46,7 @@ fn plan(scale: &Scale) -> Plan {
     let mix = vec![(1, Deed::Write), (10, Deed::Read)];
     let asked = Asked::Keyed { space: "kv-mix", mix, distribution };
     steps.push(Step::Measure(Phase::new("mix", users, asked).depth(depth)));
-    parts.push(Part {
-        name: "mix".to_owned(),
-        title: format!("one write to ten reads, {users} users"),
-        axis: None,
-        figures: usual(),
-    });
+    parts.push(Part::new("mix", format!("one write to ten reads, {users} users"), usual()));
     Plan { parts, steps }
 }
 

@@ -129,27 +129,27 @@ pub(crate) fn elements(scale: &Scale) -> u32 {
 }
 
 fn plan(scale: &Scale) -> Plan {
-    let parts = SHAPES.iter().map(|shape| Part {
-        name: shape.part[0].to_owned(),
-        title: shape.title.to_owned(),
-        axis: None,
-        figures: vec![
-            lower("bytes_each", shape.each, "bytes"),
-            higher("per_second", "loaded, of keys, members, fields or elements", "1/s"),
-        ],
+    let parts = SHAPES.iter().map(|shape| {
+        Part::new(
+            shape.part[0],
+            shape.title.to_owned(),
+            vec![
+                lower("bytes_each", shape.each, "bytes"),
+                higher("per_second", "loaded, of keys, members, fields or elements", "1/s"),
+            ],
+        )
     });
     let mut parts: Vec<Part> = parts.collect();
-    parts.push(Part {
-        name: SNAPSHOT.to_owned(),
-        title: "while a snapshot is made".to_owned(),
-        axis: None,
-        figures: vec![
+    parts.push(Part::new(
+        SNAPSHOT,
+        "while a snapshot is made",
+        vec![
             lower("p99_us", "latency, 99 %", "us"),
             lower("p99_quiet_us", "latency, 99 %, without a snapshot", "us"),
             lower("memory_growth", "most memory through memory before", ""),
             lower("restart_ms", "restart from the snapshot", "ms"),
         ],
-    });
+    ));
     let steps = SHAPES.iter().map(|shape| {
         let of_redis = shape.data.is_of_redis();
         let speed = if of_redis { ELEMENTS_LOADED_PER_SECOND } else { LOADED_PER_SECOND };

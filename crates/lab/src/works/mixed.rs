@@ -56,12 +56,11 @@ fn plan(scale: &Scale) -> Plan {
         value_bytes,
     }));
     for (letter, title, mix, distribution) in letters {
-        parts.push(Part {
-            name: letter.to_owned(),
-            title: format!("{}: {title}, {users} users", letter.to_uppercase()),
-            axis: None,
-            figures: usual(),
-        });
+        parts.push(Part::new(
+            letter,
+            format!("{}: {title}, {users} users", letter.to_uppercase()),
+            usual(),
+        ));
         let asked = Asked::Keyed { space: "ycsb", mix, distribution };
         steps.push(Step::Measure(Phase::new(letter, users, asked)));
     }

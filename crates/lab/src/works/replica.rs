@@ -38,23 +38,17 @@ fn plan(scale: &Scale) -> Plan {
     for (deed, name) in [(Deed::Set, "set"), (Deed::Get, "get")] {
         let asked = Asked::Iterations { space: "few", deed, value_bytes };
         steps.push(Step::Measure(Phase::new(name, users, asked)));
-        parts.push(Part {
-            name: name.to_owned(),
-            title: format!("{name} on the first node, {users} users"),
-            axis: None,
-            figures: usual(),
-        });
+        parts.push(Part::new(name, format!("{name} on the first node, {users} users"), usual()));
     }
     steps.push(Step::Custom(Custom { measurements: 1, ..Custom::new(Own::Lag, &["lag"]) }));
-    parts.push(Part {
-        name: "lag".to_owned(),
-        title: "from a write's answer to its copy".to_owned(),
-        axis: None,
-        figures: vec![
+    parts.push(Part::new(
+        "lag",
+        "from a write's answer to its copy",
+        vec![
             lower("p50_us", "median", "us"),
             lower("p99_us", "99 %", "us"),
             lower("p999_us", "99.9 %", "us"),
         ],
-    });
+    ));
     Plan { parts, steps }
 }

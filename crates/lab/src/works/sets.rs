@@ -28,12 +28,7 @@ fn plan(scale: &Scale) -> Plan {
             [(false, "add", "add a member"), (true, "members", "read all ten members")]
         {
             let part = format!("{name}-{users}");
-            parts.push(Part {
-                name: part.clone(),
-                title: format!("{title}, {users} users"),
-                axis: None,
-                figures: usual(),
-            });
+            parts.push(Part::new(part.clone(), format!("{title}, {users} users"), usual()));
             let asked = Asked::Sets { space: "set", read, members: MEMBERS };
             steps.push(Step::Measure(Phase::new(part, users, asked).depth(depth)));
         }

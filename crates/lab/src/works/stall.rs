@@ -121,18 +121,19 @@ pub(crate) const STRETCH_MIN: Duration = Duration::from_millis(800);
 const LOADED_PER_SECOND: f64 = 700_000.0;
 
 fn plan(scale: &Scale, stretches: &'static [Stretch]) -> Plan {
-    let parts = stretches.iter().map(|stretch| Part {
-        name: stretch.part[0].to_owned(),
-        title: format!("waits of small reads {}", stretch.title),
-        axis: None,
-        figures: vec![
-            lower("p999_us", "wait, 99.9 %", "us"),
-            lower("p99_us", "wait, 99 %", "us"),
-            lower("p50_us", "median wait", "us"),
-            lower("max_us", "longest wait", "us"),
-            lower("longest_command_us", "longest command", "us"),
-            lower("generator_us", "the load generator's own longest pause", "us"),
-        ],
+    let parts = stretches.iter().map(|stretch| {
+        Part::new(
+            stretch.part[0],
+            format!("waits of small reads {}", stretch.title),
+            vec![
+                lower("p999_us", "wait, 99.9 %", "us"),
+                lower("p99_us", "wait, 99 %", "us"),
+                lower("p50_us", "median wait", "us"),
+                lower("max_us", "longest wait", "us"),
+                lower("longest_command_us", "longest command", "us"),
+                lower("generator_us", "the load generator's own longest pause", "us"),
+            ],
+        )
     });
     let sizes = sizes(scale);
     let loaded = |elements: u32| f64::from(elements) / LOADED_PER_SECOND;

@@ -47,11 +47,8 @@ pub(crate) const PARTS: [(&[&str; 1], Operation, &str); 16] = [
 const LOADED_PER_SECOND: f64 = 1_500_000.0;
 
 fn plan(scale: &Scale) -> Plan {
-    let parts = PARTS.iter().map(|(name, _, title)| Part {
-        name: name[0].to_owned(),
-        title: format!("{title}; {USERS} users, {DEPTH} requests at once"),
-        axis: None,
-        figures: usual(),
+    let parts = PARTS.iter().map(|(name, _, title)| {
+        Part::new(name[0], format!("{title}; {USERS} users, {DEPTH} requests at once"), usual())
     });
     // Fields, members twice, counters; lists and bitmaps are few.
     let beside_seconds = 4.0 * f64::from(scale.keys_or(1_000_000)) / LOADED_PER_SECOND + 1.0;

@@ -31,12 +31,7 @@ fn plan(scale: &Scale) -> Plan {
             let part = format!("{name}-{users}");
             let asked = Asked::Iterations { space, deed, value_bytes };
             steps.push(Step::Measure(Phase::new(part.clone(), users, asked)));
-            parts.push(Part {
-                name: part,
-                title: format!("{title}, {users} connections"),
-                axis: None,
-                figures: usual(),
-            });
+            parts.push(Part::new(part, format!("{title}, {users} connections"), usual()));
         }
     }
     Plan { parts, steps }

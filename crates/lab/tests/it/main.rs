@@ -6,6 +6,7 @@ mod dialects_on_real_servers;
 mod load_on_real_redis;
 mod measured_section;
 mod model;
+mod module_graph;
 mod other_load_tools;
 mod own_clients;
 mod report_in_a_browser;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use ladon_lab::results::schema::{Outcome, Results};
-use ladon_lab::run::tool::Tool;
+use ladon_lab::run::load_tool::Tool;
 use ladon_lab::systems::program_paths::ProgramPaths;
 use ladon_lab::systems::registry;
 

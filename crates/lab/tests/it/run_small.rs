@@ -197,7 +197,7 @@ fn an_open_loop_keeps_its_rate() {
 
 #[test]
 fn a_tool_in_the_place_of_the_driver() {
-    if !is_here("redis") || ladon_lab::run::tool::Tool::RedisBenchmark.find().is_none() {
+    if !is_here("redis") || ladon_lab::run::load_tool::Tool::RedisBenchmark.find().is_none() {
         eprintln!("SKIPPED: no redis-benchmark");
         return;
     }

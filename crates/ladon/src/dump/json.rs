@@ -15,7 +15,7 @@
 //! (0: never).
 
 use super::Format;
-use ladon_engine::types::shown::Shown;
+use ladon_engine::types::dump_value::Shown;
 use ladon_log::checkpoint::format::{CheckpointHeader, PartKind};
 use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;

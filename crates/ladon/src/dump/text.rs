@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::readable::{Quoted, Time};
-use ladon_engine::types::shown::Shown;
+use ladon_engine::types::dump_value::Shown;
 use ladon_log::checkpoint::format::{CheckpointHeader, PartKind};
 use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;

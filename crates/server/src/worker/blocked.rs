@@ -8,10 +8,11 @@ use super::{Net, Worker};
 use crate::connection::Connection;
 use crate::waiting;
 use ladon_commands::Message;
-use ladon_commands::blocking::{self, Answer, KeyWait, UNBLOCKED, Unserved};
+use ladon_commands::blocking::{self, KeyWait, UNBLOCKED};
+use ladon_commands::message::{Answer, Unserved};
 use ladon_commands::session::ReplyMode;
-use ladon_commands::{Blocked, Session};
-use ladon_model::{Gate, Lsn, Record};
+use ladon_commands::{Blocked, Session, ThreadParts};
+use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,8 +73,14 @@ impl Worker {
             None => return,
             Some(Blocked::Keys(waiter)) => {
                 let (appender, now_ms) = (&mut self.appender, self.now_ms);
-                let append = &mut |record: Record<'_>| appender.append_record(record, now_ms);
-                blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
+                let mut thread = ThreadParts {
+                    node: &self.node,
+                    local: &mut self.local,
+                    scratch: &mut self.scratch,
+                    now_ms,
+                    append: &mut |record| appender.append_record(record, now_ms),
+                };
+                blocking::leave(&mut thread, &waiter);
                 let (session, out) = (&connection.session, &mut connection.output);
                 blocking::answer_unserved(&self.node, &mut self.local, session, &waiter, how, out);
                 connection.depends = connection.depends.max(connection.blocked_depends);
@@ -187,8 +194,14 @@ impl Worker {
         blocked.claim().take();
         if let Blocked::Keys(waiter) = blocked {
             let (appender, now_ms) = (&mut self.appender, self.now_ms);
-            let append = &mut |record: Record<'_>| appender.append_record(record, now_ms);
-            blocking::leave(&self.node, &mut self.scratch, &waiter, now_ms, append);
+            let mut thread = ThreadParts {
+                node: &self.node,
+                local: &mut self.local,
+                scratch: &mut self.scratch,
+                now_ms,
+                append: &mut |record| appender.append_record(record, now_ms),
+            };
+            blocking::leave(&mut thread, &waiter);
         }
     }
 

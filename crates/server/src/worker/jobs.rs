@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::aside::Task;
-use ladon_commands::aside::{Computed, Job, Lent};
+use ladon_commands::aside_job::{Computed, Job, Lent};
 use ladon_engine::Garbage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -11,6 +11,7 @@ use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
 use ladon_commands::LongReply;
 use ladon_engine::Garbage;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A connection with less output than this gets another slice: enough to keep a socket busy.
 const WINDOW_BYTES: usize = 512 << 10;
@@ -42,15 +43,16 @@ impl Worker {
             }
             connection.touch(&mut self.touched);
             let Some(long) = &mut connection.long_reply else { continue };
+            let elements = self.node.slicing.slice_elements.load(Relaxed);
             if long.is_overdue(self.now_ms) {
-                let (is_to_be_written, unused) = long.keep(&self.node);
+                let (is_to_be_written, unused) = long.keep(&*self.node.clock, elements);
                 self.scratch.garbage.extend(unused);
                 if !is_to_be_written {
                     self.long_replies.push_back(slot);
                     return;
                 }
             }
-            let slice = long.write(&self.node, &mut connection.output);
+            let slice = long.write(&*self.node.clock, elements, &mut connection.output);
             if let Some(block) = slice.block {
                 connection.add_block(block, || self.buffers.take());
             }
@@ -78,7 +80,7 @@ impl Worker {
     pub(super) fn end_long_reply(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(long) = connection.long_reply.take() else { return };
-        long.finish(&self.node, &mut self.local, &connection.session);
+        self.local.finish_long_reply(&self.node, &connection.session, &long);
         // The reply may hold the last reference to a deleted value.
         self.scratch.garbage.push(Garbage::of(long));
         // Later replies may wait longer, or forever, while part of this one was sent.

@@ -34,7 +34,7 @@ use crate::waiting::Awaited;
 use buffers::Buffers;
 pub(crate) use carried::Carried;
 use ladon_commands::blocking::SendNow;
-use ladon_commands::ctx::Local;
+use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
 use ladon_engine::Scratch;

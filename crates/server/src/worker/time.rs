@@ -7,7 +7,7 @@
 use super::Worker;
 use crate::connection::Connection;
 use crate::input;
-use ladon_commands::eviction;
+use ladon_commands::{ThreadParts, eviction};
 use ladon_engine::{Locks, PARTITIONS};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -96,7 +96,6 @@ impl Worker {
         let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
         self.look_at_connections();
         self.buffers.trim();
-        self.batch.forget_strings();
         self.node.sample();
         // One turn is that of the tick itself.
         let is_quiet = std::mem::take(&mut self.turns_since_tick) <= 1
@@ -184,14 +183,15 @@ impl Worker {
             if !self.log.is_backlogged() {
                 let began_ns = self.node.clock.monotonic_ns();
                 let (appender, now_ms) = (&mut self.appender, self.now_ms);
-                let goes_on = eviction::make_room_in_between(
-                    &self.node,
-                    &mut self.local,
-                    &mut self.scratch,
+                let mut thread = ThreadParts {
+                    node: &self.node,
+                    local: &mut self.local,
+                    scratch: &mut self.scratch,
                     now_ms,
-                    left_ns.min(self.pace.housekeeping_ns),
-                    &mut |record| appender.append_record(record, now_ms),
-                );
+                    append: &mut |record| appender.append_record(record, now_ms),
+                };
+                let limit_ns = left_ns.min(self.pace.housekeeping_ns);
+                let goes_on = eviction::make_room_in_between(&mut thread, limit_ns);
                 let spent_ns = self.node.clock.monotonic_ns() - began_ns;
                 self.turn.housekeeping_ns += spent_ns;
                 if goes_on {

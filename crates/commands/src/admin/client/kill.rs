@@ -2,9 +2,10 @@
 
 use super::{Class, class};
 use crate::kernel::args::{self, is};
-use crate::kernel::clients::{ClientInfo, DEFAULT_USER, Message};
+use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::message::Message;
 use crate::kernel::outcome::Flow;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,10 +1,10 @@
 //! `CLIENT UNBLOCK`: ends another client's wait.
 
 use crate::kernel::args::{self, is};
-use crate::kernel::blocking::Unserved;
-use crate::kernel::clients::Message;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::message::Message;
+use crate::kernel::message::Unserved;
 use crate::kernel::outcome::Flow;
 use std::sync::atomic::Ordering::Acquire;
 

@@ -2,10 +2,10 @@
 //! says. Redis' subcommands that Ladon cannot provide are refused by name.
 
 mod digest;
-mod inside;
 mod populate;
 mod protocol;
 mod reload;
+mod representation;
 
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
@@ -54,12 +54,19 @@ const SUBCOMMANDS: &[Subcommand] = &[
     ),
     ("error", 3, 3, error, "ERROR text", "Answers an error with this text."),
     ("help", 2, 2, show_help, "HELP", "Lists the subcommands."),
-    ("htstats", 3, 4, inside::htstats, "HTSTATS database", "Tells what a database's table holds."),
+    (
+        "htstats",
+        3,
+        4,
+        representation::htstats,
+        "HTSTATS database",
+        "Tells what a database's table holds.",
+    ),
     (
         "htstats-key",
         3,
         4,
-        inside::htstats_key,
+        representation::htstats_key,
         "HTSTATS-KEY key",
         "Tells what a key's value holds.",
     ),
@@ -67,13 +74,13 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "listpack",
         3,
         3,
-        inside::listpack,
+        representation::listpack,
         "LISTPACK key",
         "Writes the elements of a packed value to the server's log.",
     ),
     ("loadaof", 2, 2, reload::loadaof, "LOADAOF", "As RELOAD NOSAVE, once the log is written."),
     ("log", 3, 3, log, "LOG text", "Writes a line to the server's log."),
-    ("object", 3, 4, inside::object, "OBJECT key", "Tells how a key's value is kept."),
+    ("object", 3, 4, representation::object, "OBJECT key", "Tells how a key's value is kept."),
     ("populate", 3, 5, populate::populate, "POPULATE count [prefix [bytes]]", "Creates keys."),
     (
         "protocol",

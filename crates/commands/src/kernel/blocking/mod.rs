@@ -11,20 +11,23 @@
 //! value under a key that others wait for queues behind them: the thread that created the value is
 //! about to serve them. Nothing here polls, and a waiter holds no thread.
 
+mod direct_reply;
 mod serve;
-mod short_way;
 
+pub use direct_reply::{SendNow, ShortWay};
 pub(crate) use serve::serve;
-pub use short_way::{SendNow, ShortWay};
 
 use crate::kernel::clients::ClientInfo;
 use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::{Append, Ctx, Local};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::local::Local;
+use crate::kernel::message::Unserved;
 use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
-use ladon_engine::{Claim, Key, Locks, Scratch, Waiter};
-use ladon_model::{DbId, Gate, KeyHash, Lsn, ValueKind};
+use crate::kernel::thread_parts::ThreadParts;
+use ladon_engine::{Claim, Key, Locks, Waiter};
+use ladon_model::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -70,34 +73,6 @@ impl KeyWait {
             Key { bytes, hash: node.keyspace.hash(bytes) }
         })
     }
-}
-
-/// A served waiter's reply, on its way to the thread that owns the connection.
-#[derive(Debug)]
-pub struct Answer {
-    /// The thread.
-    pub thread: usize,
-    /// The connection.
-    pub client: u64,
-    /// The connection's place in its thread.
-    pub slot: u32,
-    /// The wait that is over.
-    pub waiter: Arc<Waiter>,
-    /// What to send.
-    pub reply: Vec<u8>,
-    /// The reply may leave when the gate has passed this LSN.
-    pub depends: Lsn,
-    /// The LSN of what the command changed, if it changed anything.
-    pub wrote: Option<Lsn>,
-}
-
-/// How an unserved wait ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unserved {
-    /// The deadline has passed, or another client ends the wait.
-    Timeout,
-    /// Another client makes the wait fail.
-    Error,
 }
 
 impl Ctx<'_> {
@@ -162,21 +137,16 @@ impl Ctx<'_> {
 }
 
 /// Removes a waiter from its keys' queues; the caller has taken its claim.
-pub fn leave(
-    node: &Node,
-    scratch: &mut Scratch,
-    waiter: &Arc<Waiter>,
-    now_ms: u64,
-    append: Append<'_>,
-) {
+pub fn leave(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
+    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
     let wait = KeyWait::of(waiter);
     let hashes: SmallVec<[KeyHash; 4]> = wait.keys(node).map(|key| key.hash).collect();
-    let mut tx = node.keyspace.begin(Locks::Keys(&hashes), scratch, now_ms);
+    let mut tx = node.keyspace.begin(Locks::Keys(&hashes), scratch, *now_ms);
     let db = node.keyspace.select(wait.db);
     for key in wait.keys(node) {
         tx.stop_waiting(db, key, waiter);
     }
-    tx.commit(append);
+    tx.commit(&mut **append);
 }
 
 /// Writes the reply to an unserved wait.

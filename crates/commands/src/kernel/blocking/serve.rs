@@ -1,14 +1,16 @@
 //! Serves the clients that wait for newly created keys.
 
-use super::{Answer, KeyWait};
-use crate::kernel::ctx::{Append, Ctx, Data, Local};
+use super::KeyWait;
+use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::eviction::{self, Room};
+use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
-use crate::kernel::node::Node;
+use crate::kernel::message::Answer;
 use crate::kernel::session::Session;
-use crate::kernel::spec::{Flags, Handler, HandlerFn};
-use ladon_engine::{Key, Locks, Place, Scratch, Waiter};
+use crate::kernel::spec::{Handler, HandlerFn};
+use crate::kernel::thread_parts::ThreadParts;
+use ladon_engine::{Key, Locks, Place, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
@@ -17,16 +19,12 @@ use std::sync::Arc;
 /// Serves the waiters of the keys that the last transaction created: keys and their waiters in
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
 #[cold]
-pub(crate) fn serve(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    now_ms: u64,
-    append: Append<'_>,
-) {
+pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
+    let ThreadParts { node, local, scratch, now_ms, append } = thread;
     // A transaction may have taken long, and what it created may have expired.
-    let now_ms = node.clock.unix_ms().max(now_ms);
-    let mut ready = VecDeque::from(std::mem::take(&mut scratch.ready));
+    let now_ms = node.clock.unix_ms().max(*now_ms);
+    let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append };
+    let mut ready = VecDeque::from(std::mem::take(&mut thread.scratch.ready));
     // While the log takes no changes, nothing can be popped, so clients keep waiting.
     while node.durability.accepts_writes()
         && let Some(made) = ready.pop_front()
@@ -34,41 +32,34 @@ pub(crate) fn serve(
         let mut after = Place::default();
         loop {
             let key = Key { bytes: &made.key, hash: made.hash };
-            let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, now_ms);
+            let mut tx = node.keyspace.begin(Locks::One(key.hash), thread.scratch, now_ms);
             let next = tx.next_waiter(made.db, key, after);
-            tx.commit(&mut *append);
+            tx.commit(&mut *thread.append);
             let Some((place, waiter)) = next else { break };
-            if !attempt(node, local, scratch, &waiter, now_ms, append) {
+            if !attempt(&mut thread, &waiter) {
                 after = place;
             }
         }
         // Keys that were created by serving may be awaited too.
-        ready.extend(scratch.ready.drain(..));
+        ready.extend(thread.scratch.ready.drain(..));
     }
 }
 
 /// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
 /// reply is then among the thread's answers.
-fn attempt(
-    node: &Node,
-    local: &mut Local,
-    scratch: &mut Scratch,
-    waiter: &Arc<Waiter>,
-    now_ms: u64,
-    append: Append<'_>,
-) -> bool {
-    let wait = KeyWait::of(waiter);
+fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
+    let (node, now_ms, wait) = (thread.node, thread.now_ms, KeyWait::of(waiter));
     let spec = node.table.spec(wait.command);
     let Handler::Run(handler) = spec.handler else { return false };
     let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
-    let is_full = spec.flags.has(Flags::DENYOOM)
-        && eviction::make_room(node, local, scratch, now_ms, append) == Room::None;
+    let is_full = spec.flags.has(Flags::DENYOOM) && eviction::make_room(thread) == Room::None;
+    let ThreadParts { local, scratch, append, .. } = thread;
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
     let mut tx = begin_on_keys(node, spec, &args, scratch, now_ms);
     let db = node.keyspace.select(wait.db);
     let is_ready = wait.keys(node).any(|key| tx.kind(db, key) == Some(waiter.wants));
     if !is_ready || !waiter.claim.take() {
-        tx.commit(append);
+        tx.commit(&mut **append);
         return false;
     }
     for key in wait.keys(node) {
@@ -82,7 +73,7 @@ fn attempt(
     let command = Command { id: wait.command, spec, handler, args: &args };
     let started = local.start(node, spec, &args);
     let reply = Reply::new(&mut out, wait.proto);
-    let mut ctx = Ctx::new(node, local, &mut session, reply, now_ms, append);
+    let mut ctx = Ctx::new(node, local, &mut session, reply, now_ms, *append);
     (ctx.in_attempt, ctx.data) = (true, Data::Held(tx));
     let depends = invoke::call(&mut ctx, command, started, Caller::Waited).depends;
     drop(ctx);

@@ -1,8 +1,8 @@
 //! Long replies of random elements, made from a frozen value.
 
 use super::{CHOICE_MIN, Draw, WalkedTo};
-use crate::kernel::long_reply::{Keeping, Room, Slices};
 use crate::kernel::rng::Rng;
+use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::Garbage;
 use ladon_resp::{Proto, Reply};
 use std::collections::HashSet;

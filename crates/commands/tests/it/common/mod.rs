@@ -12,10 +12,11 @@ pub use fakes::{FakeClock, FakeLog};
 pub use script::{check, check_on};
 pub use show::show;
 
-use ladon_commands::ctx::Local;
+use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{
-    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, disconnect, execute,
+    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, ThreadParts, disconnect,
+    execute,
 };
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
 use ladon_resp::Proto;
@@ -84,16 +85,15 @@ impl TestNode {
             .map(|at| self.node.keyspace.hash(args[at]));
         let mut out = Vec::new();
         let now_ms = self.node.clock.unix_ms();
-        let outcome = execute(
-            &self.node,
-            &mut client.local,
-            &mut client.scratch,
-            &mut client.session,
-            Request { id, args, first_key },
+        let mut thread = ThreadParts {
+            node: &self.node,
+            local: &mut client.local,
+            scratch: &mut client.scratch,
             now_ms,
-            &mut out,
-            &mut |record| self.log.append(&record.changes()),
-        );
+            append: &mut |record| self.log.append(&record.changes()),
+        };
+        let request = Request { id, args, first_key };
+        let outcome = execute(&mut thread, &mut client.session, request, &mut out);
         (out, outcome)
     }
 
@@ -107,9 +107,14 @@ impl TestNode {
     /// A connection ends.
     pub fn end(&self, mut client: TestClient) {
         let TestClient { session, local, scratch } = &mut client;
-        disconnect(&self.node, local, scratch, session, &mut |record| {
-            self.log.append(&record.changes())
-        });
+        let mut thread = ThreadParts {
+            node: &self.node,
+            local,
+            scratch,
+            now_ms: self.node.clock.unix_ms(),
+            append: &mut |record| self.log.append(&record.changes()),
+        };
+        disconnect(&mut thread, session);
     }
 
     /// What the node holds now, expired keys that still take memory included.

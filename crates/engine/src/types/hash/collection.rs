@@ -5,10 +5,10 @@ use super::item::Item;
 use super::on_table::{OnTable, field_of};
 use super::packed::Packed;
 use super::{Field, HashValue, Repr};
-use crate::inside::Inside;
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::shown::Shown;
+use crate::types::dump_value::Shown;
 use crossbeam_epoch::Guard;
 use ladon_model::KeyHash;
 

@@ -11,11 +11,11 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-use crate::inside::Inside;
 use crate::prefetch::prefetch_bytes;
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::table::{Entries, Position};
-use crate::types::ahead::ElementsAhead;
+use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
 use item::Item;
 use ladon_model::KeyHasher;

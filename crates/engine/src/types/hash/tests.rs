@@ -3,6 +3,7 @@
 use super::*;
 use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
+use ladon_testkit::Random;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -98,13 +99,8 @@ proptest! {
                     model.retain(|name, (_, at)| left.contains_key(name) || !is_due(*at));
                 }
                 Step::Random(seed) => {
-                    let mut state = seed | 1;
-                    let drawn = hash.random(|| {
-                        state ^= state << 13;
-                        state ^= state >> 7;
-                        state ^= state << 17;
-                        state
-                    });
+                    let mut random = Random::new(seed);
+                    let drawn = hash.random(|| random.next_u64());
                     prop_assert_eq!(drawn.is_some(), !model.is_empty());
                     prop_assert!(drawn.is_none_or(|field| model.contains_key(field.name)));
                 }

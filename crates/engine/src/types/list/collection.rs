@@ -2,7 +2,7 @@
 
 use super::{ListValue, Repr, Step};
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::shown::Shown;
+use crate::types::dump_value::Shown;
 use ladon_model::varint;
 
 impl Collection for ListValue {

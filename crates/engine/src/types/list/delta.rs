@@ -16,7 +16,7 @@
 //! from the front, from zero.
 
 use super::{End, ListLimits, ListValue};
-use crate::types::shown::Shown;
+use crate::types::dump_value::Shown;
 use ladon_model::varint;
 
 const PUSH_FRONT: u8 = 1;

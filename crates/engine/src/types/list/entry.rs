@@ -16,7 +16,7 @@
 //! Numbers in head and data are little-endian. An integer in canonical decimal form is always
 //! stored as one, in the shortest form that holds it, so that equal elements are equal bytes.
 
-use crate::types::string::parse_int;
+use crate::types::integer::parse_int;
 
 /// An element, borrowed from its list; an integer where the list keeps it as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,8 +26,8 @@ pub use delta::Step;
 pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
 
-use crate::inside::Inside;
 use crate::prefetch::{prefetch, prefetch_bytes};
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use chunk::Chunk;
 use chunks::Chunks;

@@ -2,11 +2,11 @@
 //! was added or removed.
 
 use super::{Repr, SetValue};
-use crate::inside::Inside;
+use crate::prefetch_target::Inside;
 use crate::table::Table;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::shown::Shown;
+use crate::types::dump_value::Shown;
 use crossbeam_epoch::Guard;
 use ladon_model::{KeyHash, varint};
 

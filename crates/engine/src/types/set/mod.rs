@@ -14,12 +14,12 @@ mod tests;
 pub(crate) use collection::{OP_ADD, OP_REMOVE};
 pub use member::{Member, Members};
 
-use crate::inside::Inside;
 use crate::prefetch::prefetch_bytes;
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::table::entry::ValueInit;
 use crate::table::{Position, Table};
-use crate::types::string::parse_int;
+use crate::types::integer::parse_int;
 use crossbeam_epoch::Guard;
 use ints::Ints;
 use ladon_model::KeyHasher;

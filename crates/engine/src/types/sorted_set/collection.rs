@@ -4,10 +4,10 @@
 use super::packed::{put, take};
 use super::score::write_score_17;
 use super::{Indexed, Repr, SortedSet};
-use crate::inside::Inside;
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::shown::Shown;
+use crate::types::dump_value::Shown;
 use crossbeam_epoch::Guard;
 use ladon_model::{KeyHash, varint};
 

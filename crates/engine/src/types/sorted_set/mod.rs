@@ -21,8 +21,8 @@ pub use gather::Gathered;
 pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::write_score_17;
 
-use crate::inside::Inside;
 use crate::prefetch::prefetch_bytes;
+use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use indexed::Indexed;

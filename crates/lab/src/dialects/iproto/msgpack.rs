@@ -3,6 +3,9 @@
 //! **Invariant:** no byte string makes [`Reader`] or [`Value`] panic or allocate in proportion to a
 //! number that was merely announced.
 //!
+//! Written here because `rmp` 0.8.15 and `rmpv` 1.3.1, the usual crates (last released in December
+//! 2025), declare `looking-for-maintainer` in their manifests; `msgpacker` 0.7.2 has no value type.
+//!
 //! Source: the MessagePack specification, formats.
 
 /// One value of any kind.

@@ -3,7 +3,7 @@
 use super::{SHORT, SHORT_BYTES, Sizes, Value};
 use crate::load::question::Question;
 use crate::load::random::mix;
-use crate::load::words::{self, array, bulk, bulk_number, integer, name};
+use crate::load::words::{array, bulk, bulk_number, integer, name};
 
 /// Loads a value, many elements with each request.
 #[derive(Debug)]
@@ -107,9 +107,5 @@ impl Question for Fill {
             _ => range.len() as u32,
         };
         integer(length.into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        words::INTEGER_BYTES_MAX
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::load::data::write_bytes;
 use crate::load::question::Question;
-use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, bulk_number, integer, name,
-};
+use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, bulk_number, integer, name};
 
 /// What the server must hold.
 #[derive(Debug)]
@@ -52,10 +50,6 @@ impl Question for Fill<'_> {
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         to.extend_from_slice(b"+OK\r\n");
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `SETBIT` that turns a bit over.
@@ -97,10 +91,6 @@ impl Question for Setbit<'_> {
         let (byte, mask) = Self::place(about);
         integer((self.0.bytes[byte] & mask == 0).into(), to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `BITCOUNT` of a whole bitmap.
@@ -131,10 +121,6 @@ impl Question for Bitcount<'_> {
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(self.bitmaps.counts[about as usize].into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 

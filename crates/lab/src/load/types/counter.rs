@@ -1,9 +1,7 @@
 //! Counters, each a key of its own.
 
 use crate::load::question::Question;
-use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, bulk_number, integer, name,
-};
+use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, bulk_number, integer, name};
 
 /// What the server must hold.
 #[derive(Debug)]
@@ -39,10 +37,6 @@ impl Question for Fill<'_> {
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         to.extend_from_slice(b"+OK\r\n");
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `INCR`.
@@ -76,9 +70,5 @@ impl Question for Incr<'_> {
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(self.counters.0[about as usize].into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }

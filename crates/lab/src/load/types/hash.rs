@@ -79,10 +79,6 @@ impl Question for Fill<'_> {
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(self.0.fields.into(), to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `HSET` of a new value to a field that is there.
@@ -119,10 +115,6 @@ impl Question for Hset<'_> {
     #[inline]
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(0, to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 

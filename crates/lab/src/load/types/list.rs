@@ -55,10 +55,6 @@ impl Question for FillQueues<'_> {
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(QUEUE_LENGTH.into(), to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `LPUSH`, or `RPOP` where the last request about the list was an `LPUSH`.
@@ -169,10 +165,6 @@ impl Question for FillLists<'_> {
 
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(self.0.length as u64, to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 

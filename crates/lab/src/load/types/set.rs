@@ -1,9 +1,7 @@
 //! One set: members that always stay, and members that come and go.
 
 use crate::load::question::Question;
-use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, integer, name,
-};
+use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, integer, name};
 
 use super::{MEMBERS_AT_ONCE, members_of};
 
@@ -57,10 +55,6 @@ impl Question for Fill<'_> {
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(self.0.present_of(about).count() as u64, to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 fn request(command: &str) -> Pattern {
@@ -95,10 +89,6 @@ impl Question for Sadd<'_> {
     #[inline]
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(0, to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 
@@ -138,10 +128,6 @@ impl Question for SaddSrem<'_> {
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(1, to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `SISMEMBER`, of a member two times out of three.
@@ -172,10 +158,6 @@ impl Question for Sismember<'_> {
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(self.set.present[about as usize].into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 

@@ -93,10 +93,6 @@ impl Question for Fill<'_> {
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(members_of(about, self.0.count()).len() as u64, to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `ZADD` of a new score for a member that is there.
@@ -135,10 +131,6 @@ impl Question for Zadd<'_> {
     #[inline]
     fn answer(&self, _: u32, to: &mut Vec<u8>) {
         integer(0, to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 
@@ -180,10 +172,6 @@ impl Question for Zincrby<'_> {
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         bulk_number(self.set.scores[about as usize].into(), to);
     }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
-    }
 }
 
 /// `ZSCORE` of a member that is there.
@@ -215,10 +203,6 @@ impl Question for Zscore<'_> {
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         bulk_number(self.set.scores[about as usize].into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 
@@ -252,10 +236,6 @@ impl Question for Zrank<'_> {
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
         integer(self.set.ranks[about as usize].into(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX
     }
 }
 

@@ -73,16 +73,8 @@ fn changed(stage: &mut Stage<'_>, change: Change) -> Result<Round, CellError> {
         ("peak_of_limit", peak as f64 / sizes.maxmemory as f64),
         ("keys_held", control.integer(&["DBSIZE"]).map_err(broken)? as f64),
     ];
-    Ok(Round {
-        seconds,
-        operations: done,
-        per_second: done as f64 / seconds,
-        rss_bytes: Some(settled),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
-    })
+    let round = Round { rss_bytes: Some(settled), ..Round::new(seconds, done) };
+    Ok(round.with_extra(extra))
 }
 
 struct Changes {

@@ -33,16 +33,7 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
         ("used_of_limit", seen.used_bytes / sizes.maxmemory as f64),
         ("evicted", seen.evicted),
     ];
-    let round = Round {
-        seconds,
-        operations: u64::from(sizes.requests),
-        per_second: f64::from(sizes.requests) / seconds,
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
-    };
-    stage.put(part, None, round);
+    stage.put(part, None, Round::new(seconds, u64::from(sizes.requests)).with_extra(extra));
     Ok(())
 }
 

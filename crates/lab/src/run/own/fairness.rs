@@ -186,17 +186,13 @@ fn round(seen: &Seen, resident_bytes: u64, extra: [(&str, f64); 4]) -> Round {
         ("gave_up", f64::from(u8::from(seen.gave_up))),
     ];
     let seconds = seen.elapsed.as_secs_f64();
-    Round {
-        seconds,
-        operations: seen.answered.max(1),
+    let round = Round {
         per_second: seen.answered as f64 / seconds,
         latency_us: Some(percentiles_of(&seen.waits_ns)),
         rss_bytes: Some(resident_bytes),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.into_iter().chain(more).map(|(key, value)| (key.to_owned(), value)).collect(),
-        ..Round::default()
-    }
+        ..Round::new(seconds, seen.answered.max(1))
+    };
+    round.with_extra(extra).with_extra(more)
 }
 
 /// A connection that the server has, not only its kernel.

@@ -73,14 +73,6 @@ fn beside(
         ("writes_per_second", (sample.replies - reads.len()) as f64 / seconds),
         ("generator_us", sample.longest_turn.as_secs_f64() * 1e6),
     ];
-    Ok(Round {
-        seconds,
-        operations: reads.len(),
-        per_second: reads.len() as f64 / seconds,
-        latency_us: Some(percentiles_of(reads)),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
-    })
+    let latency_us = Some(percentiles_of(reads));
+    Ok(Round { latency_us, ..Round::new(seconds, reads.len()) }.with_extra(extra))
 }

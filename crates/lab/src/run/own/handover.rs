@@ -40,17 +40,11 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     });
     let push_p50 = seen.push_ns.value_at_quantile(0.5) as f64 / 1e3;
     let round = Round {
-        seconds: seen.elapsed.as_secs_f64(),
-        operations,
-        per_second: operations as f64 / seen.elapsed.as_secs_f64(),
         cpu_user_us: used.map(|(user, _)| user),
         cpu_system_us: used.map(|(_, system)| system),
         latency_us: Some(percentiles_of(&seen.handover_ns)),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: [("push_p50_us".to_owned(), push_p50)].into(),
-        ..Round::default()
+        ..Round::new(seen.elapsed.as_secs_f64(), operations)
     };
-    stage.put("handover", None, round);
+    stage.put("handover", None, round.with_extra([("push_p50_us", push_p50)]));
     Ok(())
 }

@@ -22,15 +22,10 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
         ("bytes_each", grown as f64 / count as f64),
     ];
     let round = Round {
-        seconds: idle.time.as_secs_f64(),
-        operations: count as u64,
         per_second: f64::NAN,
         rss_bytes: Some(after.resident_bytes),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
+        ..Round::new(idle.time.as_secs_f64(), count as u64)
     };
-    stage.put(part, None, round);
+    stage.put(part, None, round.with_extra(extra));
     Ok(())
 }

@@ -49,15 +49,8 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
         lags.push(written.elapsed().as_secs_f64() * 1e6);
     }
     let seconds = began.elapsed().as_secs_f64();
-    let round = Round {
-        seconds,
-        operations: lags.len() as u64,
-        per_second: lags.len() as f64 / seconds,
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        latency_us: Some(percentiles(lags)),
-        ..Round::default()
-    };
+    let operations = lags.len() as u64;
+    let round = Round { latency_us: Some(percentiles(lags)), ..Round::new(seconds, operations) };
     stage.put("lag", None, round);
     Ok(())
 }

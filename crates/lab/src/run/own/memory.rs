@@ -179,18 +179,10 @@ fn put(
 ) -> Result<(), CellError> {
     let after = settled(stage)?;
     let each = after.saturating_sub(before) as f64 / f64::from(count.max(1));
-    let seconds = took.as_secs_f64();
-    let round = Round {
-        seconds,
-        operations: u64::from(elements),
-        per_second: f64::from(elements) / seconds,
-        rss_bytes: Some(after),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: [("bytes_each".to_owned(), each), ("count".to_owned(), f64::from(count))].into(),
-        ..Round::default()
-    };
-    stage.put(part, None, round);
+    let round =
+        Round { rss_bytes: Some(after), ..Round::new(took.as_secs_f64(), u64::from(elements)) };
+    let extra = [("bytes_each", each), ("count", f64::from(count))];
+    stage.put(part, None, round.with_extra(extra));
     Ok(())
 }
 

@@ -138,14 +138,6 @@ fn beside(
         ("commands", stalled.commands as f64),
         ("generator_us", sample.longest_turn.as_secs_f64() * 1e6),
     ];
-    Ok(Round {
-        seconds: sample.elapsed.as_secs_f64(),
-        operations: reads.len(),
-        per_second: reads.len() as f64 / sample.elapsed.as_secs_f64(),
-        latency_us: Some(percentiles_of(reads)),
-        load_busy: f64::NAN,
-        server_busy: f64::NAN,
-        extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-        ..Round::default()
-    })
+    let round = Round::new(sample.elapsed.as_secs_f64(), reads.len()).with_extra(extra);
+    Ok(Round { latency_us: Some(percentiles_of(reads)), ..round })
 }

@@ -19,11 +19,10 @@ mod cost;
 mod pace;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::bench::Bench;
-use super::scene::{KEPT_FROM_SECONDS, pairs};
-use super::subject::Subject;
+use super::measurement_length::{SECONDS_MAX, SECONDS_MIN, seconds_of_stretch, stretch};
+use super::subject::{Subject, pairs};
 use crate::topology::Topology;
 use crate::work::{Times, Work};
 pub use cost::{Few, WorkCost};
@@ -39,10 +38,10 @@ pub struct Plan {
     pub start_seconds: BTreeMap<String, f64>,
 }
 
-/// Below this a measurement says little; rather fewer rounds then.
-pub const SECONDS_MIN: f64 = 0.1;
-/// Above this a measurement says no more.
-const SECONDS_MAX: f64 = 2.0;
+/// Systems that take at least this long to start are reused by the next work; others are restarted,
+/// so that memory and disk belong to one work.
+pub const KEPT_FROM_SECONDS: f64 = 2.0;
+
 /// Rounds that a budget may buy, the most first, and the seconds of a measurement from which they
 /// are worth it. Paired rounds tell systems apart by their number more than by their length: of
 /// two, an interval is 12.7 standard errors wide, of six 2.6, of ten 2.3.
@@ -75,7 +74,7 @@ impl Plan {
                 afresh: work.topology != Topology::Single,
                 ..WorkCost::default()
             };
-            for (subject, setting) in pairs(work, subjects, bench) {
+            for (subject, setting) in pairs(work, subjects, bench.promise) {
                 cost.passes += 1;
                 if !takes_part(work, subject) {
                     continue;
@@ -91,6 +90,26 @@ impl Plan {
             cost
         };
         Self { works: works.iter().map(cost).collect(), start_seconds }
+    }
+
+    /// Rounds and seconds of each work: those requested, those that fit into `left` seconds, or
+    /// those that decide the work.
+    #[must_use]
+    pub fn times(
+        &self,
+        works: &[&Work],
+        left: Option<f64>,
+        rounds: Option<u32>,
+        seconds: Option<f64>,
+    ) -> Vec<Times> {
+        let of = |work: &&Work| match left {
+            Some(left) => self.fit(0, left, rounds, seconds),
+            None => Times {
+                rounds: rounds.unwrap_or(work.decides.rounds),
+                seconds: seconds.unwrap_or(work.decides.seconds),
+            },
+        };
+        works.iter().map(of).collect()
     }
 
     /// Rounds of the works from `from` on, all together, each at its times.
@@ -253,26 +272,6 @@ impl Plan {
         }
         text
     }
-}
-
-/// The warm-up before a measurement of `seconds`.
-#[must_use]
-pub fn warm_up(seconds: f64) -> Duration {
-    Duration::from_secs_f64((seconds * WARM_UP_SHARE).min(WARM_UP_SECONDS_MAX))
-}
-
-const WARM_UP_SHARE: f64 = 0.2;
-const WARM_UP_SECONDS_MAX: f64 = 0.5;
-
-/// A measurement with its warm-up.
-fn stretch(seconds: f64) -> f64 {
-    seconds + warm_up(seconds).as_secs_f64()
-}
-
-/// The measurement that takes so long with its warm-up, which is a fifth, but no longer than half a
-/// second.
-fn seconds_of_stretch(stretch: f64) -> f64 {
-    (stretch / (1.0 + WARM_UP_SHARE)).max(stretch - WARM_UP_SECONDS_MAX)
 }
 
 fn minutes(seconds: f64) -> String {

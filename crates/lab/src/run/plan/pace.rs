@@ -1,6 +1,6 @@
 //! How a work's rounds go, and how long the next one's measurements may be.
 
-use super::{SECONDS_MAX, SECONDS_MIN, seconds_of_stretch, stretch};
+use crate::run::measurement_length::{SECONDS_MAX, SECONDS_MIN, seconds_of_stretch, stretch};
 
 /// How a work's rounds go.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -80,15 +80,8 @@ impl Stage<'_> {
             ("restart_ms", restart.as_secs_f64() * 1e3),
         ];
         let written = acknowledged.saturating_sub(u64::from(keys));
-        Ok(Round {
-            seconds,
-            operations: acknowledged,
-            per_second: written as f64 / seconds,
-            load_busy: f64::NAN,
-            server_busy: f64::NAN,
-            extra: extra.map(|(key, value)| (key.to_owned(), value)).into(),
-            ..Round::default()
-        })
+        let round = Round::new(seconds, acknowledged).with_extra(extra);
+        Ok(Round { per_second: written as f64 / seconds, ..round })
     }
 
     fn fill_victim(

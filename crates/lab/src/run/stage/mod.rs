@@ -11,7 +11,7 @@ mod skipped_steps;
 mod start;
 
 use std::any::Any;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::bench::Bench;
 use super::cell::{CellError, CellOutcome};
@@ -30,6 +30,7 @@ use crate::traffic::ledger::Ledger;
 use crate::traffic::{Asked, World};
 use crate::work::{Own, Plan, Step, Work};
 use skipped_steps::{empty_cells, worth_doing};
+use start::PATIENCE;
 
 /// Why a pass must be the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,8 +89,6 @@ pub struct Running {
     pub helper: Option<Helper>,
 }
 
-/// Servers that recover a data set or wait for a slow disk need long.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Connections to fill a store, or to read all of it.
 pub const BULK_USERS: usize = 16;
 /// Requests of each of them.

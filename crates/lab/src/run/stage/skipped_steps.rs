@@ -1,8 +1,8 @@
 //! Which of a plan's steps need not be tried, as their cells stay empty whatever happens.
 
-use super::CellOutcome;
+use crate::run::cell::CellOutcome;
+use crate::run::load_tool::Tool;
 use crate::run::subject::Subject;
-use crate::run::tool::Tool;
 use crate::systems::system::{Capability, DriverKind};
 use crate::traffic::Asked;
 use crate::work::{Plan, Step, Work};

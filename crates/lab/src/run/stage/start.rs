@@ -1,13 +1,18 @@
 //! Starts what a stage is about.
 
-use super::{CellError, PATIENCE};
+use std::time::Duration;
+
 use crate::load::stream::Target;
 use crate::run::bench::Bench;
+use crate::run::cell::CellError;
 use crate::run::record::StartedRecord;
 use crate::run::subject::{Subject, SubjectSetting};
 use crate::systems::instance::{Instance, Want};
 use crate::topology::Topology;
 use crate::work::Work;
+
+/// Servers that recover a data set or wait for a slow disk need long.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts the subject at the setting, or begins with a server that runs already.
 ///

@@ -9,6 +9,18 @@ use crate::traffic::Asked;
 use crate::traffic::iterations::Deed;
 use crate::work::Phase;
 
+/// A script of the lab's and how the tool is started with it: `before SCRIPT after`.
+pub struct Prepared {
+    /// Its file's name and text.
+    pub script: (&'static str, &'static str),
+    /// Arguments before the script's path.
+    pub before: Vec<String>,
+    /// Arguments after it.
+    pub after: Vec<String>,
+    /// What else it is told.
+    pub environment: Vec<(String, String)>,
+}
+
 /// One deed on keys made of user and iteration.
 pub struct Job {
     /// What is done with each key.

@@ -9,6 +9,7 @@
 //! Their figures are for comparison with published ones, never with the lab's own. The tool's own
 //! CPU use is shown with each: the published k6 tests measured k6.
 
+pub mod figures;
 pub mod k6;
 pub mod keys_of_users;
 pub mod memtier;
@@ -16,135 +17,23 @@ pub mod random_keys;
 pub mod redis_benchmark;
 pub mod wrk;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use nix::sys::resource::{UsageWho, getrusage};
-use serde::Serialize;
 
 use super::cell::CellError;
+use super::load_tool::Tool;
 use super::stage::Stage;
 use crate::measure::cores;
 use crate::measure::usage::Usage;
-use crate::results::schema::{Percentiles, Round};
+use crate::results::schema::Round;
 use crate::run::subject::Subject;
 use crate::systems::instance::Instance;
-use crate::systems::program_paths::on_path;
 use crate::systems::system::DriverKind;
 use crate::work::Phase;
-
-/// A load generator that may be on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tool {
-    /// `redis-benchmark`.
-    RedisBenchmark,
-    /// `memtier_benchmark`, as the Dragonfly test used it.
-    Memtier,
-    /// `k6`, as the tests of Redis, Tarantool and Hazelcast used it.
-    K6,
-    /// `wrk`, as the test of Go with LevelDB used it.
-    Wrk,
-}
-
-impl Tool {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::RedisBenchmark, Self::Memtier, Self::K6, Self::Wrk];
-
-    /// The program.
-    #[must_use]
-    pub const fn program(self) -> &'static str {
-        match self {
-            Self::RedisBenchmark => "redis-benchmark",
-            Self::Memtier => "memtier_benchmark",
-            Self::K6 => "k6",
-            Self::Wrk => "wrk",
-        }
-    }
-
-    /// What it says when it is asked for its version: the first line. wrk says it and then fails,
-    /// as it was given nothing to do.
-    #[must_use]
-    pub fn version(self) -> Option<String> {
-        let question = match self {
-            Self::K6 => "version",
-            Self::RedisBenchmark | Self::Memtier | Self::Wrk => "--version",
-        };
-        let output = Command::new(self.find()?).arg(question).output().ok()?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        said.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-    }
-
-    /// How to get it.
-    #[must_use]
-    pub const fn install(self) -> &'static str {
-        match self {
-            Self::RedisBenchmark => "apt-get install redis-tools",
-            Self::Memtier => {
-                "curl -fsSL https://packages.redis.io/gpg | gpg --dearmor -o \
-                 /usr/share/keyrings/redis.gpg && echo \"deb [signed-by=/usr/share/keyrings/redis.gpg] \
-                 https://packages.redis.io/deb $(lsb_release -cs) main\" \
-                 >/etc/apt/sources.list.d/redis.list && apt-get update && apt-get install \
-                 memtier-benchmark"
-            }
-            Self::K6 => {
-                "GOBIN=/usr/local/bin go install go.k6.io/k6@latest (Go from https://go.dev/dl)"
-            }
-            Self::Wrk => "apt-get install wrk",
-        }
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn find(self) -> Option<PathBuf> {
-        on_path(self.program()).into_iter().find(|path| path.is_file())
-    }
-
-    /// The protocol that it speaks.
-    const fn speaks(self) -> DriverKind {
-        match self {
-            Self::RedisBenchmark | Self::Memtier | Self::K6 => DriverKind::Resp,
-            Self::Wrk => DriverKind::Http,
-        }
-    }
-}
-
-/// A script of the lab's and how the tool is started with it: `before SCRIPT after`.
-pub struct Prepared {
-    /// Its file's name and text.
-    pub script: (&'static str, &'static str),
-    /// Arguments before the script's path.
-    pub before: Vec<String>,
-    /// Arguments after it.
-    pub after: Vec<String>,
-    /// What else it is told.
-    pub environment: Vec<(String, String)>,
-}
-
-/// What a tool said of its run.
-#[derive(Debug)]
-pub struct ToolFigures {
-    /// Requests that were answered.
-    pub operations: u64,
-    /// How long that took.
-    pub seconds: f64,
-    /// Latencies, as far as it reports them.
-    pub latency_us: Percentiles,
-    /// Answers that were not right.
-    pub wrong: u64,
-    /// Requests without an answer.
-    pub failed: u64,
-}
-
-/// Percentiles with what of the curve they are.
-fn latency(p50: f64, p90: f64, p99: f64, p999: f64, p9999: f64, max: f64) -> Percentiles {
-    let all = [(50.0, p50), (90.0, p90), (99.0, p99), (99.9, p999), (99.99, p9999), (100.0, max)];
-    let curve = all.into_iter().filter(|(_, us)| us.is_finite()).collect();
-    Percentiles { p50, p90, p99, p999, p9999, max, curve }
-}
+use figures::ToolFigures;
 
 /// Lets the tool do a phase.
 ///

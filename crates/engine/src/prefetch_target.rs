@@ -34,7 +34,4 @@ pub struct AheadInside {
     pub at: u32,
     /// The part.
     pub inside: Inside,
-    /// The value's header was not accessed recently, and has to be fetched before what it points
-    /// to.
-    pub fetch_header: bool,
 }

@@ -4,7 +4,7 @@ use super::{index_of, range_of, reply_element};
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use crate::kernel::long_reply::{Room, Slices};
+use crate::kernel::slices::{Room, Slices};
 use ladon_engine::Look;
 use ladon_engine::types::list::{End, ListValue};
 use ladon_resp::Reply;

@@ -1,0 +1,53 @@
+//! What belongs to one IO thread.
+
+use crate::kernel::batch_time::Timing;
+use crate::kernel::eviction_state::Eviction;
+use crate::kernel::message::Answer;
+use crate::kernel::rng::Rng;
+use crate::kernel::stats::ThreadStats;
+use ladon_model::{Lsn, Record};
+use std::sync::Arc;
+
+/// What belongs to one IO thread.
+pub struct Local {
+    /// The thread's index.
+    pub thread: usize,
+    /// Its counters.
+    pub stats: Arc<ThreadStats>,
+    /// Its random numbers.
+    pub rng: Rng,
+    /// Replies to clients that were served while they waited; the worker delivers them.
+    pub answers: Vec<Answer>,
+    /// Whether the rest of a long reply is made after the command. By default every reply is made
+    /// at once.
+    pub replies_later: bool,
+    /// Testing only: stores do not check whether their sources have changed, which the simulator
+    /// must notice.
+    pub stale_store_canary: bool,
+    /// Lines for monitoring clients, about commands that are not committed yet.
+    pub(crate) monitored: Vec<Arc<[u8]>>,
+    pub(crate) timing: Timing,
+    pub(crate) eviction: Eviction,
+}
+
+impl Local {
+    /// The initial state of a thread; `stats` are those of the same thread in the node.
+    pub fn new(thread: usize, stats: Arc<ThreadStats>, rng: Rng) -> Local {
+        let mut rng = rng;
+        let eviction = Eviction::new(rng.next_u64());
+        Local {
+            thread,
+            stats,
+            rng,
+            answers: Vec::new(),
+            replies_later: false,
+            stale_store_canary: false,
+            monitored: Vec::new(),
+            timing: Timing::default(),
+            eviction,
+        }
+    }
+}
+
+/// Writes a record of changes to the log and returns its LSN; called with locks held.
+pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;

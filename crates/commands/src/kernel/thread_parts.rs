@@ -1,0 +1,19 @@
+//! What running commands takes of an IO thread.
+
+use crate::kernel::local::{Append, Local};
+use crate::kernel::node::Node;
+use ladon_engine::Scratch;
+
+/// The parts of a thread that its commands run on, borrowed apart from its connections.
+pub struct ThreadParts<'a> {
+    /// What all connections share.
+    pub node: &'a Node,
+    /// This thread.
+    pub local: &'a mut Local,
+    /// Its memory for transactions.
+    pub scratch: &'a mut Scratch,
+    /// Time of this turn, Unix milliseconds.
+    pub now_ms: u64,
+    /// Takes the records of changes.
+    pub append: Append<'a>,
+}
