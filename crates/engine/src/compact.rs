@@ -9,7 +9,7 @@
 //! anything longer than 32 KiB.
 
 use crate::keyspace::{Keyspace, PARTITIONS};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, touch_ahead};
 use crate::table::LocalHash;
 use crate::table::arena::PAGES;
 use crate::table::compact::Work;
@@ -40,6 +40,12 @@ const TABLE_COST: usize = 2;
 pub fn purge_memory(all: bool) {
     Pieces::blocks().purge(all);
     PAGES.purge(all);
+}
+
+/// Gives memory its pages before other threads need them, on the calling thread, for ever. Returns
+/// at once if another thread of this process does so already.
+pub fn touch_memory_ahead() {
+    touch_ahead(&[Pieces::blocks(), &PAGES]);
 }
 
 /// Progress of compaction.

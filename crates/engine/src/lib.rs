@@ -30,12 +30,11 @@ mod watch;
 
 pub use access::{AccessNow, AccessRules, Tracking};
 pub use apply::{ApplyError, Recovering};
-pub use compact::purge_memory;
+pub use compact::{purge_memory, touch_memory_ahead};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
-pub use pieces::touch_memory_ahead;
 pub use prefetch_target::{Ahead, AheadInside, Inside};
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};

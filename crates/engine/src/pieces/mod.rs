@@ -37,7 +37,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(crate) use shard::Totals;
-pub use touch_ahead::touch_memory_ahead;
+pub(crate) use touch_ahead::touch_ahead;
 
 /// More shards would only spread partly filled slabs over more threads.
 const SHARDS: usize = 16;
