@@ -34,7 +34,8 @@ impl ProgramPaths {
     ) -> Result<PathBuf, Missing> {
         let candidates = self.program.clone().map_or(candidates, |program| vec![program]);
         if let Some(found) = candidates.iter().find(|path| path.is_file()) {
-            return Ok(found.clone());
+            // Servers are started in folders of their own.
+            return Ok(std::path::absolute(found).unwrap_or_else(|_| found.clone()));
         }
         Err(Missing {
             system,
@@ -194,6 +195,13 @@ mod tests {
         let missing =
             places.first("x", on_path("no-such-program"), "do this").unwrap_err().to_string();
         assert_eq!(missing, "x: not found at no-such-program on the PATH; do this");
+    }
+
+    /// Tests run in the crate's folder.
+    #[test]
+    fn a_relative_path_is_good_in_every_folder() {
+        let found = ProgramPaths::default().first("x", vec!["Cargo.toml".into()], "do this");
+        assert_eq!(found.unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     }
 
     #[test]
