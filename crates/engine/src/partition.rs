@@ -83,7 +83,7 @@ impl Database {
 
 impl Database {
     /// Bytes that its keys, values and indexes take, as accounted.
-    #[cfg(not(loom))]
+    #[cfg(debug_assertions)]
     pub(crate) fn accounted_bytes(&self) -> usize {
         let indexes = self.expires.bytes() + self.element_expires.bytes();
         self.table.bytes() + indexes + self.object_bytes
