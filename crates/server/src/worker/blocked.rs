@@ -11,7 +11,7 @@ use ladon_commands::Message;
 use ladon_commands::blocking::{self, KeyWait, UNBLOCKED};
 use ladon_commands::message::{Answer, Unserved};
 use ladon_commands::session::ReplyMode;
-use ladon_commands::{Blocked, Session, ThreadParts};
+use ladon_commands::{Blocked, Session};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
@@ -72,14 +72,7 @@ impl Worker {
         match connection.blocked.clone() {
             None => return,
             Some(Blocked::Keys(waiter)) => {
-                let (appender, now_ms) = (&mut self.appender, self.now_ms);
-                let mut thread = ThreadParts {
-                    node: &self.node,
-                    local: &mut self.local,
-                    scratch: &mut self.scratch,
-                    now_ms,
-                    append: &mut |record| appender.append_record(record, now_ms),
-                };
+                let mut thread = thread_parts!(self);
                 blocking::leave(&mut thread, &waiter);
                 let (session, out) = (&connection.session, &mut connection.output);
                 blocking::answer_unserved(&self.node, &mut self.local, session, &waiter, how, out);
@@ -193,14 +186,7 @@ impl Worker {
         // waiter.
         blocked.claim().take();
         if let Blocked::Keys(waiter) = blocked {
-            let (appender, now_ms) = (&mut self.appender, self.now_ms);
-            let mut thread = ThreadParts {
-                node: &self.node,
-                local: &mut self.local,
-                scratch: &mut self.scratch,
-                now_ms,
-                append: &mut |record| appender.append_record(record, now_ms),
-            };
+            let mut thread = thread_parts!(self);
             blocking::leave(&mut thread, &waiter);
         }
     }

@@ -7,6 +7,20 @@
 //! when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
 //! runs between a record and its publication, because that would hold back every thread's gate.
 
+/// What commands run on, borrowed from a worker field by field: its connections stay free, as they
+/// would not with a method.
+macro_rules! thread_parts {
+    ($worker:expr) => {
+        ladon_commands::ThreadParts {
+            node: &$worker.node,
+            local: &mut $worker.local,
+            scratch: &mut $worker.scratch,
+            now_ms: $worker.now_ms,
+            append: &mut |record| $worker.appender.append_record(record, $worker.now_ms),
+        }
+    };
+}
+
 mod allocator_collect;
 mod audit;
 mod blocked;

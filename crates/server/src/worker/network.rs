@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
-use ladon_commands::{ClientInfo, Session, ThreadParts, disconnect};
+use ladon_commands::{ClientInfo, Session, disconnect};
 use ladon_engine::Garbage;
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Reply;
@@ -124,14 +124,7 @@ impl Worker {
         let Some(mut connection) = self.connections[conn.slot as usize].take() else { return };
         self.open -= 1;
         self.client_memory.forget(&connection.session.info);
-        let (appender, now_ms) = (&mut self.appender, self.now_ms);
-        let mut thread = ThreadParts {
-            node: &self.node,
-            local: &mut self.local,
-            scratch: &mut self.scratch,
-            now_ms,
-            append: &mut |record| appender.append_record(record, now_ms),
-        };
+        let mut thread = thread_parts!(self);
         disconnect(&mut thread, &mut connection.session);
         self.replies.forget(&mut connection);
         self.strike_out(&connection);

@@ -4,7 +4,7 @@ use super::{Planted, Point, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind};
 use crate::connection::{Again, Connection};
 use ladon_commands::aside_job::Lent;
-use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, ThreadParts, execute, is_quick};
+use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
 use ladon_engine::Garbage;
 use ladon_model::{Gate, Lsn};
 use ladon_resp::{Parser, ProtocolError, Reply};
@@ -189,14 +189,7 @@ impl Worker {
             }
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
-        let (appender, now_ms) = (&mut self.appender, self.now_ms);
-        let mut thread = ThreadParts {
-            node: &self.node,
-            local: &mut self.local,
-            scratch: &mut self.scratch,
-            now_ms,
-            append: &mut |record| appender.append_record(record, now_ms),
-        };
+        let mut thread = thread_parts!(self);
         let session = &mut connection.session;
         let outcome = execute(&mut thread, session, request, &mut connection.output);
         let lends = outcome.deferred.as_ref().and_then(|deferred| deferred.lend);

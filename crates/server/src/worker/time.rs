@@ -7,7 +7,7 @@
 use super::Worker;
 use crate::connection::Connection;
 use crate::input;
-use ladon_commands::{ThreadParts, eviction};
+use ladon_commands::eviction;
 use ladon_engine::{Locks, PARTITIONS};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -182,14 +182,7 @@ impl Worker {
             self.housekeeping.eviction_ns = 0;
             if !self.log.is_backlogged() {
                 let began_ns = self.node.clock.monotonic_ns();
-                let (appender, now_ms) = (&mut self.appender, self.now_ms);
-                let mut thread = ThreadParts {
-                    node: &self.node,
-                    local: &mut self.local,
-                    scratch: &mut self.scratch,
-                    now_ms,
-                    append: &mut |record| appender.append_record(record, now_ms),
-                };
+                let mut thread = thread_parts!(self);
                 let limit_ns = left_ns.min(self.pace.housekeeping_ns);
                 let goes_on = eviction::make_room_in_between(&mut thread, limit_ns);
                 let spent_ns = self.node.clock.monotonic_ns() - began_ns;
