@@ -48,6 +48,24 @@ impl Graph {
         self.0.keys().map(circle_of).max_by_key(Vec::len).unwrap_or_default()
     }
 
+    /// Checks that `may_import` allows every import: it gets the first folders, or files, below the
+    /// crate of the importing and of the imported module; empty for `lib.rs`.
+    ///
+    /// # Panics
+    /// With the imports that it does not allow.
+    #[track_caller]
+    pub fn check_folders(&self, may_import: impl Fn(&str, &str) -> bool) {
+        fn folder(module: &Module) -> &str {
+            module.first().map_or("", String::as_str)
+        }
+        let edges = self.0.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to)));
+        let wrong: Vec<String> = edges
+            .filter(|(from, to)| !may_import(folder(from), folder(to)))
+            .map(|(from, to)| format!("{} -> {}", from.join("/"), to.join("/")))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
     /// Checks that no more than `most` modules import each other.
     ///
     /// # Panics
