@@ -42,7 +42,7 @@ pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StringTooLong, Tx,
-    TxCounters,
+    TxCounters, Written,
 };
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};

@@ -91,7 +91,7 @@ pub struct Scratch {
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use stored::{Misplaced, Stored};
-pub use strings::CountError;
+pub use strings::{CountError, Written};
 use undo::{Flushed, Undo};
 pub use values::Look;
 
@@ -207,6 +207,11 @@ impl<'a> Tx<'a> {
     /// The moment of this transaction, Unix milliseconds.
     pub fn now_ms(&self) -> u64 {
         self.now_ms
+    }
+
+    /// Whether data may change: a command that only reads has to look before it keeps a result.
+    pub fn may_change(&self) -> bool {
+        !self.scratch.read_only
     }
 
     /// A key with its hash.

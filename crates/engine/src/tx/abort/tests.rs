@@ -138,6 +138,17 @@ fn change_string(tx: &mut Tx<'_>, doing: &Doing<'_>) {
         6 => {
             let _ = tx.write_string_at(db, key, usize::from(b), &words[0]);
         }
+        7 if a.is_multiple_of(3) => {
+            let new = vec![a as u8; usize::from(b) % 20_000];
+            let _ = tx.replace_string(db, key, &new);
+        }
+        7 if a.is_multiple_of(2) => {
+            let _ = tx.edit_string_in_place(db, key, |string, written| {
+                let from = string.len() / 3;
+                string[from..].fill(b as u8);
+                written.push(from..string.len());
+            });
+        }
         _ => {
             let _ = tx.edit_string(db, key, usize::from(b) % 900, |string| {
                 string.fill(a as u8);
