@@ -196,6 +196,29 @@ impl Object {
         )
     }
 
+    /// See [`Collection::revert`]; `before` is of the same type.
+    pub(crate) fn revert(
+        &mut self,
+        before: &Object,
+        ops: &mut dyn Iterator<Item = &[u8]>,
+        env: Env<'_>,
+    ) {
+        fn revert<C: Collection>(
+            value: &mut C,
+            before: &Object,
+            ops: &mut dyn Iterator<Item = &[u8]>,
+            env: Env<'_>,
+        ) {
+            let before = C::of(before).expect("a value that was frozen keeps its type");
+            value.revert(before, ops, env);
+        }
+        by_type!(
+            self,
+            _ => unreachable!("strings are taken back by what was written"),
+            value => revert(value, before, ops, env)
+        )
+    }
+
     /// See [`Collection::compact`].
     pub(crate) fn compact(&mut self) -> usize {
         by_type!(self, _ => 0, value => Collection::compact(value))

@@ -85,6 +85,9 @@ impl Tx<'_> {
     /// sum.
     #[inline]
     pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
+        if self.scratch.undoable {
+            self.save_value(db, key, ValueKind::String);
+        }
         let (sum, expire_at) = match self.slot(db, key) {
             Some(mut slot) => {
                 let entry = slot.get();
@@ -153,7 +156,7 @@ impl Tx<'_> {
         bytes: &[u8],
     ) -> Result<usize, WrongType> {
         let written = offset..offset + bytes.len();
-        self.edit_string(db, key, written.end, |string| {
+        self.edit_string_within(db, key, written.end, written.clone(), |string| {
             string[written.clone()].copy_from_slice(bytes);
             written
         })
@@ -169,6 +172,22 @@ impl Tx<'_> {
         length_min: usize,
         edit: impl FnOnce(&mut [u8]) -> Range<usize>,
     ) -> Result<usize, WrongType> {
+        self.edit_string_within(db, key, length_min, 0..usize::MAX, edit)
+    }
+
+    /// As `edit_string`, for an `edit` that writes only `within` this range: then less has to be
+    /// saved for taking it back.
+    pub fn edit_string_within(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        length_min: usize,
+        within: Range<usize>,
+        edit: impl FnOnce(&mut [u8]) -> Range<usize>,
+    ) -> Result<usize, WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, within);
+        }
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
         let Some(mut slot) = self.slot(db, key) else {
@@ -226,6 +245,9 @@ impl Tx<'_> {
         key: Key<'_>,
         edit: impl FnOnce(&mut [u8], &mut Written) -> R,
     ) -> Result<Option<R>, WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, 0..usize::MAX);
+        }
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
         let edit = |bytes: &mut [u8]| {
@@ -263,6 +285,9 @@ impl Tx<'_> {
     /// Gives the key other bytes, whose differences alone are logged; creates the string if
     /// missing, keeps the expiry.
     pub fn replace_string(&mut self, db: DbId, key: Key<'_>, new: &[u8]) -> Result<(), WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, 0..usize::MAX);
+        }
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
         let Some(mut slot) = self.slot(db, key) else {
