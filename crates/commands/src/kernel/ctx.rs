@@ -206,6 +206,9 @@ impl<'a> Ctx<'a> {
         let changes = tx.change_count();
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
         self.data = Data::Gone;
+        if self.local.undoable.is_some() {
+            self.end_undoable();
+        }
         if wrote {
             self.session.last_write = lsn;
             self.local.stats.dirty.add(u64::from(changes));
