@@ -3,8 +3,8 @@
 use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
-    admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, string,
-    transactions,
+    admin, bitmap, connection, generic, hash, list, pubsub, scripting, set, sort, sorted_set,
+    string, transactions,
 };
 use std::sync::LazyLock;
 
@@ -23,6 +23,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::memory::COMMANDS,
     admin::monitor::COMMANDS,
     admin::persistence::COMMANDS,
+    pubsub::COMMANDS,
     scripting::COMMANDS,
     admin::server::COMMANDS,
     set::COMMANDS,

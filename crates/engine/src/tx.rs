@@ -4,6 +4,7 @@
 //! the changes to log, the LSN that the reply will depend on, and the watchers of the key.
 
 mod audit;
+mod events;
 mod evict;
 mod expiry;
 mod hashes;
@@ -20,6 +21,7 @@ mod values;
 mod waits;
 
 use crate::access::Use;
+use crate::events::{Collected, EventClass};
 use crate::keyspace::{Keyspace, Locked, PARTITIONS, partition_of};
 use crate::object::Object;
 use crate::partition::{Database, Partition, Weight};
@@ -64,6 +66,7 @@ pub struct Scratch {
     /// The change made by `put_stored`, encoded beforehand; then there are no other changes.
     stored: Option<Box<LargeRecord>>,
     touched: Vec<KeyHash>,
+    events: Collected,
     body: Vec<u8>,
     /// Counters, to be read and reset by the owner.
     pub counters: TxCounters,
@@ -236,6 +239,15 @@ impl<'a> Tx<'a> {
     pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         #[cfg(debug_assertions)]
         self.audit.is_logged();
+        let (depends, changed) = self.log_changes(append);
+        if !self.scratch.events.is_empty() {
+            self.deliver_events(depends);
+        }
+        (depends, changed)
+    }
+
+    #[inline(always)]
+    fn log_changes(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         let lsn = if self.scratch.stored.is_some() {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
@@ -461,6 +473,7 @@ impl<'a> Tx<'a> {
     #[inline]
     fn put(&mut self, db: DbId, key: Key<'_>, value: ValueInit<'_>, expire_at: u64) {
         let (rules, now_ms) = (self.keyspace.access_rules(), self.now_ms);
+        let mut is_new = false;
         let garbage = put_entry(
             self.keyspace,
             self.locked.partition(key.hash),
@@ -470,10 +483,16 @@ impl<'a> Tx<'a> {
             expire_at,
             |old| match old {
                 Some(word) => rules.after(now_ms, word, Use::Change, &mut self.scratch.random),
-                None => rules.at(now_ms).first(),
+                None => {
+                    is_new = true;
+                    rules.at(now_ms).first()
+                }
             },
             &mut self.scratch.counters.bytes_delta,
         );
+        if is_new {
+            self.notify(EventClass::NEW, "new", db, key);
+        }
         self.scratch.discard(garbage);
     }
 

@@ -239,12 +239,10 @@ settings! {
         zset_max_listpack_value: usize =
             Setting::integer("zset-max-listpack-value", 0, i64::MAX, "64")
                 .aliases(&["zset-max-ziplist-value"]);
-        /// Which events of the keyspace are published.
-        notify_keyspace_events: String = Setting::promise(
-            "notify-keyspace-events",
-            "",
-            "Ladon publishes no keyspace events yet",
-        );
+        /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
+        /// event), further letters the classes, `A` all but `m` and `n`. Empty: none.
+        notify_keyspace_events: String =
+            Setting::new("notify-keyspace-events", Kind::EventClasses, "");
     }
 
     section "Observation" {

@@ -3,6 +3,7 @@
 use crate::kernel::batch_time::Timing;
 use crate::kernel::eviction_state::Eviction;
 use crate::kernel::message::Answer;
+use crate::kernel::pubsub::{Kind, Subscribers};
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
 use ladon_model::{Lsn, Record};
@@ -26,6 +27,10 @@ pub struct Local {
     pub stale_store_canary: bool,
     /// Lines for monitoring clients, about commands that are not committed yet.
     pub(crate) monitored: Vec<Arc<[u8]>>,
+    /// The subscribers among its connections.
+    pub subscribers: Subscribers,
+    /// Messages of a transaction that is not committed yet.
+    pub(crate) unpublished: Vec<Unpublished>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
 }
@@ -43,10 +48,19 @@ impl Local {
             replies_later: false,
             stale_store_canary: false,
             monitored: Vec::new(),
+            subscribers: Subscribers::default(),
+            unpublished: Vec::new(),
             timing: Timing::default(),
             eviction,
         }
     }
+}
+
+/// A message that the present transaction publishes when it commits.
+pub(crate) struct Unpublished {
+    pub(crate) kind: Kind,
+    pub(crate) channel: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.

@@ -1,9 +1,12 @@
 //! One connection's state, as far as commands know it.
 
 use crate::kernel::aside_job::Aside;
-use crate::kernel::clients::{self, ClientInfo, Clients, Monitor};
+use crate::kernel::clients::{self, ClientInfo, Monitor};
 use crate::kernel::command_id::CommandId;
 use crate::kernel::flags::Flags;
+use crate::kernel::local::Local;
+use crate::kernel::node::Node;
+use crate::kernel::pubsub::{self, Subscriptions};
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
@@ -163,6 +166,8 @@ pub struct Session {
     pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
+    /// What it subscribes to; `None` if nothing.
+    pub subscribed: Option<Box<Subscriptions>>,
     /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
     pub(crate) pausing: Option<u64>,
 }
@@ -171,11 +176,12 @@ pub struct Session {
 const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
-    /// Moves the session to another node, which has the data that the previous one lacked.
-    pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
+    /// Moves the session to a thread of another node, which has the data that the previous one
+    /// lacked.
+    pub fn move_to(&mut self, info: Arc<ClientInfo>, node: &Node, local: &mut Local) {
         if self.monitor {
             let (client, thread, slot) = (info.id, info.thread, info.slot);
-            clients.add_monitor(Monitor { client, thread, slot });
+            node.clients.add_monitor(Monitor { client, thread, slot });
         }
         if !self.watched.is_empty() {
             // The loaded data is a change for a client that watched an empty keyspace.
@@ -184,6 +190,7 @@ impl Session {
         }
         self.pausing = None;
         self.info = info;
+        pubsub::renew(node, local, self);
     }
 
     /// A new connection.
@@ -203,6 +210,7 @@ impl Session {
             last_write: Lsn::ZERO,
             aside: None,
             monitor: false,
+            subscribed: None,
             pausing: None,
         }
     }

@@ -22,7 +22,7 @@ impl Worker {
             self.connections.resize_with(slot + 1, || None);
         }
         let info = Arc::new(session.info.moved(self.local.thread, conn.slot));
-        session.move_to(Arc::clone(&info), &self.node.clients);
+        session.move_to(Arc::clone(&info), &self.node, &mut self.local);
         let mut connection = Box::new(Connection::new(conn, session));
         connection.input = input;
         connection.make_ready(&mut self.ready);
