@@ -1,7 +1,7 @@
 //! Publish and subscribe: SUBSCRIBE, PUBLISH, their forms for patterns and shards, and PUBSUB.
 
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
+use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::flags::Flags;
 use crate::kernel::pubsub::Kind;
 use crate::kernel::spec::{Code, HandlerFn, LockNeed};
@@ -100,6 +100,12 @@ fn publish(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
 }
 
 fn names(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
+    if args.len() > 3 {
+        return Err(CommandError::err(format_args!(
+            "unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB HELP.",
+            shown(args[1])
+        )));
+    }
     let names = ctx.node.pubsub.matching(kind, args.get(2).copied());
     ctx.reply.array(names.len());
     for name in &names {

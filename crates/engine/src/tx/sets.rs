@@ -105,7 +105,9 @@ impl Tx<'_> {
                 visit(member);
             });
         })?;
-        if let Some(kept) = kept {
+        if kept.as_ref().is_some_and(SetValue::is_empty) {
+            self.delete(db, key);
+        } else if let Some(kept) = kept {
             let expire_at = self.peek(db, key).map_or(0, |entry| entry.expire_at());
             self.put_value(db, key, kept, expire_at);
         }
