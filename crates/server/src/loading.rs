@@ -23,7 +23,8 @@ use ladon_commands::loading::Loading;
 use ladon_commands::local::Local;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_commands::rng::Rng;
-use ladon_commands::subscriptions::{Delivery, FanOut, ForThread};
+use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
+use ladon_commands::subscriptions::published::ForThread;
 use ladon_commands::{
     ClientInfo, Durability, Flow, Message, Node, NodeParts, Request, Session, ThreadHandle,
     ThreadParts, execute,

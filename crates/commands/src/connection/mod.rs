@@ -7,7 +7,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::flags::Flags;
 use crate::kernel::outcome::Flow;
-use crate::kernel::pubsub;
+use crate::kernel::pubsub::joining;
 use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{Code, LockNeed};
 use crate::kernel::watched;
@@ -61,7 +61,7 @@ fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 /// Resets everything as on a new connection, except the name of the client library.
 fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     watched::abandon(ctx);
-    pubsub::abandon(ctx.node, ctx.local, ctx.session);
+    joining::abandon(ctx.node, ctx.local, ctx.session);
     let session = &mut *ctx.session;
     if session.monitor {
         session.monitor = false;

@@ -6,7 +6,7 @@ use crate::kernel::large::Large;
 use crate::kernel::local::{Append, Local, Unpublished};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::{Deferred, Flow};
-use crate::kernel::pubsub::Kind;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::session::Session;
 use crate::kernel::slices::Slices;

@@ -3,7 +3,8 @@
 use crate::kernel::batch_time::Timing;
 use crate::kernel::eviction_state::Eviction;
 use crate::kernel::message::Answer;
-use crate::kernel::pubsub::{Kind, Subscribers};
+use crate::kernel::pubsub::fan_out::Subscribers;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
 use ladon_model::{Lsn, Record};

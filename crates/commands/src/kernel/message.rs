@@ -1,7 +1,7 @@
 //! What other threads tell an IO thread, and how to reach it.
 
 use crate::kernel::aside_job::Computed;
-use crate::kernel::pubsub::ForThread;
+use crate::kernel::pubsub::published::ForThread;
 use ladon_engine::Waiter;
 use ladon_model::Lsn;
 use parking_lot::Mutex;

@@ -12,7 +12,7 @@ use crate::kernel::limits;
 use crate::kernel::loading::Loading;
 use crate::kernel::message::{Message, ThreadHandle};
 use crate::kernel::notifications;
-use crate::kernel::pubsub::PubSub;
+use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
 use crate::kernel::slow_log::SlowLog;

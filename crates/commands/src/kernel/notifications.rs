@@ -1,7 +1,8 @@
 //! Keyspace notifications: the engine's events as messages on `__keyspace@N__:KEY` and
 //! `__keyevent@N__:EVENT`.
 
-use crate::kernel::pubsub::{Kind, PubSub};
+use crate::kernel::pubsub::published::Kind;
+use crate::kernel::pubsub::registry::PubSub;
 use ladon_engine::{Event, EventClass, Keyspace};
 use ladon_model::Lsn;
 use ladon_settings::Settings;

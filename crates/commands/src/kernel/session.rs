@@ -1,12 +1,11 @@
 //! One connection's state, as far as commands know it.
 
 use crate::kernel::aside_job::Aside;
-use crate::kernel::clients::{self, ClientInfo, Monitor};
+use crate::kernel::clients::{self, ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
 use crate::kernel::flags::Flags;
-use crate::kernel::local::Local;
-use crate::kernel::node::Node;
-use crate::kernel::pubsub::{self, Subscriptions};
+use crate::kernel::pubsub::published::Kind;
+use crate::kernel::pubsub::subscriptions::Subscriptions;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
@@ -176,12 +175,12 @@ pub struct Session {
 const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
-    /// Moves the session to a thread of another node, which has the data that the previous one
-    /// lacked.
-    pub fn move_to(&mut self, info: Arc<ClientInfo>, node: &Node, local: &mut Local) {
+    /// Moves the session to another node, which has the data that the previous one lacked. It has to
+    /// subscribe again.
+    pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
         if self.monitor {
             let (client, thread, slot) = (info.id, info.thread, info.slot);
-            node.clients.add_monitor(Monitor { client, thread, slot });
+            clients.add_monitor(Monitor { client, thread, slot });
         }
         if !self.watched.is_empty() {
             // The loaded data is a change for a client that watched an empty keyspace.
@@ -190,7 +189,18 @@ impl Session {
         }
         self.pausing = None;
         self.info = info;
-        pubsub::renew(node, local, self);
+    }
+
+    /// Number of subscriptions of a kind.
+    #[inline]
+    pub(crate) fn subscriptions(&self, kind: Kind) -> usize {
+        self.subscribed.as_ref().map_or(0, |subscribed| subscribed.count(kind))
+    }
+
+    /// Whether it has subscriptions of any kind.
+    #[inline]
+    pub fn is_subscribed(&self) -> bool {
+        self.subscribed.is_some()
     }
 
     /// A new connection.

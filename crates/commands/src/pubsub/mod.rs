@@ -3,7 +3,8 @@
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::flags::Flags;
-use crate::kernel::pubsub::Kind;
+use crate::kernel::pubsub::joining;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
 
@@ -55,7 +56,7 @@ fn count(ctx: &Ctx<'_>, kind: Kind) -> i64 {
 fn subscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
     let word = ["subscribe", "ssubscribe", "psubscribe"][kind as usize];
     for name in &args[1..] {
-        ctx.session.subscribe(ctx.node, ctx.local, kind, name);
+        joining::subscribe(ctx.node, ctx.local, ctx.session, kind, name);
         confirm(ctx, word, Some(name), kind);
     }
     Ok(())
@@ -64,14 +65,14 @@ fn subscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
 fn unsubscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
     let word = ["unsubscribe", "sunsubscribe", "punsubscribe"][kind as usize];
     for name in &args[1..] {
-        ctx.session.unsubscribe(ctx.node, ctx.local, kind, name);
+        joining::unsubscribe(ctx.node, ctx.local, ctx.session, kind, name);
         confirm(ctx, word, Some(name), kind);
     }
     if args.len() == 1 {
         let all = ctx.session.subscribed.as_ref().map(|subscribed| subscribed.names(kind));
         let all = all.unwrap_or_default();
         for name in &all {
-            ctx.session.unsubscribe(ctx.node, ctx.local, kind, name);
+            joining::unsubscribe(ctx.node, ctx.local, ctx.session, kind, name);
             confirm(ctx, word, Some(name), kind);
         }
         if all.is_empty() {

@@ -1,7 +1,8 @@
 //! Published messages: passes them to this thread's subscribers, a bounded number per turn.
 
 use super::Worker;
-use ladon_commands::subscriptions::{Delivery, FanOut, ForThread};
+use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
+use ladon_commands::subscriptions::published::ForThread;
 
 /// Nanoseconds of deliveries in a turn.
 const FAN_OUT_NS: u64 = 100_000;

@@ -2,7 +2,7 @@
 
 use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
 use crate::kernel::ctx::Ctx;
-use crate::kernel::pubsub::Kind;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::session::Multi;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -2,7 +2,7 @@
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::pubsub::Kind;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::stats::ThreadStats;
 use std::sync::atomic::Ordering::Relaxed;
 

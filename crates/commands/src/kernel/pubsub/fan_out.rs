@@ -1,6 +1,6 @@
 //! A thread's own subscribers, and the delivery of a message to them.
 
-use super::{ForThread, Kind, Published};
+use super::published::{ForThread, Kind, Published};
 use ladon_resp::{Proto, Reply};
 use ladon_settings::glob_match;
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
 //! Which threads have subscribers of which channels and patterns.
 
-use super::{ForThread, Kind, Published};
+use super::published::{ForThread, Kind, Published};
 use crate::kernel::message::{Message, ThreadHandle};
 use ladon_model::{KeyHasher, Lsn};
 use ladon_settings::glob_match;
@@ -110,7 +110,7 @@ impl PubSub {
 
     /// Adds a subscriber of a thread. Returns the number of messages that were left for the thread
     /// before: the subscriber gets the later ones.
-    pub(super) fn subscribe(&self, kind: Kind, name: &Arc<[u8]>, thread: usize) -> u64 {
+    pub(crate) fn subscribe(&self, kind: Kind, name: &Arc<[u8]>, thread: usize) -> u64 {
         let add = |threads: &mut Threads| {
             if threads.0.is_empty() {
                 self.names[kind.index()].fetch_add(1, SeqCst);
@@ -128,7 +128,7 @@ impl PubSub {
     }
 
     /// Removes a subscriber of a thread.
-    pub(super) fn unsubscribe(&self, kind: Kind, name: &[u8], thread: usize) {
+    pub(crate) fn unsubscribe(&self, kind: Kind, name: &[u8], thread: usize) {
         let is_last = |threads: &mut Threads| {
             threads.remove(thread);
             threads.0.is_empty()

@@ -1,12 +1,8 @@
 //! What one connection subscribes to.
 
-use super::Kind;
-use crate::kernel::local::Local;
-use crate::kernel::node::Node;
-use crate::kernel::session::Session;
+use super::published::Kind;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Memory of a subscription besides its name: the connection's entry, its thread's, and a share of
 /// the registry's.
@@ -26,86 +22,27 @@ impl Subscriptions {
         self.names[kind.index()].len()
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.iter().all(BTreeSet::is_empty)
+    }
+
     /// The names of a kind, in order.
     pub(crate) fn names(&self, kind: Kind) -> Vec<Arc<[u8]>> {
         self.names[kind.index()].iter().map(Arc::clone).collect()
     }
-}
 
-impl Session {
-    /// Number of subscriptions of a kind.
-    #[inline]
-    pub(crate) fn subscriptions(&self, kind: Kind) -> usize {
-        self.subscribed.as_ref().map_or(0, |subscribed| subscribed.count(kind))
+    /// Adds a name; returns whether it is new.
+    pub(crate) fn add(&mut self, kind: Kind, name: &Arc<[u8]>) -> bool {
+        let is_new = self.names[kind.index()].insert(Arc::clone(name));
+        self.bytes += if is_new { SUBSCRIPTION_BYTES + name.len() } else { 0 };
+        is_new
     }
 
-    /// Whether it has subscriptions of any kind.
-    #[inline]
-    pub fn is_subscribed(&self) -> bool {
-        self.subscribed.is_some()
-    }
-
-    /// Subscribes to a name, unless it has.
-    pub(crate) fn subscribe(&mut self, node: &Node, local: &mut Local, kind: Kind, name: &[u8]) {
-        let subscribed = self.subscribed.get_or_insert_default();
-        let name: Arc<[u8]> = name.into();
-        if !subscribed.names[kind.index()].insert(Arc::clone(&name)) {
-            return;
-        }
-        subscribed.bytes += SUBSCRIPTION_BYTES + name.len();
-        let from = node.pubsub.subscribe(kind, &name, local.thread);
-        let (client, slot) = (self.info.id, self.info.slot);
-        local.subscribers.add(kind, &name, client, slot, from);
-        self.show_subscriptions();
-    }
-
-    /// Ends a subscription; returns whether there was one.
-    pub(crate) fn unsubscribe(
-        &mut self,
-        node: &Node,
-        local: &mut Local,
-        kind: Kind,
-        name: &[u8],
-    ) -> bool {
-        let Some(subscribed) = &mut self.subscribed else { return false };
-        if !subscribed.names[kind.index()].remove(name) {
-            return false;
-        }
-        subscribed.bytes -= SUBSCRIPTION_BYTES + name.len();
-        if subscribed.names.iter().all(BTreeSet::is_empty) {
-            self.subscribed = None;
-        }
-        node.pubsub.unsubscribe(kind, name, local.thread);
-        local.subscribers.remove(kind, name, self.info.id);
-        self.show_subscriptions();
-        true
-    }
-
-    /// Lets other threads see the numbers of subscriptions.
-    fn show_subscriptions(&self) {
-        for kind in Kind::ALL {
-            let count = self.subscriptions(kind) as u32;
-            self.info.subscriptions[kind.index()].store(count, Relaxed);
-        }
-    }
-}
-
-/// Ends all of a connection's subscriptions.
-pub fn abandon(node: &Node, local: &mut Local, session: &mut Session) {
-    for kind in Kind::ALL {
-        let Some(subscribed) = &session.subscribed else { return };
-        for name in subscribed.names(kind) {
-            session.unsubscribe(node, local, kind, &name);
-        }
-    }
-}
-
-/// Subscribes again, on the thread of another node that the connection has moved to.
-pub(crate) fn renew(node: &Node, local: &mut Local, session: &mut Session) {
-    let Some(before) = session.subscribed.take() else { return };
-    for kind in Kind::ALL {
-        for name in before.names(kind) {
-            session.subscribe(node, local, kind, &name);
-        }
+    /// Removes a name; returns whether it was there.
+    pub(crate) fn remove(&mut self, kind: Kind, name: &[u8]) -> bool {
+        let was_there = self.names[kind.index()].remove(name);
+        self.bytes -= if was_there { SUBSCRIPTION_BYTES + name.len() } else { 0 };
+        was_there
     }
 }
