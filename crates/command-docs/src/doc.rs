@@ -101,6 +101,13 @@ pub struct KeySpec {
 pub enum BeginSearch {
     /// At this word; the command itself is word 0.
     Index(i32),
+    /// Behind a word of the request, which is at `from` or after it.
+    Keyword {
+        /// In upper case.
+        keyword: &'static str,
+        /// Where the word is looked for first.
+        from: i32,
+    },
     /// Nobody can say without knowing the data.
     Unknown,
 }

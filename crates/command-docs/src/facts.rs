@@ -87,6 +87,9 @@ fn keys(text: &'static str) -> Option<KeySpec> {
     } else if let Some(index) = place.strip_prefix("numkeys@") {
         let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step: 1 };
         (BeginSearch::Index(index.parse().ok()?), find_keys)
+    } else if let Some((keyword, from)) = place.split_once('@') {
+        let find_keys = FindKeys::Range { last_key: 0, key_step: 1, limit: 0 };
+        (BeginSearch::Keyword { keyword, from: from.parse().ok()? }, find_keys)
     } else {
         let (range, step) = place.split_once('/').unwrap_or((place, "1"));
         let (first, last) = range.split_once("..").unwrap_or((range, range));

@@ -102,6 +102,12 @@ impl Collected {
         self.events.push(Noted { name, db, key_end: self.keys.len() });
     }
 
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.keys.clear();
+    }
+
     /// Visits name, database and key of each, and forgets them.
     #[cold]
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, DbId, &[u8])) {

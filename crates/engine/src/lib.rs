@@ -14,6 +14,7 @@ mod events;
 mod evict;
 mod expiry;
 mod keyspace;
+mod locked;
 mod lookahead;
 mod object;
 mod partition;
@@ -35,6 +36,7 @@ pub use compact::{purge_memory, touch_memory_ahead};
 pub use events::{Event, EventClass, EventSink};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
+pub use locked::Grown;
 pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
 pub use prefetch_target::{Ahead, AheadInside, Inside};
@@ -42,7 +44,7 @@ pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StringTooLong, Tx,
-    TxCounters,
+    TxCounters, Written,
 };
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};

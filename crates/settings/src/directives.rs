@@ -158,7 +158,6 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
         &[
             "list-max-ziplist-entries",
             "list-max-ziplist-value",
-            "hll-sparse-max-bytes",
             "stream-node-max-bytes",
             "stream-node-max-entries",
         ],

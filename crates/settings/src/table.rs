@@ -239,6 +239,8 @@ settings! {
         zset_max_listpack_value: usize =
             Setting::integer("zset-max-listpack-value", 0, i64::MAX, "64")
                 .aliases(&["zset-max-ziplist-value"]);
+        /// Bytes up to which a HyperLogLog is kept sparse.
+        hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
         /// event), further letters the classes, `A` all but `m` and `n`. Empty: none.
         notify_keyspace_events: String =

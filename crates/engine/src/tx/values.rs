@@ -227,6 +227,9 @@ impl<'a> Tx<'a> {
         change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
     ) -> Result<Option<R>, WrongType> {
         let env = self.env();
+        if self.scratch.undoable {
+            self.save_value(db, key, C::KIND);
+        }
         let Some(mut slot) = self.slot(db, key) else { return Ok(None) };
         let value = slot.object_mut().and_then(C::of_mut).ok_or(WrongType)?;
         let before = weight_of(value);
@@ -237,6 +240,9 @@ impl<'a> Tx<'a> {
         self.keyspace.note_expiry(key.hash, after.next_expiry);
         if op.is_empty() {
             return Ok(Some(result));
+        }
+        if self.scratch.undoable {
+            self.scratch.undo().changed(db, key, op);
         }
         if is_empty {
             if let Some(removed) = self.remove(db, key) {

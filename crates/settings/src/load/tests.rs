@@ -164,7 +164,7 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \
          set-max-intset-entries zset-max-listpack-entries \
-         zset-max-listpack-value \
+         zset-max-listpack-value hll-sparse-max-bytes \
          client-output-buffer-limit client-output-buffer-limit client-output-buffer-limit hz"
     );
 }
