@@ -3,7 +3,7 @@
 use super::kernel::{self, Encoding, HEADER_BYTES, REGISTERS, dense, sparse};
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 use ladon_engine::types::string;
 use std::fmt::Write;
 
@@ -18,7 +18,8 @@ pub(super) fn pfdebug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let name = args[1];
     let known = ["getreg", "decode", "encoding", "todense"].into_iter().find(|word| is(name, word));
     let Some(subcommand) = known else {
-        let text = format_args!("Unknown PFDEBUG subcommand '{}'", shown(name));
+        let name = shown_up_to(name, usize::MAX);
+        let text = format_args!("Unknown PFDEBUG subcommand '{name}'");
         return Err(CommandError::err(text));
     };
     match (subcommand, encoding) {

@@ -3,6 +3,8 @@
 use crate::kernel::batch_time::Timing;
 use crate::kernel::eviction_state::Eviction;
 use crate::kernel::message::Answer;
+use crate::kernel::pubsub::fan_out::Subscribers;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::undoable_counts::Begun;
@@ -30,6 +32,10 @@ pub struct Local {
     pub rehearses: bool,
     /// Lines for monitoring clients, about commands that are not committed yet.
     pub(crate) monitored: Vec<Arc<[u8]>>,
+    /// The subscribers among its connections.
+    pub subscribers: Subscribers,
+    /// Messages of a transaction that is not committed yet.
+    pub(crate) unpublished: Vec<Unpublished>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
@@ -50,11 +56,20 @@ impl Local {
             stale_store_canary: false,
             rehearses: false,
             monitored: Vec::new(),
+            subscribers: Subscribers::default(),
+            unpublished: Vec::new(),
             timing: Timing::default(),
             eviction,
             undoable: None,
         }
     }
+}
+
+/// A message that the present transaction publishes when it commits.
+pub(crate) struct Unpublished {
+    pub(crate) kind: Kind,
+    pub(crate) channel: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.

@@ -2,6 +2,7 @@
 
 mod bitmaps;
 mod check;
+mod check_values;
 mod common;
 mod connection;
 mod corpus;

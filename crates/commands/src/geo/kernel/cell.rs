@@ -49,10 +49,11 @@ impl Cell {
 
     /// The longitudes and the latitudes that it covers.
     pub(crate) fn extents(self) -> (Extent, Extent) {
-        let parts = (1u64 << self.step) as f64;
+        // A power of two: the product is what a division would give.
+        let part = 1.0 / (1u64 << self.step) as f64;
         let extent = |number: u32, all: Extent| Extent {
-            min: all.min + f64::from(number) / parts * all.length(),
-            max: all.min + f64::from(number.wrapping_add(1)) / parts * all.length(),
+            min: all.min + f64::from(number) * part * all.length(),
+            max: all.min + f64::from(number.wrapping_add(1)) * part * all.length(),
         };
         let (longitude, latitude) = (gather(self.bits >> 1), gather(self.bits));
         (extent(longitude, LONGITUDES), extent(latitude, LATITUDES))

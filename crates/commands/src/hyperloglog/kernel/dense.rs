@@ -68,15 +68,6 @@ pub(crate) fn merge_into(registers: &mut [u8; REGISTERS], packed: &[u8]) {
 
 /// How many registers have each count.
 pub(crate) fn histogram(packed: &[u8]) -> Histogram {
-    // Registers that follow each other are counted apart: the same counter twice in a row waits
-    // for memory.
-    let mut counters = [[0u32; 64]; 4];
     let (groups, _) = packed.as_chunks::<GROUP_BYTES>();
-    for group in groups {
-        let [a, b, c, d, e, f, g, h] = unpack(group);
-        for (at, count) in [a, b, c, d, e, f, g, h].into_iter().enumerate() {
-            counters[at % 4][usize::from(count & 63)] += 1;
-        }
-    }
-    Histogram(std::array::from_fn(|count| counters.iter().map(|counts| counts[count]).sum()))
+    Histogram::of_groups(groups.iter().map(unpack))
 }

@@ -193,6 +193,7 @@ impl Registers {
     }
 
     pub(super) fn histogram(&self) -> Histogram {
-        Histogram::of(self.0.iter().copied())
+        let (groups, _) = self.0.as_chunks::<8>();
+        Histogram::of_groups(groups.iter().copied())
     }
 }

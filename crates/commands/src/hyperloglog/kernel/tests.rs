@@ -152,9 +152,7 @@ proptest! {
         if is_whole {
             // Fills up what is missing, so that the rest is looked at more often.
             let total: usize = sparse::runs(&runs).map(|run| run.length).sum();
-            for _ in total..REGISTERS {
-                bytes.push(0);
-            }
+            bytes.resize(bytes.len() + REGISTERS.saturating_sub(total), 0);
         }
         for position in positions {
             let before = bytes.clone();
