@@ -4,7 +4,7 @@ use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
-use ladon_engine::{EntryRef, ValueRef};
+use ladon_engine::{EntryRef, EventClass, ValueRef};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a string is compared with.
@@ -95,6 +95,9 @@ fn delete_if(
         (Some(entry), Some(comparison)) => comparison.holds(Some(entry.value()))?,
     };
     let deleted = is_wanted && tx.delete(db, key);
+    if deleted {
+        tx.notify(EventClass::GENERIC, "del", db, key);
+    }
     ctx.reply.integer(i64::from(deleted));
     Ok(())
 }
