@@ -280,7 +280,11 @@ impl Keyspace {
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
     }
 
-    fn lock_unless_busy(&self, locks: Locks<'_>, is_busy: impl Fn() -> bool) -> Option<Locked<'_>> {
+    pub(crate) fn lock_unless_busy(
+        &self,
+        locks: Locks<'_>,
+        is_busy: impl Fn() -> bool,
+    ) -> Option<Locked<'_>> {
         let lock = |index: usize| self.cells[index].lock_unless_busy(index, &is_busy);
         Some(match locks {
             Locks::None => Locked::Many(Vec::new()),

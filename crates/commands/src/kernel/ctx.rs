@@ -212,6 +212,9 @@ impl<'a> Ctx<'a> {
             publish_all(self.node, self.local, lsn);
         }
         self.data = Data::Gone;
+        if self.local.undoable.is_some() {
+            self.end_undoable();
+        }
         if wrote {
             self.session.last_write = lsn;
             self.local.stats.dirty.add(u64::from(changes));

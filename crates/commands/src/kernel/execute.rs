@@ -14,6 +14,7 @@ use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
+use crate::kernel::undo;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
@@ -225,6 +226,9 @@ impl Running<'_, '_> {
         let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
         ctx.first_key = first_key;
         begin(&mut ctx, scratch, spec, args);
+        if cfg!(debug_assertions) && ctx.local.rehearses {
+            undo::rehearse(&mut ctx, command);
+        }
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);

@@ -7,6 +7,7 @@ use crate::kernel::pubsub::fan_out::Subscribers;
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
+use crate::kernel::undoable_counts::Begun;
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
 
@@ -26,6 +27,9 @@ pub struct Local {
     /// Testing only: stores do not check whether their sources have changed, which the simulator
     /// must notice.
     pub stale_store_canary: bool,
+    /// Testing only, with debug assertions: every command on data runs twice. The first time it is
+    /// taken back, of which nobody must notice anything.
+    pub rehearses: bool,
     /// Lines for monitoring clients, about commands that are not committed yet.
     pub(crate) monitored: Vec<Arc<[u8]>>,
     /// The subscribers among its connections.
@@ -34,6 +38,8 @@ pub struct Local {
     pub(crate) unpublished: Vec<Unpublished>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
+    /// What an undoable transaction counts.
+    pub(crate) undoable: Option<Box<Begun>>,
 }
 
 impl Local {
@@ -48,11 +54,13 @@ impl Local {
             answers: Vec::new(),
             replies_later: false,
             stale_store_canary: false,
+            rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),
             unpublished: Vec::new(),
             timing: Timing::default(),
             eviction,
+            undoable: None,
         }
     }
 }

@@ -45,4 +45,6 @@ pub mod stats;
 pub mod table;
 pub(crate) mod thread_parts;
 pub(crate) mod timing;
+pub(crate) mod undo;
+pub(crate) mod undoable_counts;
 pub(crate) mod watched;
