@@ -12,11 +12,15 @@ pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let sparse_bytes_max = ctx.node.settings.hll_sparse_max_bytes();
     let tx = ctx.tx();
     // A dense one is changed where it is; the bytes of a sparse one move.
-    let added = tx.edit_string_in_place(db, key, |bytes, written| {
-        Ok::<Added, Invalid>(match kernel::encoding(bytes)? {
-            Encoding::Dense => Added::InPlace(add_dense(bytes, elements, written)),
-            Encoding::Sparse => Added::Copied(add_sparse(bytes, elements, sparse_bytes_max)?),
-        })
+    let look = |bytes: &[u8]| match kernel::encoding(bytes) {
+        Ok(Encoding::Dense) => None,
+        Ok(Encoding::Sparse) => {
+            Some(add_sparse(bytes, elements, sparse_bytes_max).map(Added::Copied))
+        }
+        Err(invalid) => Some(Err(invalid)),
+    };
+    let added = tx.edit_string_in_place(db, key, look, |bytes, written| {
+        Ok(Added::InPlace(add_dense(bytes, elements, written)))
     })?;
     let is_changed = match added.transpose()? {
         Some(Added::InPlace(is_changed)) => is_changed,

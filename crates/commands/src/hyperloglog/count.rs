@@ -4,7 +4,7 @@ use super::kernel::{self, Registers, estimate};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
-use ladon_engine::{Key, Tx};
+use ladon_engine::{Key, Tx, Written};
 use ladon_model::DbId;
 use std::collections::HashSet;
 
@@ -30,9 +30,10 @@ fn count_one(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> Result<u64, CommandError> {
     drop(bytes);
     // The command only reads, so it runs where nothing may change.
     if tx.may_change() {
-        tx.edit_string_in_place(db, key, |bytes, written| {
+        let cache = |bytes: &mut [u8], written: &mut Written| {
             written.push(kernel::cache(bytes, cardinality));
-        })?;
+        };
+        tx.edit_string_in_place(db, key, |_| None, cache)?;
     }
     Ok(cardinality)
 }

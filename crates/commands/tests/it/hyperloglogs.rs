@@ -44,6 +44,12 @@ fn damaged_values_are_refused() {
         r#"
         SET text abc                     => +OK
         PFADD text a                     => -WRONGTYPE Key is not a valid HyperLogLog string value.
+        SET number 12                    => +OK
+        PFADD number a                   => -WRONGTYPE Key is not a valid HyperLogLog string value.
+        OBJECT ENCODING number           => "int"
+        INCRBYFLOAT float 1.5            => "1.5"
+        PFADD float a                    => -WRONGTYPE Key is not a valid HyperLogLog string value.
+        OBJECT ENCODING float            => "embstr"
         SADD set a                       => :1
         PFADD set a                      => -WRONGTYPE Operation against a key holding the wrong kind of value
         PFADD h a b c                    => :1

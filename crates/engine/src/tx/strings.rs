@@ -237,12 +237,13 @@ impl Tx<'_> {
         Ok(length)
     }
 
-    /// Changes bytes of the key's string in place; `edit` adds the ranges that it writes to, and
-    /// only those are logged. `None` if there is no such key.
+    /// Changes bytes of the key's string in place, unless `look` has a result already; `edit` adds
+    /// the ranges that it writes to, and only those are logged. `None` if there is no such key.
     pub fn edit_string_in_place<R>(
         &mut self,
         db: DbId,
         key: Key<'_>,
+        look: impl FnOnce(&[u8]) -> Option<R>,
         edit: impl FnOnce(&mut [u8], &mut Written) -> R,
     ) -> Result<Option<R>, WrongType> {
         if self.scratch.undoable {
@@ -260,6 +261,12 @@ impl Tx<'_> {
             self.scratch.body = op;
             return Ok(None);
         };
+        // A look leaves the encoding as it is.
+        let found = string::bytes(slot.get().value()).map(|bytes| look(&bytes));
+        if let Some(Some(result)) = found {
+            self.scratch.body = op;
+            return Ok(Some(result));
+        }
         let mut entry_delta = 0;
         let result = if let Some(object) = slot.object_mut() {
             let Object::String(string) = object else {

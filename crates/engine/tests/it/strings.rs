@@ -124,7 +124,7 @@ proptest! {
                         }
                         written
                     };
-                    let edited = tx.edit_string_in_place(0, key, |string, written| {
+                    let edited = tx.edit_string_in_place(0, key, |_| None, |string, written| {
                         written.extend(write(string));
                     });
                     let string = model.get_mut(&name[..]);

@@ -143,11 +143,16 @@ fn change_string(tx: &mut Tx<'_>, doing: &Doing<'_>) {
             let _ = tx.replace_string(db, key, &new);
         }
         7 if a.is_multiple_of(2) => {
-            let _ = tx.edit_string_in_place(db, key, |string, written| {
-                let from = string.len() / 3;
-                string[from..].fill(b as u8);
-                written.push(from..string.len());
-            });
+            let _ = tx.edit_string_in_place(
+                db,
+                key,
+                |_| None,
+                |string, written| {
+                    let from = string.len() / 3;
+                    string[from..].fill(b as u8);
+                    written.push(from..string.len());
+                },
+            );
         }
         _ => {
             let _ = tx.edit_string(db, key, usize::from(b) % 900, |string| {
