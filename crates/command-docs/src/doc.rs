@@ -101,6 +101,13 @@ pub struct KeySpec {
 pub enum BeginSearch {
     /// At this word; the command itself is word 0.
     Index(i32),
+    /// After this word, which is looked for from a position on.
+    Keyword {
+        /// The word, in upper case.
+        keyword: &'static str,
+        /// Where the search for it begins.
+        start_from: i32,
+    },
     /// Nobody can say without knowing the data.
     Unknown,
 }

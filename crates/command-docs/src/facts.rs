@@ -87,6 +87,10 @@ fn keys(text: &'static str) -> Option<KeySpec> {
     } else if let Some(index) = place.strip_prefix("numkeys@") {
         let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step: 1 };
         (BeginSearch::Index(index.parse().ok()?), find_keys)
+    } else if let Some((keyword, start_from)) = place.split_once('@') {
+        // The first half of what follows: the other half says something about each key.
+        let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 2 };
+        (BeginSearch::Keyword { keyword, start_from: start_from.parse().ok()? }, find_keys)
     } else {
         let (range, step) = place.split_once('/').unwrap_or((place, "1"));
         let (first, last) = range.split_once("..").unwrap_or((range, range));
@@ -116,7 +120,11 @@ mod tests {
         }
         let spec = keys("? RO access -- of BY").expect("well-formed");
         assert_eq!((spec.notes, spec.flags.len()), (Some("of BY"), 2));
-        assert_eq!(keys("x RO"), None);
+        let spec = keys("STREAMS@4 RO access").expect("well-formed");
+        let keyword = BeginSearch::Keyword { keyword: "STREAMS", start_from: 4 };
+        let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 2 };
+        assert_eq!((spec.begin_search, spec.find_keys), (keyword, find_keys));
+        assert_eq!((keys("x RO"), keys("STREAMS@x RO")), (None, None));
     }
 
     #[test]

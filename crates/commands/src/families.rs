@@ -3,8 +3,8 @@
 use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
-    admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, string,
-    transactions,
+    admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, stream,
+    string, transactions,
 };
 use std::sync::LazyLock;
 
@@ -29,6 +29,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::slow_log::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
+    stream::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,
     generic::wait::COMMANDS,

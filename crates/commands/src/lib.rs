@@ -28,6 +28,7 @@ mod set;
 mod shared;
 mod sort;
 mod sorted_set;
+mod stream;
 mod string;
 mod transactions;
 

@@ -15,6 +15,7 @@ mod recount;
 mod sets;
 mod sorted_sets;
 mod stored;
+mod streams;
 mod strings;
 mod values;
 mod waits;
@@ -84,6 +85,7 @@ pub struct Scratch {
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use stored::{Misplaced, Stored};
+pub use streams::StreamEdit;
 pub use strings::CountError;
 pub use values::Look;
 
@@ -396,6 +398,7 @@ impl<'a> Tx<'a> {
             database.expires.clear();
             database.element_expires.clear();
             database.object_bytes = 0;
+            self.note_all_ready(db, index);
         }
         self.scratch.changes.push(Change::FlushDb { db });
         self.touched_all = true;
@@ -523,6 +526,17 @@ impl<'a> Tx<'a> {
         }
         if let Some(kind) = came {
             self.note_ready(db, key, kind);
+        } else if !exists {
+            self.note_lost(db, key);
+        }
+    }
+
+    /// Notifies a key's watchers of a change to its value.
+    #[inline]
+    fn touch_watchers(&mut self, db: DbId, key: Key<'_>) {
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        if !database.watched.is_empty() {
+            database.watched.touch(key.bytes, true);
         }
     }
 

@@ -80,6 +80,17 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("zrevrangebylex", &["arguments"]),
     ("zrevrangebyscore", &["arguments"]),
     ("zrevrank", &["arity", "history", "arguments"]),
+    ("xadd", &["arguments"]),
+    ("xclaim", &["arguments"]),
+    ("xgroup|create", &["arguments"]),
+    ("xgroup|createconsumer", &["arguments"]),
+    ("xgroup|delconsumer", &["arguments"]),
+    ("xgroup|destroy", &["arguments"]),
+    ("xgroup|setid", &["arguments"]),
+    ("xinfo|consumers", &["history", "arguments"]),
+    ("xinfo|stream", &["history", "arguments"]),
+    ("xreadgroup", &["arguments"]),
+    ("xsetid", &["arguments"]),
     // A command without arguments may be asked about.
     ("command|getkeys", &["arguments", "arity"]),
     ("command|getkeysandflags", &["arguments", "arity"]),
@@ -136,6 +147,10 @@ fn facts(doc: &CommandDoc) -> Map<String, Value> {
 fn key_spec(spec: &KeySpec) -> Value {
     let begin_search = match spec.begin_search {
         BeginSearch::Index(index) => json!({ "type": "index", "spec": { "index": index } }),
+        BeginSearch::Keyword { keyword, start_from } => json!({
+            "type": "keyword",
+            "spec": { "keyword": keyword, "startfrom": start_from },
+        }),
         BeginSearch::Unknown => json!({ "type": "unknown", "spec": {} }),
     };
     let find_keys = match spec.find_keys {

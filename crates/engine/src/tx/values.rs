@@ -226,15 +226,9 @@ impl<'a> Tx<'a> {
         op: &mut Vec<u8>,
         change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
     ) -> Result<Option<R>, WrongType> {
-        let env = self.env();
-        let Some(mut slot) = self.slot(db, key) else { return Ok(None) };
-        let value = slot.object_mut().and_then(C::of_mut).ok_or(WrongType)?;
-        let before = weight_of(value);
-        let result = change(value, op, env);
-        let (after, is_empty) = (weight_of(value), value.is_empty());
-        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
-        self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
-        self.keyspace.note_expiry(key.hash, after.next_expiry);
+        let Some((result, is_empty)) = self.edit_found(db, key, op, change)? else {
+            return Ok(None);
+        };
         if op.is_empty() {
             return Ok(Some(result));
         }
@@ -247,6 +241,28 @@ impl<'a> Tx<'a> {
             self.changed(key, Change::Update { db, key: key.bytes, kind: C::KIND, op });
         }
         Ok(Some(result))
+    }
+
+    /// Runs `change` on the key's collection, which writes what it did into `op`; the caller
+    /// records that. Returns the result, and whether the collection is empty now.
+    #[inline]
+    pub(super) fn edit_found<C: Collection, R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        op: &mut Vec<u8>,
+        change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
+    ) -> Result<Option<(R, bool)>, WrongType> {
+        let env = self.env();
+        let Some(mut slot) = self.slot(db, key) else { return Ok(None) };
+        let value = slot.object_mut().and_then(C::of_mut).ok_or(WrongType)?;
+        let before = weight_of(value);
+        let result = change(value, op, env);
+        let (after, is_empty) = (weight_of(value), value.is_empty());
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        self.keyspace.note_expiry(key.hash, after.next_expiry);
+        Ok(Some((result, is_empty)))
     }
 }
 

@@ -67,6 +67,13 @@ fn describe_keys(ctx: &mut Ctx<'_>, key_spec: &KeySpec) {
     statuses(ctx, key_spec.flags.iter().map(|flag| (*flag).to_owned()));
     match key_spec.begin_search {
         BeginSearch::Index(index) => search(ctx, "begin_search", "index", &[("index", index)]),
+        BeginSearch::Keyword { keyword, start_from } => {
+            begin_spec(ctx, "begin_search", "keyword", 2);
+            ctx.reply.bulk("keyword");
+            ctx.reply.bulk(keyword);
+            ctx.reply.bulk("startfrom");
+            ctx.reply.integer(start_from.into());
+        }
         BeginSearch::Unknown => search(ctx, "begin_search", "unknown", &[]),
     }
     match key_spec.find_keys {
@@ -83,13 +90,17 @@ fn describe_keys(ctx: &mut Ctx<'_>, key_spec: &KeySpec) {
     }
 }
 
-fn search(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: &[(&str, i32)]) {
+fn begin_spec(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: usize) {
     ctx.reply.bulk(name);
     ctx.reply.map(2);
     ctx.reply.bulk("type");
     ctx.reply.bulk(kind);
     ctx.reply.bulk("spec");
-    ctx.reply.map(fields.len());
+    ctx.reply.map(fields);
+}
+
+fn search(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: &[(&str, i32)]) {
+    begin_spec(ctx, name, kind, fields.len());
     for (name, value) in fields {
         ctx.reply.bulk(name);
         ctx.reply.integer((*value).into());
