@@ -1,7 +1,6 @@
 //! Waiting for keys, within a transaction.
 
 use super::{Key, Tx};
-use crate::partition::Partition;
 use crate::types;
 use crate::wait::{Place, ReadyKey, Waiter};
 use ladon_model::{DbId, ValueKind};
@@ -49,13 +48,18 @@ impl Tx<'_> {
         awaited.first(key.bytes, kind, after).map(|(place, waiter)| (place, Arc::clone(waiter)))
     }
 
-    /// Number of keys with waiters, in the held partitions.
-    pub fn awaited_keys(&mut self) -> usize {
-        let count = |partition: &Partition| -> usize {
-            partition.dbs.iter().map(|database| database.awaited.len()).sum()
-        };
-        let indexes = self.locked.indexes();
-        indexes.into_iter().map(|index| count(self.locked.at(index))).sum()
+    /// Number of keys with waiters in the held partitions, and of those with waiters that are
+    /// served when the key loses its value.
+    pub fn awaited_keys(&mut self) -> (usize, usize) {
+        let mut count = (0, 0);
+        for index in self.locked.indexes() {
+            for database in &self.locked.at(index).dbs {
+                let awaited = &database.awaited;
+                count.0 += awaited.len();
+                count.1 += awaited.keys().filter(|key| awaited.hears_loss(key)).count();
+            }
+        }
+        count
     }
 
     /// The key got a value, or it was changed: while the log took no changes, a client may have

@@ -260,7 +260,7 @@ proptest! {
         prop_assert_eq!(Model::of(&replayed), model.clone());
         prop_assert_eq!(Model::of(&frozen), frozen_model);
         prop_assert_eq!(stream.len(), model.entries.len());
-        prop_assert_eq!(stream.last_entry_id().as_ref(), model.entries.keys().next_back());
+        prop_assert_eq!(stream.last_entry_id(), model.entries.keys().next_back().copied());
         check_ranges(&stream, &model);
     }
 }
