@@ -108,7 +108,7 @@ fn keys(args: &[&[u8]], is_group: bool) -> Range<usize> {
         } else if is(word, "streams") {
             let first = at + 1;
             let more = args.len().saturating_sub(first);
-            return if more.is_multiple_of(2) { first..first + more / 2 } else { break };
+            return first..first + more / 2;
         } else {
             break;
         }

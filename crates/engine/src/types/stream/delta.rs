@@ -24,11 +24,8 @@
 //! An id is two numbers. Groups, consumers and words are length and bytes. Numbers are varints,
 //! times Unix milliseconds. A step holds what was decided: no clock is read to apply it.
 
-use super::{Group, Stream, StreamId, StreamLimits};
-use crate::types::dump_value::Shown;
+use super::StreamId;
 use ladon_model::varint;
-use smallvec::SmallVec;
-use std::ops::ControlFlow::Continue;
 
 const ADD: u8 = 1;
 const REMOVE: u8 = 2;
@@ -43,9 +40,6 @@ const DELIVER: u8 = 10;
 const REDELIVER: u8 = 11;
 const ACKNOWLEDGE: u8 = 12;
 const CLAIM: u8 = 13;
-
-/// Fields and values of most entries.
-type Words<'a> = SmallVec<[&'a [u8]; 16]>;
 
 /// An entry that a consumer claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +57,7 @@ pub struct Claimed {
 #[allow(missing_docs, reason = "the fields are named as in the encoding above")]
 pub enum Step<'a> {
     /// An entry added.
-    Add { id: StreamId, words: Words<'a> },
+    Add { id: StreamId, words: Vec<&'a [u8]> },
     /// Entries removed.
     Remove { ids: Vec<StreamId> },
     /// So many entries removed from the beginning.
@@ -179,7 +173,7 @@ impl<'a> Step<'a> {
                 if count < 2 || !count.is_multiple_of(2) || count > op.len() {
                     return None;
                 }
-                let words: Option<Words<'a>> = (0..count).map(|_| bytes(op)).collect();
+                let words: Option<Vec<&[u8]>> = (0..count).map(|_| bytes(op)).collect();
                 Step::Add { id, words: words? }
             }
             REMOVE => Step::Remove { ids: take_ids(op)? },
@@ -224,81 +218,6 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// For tools.
-    pub(super) fn show(self) -> Option<Shown<'a>> {
-        let bytes = Shown::Bytes;
-        let mut parts = Vec::new();
-        let verb = match self {
-            Step::Add { id, words } => {
-                parts.extend([
-                    ("id", show_id(id)),
-                    ("words", show_all(words.iter(), |word| bytes(word))),
-                ]);
-                "add"
-            }
-            Step::Remove { ids } => {
-                return Some(Shown::Record(vec![(
-                    "remove",
-                    show_all(ids.iter(), |id| show_id(*id)),
-                )]));
-            }
-            Step::Trim { count } => {
-                return Some(Shown::Record(vec![("trim", Shown::Int(i64::try_from(count).ok()?))]));
-            }
-            Step::SetId { last, added, deleted } => {
-                let added = Shown::Int(i64::try_from(added).ok()?);
-                parts.extend([("last", show_id(last)), ("added", added)]);
-                parts.push(("deleted", show_id(deleted)));
-                "set-id"
-            }
-            Step::CreateGroup { group, last, read } => {
-                parts.extend([("group", bytes(group)), ("last", show_id(last))]);
-                parts.push(("read", show_optional(read)));
-                "create-group"
-            }
-            Step::SetGroup { group, last, read } => {
-                parts.extend([("group", bytes(group)), ("last", show_id(last))]);
-                parts.push(("read", show_optional(read)));
-                "set-group"
-            }
-            Step::RemoveGroup { group } => {
-                return Some(Shown::Record(vec![("remove-group", bytes(group))]));
-            }
-            Step::See { group, consumer, at_ms } => {
-                parts.extend(member(group, consumer, Some(at_ms)));
-                "see"
-            }
-            Step::RemoveConsumer { group, consumer } => {
-                parts.extend(member(group, consumer, None));
-                "remove-consumer"
-            }
-            Step::Deliver { group, consumer, at_ms, last, read } => {
-                parts.extend(member(group, consumer, Some(at_ms)));
-                parts.extend([("last", show_id(last)), ("read", show_optional(read))]);
-                "deliver"
-            }
-            Step::Redeliver { group, consumer, at_ms, first, count } => {
-                parts.extend(member(group, consumer, Some(at_ms)));
-                let count = Shown::Int(i64::try_from(count).unwrap_or(i64::MAX));
-                parts.extend([("first", show_id(first)), ("count", count)]);
-                "redeliver"
-            }
-            Step::Acknowledge { group, ids } => {
-                parts.extend([
-                    ("group", bytes(group)),
-                    ("ids", show_all(ids.iter(), |id| show_id(*id))),
-                ]);
-                "acknowledge"
-            }
-            Step::Claim { group, consumer, at_ms, claimed } => {
-                parts.extend(member(group, consumer, Some(at_ms)));
-                parts.push(("ids", show_all(claimed.iter(), |one| show_id(one.id))));
-                "claim"
-            }
-        };
-        Some(Shown::Record(vec![(verb, Shown::Record(parts))]))
-    }
-
     /// Whether those who watch the key see a change. As in Redis, what groups do is none.
     pub(crate) fn touches_watchers(&self) -> bool {
         matches!(self, Step::Add { .. } | Step::Remove { .. } | Step::Trim { .. })
@@ -307,104 +226,6 @@ impl<'a> Step<'a> {
     /// Whether those who wait for the key may have to be served.
     pub(crate) fn serves_waiters(&self) -> bool {
         matches!(self, Step::Add { .. } | Step::RemoveGroup { .. })
-    }
-}
-
-impl Stream {
-    /// Applies a step; `None` if it does not fit the stream, which may then be partly changed.
-    pub(crate) fn apply(&mut self, step: &Step<'_>, limits: StreamLimits) -> Option<()> {
-        match step {
-            Step::Add { id, words } => {
-                if *id <= self.last_id() {
-                    return None;
-                }
-                self.add(limits, *id, words);
-            }
-            Step::Remove { ids } => {
-                for id in ids {
-                    self.remove(*id).then_some(())?;
-                }
-            }
-            Step::Trim { count } => self.remove_first(*count),
-            Step::SetId { last, added, deleted } => {
-                if self.last_entry_id().is_some_and(|entry| *last < entry) {
-                    return None;
-                }
-                self.set_id(*last, *added, *deleted);
-            }
-            Step::CreateGroup { group, last, read } => {
-                self.add_group(group, Group::new(*last, *read)).then_some(())?;
-            }
-            Step::SetGroup { group, last, read } => {
-                self.edit_group(group, |group| {
-                    (group.last_id, group.entries_read) = (*last, *read);
-                })?;
-            }
-            Step::RemoveGroup { group } => self.remove_group(group).then_some(())?,
-            Step::See { group, consumer, at_ms } => {
-                self.edit_group(group, |group| group.see(consumer, *at_ms))?;
-            }
-            Step::RemoveConsumer { group, consumer } => {
-                self.edit_group(group, |group| group.remove_consumer(consumer))??;
-            }
-            Step::Deliver { group, consumer, at_ms, last, read } => {
-                let first = self.group(group)?.last_id.next()?;
-                if *last < first {
-                    return None;
-                }
-                let mut ids = Vec::new();
-                let _ = self.walk::<()>(first, *last, |entry| {
-                    ids.push(entry.id);
-                    Continue(())
-                });
-                self.edit_group(group, |group| {
-                    let number = group.number(consumer)?;
-                    for id in ids {
-                        group.assign(id, number, *at_ms, 1)?;
-                    }
-                    group.set_active(number, Some(*at_ms));
-                    (group.last_id, group.entries_read) = (*last, *read);
-                    Some(())
-                })??;
-            }
-            Step::Redeliver { group, consumer, at_ms, first, count } => {
-                let ids = self.redelivered(group, consumer, *first, *count)?;
-                self.edit_group(group, |group| {
-                    ids.into_iter().for_each(|id| group.redeliver(id, *at_ms));
-                })?;
-            }
-            Step::Acknowledge { group, ids } => {
-                self.edit_group(group, |group| {
-                    ids.iter().all(|id| group.acknowledge(*id)).then_some(())
-                })??;
-            }
-            Step::Claim { group, consumer, at_ms, claimed } => {
-                self.edit_group(group, |group| {
-                    let number = group.number(consumer)?;
-                    for Claimed { id, delivered_ms, count } in claimed {
-                        group.assign(*id, number, *delivered_ms, *count)?;
-                    }
-                    group.set_active(number, Some(*at_ms));
-                    Some(())
-                })??;
-            }
-        }
-        Some(())
-    }
-
-    /// The existing entries among up to `count` that are pending with a consumer, from `first` on.
-    fn redelivered(
-        &self,
-        group: &[u8],
-        consumer: &[u8],
-        first: StreamId,
-        count: u64,
-    ) -> Option<Vec<StreamId>> {
-        let group = self.group(group)?;
-        let consumer = group.consumer(consumer)?;
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let pending = group.pending_with(consumer, first).take(count);
-        Some(pending.map(|(id, _)| id).filter(|id| self.contains(*id)).collect())
     }
 }
 
@@ -442,25 +263,4 @@ pub(super) fn put_optional(value: Option<u64>, op: &mut Vec<u8>) {
 
 pub(super) fn take_optional(op: &mut &[u8]) -> Option<Option<u64>> {
     Some(varint::take(op)?.checked_sub(1))
-}
-
-fn show_id<'a>(id: StreamId) -> Shown<'a> {
-    Shown::Text(String::from_utf8(id.to_text()).unwrap_or_default())
-}
-
-fn show_optional<'a>(value: Option<u64>) -> Shown<'a> {
-    Shown::Int(value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)))
-}
-
-fn show_all<'a, T>(all: impl Iterator<Item = T>, show: impl Fn(T) -> Shown<'a>) -> Shown<'a> {
-    Shown::List(all.map(show).collect())
-}
-
-fn member<'a>(
-    group: &'a [u8],
-    consumer: &'a [u8],
-    at_ms: Option<u64>,
-) -> impl Iterator<Item = (&'static str, Shown<'a>)> {
-    let at = at_ms.map(|at| ("at_ms", Shown::Int(i64::try_from(at).unwrap_or(i64::MAX))));
-    [("group", Shown::Bytes(group)), ("consumer", Shown::Bytes(consumer))].into_iter().chain(at)
 }

@@ -9,12 +9,14 @@
 //! change, so that freezing costs a pointer for some thousand entries. A stream without entries is a
 //! value like any other: its key stays, and so do its last id and its groups.
 
+mod apply;
 mod collection;
 mod delta;
 mod group;
 mod id;
 mod id_map;
 mod node;
+mod show;
 mod trim;
 mod value;
 

@@ -345,7 +345,7 @@ fn steps_that_do_not_fit_are_refused() {
     let (group, consumer) = (&b"g"[..], &b"c"[..]);
     let create = Step::CreateGroup { group, last: StreamId::MIN, read: None };
     stream.apply(&create, LIMITS).unwrap();
-    let words = || smallvec::SmallVec::from_slice(&[&b"a"[..], b"1"]);
+    let words = || vec![&b"a"[..], b"1"];
     let none = StreamId::MIN;
     for step in [
         Step::Add { id: StreamId::new(5, 0), words: words() },
