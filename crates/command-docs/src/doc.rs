@@ -101,12 +101,12 @@ pub struct KeySpec {
 pub enum BeginSearch {
     /// At this word; the command itself is word 0.
     Index(i32),
-    /// After this word, which is looked for from a position on.
+    /// Behind a word of the request, which is at `from` or after it.
     Keyword {
-        /// The word, in upper case.
+        /// In upper case.
         keyword: &'static str,
-        /// Where the search for it begins.
-        start_from: i32,
+        /// Where the word is looked for first.
+        from: i32,
     },
     /// Nobody can say without knowing the data.
     Unknown,

@@ -87,10 +87,13 @@ fn keys(text: &'static str) -> Option<KeySpec> {
     } else if let Some(index) = place.strip_prefix("numkeys@") {
         let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step: 1 };
         (BeginSearch::Index(index.parse().ok()?), find_keys)
-    } else if let Some((keyword, start_from)) = place.split_once('@') {
-        // The first half of what follows: the other half says something about each key.
-        let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 2 };
-        (BeginSearch::Keyword { keyword, start_from: start_from.parse().ok()? }, find_keys)
+    } else if let Some((keyword, from)) = place.split_once('@') {
+        let find_keys = match from.strip_suffix("/2") {
+            Some(_) => FindKeys::Range { last_key: -1, key_step: 1, limit: 2 },
+            None => FindKeys::Range { last_key: 0, key_step: 1, limit: 0 },
+        };
+        let from = from.strip_suffix("/2").unwrap_or(from).parse().ok()?;
+        (BeginSearch::Keyword { keyword, from }, find_keys)
     } else {
         let (range, step) = place.split_once('/').unwrap_or((place, "1"));
         let (first, last) = range.split_once("..").unwrap_or((range, range));
@@ -120,8 +123,8 @@ mod tests {
         }
         let spec = keys("? RO access -- of BY").expect("well-formed");
         assert_eq!((spec.notes, spec.flags.len()), (Some("of BY"), 2));
-        let spec = keys("STREAMS@4 RO access").expect("well-formed");
-        let keyword = BeginSearch::Keyword { keyword: "STREAMS", start_from: 4 };
+        let spec = keys("STREAMS@4/2 RO access").expect("well-formed");
+        let keyword = BeginSearch::Keyword { keyword: "STREAMS", from: 4 };
         let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 2 };
         assert_eq!((spec.begin_search, spec.find_keys), (keyword, find_keys));
         assert_eq!((keys("x RO"), keys("STREAMS@x RO")), (None, None));

@@ -3,8 +3,8 @@
 use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
-    admin, bitmap, connection, generic, hash, list, scripting, set, sort, sorted_set, stream,
-    string, transactions,
+    admin, bitmap, connection, generic, geo, hash, hyperloglog, list, scripting, set, sort,
+    sorted_set, stream, string, transactions,
 };
 use std::sync::LazyLock;
 
@@ -16,7 +16,9 @@ const FAMILIES: &[&[Code]] = &[
     connection::COMMANDS,
     admin::debug::COMMANDS,
     generic::COMMANDS,
+    geo::COMMANDS,
     hash::COMMANDS,
+    hyperloglog::COMMANDS,
     admin::info::COMMANDS,
     admin::latency::COMMANDS,
     list::COMMANDS,

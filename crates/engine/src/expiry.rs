@@ -68,6 +68,11 @@ impl Expires {
         self.0.len() * 24
     }
 
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> Vec<(u64, u64)> {
+        self.0.iter().copied().collect()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

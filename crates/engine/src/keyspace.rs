@@ -5,6 +5,7 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
+use crate::locked::{Locked, PartitionSet};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
 use crate::partition::{Database, Partition};
@@ -233,6 +234,19 @@ impl Keyspace {
         Tx::new(self, self.lock(locks), scratch, now_ms)
     }
 
+    /// As `begin`, unless `is_busy` says, while another thread holds one of the locks, that this
+    /// thread should not wait any longer. It is asked every few milliseconds.
+    pub fn begin_or_busy<'a>(
+        &'a self,
+        locks: Locks<'_>,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+        is_busy: impl Fn() -> bool,
+    ) -> Option<Tx<'a>> {
+        let locked = self.lock_unless_busy(locks, is_busy)?;
+        Some(Tx::new(self, locked, scratch, now_ms))
+    }
+
     /// As `begin` on one partition; `None` if another thread holds it.
     pub(crate) fn try_begin<'a>(
         &'a self,
@@ -242,6 +256,29 @@ impl Keyspace {
     ) -> Option<Tx<'a>> {
         let guard = self.cells[partition].try_lock(partition)?;
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
+    }
+
+    fn lock_unless_busy(&self, locks: Locks<'_>, is_busy: impl Fn() -> bool) -> Option<Locked<'_>> {
+        let lock = |index: usize| self.cells[index].lock_unless_busy(index, &is_busy);
+        Some(match locks {
+            Locks::None => Locked::Many(Vec::new()),
+            Locks::One(hash) => {
+                let index = partition_of(hash);
+                Locked::One(index as u16, lock(index)?)
+            }
+            Locks::Partition(index) => Locked::One(index as u16, lock(index)?),
+            Locks::Keys(hashes) => {
+                let guard = |index| Some((index as u16, lock(index)?));
+                let guards: Option<_> = PartitionSet::of(hashes).into_iter().map(guard).collect();
+                Locked::of_many(guards?)
+            }
+            Locks::All => Locked::All((0..PARTITIONS).map(lock).collect::<Option<_>>()?),
+        })
+    }
+
+    /// The lock of a partition.
+    pub(crate) fn cell(&self, partition: usize) -> &PartitionLock {
+        &self.cells[partition]
     }
 
     /// A partition, unless another thread holds it.
@@ -265,27 +302,13 @@ impl Keyspace {
         Locked::All(self.cells.iter().enumerate().map(|(index, cell)| cell.lock(index)).collect())
     }
 
-    /// A bit set sorts the partitions and removes duplicates, without allocating.
     #[inline(never)]
     fn lock_many(&self, hashes: &[KeyHash]) -> Locked<'_> {
-        const WORD_BITS: usize = u64::BITS as usize;
-        let mut wanted = [0u64; PARTITIONS / WORD_BITS];
-        for &hash in hashes {
-            let index = partition_of(hash);
-            wanted[index / WORD_BITS] |= 1 << (index % WORD_BITS);
-        }
         let mut guards = Vec::with_capacity(hashes.len().min(PARTITIONS));
-        for (word_index, mut word) in wanted.into_iter().enumerate() {
-            while word != 0 {
-                let index = word_index * WORD_BITS + word.trailing_zeros() as usize;
-                guards.push((index as u16, self.cells[index].lock(index)));
-                word &= word - 1;
-            }
+        for index in PartitionSet::of(hashes) {
+            guards.push((index as u16, self.cells[index].lock(index)));
         }
-        if guards.len() == PARTITIONS {
-            return Locked::All(guards.into_iter().map(|(_, guard)| guard).collect());
-        }
-        Locked::Many(guards)
+        Locked::of_many(guards)
     }
 
     #[inline(always)]
@@ -307,75 +330,4 @@ pub enum Locks<'a> {
     Partition(usize),
     /// All of them.
     All,
-}
-
-/// Held locks.
-pub(crate) enum Locked<'a> {
-    One(u16, PartitionGuard<'a>),
-    /// Sorted by index.
-    Many(Vec<(u16, PartitionGuard<'a>)>),
-    /// By index.
-    All(Vec<PartitionGuard<'a>>),
-}
-
-impl Locked<'_> {
-    /// The partition of a key.
-    ///
-    /// # Panics
-    /// If it was not locked: the caller's key extraction is wrong, and continuing would race.
-    #[inline]
-    pub(crate) fn partition(&mut self, hash: KeyHash) -> &mut Partition {
-        self.at(partition_of(hash))
-    }
-
-    #[inline(always)]
-    pub(crate) fn at(&mut self, index: usize) -> &mut Partition {
-        match self {
-            Locked::One(held, guard) => {
-                if usize::from(*held) != index {
-                    not_locked(index);
-                }
-                guard
-            }
-            Locked::Many(guards) => one_of(guards, index),
-            Locked::All(guards) => &mut guards[index],
-        }
-    }
-
-    /// As `at`, for reading only.
-    pub(crate) fn look_at(&self, index: usize) -> &Partition {
-        match self {
-            Locked::One(held, guard) => {
-                assert_eq!(usize::from(*held), index, "partition {index} is not locked");
-                guard
-            }
-            Locked::Many(guards) => {
-                let at = guards.binary_search_by_key(&(index as u16), |(held, _)| *held);
-                &guards[at.unwrap_or_else(|_| panic!("partition {index} is not locked"))].1
-            }
-            Locked::All(guards) => &guards[index],
-        }
-    }
-
-    /// The numbers of the held partitions, in order.
-    pub(crate) fn indexes(&self) -> Vec<usize> {
-        match self {
-            Locked::One(index, _) => vec![usize::from(*index)],
-            Locked::Many(guards) => guards.iter().map(|(index, _)| usize::from(*index)).collect(),
-            Locked::All(guards) => (0..guards.len()).collect(),
-        }
-    }
-}
-
-#[inline(never)]
-fn one_of<'a>(guards: &'a mut [(u16, PartitionGuard<'_>)], index: usize) -> &'a mut Partition {
-    match guards.binary_search_by_key(&(index as u16), |(held, _)| *held) {
-        Ok(at) => &mut guards[at].1,
-        Err(_) => not_locked(index),
-    }
-}
-
-#[cold]
-fn not_locked(index: usize) -> ! {
-    panic!("partition {index} is not locked")
 }

@@ -13,6 +13,7 @@ mod compact;
 mod evict;
 mod expiry;
 mod keyspace;
+mod locked;
 mod lookahead;
 mod object;
 mod partition;
@@ -33,6 +34,7 @@ pub use apply::{ApplyError, Recovering};
 pub use compact::{purge_memory, touch_memory_ahead};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
+pub use locked::Grown;
 pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
 pub use prefetch_target::{Ahead, AheadInside, Inside};
@@ -40,7 +42,7 @@ pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,
-    Tx, TxCounters,
+    Tx, TxCounters, Written,
 };
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};

@@ -203,6 +203,29 @@ impl Object {
         )
     }
 
+    /// See [`Collection::revert`]; `before` is of the same type.
+    pub(crate) fn revert(
+        &mut self,
+        before: &Object,
+        ops: &mut dyn Iterator<Item = &[u8]>,
+        env: Env<'_>,
+    ) {
+        fn revert<C: Collection>(
+            value: &mut C,
+            before: &Object,
+            ops: &mut dyn Iterator<Item = &[u8]>,
+            env: Env<'_>,
+        ) {
+            let before = C::of(before).expect("a value that was frozen keeps its type");
+            value.revert(before, ops, env);
+        }
+        by_type!(
+            self,
+            _ => unreachable!("strings are taken back by what was written"),
+            value => revert(value, before, ops, env)
+        )
+    }
+
     /// See [`Collection::compact`].
     pub(crate) fn compact(&mut self) -> usize {
         by_type!(self, _ => 0, value => Collection::compact(value))
@@ -270,6 +293,17 @@ impl<'a> Shown<'a> {
     pub fn op(kind: ValueKind, op: &'a [u8]) -> Option<Shown<'a>> {
         match kind {
             ValueKind::String => {
+                if let Some(parts) = string::decode_replace(op) {
+                    let part = |part: string::Replacement<'a>| {
+                        let number = |at| i64::try_from(at).ok().map(Shown::Int);
+                        Some(Shown::Record(vec![
+                            ("offset", number(part.old.start)?),
+                            ("remove", number(part.old.len())?),
+                            ("write", Shown::Bytes(part.new)),
+                        ]))
+                    };
+                    return parts.into_iter().map(part).collect::<Option<_>>().map(Shown::List);
+                }
                 let (offset, bytes) = string::decode_write_at(op)?;
                 let offset = i64::try_from(offset).ok()?;
                 let parts = vec![("offset", Shown::Int(offset)), ("write", Shown::Bytes(bytes))];

@@ -47,6 +47,7 @@ const _: () = assert!(
 );
 
 /// Expired elements of a value, in the form that the log will get.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unlogged {
     pub(crate) db: DbId,
     pub(crate) key: Box<[u8]>,

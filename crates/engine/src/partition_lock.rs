@@ -4,6 +4,10 @@ use crate::partition::Partition;
 use crate::sync_primitives::{Mutex, MutexGuard};
 use ladon_platform::lock_order::{self, Held, Place};
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// How often a thread that waits checks whether it should give up: short beside any threshold.
+const BUSY_CHECK_EVERY: Duration = Duration::from_millis(5);
 
 /// Two cache lines, because processors fetch lines in pairs.
 #[repr(align(128))]
@@ -33,6 +37,21 @@ impl PartitionLock {
     pub(crate) fn try_lock(&self, index: usize) -> Option<PartitionGuard<'_>> {
         let partition = self.0.try_lock()?;
         Some(PartitionGuard { partition, _held: lock_order::taken(Place::partition(index)) })
+    }
+
+    /// As `lock`, but gives up once `is_busy` says so; `None` then.
+    pub(crate) fn lock_unless_busy(
+        &self,
+        index: usize,
+        is_busy: &impl Fn() -> bool,
+    ) -> Option<PartitionGuard<'_>> {
+        let place = Place::partition(index);
+        lock_order::check(place);
+        let mut partition = self.0.try_lock();
+        while partition.is_none() && !is_busy() {
+            partition = self.0.try_lock_for(BUSY_CHECK_EVERY);
+        }
+        Some(PartitionGuard { partition: partition?, _held: lock_order::taken(place) })
     }
 }
 

@@ -25,5 +25,11 @@ mod loom_mutex {
         pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
             self.0.try_lock().ok()
         }
+
+        /// loom has no time: one more attempt, after other threads ran.
+        pub(crate) fn try_lock_for(&self, _: std::time::Duration) -> Option<MutexGuard<'_, T>> {
+            loom::thread::yield_now();
+            self.try_lock()
+        }
     }
 }

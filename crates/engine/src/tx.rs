@@ -3,9 +3,11 @@
 //! Every method keeps four things consistent, so that no command can forget one: the data itself,
 //! the changes to log, the LSN that the reply will depend on, and the watchers of the key.
 
+mod abort;
 mod audit;
 mod evict;
 mod expiry;
+mod grow;
 mod hashes;
 mod keys;
 mod lists;
@@ -17,16 +19,18 @@ mod sorted_sets;
 mod stored;
 mod streams;
 mod strings;
+mod undo;
 mod values;
 mod waits;
 
 use crate::access::Use;
-use crate::keyspace::{Keyspace, Locked, PARTITIONS, partition_of};
+use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
+use crate::locked::Locked;
 use crate::object::Object;
 use crate::partition::{Database, Partition, Weight};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
-use crate::watch::{Presence, WatchFlag};
+use crate::watch::{Presence, Untold, WatchFlag};
 use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, LargeRecord, Lsn, Record, ValueKind};
 use std::any::Any;
 use std::sync::Arc;
@@ -80,13 +84,17 @@ pub struct Scratch {
     pub no_touch: bool,
     /// State of the random numbers that access counters take.
     random: u64,
+    /// The transaction notes in `undo` what it changes.
+    undoable: bool,
+    undo: Option<Box<Undo>>,
 }
 
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use stored::{Misplaced, Stored};
 pub use streams::StreamEdit;
-pub use strings::CountError;
+pub use strings::{CountError, Written};
+use undo::{Flushed, Undo};
 pub use values::Look;
 
 /// A value that takes long to drop.
@@ -177,6 +185,7 @@ impl<'a> Tx<'a> {
         scratch.changes.clear();
         scratch.stored = None;
         scratch.touched.clear();
+        scratch.undoable = false;
         #[cfg(debug_assertions)]
         let audit = audit::Audit::begin(&locked, scratch);
         Tx {
@@ -200,6 +209,11 @@ impl<'a> Tx<'a> {
     /// The moment of this transaction, Unix milliseconds.
     pub fn now_ms(&self) -> u64 {
         self.now_ms
+    }
+
+    /// Whether data may change: a command that only reads has to look before it keeps a result.
+    pub fn may_change(&self) -> bool {
+        !self.scratch.read_only
     }
 
     /// A key with its hash.
@@ -238,6 +252,9 @@ impl<'a> Tx<'a> {
     pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         #[cfg(debug_assertions)]
         self.audit.is_logged();
+        if self.scratch.undoable {
+            self.keep_changes();
+        }
         let lsn = if self.scratch.stored.is_some() {
             append(self.take_stored())
         } else if self.scratch.changes.is_empty() {
@@ -377,20 +394,36 @@ impl<'a> Tx<'a> {
     pub fn flush(&mut self, db: DbId) {
         for index in 0..PARTITIONS {
             self.forget_unlogged(index, |unlogged| unlogged.db == db);
+            let mut untold = self.scratch.undoable.then(Untold::default);
             let database = &mut self.locked.at(index).dbs[usize::from(db)];
             let Database { table, watched, .. } = database;
             if !watched.is_empty() {
                 let hasher = self.keyspace.hasher();
                 let holds = |key: &[u8]| table.get(table.local(hasher.hash(key).0), key).is_some();
-                watched.replace_all(holds, |_| Presence::Missing);
+                watched.replace_all(holds, |_| Presence::Missing, untold.as_mut());
             }
             let indexes = database.expires.bytes() + database.element_expires.bytes();
             let bytes = table.bytes() + indexes + database.object_bytes;
             self.scratch.counters.bytes_delta -= bytes as i64;
             if table.len() > 0 {
-                let taken = table.take();
-                let kind = GarbageKind::Database(Box::new(taken));
-                self.scratch.garbage.push(Garbage { kind, bytes: bytes - indexes });
+                let table = table.take();
+                if self.scratch.undoable {
+                    let expires = std::mem::take(&mut database.expires);
+                    let element_expires = std::mem::take(&mut database.element_expires);
+                    let object_bytes = database.object_bytes;
+                    let taken = Flushed {
+                        partition: index,
+                        db,
+                        table,
+                        expires,
+                        element_expires,
+                        object_bytes,
+                    };
+                    self.scratch.undo().flushed(taken);
+                } else {
+                    let kind = GarbageKind::Database(Box::new(table));
+                    self.scratch.garbage.push(Garbage { kind, bytes: bytes - indexes });
+                }
             } else {
                 // It has segments if keys came and went.
                 table.release_empty();
@@ -398,7 +431,13 @@ impl<'a> Tx<'a> {
             database.expires.clear();
             database.element_expires.clear();
             database.object_bytes = 0;
+            if let Some(untold) = untold {
+                self.scratch.undo().watchers(db, index, untold);
+            }
             self.note_all_ready(db, index);
+        }
+        if self.scratch.undoable {
+            self.scratch.undo().forget_saved_keys();
         }
         self.scratch.changes.push(Change::FlushDb { db });
         self.touched_all = true;
@@ -414,6 +453,7 @@ impl<'a> Tx<'a> {
             // A client that watches a key by database number sees the other database's data appear
             // there.
             for (here, there) in [(first_db, second_db), (second_db, first_db)] {
+                let mut untold = self.scratch.undoable.then(Untold::default);
                 let mut watched = std::mem::take(&mut dbs[usize::from(here)].watched);
                 let look = |db: DbId, key: &[u8]| {
                     let table = &dbs[usize::from(db)].table;
@@ -424,22 +464,39 @@ impl<'a> Tx<'a> {
                     }
                 };
                 let before = |key: &[u8]| look(here, key) != Presence::Missing;
-                watched.replace_all(before, |key| look(there, key));
+                watched.replace_all(before, |key| look(there, key), untold.as_mut());
                 dbs[usize::from(here)].watched = watched;
+                if let Some(untold) = untold {
+                    self.scratch.undo().watchers(here, index, untold);
+                }
             }
-            // The watchers stay with the number, while the data moves.
+        }
+        if self.scratch.undoable {
+            self.scratch.undo().swapped(first, second);
+        }
+        self.exchange(first, second);
+        for index in 0..PARTITIONS {
+            self.note_all_ready(first_db, index);
+            self.note_all_ready(second_db, index);
+        }
+        self.scratch.changes.push(Change::SwapDb { first, second });
+        self.touched_all = true;
+    }
+
+    /// Exchanges what two numbers mean. The watchers and waiters stay with the number, while the
+    /// data moves.
+    fn exchange(&mut self, first: u16, second: u16) {
+        let (first_db, second_db) = (self.keyspace.select(first), self.keyspace.select(second));
+        for index in 0..PARTITIONS {
+            let dbs = &mut self.locked.at(index).dbs;
             let [a, b] = dbs
                 .get_disjoint_mut([usize::from(first_db), usize::from(second_db)])
                 .expect("two different databases");
             std::mem::swap(&mut a.watched, &mut b.watched);
             std::mem::swap(&mut a.awaited, &mut b.awaited);
-            self.note_all_ready(first_db, index);
-            self.note_all_ready(second_db, index);
         }
         self.keyspace.set_select(first, second_db);
         self.keyspace.set_select(second, first_db);
-        self.scratch.changes.push(Change::SwapDb { first, second });
-        self.touched_all = true;
     }
 
     // ---- watching ----
@@ -463,6 +520,7 @@ impl<'a> Tx<'a> {
     /// Replaces or creates the entry, and updates the accounts.
     #[inline]
     fn put(&mut self, db: DbId, key: Key<'_>, value: ValueInit<'_>, expire_at: u64) {
+        let saved = if self.scratch.undoable { Some(self.save_displaced(db, key)) } else { None };
         let (rules, now_ms) = (self.keyspace.access_rules(), self.now_ms);
         let garbage = put_entry(
             self.keyspace,
@@ -477,11 +535,33 @@ impl<'a> Tx<'a> {
             },
             &mut self.scratch.counters.bytes_delta,
         );
-        self.scratch.discard(garbage);
+        match saved {
+            None => self.scratch.discard(garbage),
+            Some(saved) => self.scratch.keep_displaced(saved, garbage),
+        }
     }
 
     #[inline]
     fn remove(&mut self, db: DbId, key: Key<'_>) -> Option<Removed> {
+        if self.scratch.undoable {
+            return self.remove_undoable(db, key);
+        }
+        self.remove_for_good(db, key)
+    }
+
+    #[cold]
+    fn remove_undoable(&mut self, db: DbId, key: Key<'_>) -> Option<Removed> {
+        let table = &self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        table.get(table.local(key.hash.0), key.bytes)?;
+        let saved = self.save_displaced(db, key);
+        let mut removed = self.remove_for_good(db, key)?;
+        self.scratch.keep_displaced(saved, removed.object.take());
+        Some(removed)
+    }
+
+    /// As `remove`, for a caller that notes by itself how to undo that.
+    #[inline]
+    fn remove_for_good(&mut self, db: DbId, key: Key<'_>) -> Option<Removed> {
         remove_entry(
             self.keyspace,
             self.locked.partition(key.hash),
@@ -520,10 +600,7 @@ impl<'a> Tx<'a> {
     #[inline(always)]
     fn noted(&mut self, db: DbId, key: Key<'_>, exists: bool, came: Option<ValueKind>) {
         self.scratch.touched.push(key.hash);
-        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
-        if !database.watched.is_empty() {
-            database.watched.touch(key.bytes, exists);
-        }
+        self.touch_watchers(db, key, exists);
         if let Some(kind) = came {
             self.note_ready(db, key, kind);
         } else if !exists {
@@ -531,12 +608,16 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Notifies a key's watchers of a change to its value.
-    #[inline]
-    fn touch_watchers(&mut self, db: DbId, key: Key<'_>) {
+    /// Notifies a key's watchers of a change.
+    #[inline(always)]
+    fn touch_watchers(&mut self, db: DbId, key: Key<'_>, exists: bool) {
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         if !database.watched.is_empty() {
-            database.watched.touch(key.bytes, true);
+            let mut untold = self.scratch.undoable.then(Untold::default);
+            database.watched.touch(key.bytes, exists, untold.as_mut());
+            if let Some(untold) = untold {
+                self.scratch.undo().watchers(db, partition_of(key.hash), untold);
+            }
         }
     }
 

@@ -169,6 +169,15 @@ impl<'a> Reply<'a> {
         self.typed_line(b',', &text);
     }
 
+    /// A double with up to 17 decimals and no exponent, as Redis shows numbers to people; in RESP2 a
+    /// string.
+    pub fn human_double(&mut self, value: f64) {
+        let text = format!("{value:.17}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        let text = if text == "-0" { "0" } else { text };
+        self.typed_line(b',', text.as_bytes());
+    }
+
     /// A decimal integer of any size, given as digits; in RESP2 a string.
     pub fn big_number(&mut self, digits: &str) {
         self.typed_line(b'(', digits.as_bytes());

@@ -245,6 +245,8 @@ settings! {
         /// Maximum number of entries of a stream's node before the stream gets another; 0 for any.
         stream_node_max_entries: usize =
             Setting::integer("stream-node-max-entries", 0, i64::MAX, "100");
+        /// Bytes up to which a HyperLogLog is kept sparse.
+        hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published.
         notify_keyspace_events: String = Setting::promise(
             "notify-keyspace-events",

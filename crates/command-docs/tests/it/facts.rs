@@ -8,9 +8,13 @@ use serde_json::{Map, Value, json};
 const REDIS_7_0: &str = include_str!("../fixtures/redis-7.0.15.json");
 const REDIS_8_0: &str = include_str!("../fixtures/redis-8.0.6.json");
 
-/// Ours alone: SET has Valkey's IFEQ, BITOP the operations of Redis 8.2.
-const OWN: &[(&str, &[&str])] =
-    &[("set", &["arguments", "history"]), ("bitop", &["arguments", "history"])];
+/// Ours alone: SET has Valkey's IFEQ, BITOP the operations of Redis 8.2, GEOSEARCH Valkey's polygons.
+const OWN: &[(&str, &[&str])] = &[
+    ("set", &["arguments", "history"]),
+    ("bitop", &["arguments", "history"]),
+    ("geosearch", &["arguments", "history"]),
+    ("geosearchstore", &["arguments", "history"]),
+];
 
 /// Ladon's own.
 const NOT_RECORDED: &[&str] = &["client|gate"];
@@ -69,6 +73,14 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("config|set", &["arguments"]),
     ("shutdown", &["arguments"]),
     ("client|list", &["arguments", "history"]),
+    ("geoadd", &["arguments"]),
+    ("geohash", &["arguments"]),
+    ("geopos", &["arguments"]),
+    ("georadius", &["arguments"]),
+    ("georadius_ro", &["arguments", "history"]),
+    ("georadiusbymember", &["arguments", "history"]),
+    ("georadiusbymember_ro", &["arguments", "history"]),
+    ("pfmerge", &["arguments"]),
     ("bzpopmax", &["flags"]),
     ("bzpopmin", &["flags"]),
     ("zadd", &["arguments"]),
@@ -147,10 +159,9 @@ fn facts(doc: &CommandDoc) -> Map<String, Value> {
 fn key_spec(spec: &KeySpec) -> Value {
     let begin_search = match spec.begin_search {
         BeginSearch::Index(index) => json!({ "type": "index", "spec": { "index": index } }),
-        BeginSearch::Keyword { keyword, start_from } => json!({
-            "type": "keyword",
-            "spec": { "keyword": keyword, "startfrom": start_from },
-        }),
+        BeginSearch::Keyword { keyword, from } => {
+            json!({ "type": "keyword", "spec": { "keyword": keyword, "startfrom": from } })
+        }
         BeginSearch::Unknown => json!({ "type": "unknown", "spec": {} }),
     };
     let find_keys = match spec.find_keys {

@@ -19,6 +19,7 @@ impl Flags {
     pub const SKIP_SLOWLOG: Flags = Flags(1 << 9);
     pub const FAST: Flags = Flags(1 << 10);
     pub const NO_AUTH: Flags = Flags(1 << 11);
+    /// May change data although it is no write: waits while writes are paused. Not shown.
     pub const MAY_REPLICATE: Flags = Flags(1 << 12);
     pub const NO_MULTI: Flags = Flags(1 << 13);
     pub const MOVABLEKEYS: Flags = Flags(1 << 14);
@@ -45,7 +46,7 @@ impl Flags {
     }
 
     /// As `COMMAND INFO` gives them, in Redis' order.
-    const NAMES: [(Flags, &str); 18] = [
+    const NAMES: [(Flags, &str); 17] = [
         (Flags::WRITE, "write"),
         (Flags::READONLY, "readonly"),
         (Flags::DENYOOM, "denyoom"),
@@ -59,7 +60,6 @@ impl Flags {
         (Flags::SKIP_SLOWLOG, "skip_slowlog"),
         (Flags::FAST, "fast"),
         (Flags::NO_AUTH, "no_auth"),
-        (Flags::MAY_REPLICATE, "may_replicate"),
         (Flags::NO_ASYNC_LOADING, "no_async_loading"),
         (Flags::NO_MULTI, "no_multi"),
         (Flags::MOVABLEKEYS, "movablekeys"),

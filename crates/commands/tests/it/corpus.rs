@@ -1,8 +1,14 @@
-//! Replays the fuzz corpus that is kept for the target `commands`.
+//! Replays the fuzz corpora that are kept for the targets of this crate.
 
-use crate::check;
+use crate::{check, check_values};
 
 #[test]
 fn kept_corpus_holds() {
     ladon_testkit::corpus::replay("commands", check::check);
+}
+
+#[test]
+fn kept_corpus_of_values_holds() {
+    ladon_testkit::corpus::replay("hyperloglog", check_values::hyperloglog);
+    ladon_testkit::corpus::replay("geo_options", check_values::geo_options);
 }

@@ -2,14 +2,17 @@
 
 mod bitmaps;
 mod check;
+mod check_values;
 mod common;
 mod connection;
 mod corpus;
 mod eviction;
 mod generated_document;
 mod generic;
+mod geo;
 mod harness;
 mod hashes;
+mod hyperloglogs;
 mod key_positions;
 mod lists;
 mod lookups;

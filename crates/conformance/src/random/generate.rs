@@ -54,7 +54,8 @@ pub struct Round {
 }
 
 /// Thresholds that decide encodings, and the values that a round may have for them.
-const THRESHOLDS: [(&str, &[&str]); 8] = [
+const THRESHOLDS: [(&str, &[&str]); 9] = [
+    ("hll-sparse-max-bytes", &["0", "60", "300", "3000"]),
     ("hash-max-listpack-entries", &["4", "8", "128"]),
     ("hash-max-listpack-value", &["8", "64"]),
     ("list-max-listpack-size", &["-2", "-1", "4", "128"]),

@@ -56,13 +56,15 @@ pub struct Family {
     pub lines: Vec<Line>,
 }
 
-const TEXTS: [(&str, &str); 9] = [
+const TEXTS: [(&str, &str); 11] = [
     ("string", include_str!("../../grammar/string.txt")),
     ("hash", include_str!("../../grammar/hash.txt")),
     ("list", include_str!("../../grammar/list.txt")),
     ("set", include_str!("../../grammar/set.txt")),
     ("sorted_set", include_str!("../../grammar/sorted_set.txt")),
     ("bitmap", include_str!("../../grammar/bitmap.txt")),
+    ("hyperloglog", include_str!("../../grammar/hyperloglog.txt")),
+    ("geo", include_str!("../../grammar/geo.txt")),
     ("generic", include_str!("../../grammar/generic.txt")),
     ("sort", include_str!("../../grammar/sort.txt")),
     ("transaction", include_str!("../../grammar/transaction.txt")),

@@ -91,6 +91,14 @@ pub enum Hole {
     BitType,
     /// BITFIELD's place: bits, or `#` and a count of fields.
     FieldOffset,
+    /// Degrees, rarely too many.
+    Longitude,
+    /// Degrees, rarely too many.
+    Latitude,
+    /// From nothing to around the world, in any unit.
+    Distance,
+    /// Of a distance.
+    Unit,
     /// A database.
     Db,
     /// Anything.
@@ -112,15 +120,21 @@ pub enum Type {
     Set,
     /// `z1` ...
     SortedSet,
+    /// `p1` ...
+    HyperLogLog,
+    /// `g1` ...
+    Geo,
 }
 
-const TYPES: [(Type, &str); 6] = [
+const TYPES: [(Type, &str); 8] = [
     (Type::String, "k"),
     (Type::Bits, "b"),
     (Type::Hash, "h"),
     (Type::List, "l"),
     (Type::Set, "s"),
     (Type::SortedSet, "z"),
+    (Type::HyperLogLog, "p"),
+    (Type::Geo, "g"),
 ];
 
 impl Hole {
@@ -177,6 +191,12 @@ impl Hole {
             "bitoffset" => Hole::BitOffset,
             "bittype" => Hole::BitType,
             "fieldoffset" => Hole::FieldOffset,
+            "hll" => Hole::Key(Type::HyperLogLog),
+            "geo" => Hole::Key(Type::Geo),
+            "longitude" => Hole::Longitude,
+            "latitude" => Hole::Latitude,
+            "distance" => Hole::Distance,
+            "unit" => Hole::Unit,
             "db" => Hole::Db,
             "junk" => Hole::Junk,
             _ => return None,
@@ -265,6 +285,11 @@ impl Hole {
             Hole::BitOffset => bit_offset(rng),
             Hole::BitType => bit_type(rng),
             Hole::FieldOffset => field_offset(rng),
+            Hole::Longitude => degrees(rng, 180.0, &["180.1", "-181", "x", "", "inf", "1e400"]),
+            Hole::Latitude => degrees(rng, 85.05, &["85.06", "-90", "x", "", "nan", "0x1p3"]),
+            Hole::Distance => distance(rng),
+            Hole::Unit if rng.percent(3) => texts(rng, &["x", "", "meter", "k"]),
+            Hole::Unit => texts(rng, &["m", "km", "ft", "mi", "M", "Km"]),
             Hole::Db => {
                 texts(rng, &["0", "1", "2", "1", "0", "-1", "16", "a", "9999999999999999999"])
             }
@@ -293,6 +318,28 @@ fn any_key(rng: &mut Rng) -> Vec<u8> {
         2 => b"nokey".to_vec(),
         3 => format!("w_{}", small(rng)).into(),
         _ => format!("{}{}", rng.pick(&TYPES).1, 1 + rng.below(3)).into(),
+    }
+}
+
+/// Mostly of one region, so that something is near.
+fn degrees(rng: &mut Rng, most: f64, odd: &[&str]) -> Vec<u8> {
+    let part = (rng.bits() >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0;
+    match rng.below(30) {
+        0 => texts(rng, odd),
+        1..=9 => format!("{:.9}", part * most).into(),
+        10 => format!("{:.7}", most.copysign(part) - part.abs() / 1000.0 * part.signum()).into(),
+        11..=20 => format!("{:.8}", 40.0 + part).into(),
+        _ => format!("{:.6}", 40.0 + part * 10.0).into(),
+    }
+}
+
+fn distance(rng: &mut Rng) -> Vec<u8> {
+    let part = (rng.bits() >> 11) as f64 / (1u64 << 53) as f64;
+    match rng.below(16) {
+        0 => texts(rng, &["0", "-1", "x", "", "inf", "1e10", "0.0001", "40000000"]),
+        1..=4 => format!("{:.3}", part * 10_000_000.0).into(),
+        5..=8 => format!("{:.3}", part * 1000.0).into(),
+        _ => format!("{:.1}", part * 100_000.0).into(),
     }
 }
 

@@ -253,13 +253,21 @@ impl Table {
     /// Takes everything out, leaving an empty table in the same place.
     pub(crate) fn take(&mut self) -> Table {
         let mut taken = Table::new(u32::from(self.shift));
-        taken.set_directory(self.directory());
-        self.set_directory(None);
-        std::mem::swap(&mut taken.arena, &mut self.arena);
-        taken.len = std::mem::take(&mut self.len);
-        taken.segments = std::mem::take(&mut self.segments);
-        (taken.shares, taken.sharing) = (std::mem::take(&mut self.shares), self.sharing.take());
+        taken.exchange(self);
         taken
+    }
+
+    /// Exchanges the content of two tables, which stay in their places.
+    pub(crate) fn exchange(&mut self, other: &mut Table) {
+        debug_assert_eq!(self.shift, other.shift);
+        let (here, there) = (self.directory(), other.directory());
+        self.set_directory(there);
+        other.set_directory(here);
+        std::mem::swap(&mut self.arena, &mut other.arena);
+        std::mem::swap(&mut self.len, &mut other.len);
+        std::mem::swap(&mut self.segments, &mut other.segments);
+        std::mem::swap(&mut self.shares, &mut other.shares);
+        std::mem::swap(&mut self.sharing, &mut other.sharing);
     }
 
     /// Frees what an empty table keeps for reuse; returns whether there was anything. Not called

@@ -1,13 +1,15 @@
 //! What must hold at the end of each transaction, checked where debug assertions are on.
 //!
 //! - What was changed was given to the log: otherwise a crash, or a replica, would not know of it.
+//! - What an undoable transaction changed was committed or taken back.
 //! - The memory of the held partitions changed by just what was counted.
 //! - Every so often, in one of the partitions: entries, expiries and bytes are what a walk over all
 //!   of them finds, and every key is where its hash puts it.
 #![cfg(debug_assertions)]
 
 use super::{Scratch, Tx};
-use crate::keyspace::{Locked, partition_of};
+use crate::keyspace::partition_of;
+use crate::locked::Locked;
 use crate::partition::{Database, Partition, Weight};
 use crate::table::entry::ValueRef;
 use std::cell::Cell;
@@ -36,6 +38,13 @@ impl Audit {
         }
     }
 
+    /// The transaction holds one more partition.
+    pub(super) fn is_grown_by(&mut self, partition: &Partition) {
+        if let Some(before) = &mut self.bytes_before {
+            *before += accounted_bytes_of(partition);
+        }
+    }
+
     pub(super) fn is_logged(&self) {
         self.is_logged.set(true);
     }
@@ -49,6 +58,8 @@ impl Drop for Tx<'_> {
         let Audit { bytes_before, counted_before, is_logged } = &self.audit;
         let has_changes = !self.scratch.changes.is_empty() || self.scratch.stored.is_some();
         assert!(!has_changes || is_logged.get(), "a change of data was not given to the log");
+        let is_settled = !self.scratch.undoable || self.scratch.undo().is_empty();
+        assert!(is_settled, "changes were noted, and neither committed nor taken back");
         let counted = self.scratch.counters.bytes_delta - counted_before;
         if let Some(before) = bytes_before {
             let grown = accounted_bytes(&self.locked) - before;
@@ -68,15 +79,15 @@ fn is_added_up(locked: &Locked<'_>) -> bool {
 }
 
 fn accounted_bytes(locked: &Locked<'_>) -> i64 {
-    let of = |partition: &Partition| -> usize {
-        partition.dbs.iter().map(Database::accounted_bytes).sum()
-    };
-    let bytes: usize = match locked {
-        Locked::One(_, partition) => of(partition),
-        Locked::Many(held) => held.iter().map(|(_, partition)| of(partition)).sum(),
-        Locked::All(held) => held.iter().map(|partition| of(partition)).sum(),
-    };
-    bytes as i64
+    match locked {
+        Locked::One(_, partition) => accounted_bytes_of(partition),
+        Locked::Many(held) => held.iter().map(|(_, it)| accounted_bytes_of(it)).sum(),
+        Locked::All(held) => held.iter().map(|it| accounted_bytes_of(it)).sum(),
+    }
+}
+
+fn accounted_bytes_of(partition: &Partition) -> i64 {
+    partition.dbs.iter().map(Database::accounted_bytes).sum::<usize>() as i64
 }
 
 impl Tx<'_> {
@@ -101,6 +112,14 @@ impl Tx<'_> {
                     self.walk(index, database);
                 }
             }
+        }
+    }
+
+    /// As now and then at the end of a transaction, in every held partition.
+    #[cfg(test)]
+    pub(crate) fn check_all(&self) {
+        for index in self.locked.indexes() {
+            self.locked.look_at(index).dbs.iter().for_each(|database| self.walk(index, database));
         }
     }
 

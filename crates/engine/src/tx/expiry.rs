@@ -92,8 +92,13 @@ impl Tx<'_> {
         let (env, now_ms) = (self.env(), self.now_ms);
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         let local = database.table.local(key.hash.0);
+        let Some(entry) = database.table.get(local, key.bytes) else { return 0 };
+        let kind = crate::types::kind_of(entry.value());
+        if self.scratch.undoable {
+            self.save_value(db, key, kind);
+        }
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         let Some(mut slot) = database.table.get_mut(local, key.bytes) else { return 0 };
-        let kind = crate::types::kind_of(slot.get().value());
         let Some(object) = slot.object_mut() else { return 0 };
         let before = Weight::of(object);
         let mut op = Vec::new();
@@ -102,6 +107,9 @@ impl Tx<'_> {
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
         self.keyspace.note_expiry(key.hash, after.next_expiry);
         self.scratch.counters.expired_elements += count as u64;
+        if self.scratch.undoable {
+            self.scratch.undo().changed(db, key, &op);
+        }
         if is_empty && let Some(removed) = self.remove(db, key) {
             self.scratch.discard(removed.object);
         }
@@ -114,6 +122,7 @@ impl Tx<'_> {
                 // A checkpoint may no longer have the key, and then these could not be applied.
                 self.forget_unlogged_of(db, key);
             }
+            self.save_unlogged(partition_of(key.hash));
             let partition = self.locked.partition(key.hash);
             partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
             // So that expiry visits the partition as soon as it can log the removal.
@@ -129,6 +138,7 @@ impl Tx<'_> {
     /// Logs what was removed from a held partition while nothing could be logged.
     #[cold]
     pub(super) fn log_unlogged(&mut self, partition: usize) {
+        self.save_unlogged(partition);
         for unlogged in std::mem::take(&mut self.locked.at(partition).unlogged) {
             let Unlogged { db, key: bytes, kind, op } = unlogged;
             let key = Key { bytes: &bytes, hash: self.keyspace.hash(&bytes) };
@@ -153,6 +163,9 @@ impl Tx<'_> {
         partition: usize,
         is_meant: impl Fn(&Unlogged) -> bool,
     ) {
-        self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
+        if !self.locked.at(partition).unlogged.is_empty() {
+            self.save_unlogged(partition);
+            self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
+        }
     }
 }

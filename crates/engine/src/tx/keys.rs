@@ -64,6 +64,9 @@ impl Tx<'_> {
         allows: impl FnOnce(u64) -> bool,
     ) -> bool {
         let now_ms = self.now_ms;
+        if self.scratch.undoable {
+            self.save_head(db, key);
+        }
         let Some(mut slot) = self.slot(db, key) else { return false };
         let old = slot.get().expire_at();
         if !allows(old) {
@@ -91,13 +94,21 @@ impl Tx<'_> {
         let mut body = std::mem::take(&mut self.scratch.body);
         body.clear();
         let Some(entry) = self.get(from_db, from) else { return false };
-        let (expire_at, value) = (entry.expire_at(), entry.value());
+        let (expire_at, access, value) = (entry.expire_at(), entry.access(), entry.value());
         let (kind, shape) = (types::kind_of(value), Shape::of(value));
         types::encode_body(value, &mut body);
-        let Some(removed) = self.remove(from_db, from) else { return false };
+        let is_moved = self.scratch.undoable && matches!(shape, Shape::Object);
+        let removed = match is_moved {
+            true => self.remove_for_good(from_db, from),
+            false => self.remove(from_db, from),
+        };
+        let Some(removed) = removed else { return false };
         self.changed(from, Change::Delete { db: from_db, key: from.bytes });
         if let Some(value) = removed.object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
             self.put(to_db, to, value, expire_at);
+        }
+        if is_moved {
+            self.scratch.undo().moved((from_db, from), (to_db, to), expire_at, access);
         }
         let put = Change::Put { db: to_db, key: to.bytes, expire_at, kind, body: &body };
         self.changed(to, put);

@@ -27,35 +27,35 @@ impl Tx<'_> {
     #[inline]
     pub fn peek(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find(db, key)?;
-        Some(self.entry(found, Use::None))
+        Some(self.entry(db, key, found, Use::None))
     }
 
     /// As `peek`, for a command that uses the key: its access time is now.
     #[inline]
     pub fn get(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find(db, key)?;
-        Some(self.entry(found, self.use_as(Use::Change)))
+        Some(self.entry(db, key, found, self.use_as(Use::Change)))
     }
 
     /// As `get`, for a reading command: counts a hit or a miss.
     #[inline]
     pub fn read(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find_counted(db, key)?;
-        Some(self.entry(found, self.use_as(Use::Read)))
+        Some(self.entry(db, key, found, self.use_as(Use::Read)))
     }
 
     /// As `read`, for a command that only inspects the key: its access time stays.
     #[inline]
     pub fn inspect(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find_counted(db, key)?;
-        Some(self.entry(found, Use::None))
+        Some(self.entry(db, key, found, Use::None))
     }
 
     /// Marks the key as used now, whatever the client's `no_touch` says; whether it exists.
     #[inline]
     pub fn touch(&mut self, db: DbId, key: Key<'_>) -> bool {
         let Some(found) = self.find_counted(db, key) else { return false };
-        self.entry(found, Use::Read);
+        self.entry(db, key, found, Use::Read);
         true
     }
 
@@ -71,7 +71,7 @@ impl Tx<'_> {
     pub(super) fn slot(&mut self, db: DbId, key: Key<'_>) -> Option<SlotMut<'_>> {
         let found = self.find(db, key)?;
         if !self.scratch.no_touch {
-            self.entry(found, Use::Change);
+            self.entry(db, key, found, Use::Change);
         }
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let local = table.local(key.hash.0);
@@ -116,15 +116,19 @@ impl Tx<'_> {
 
     /// The entry that `find` has just found.
     #[inline]
-    fn entry(&mut self, found: Found, how: Use) -> EntryRef<'_> {
-        let (rules, random) = (self.keyspace.access_rules(), &mut self.scratch.random);
+    fn entry(&mut self, db: DbId, key: Key<'_>, found: Found, how: Use) -> EntryRef<'_> {
+        let rules = self.keyspace.access_rules();
         // SAFETY: the table has not changed since `find`, see the head of the file; its lock is
         // held, and stays so while the entry is borrowed from `self`.
         unsafe {
             if how != Use::None {
                 let old = found.entry().access();
-                let word = rules.after(self.now_ms, old, how, random);
+                let word = rules.after(self.now_ms, old, how, &mut self.scratch.random);
                 if word != old {
+                    if self.scratch.undoable {
+                        // Only looks the key up.
+                        self.save_head(db, key);
+                    }
                     found.set_access(word);
                 }
             }

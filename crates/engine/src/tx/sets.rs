@@ -106,6 +106,13 @@ impl Tx<'_> {
             });
         })?;
         if let Some(kept) = kept {
+            if self.scratch.undoable {
+                // The members that stay have left the old value, which nothing says otherwise.
+                let mut op = Vec::new();
+                kept.members()
+                    .for_each(|it| it.with_bytes(|it| put_member(&mut op, OP_REMOVE, it)));
+                self.scratch.undo().changed(db, key, &op);
+            }
             let expire_at = self.peek(db, key).map_or(0, |entry| entry.expire_at());
             self.put_value(db, key, kept, expire_at);
         }

@@ -1,6 +1,6 @@
 //! Values that were made, and encoded for the log, before the locks were taken.
 
-use super::{Key, Tx};
+use super::{Key, Removed, Tx};
 use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
@@ -110,6 +110,15 @@ impl Tx<'_> {
         slot.object_mut().map(|object| object.freeze(env))
     }
 
+    /// Removes a key whose value is an object, to move that; also returns the access word.
+    fn remove_object(&mut self, db: DbId, key: Key<'_>) -> Option<(u32, Removed)> {
+        let table = &self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        let entry = table.get(table.local(key.hash.0), key.bytes)?;
+        entry.object()?;
+        let access = entry.access();
+        Some((access, self.remove_for_good(db, key)?))
+    }
+
     /// Discards a value that is not wanted any more.
     pub fn discard(&mut self, stored: Stored) {
         self.scratch.discard(Some(stored.object));
@@ -130,20 +139,32 @@ impl Tx<'_> {
             return Ok(());
         };
         let kind = stored.object.kind();
+        let mut moved_from = None;
         let object = match stored.from {
             None => stored.object,
             Some((from_db, name)) => {
                 self.scratch.discard(Some(stored.object));
                 let from = self.key(&name);
-                let moved = self.remove(from_db, from).and_then(|removed| removed.object);
-                let Some(object) = moved else { return Err(Misplaced) };
+                let Some((access, removed)) = self.remove_object(from_db, from) else {
+                    return Err(Misplaced);
+                };
+                let Removed { expire_at, object: Some(object) } = removed else {
+                    unreachable!("an object was removed")
+                };
                 self.forget_unlogged_of(from_db, from);
                 self.noted(from_db, from, false, None);
+                moved_from = Some((from_db, name, expire_at, access));
                 object
             }
         };
         self.forget_unlogged_of(db, key);
         self.put(db, key, ValueInit::Object(object), stored.expire_at);
+        if let Some((from_db, name, expire_at, access)) = moved_from
+            && self.scratch.undoable
+        {
+            let from = self.key(&name);
+            self.scratch.undo().moved((from_db, from), (db, key), expire_at, access);
+        }
         self.scratch.stored = Some(record);
         self.noted(db, key, true, Some(kind));
         Ok(())

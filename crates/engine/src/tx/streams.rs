@@ -81,7 +81,7 @@ impl Tx<'_> {
             self.scratch.changes.push(Change::Update { db, key: key.bytes, kind, op: &op });
             self.scratch.touched.push(key.hash);
             if touches_watchers {
-                self.touch_watchers(db, key);
+                self.touch_watchers(db, key, true);
             }
             if serves_waiters {
                 self.note_ready(db, key, kind);

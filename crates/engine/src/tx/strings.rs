@@ -9,6 +9,7 @@ use crate::types::integer;
 use crate::types::long_string::LongString;
 use crate::types::string::{self, Form};
 use ladon_model::{Change, DbId, ValueKind};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 use thiserror::Error;
@@ -32,6 +33,9 @@ pub enum CountError {
     #[error("overflow")]
     Overflow,
 }
+
+/// Ranges of a string that were written to.
+pub type Written = SmallVec<[Range<usize>; 4]>;
 
 impl Tx<'_> {
     /// Gives the key a string value and an expiry (0: none), whatever it was before.
@@ -81,6 +85,9 @@ impl Tx<'_> {
     /// sum.
     #[inline]
     pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
+        if self.scratch.undoable {
+            self.save_value(db, key, ValueKind::String);
+        }
         let (sum, expire_at) = match self.slot(db, key) {
             Some(mut slot) => {
                 let entry = slot.get();
@@ -149,7 +156,7 @@ impl Tx<'_> {
         bytes: &[u8],
     ) -> Result<usize, WrongType> {
         let written = offset..offset + bytes.len();
-        self.edit_string(db, key, written.end, |string| {
+        self.edit_string_within(db, key, written.end, written.clone(), |string| {
             string[written.clone()].copy_from_slice(bytes);
             written
         })
@@ -165,6 +172,22 @@ impl Tx<'_> {
         length_min: usize,
         edit: impl FnOnce(&mut [u8]) -> Range<usize>,
     ) -> Result<usize, WrongType> {
+        self.edit_string_within(db, key, length_min, 0..usize::MAX, edit)
+    }
+
+    /// As `edit_string`, for an `edit` that writes only `within` this range: then less has to be
+    /// saved for taking it back.
+    pub fn edit_string_within(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        length_min: usize,
+        within: Range<usize>,
+        edit: impl FnOnce(&mut [u8]) -> Range<usize>,
+    ) -> Result<usize, WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, within);
+        }
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
         let Some(mut slot) = self.slot(db, key) else {
@@ -210,6 +233,105 @@ impl Tx<'_> {
             slot.set(expire_at, init);
             entry_delta = slot.get().bytes() as i64 - entry_bytes;
         }
+        self.edited(db, key, (entry_delta, object_delta), op);
+        Ok(length)
+    }
+
+    /// Changes bytes of the key's string in place; `edit` adds the ranges that it writes to, and
+    /// only those are logged. `None` if there is no such key.
+    pub fn edit_string_in_place<R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        edit: impl FnOnce(&mut [u8], &mut Written) -> R,
+    ) -> Result<Option<R>, WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, 0..usize::MAX);
+        }
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let edit = |bytes: &mut [u8]| {
+            let mut written = Written::new();
+            let result = edit(bytes, &mut written);
+            string::encode_written(bytes, &mut written, &mut op);
+            result
+        };
+        let Some(mut slot) = self.slot(db, key) else {
+            self.scratch.body = op;
+            return Ok(None);
+        };
+        let mut entry_delta = 0;
+        let result = if let Some(object) = slot.object_mut() {
+            let Object::String(string) = object else {
+                self.scratch.body = op;
+                return Err(WrongType);
+            };
+            string.edit(|string| edit(string))
+        } else if let Some(bytes) = slot.bytes_mut() {
+            edit(bytes)
+        } else {
+            let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
+            let mut bytes =
+                string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
+            let result = edit(&mut bytes);
+            slot.set(expire_at, string::init(&bytes, Form::Grown));
+            entry_delta = slot.get().bytes() as i64 - entry_bytes;
+            result
+        };
+        self.edited(db, key, (entry_delta, 0), op);
+        Ok(Some(result))
+    }
+
+    /// Gives the key other bytes, whose differences alone are logged; creates the string if
+    /// missing, keeps the expiry.
+    pub fn replace_string(&mut self, db: DbId, key: Key<'_>, new: &[u8]) -> Result<(), WrongType> {
+        if self.scratch.undoable {
+            self.save_string(db, key, 0..usize::MAX);
+        }
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let Some(mut slot) = self.slot(db, key) else {
+            self.scratch.body = op;
+            self.put_grown_string(db, key, new, 0);
+            return Ok(());
+        };
+        let (mut entry_delta, mut object_delta) = (0, 0);
+        if let Some(object) = slot.object_mut() {
+            let Object::String(string) = object else {
+                self.scratch.body = op;
+                return Err(WrongType);
+            };
+            let bytes = string.bytes() as i64;
+            let parts = string::differences(string, new);
+            string::encode_replace(parts.iter().cloned(), &mut op);
+            if !parts.is_empty() {
+                string.edit(|string| string::replace(string, &parts));
+                object_delta = string.bytes() as i64 - bytes;
+            }
+        } else {
+            let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
+            let old = string::bytes(slot.get().value()).unwrap_or_default();
+            string::encode_replace(string::differences(&old, new), &mut op);
+            drop(old);
+            if !op.is_empty() {
+                let init = string::init(new, Form::Grown);
+                object_delta = weight_of(&init).object_bytes as i64;
+                slot.set(expire_at, init);
+                entry_delta = slot.get().bytes() as i64 - entry_bytes;
+            }
+        }
+        self.edited(db, key, (entry_delta, object_delta), op);
+        Ok(())
+    }
+
+    /// Accounts for an edit of a string, and logs it.
+    fn edited(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        (entry_delta, object_delta): (i64, i64),
+        op: Vec<u8>,
+    ) {
         self.scratch.counters.bytes_delta += entry_delta + object_delta;
         if object_delta != 0 {
             let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
@@ -221,7 +343,6 @@ impl Tx<'_> {
         }
         self.scratch.body = op;
         self.trim_body();
-        Ok(length)
     }
 
     fn create_string(

@@ -254,6 +254,9 @@ impl<'a> Tx<'a> {
         change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
     ) -> Result<Option<(R, bool)>, WrongType> {
         let env = self.env();
+        if self.scratch.undoable {
+            self.save_value(db, key, C::KIND);
+        }
         let Some(mut slot) = self.slot(db, key) else { return Ok(None) };
         let value = slot.object_mut().and_then(C::of_mut).ok_or(WrongType)?;
         let before = weight_of(value);
@@ -262,6 +265,9 @@ impl<'a> Tx<'a> {
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
         self.keyspace.note_expiry(key.hash, after.next_expiry);
+        if self.scratch.undoable {
+            self.scratch.undo().changed(db, key, op);
+        }
         Ok(Some((result, is_empty)))
     }
 }

@@ -52,6 +52,14 @@ pub trait Collection: Variant {
         None
     }
 
+    /// Takes changes back: `before` was frozen before them, and `ops` are what they wrote for the
+    /// log, in any order. By default all of it is copied; a type whose ops name the changed elements
+    /// sets only these.
+    fn revert(&mut self, before: &Self, ops: &mut dyn Iterator<Item = &[u8]>, env: Env<'_>) {
+        let _ = ops;
+        *self = before.duplicate(env);
+    }
+
     /// Prefetches the bucket of the element with this hash, if it is in a table.
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
         let _ = (hash, guard);

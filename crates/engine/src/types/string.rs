@@ -4,6 +4,7 @@ use crate::object::Object;
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types::integer::{parse_int, write_int};
 use ladon_model::varint;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -55,6 +56,7 @@ pub fn bytes(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
 }
 
 const OP_WRITE_AT: u8 = 1;
+const OP_REPLACE: u8 = 2;
 
 /// Encodes a write of these bytes at this offset; zeros fill a gap.
 pub(crate) fn encode_write_at(offset: usize, bytes: &[u8], out: &mut Vec<u8>) {
@@ -74,8 +76,128 @@ pub(crate) fn decode_write_at(op: &[u8]) -> Option<(usize, &[u8])> {
     (tag == OP_WRITE_AT).then_some((offset, rest))
 }
 
-/// Applies what `encode_write_at` wrote; `None` if it is malformed.
+/// A part of a string that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Replacement<'a> {
+    /// Range in the old string.
+    pub(crate) old: Range<usize>,
+    pub(crate) new: &'a [u8],
+}
+
+/// Encodes that these parts of a string are replaced; they are in order and do not overlap. Nothing
+/// if there are none.
+pub(crate) fn encode_replace<'a>(
+    parts: impl IntoIterator<Item = Replacement<'a>>,
+    out: &mut Vec<u8>,
+) {
+    let mut end = 0;
+    for Replacement { old, new } in parts {
+        if out.is_empty() {
+            out.push(OP_REPLACE);
+        }
+        varint::put(out, (old.start - end) as u64);
+        varint::put(out, old.len() as u64);
+        varint::put_bytes(out, new);
+        end = old.end;
+    }
+}
+
+/// Encodes what was written to these ranges of a string, whose length is the same as before. They
+/// may be in any order.
+pub(crate) fn encode_written(
+    string: &[u8],
+    written: &mut SmallVec<[Range<usize>; 4]>,
+    out: &mut Vec<u8>,
+) {
+    written.sort_unstable_by_key(|range| range.start);
+    written.dedup_by(|next, last| {
+        let near = next.start < last.end + SAME_BYTES_MIN;
+        if near {
+            last.end = last.end.max(next.end);
+        }
+        near
+    });
+    match &written[..] {
+        [] => {}
+        [range] => encode_write_at(range.start, &string[range.clone()], out),
+        ranges => {
+            let part = |range: &Range<usize>| Replacement {
+                old: range.clone(),
+                new: &string[range.clone()],
+            };
+            encode_replace(ranges.iter().map(part), out);
+        }
+    }
+}
+
+/// Reads what `encode_replace` wrote.
+pub(crate) fn decode_replace(op: &[u8]) -> Option<Vec<Replacement<'_>>> {
+    let (&tag, mut rest) = op.split_first()?;
+    if tag != OP_REPLACE || rest.is_empty() {
+        return None;
+    }
+    let (mut parts, mut end) = (Vec::new(), 0usize);
+    while !rest.is_empty() {
+        let start = end.checked_add(usize::try_from(varint::take(&mut rest)?).ok()?)?;
+        end = start.checked_add(usize::try_from(varint::take(&mut rest)?).ok()?)?;
+        parts.push(Replacement { old: start..end, new: varint::take_bytes(&mut rest)? });
+    }
+    Some(parts)
+}
+
+/// Replaces parts of a string; `None`, and nothing done, if it is too short for them.
+pub(crate) fn replace(string: &mut Vec<u8>, parts: &[Replacement<'_>]) -> Option<()> {
+    let length = string.len();
+    if parts.iter().any(|part| part.old.end > length) {
+        return None;
+    }
+    // From the back, so that what is in front stays where it is.
+    for Replacement { old, new } in parts.iter().rev() {
+        if old.len() == new.len() {
+            string[old.clone()].copy_from_slice(new);
+        } else {
+            string.splice(old.clone(), new.iter().copied());
+        }
+    }
+    Some(())
+}
+
+/// Equal bytes between two differences from which on these are logged apart.
+const SAME_BYTES_MIN: usize = 8;
+
+/// How `new` differs from `old`: parts of the beginning where both are as long, then one part in
+/// which they may differ in length.
+pub(crate) fn differences<'a>(old: &[u8], new: &'a [u8]) -> Vec<Replacement<'a>> {
+    let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old_end, new_end) = (old.len() - same_end, new.len() - same_end);
+    let mut parts: Vec<Replacement<'a>> = Vec::new();
+    for at in (0..old_end.min(new_end)).filter(|&at| old[at] != new[at]) {
+        match parts.last_mut() {
+            Some(last) if at - last.old.end < SAME_BYTES_MIN => {
+                *last = Replacement { old: last.old.start..at + 1, new: &new[last.old.start..=at] };
+            }
+            _ => parts.push(Replacement { old: at..at + 1, new: &new[at..=at] }),
+        }
+    }
+    if old_end != new_end {
+        let both = old_end.min(new_end);
+        let start = match parts.last() {
+            Some(last) if both - last.old.end < SAME_BYTES_MIN => last.old.start,
+            _ => both,
+        };
+        if start != both {
+            parts.pop();
+        }
+        parts.push(Replacement { old: start..old_end, new: &new[start..new_end] });
+    }
+    parts
+}
+
+/// Applies what `encode_write_at` or `encode_replace` wrote; `None` if it is malformed.
 pub(crate) fn apply_op(string: &mut Vec<u8>, op: &[u8]) -> Option<()> {
+    if op.first() == Some(&OP_REPLACE) {
+        return replace(string, &decode_replace(op)?);
+    }
     let (offset, bytes) = decode_write_at(op)?;
     write_at(string, offset, bytes);
     Some(())

@@ -3,7 +3,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p ladon-engine --test it`; loom itself reports a
 //! deadlock, the checks report transactions that saw half of another.
 
-use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Scratch, Tx, partition_of};
+use ladon_engine::{Grown, Keyspace, KeyspaceOptions, Locks, Scratch, Tx, partition_of};
 use ladon_model::{KeyHash, Lsn};
 use loom::thread;
 use std::sync::Arc;
@@ -97,5 +97,76 @@ fn all_locks_and_some_locks_do_not_deadlock() {
         assert_eq!(seen, 0);
         other.join().unwrap();
         assert_eq!(values(&keyspace, Locks::All, &keys), [1, 0, -1]);
+    });
+}
+
+/// As `transfer`, by a transaction that begins with the first key's partition and then grows. If
+/// that is refused, it runs again with both.
+fn transfer_growing(keyspace: &Keyspace, from: &Vec<u8>, to: &Vec<u8>) {
+    let both = hashes(keyspace, &[from, to]);
+    let mut scratch = Scratch::default();
+    for locks in [Locks::One(both[0]), Locks::Keys(&both)] {
+        let mut tx = keyspace.begin(locks, &mut scratch, 1);
+        tx.make_undoable();
+        add(&mut tx, from, -1);
+        if tx.grow(&both[1..]) == Grown::Refused {
+            tx.abort();
+            continue;
+        }
+        add(&mut tx, to, 1);
+        tx.commit(|_| Lsn(1));
+        return;
+    }
+    unreachable!("a transaction that holds its locks is not refused");
+}
+
+/// Two that grow in opposite orders, and one that waits for all from the beginning.
+#[test]
+fn growing_transactions_do_not_deadlock_and_all_commit() {
+    model(|| {
+        let keyspace = keyspace();
+        let keys = keys(&keyspace);
+        let threads: Vec<_> = [(0, 1), (1, 0)]
+            .into_iter()
+            .map(|(from, to)| {
+                let (keyspace, keys) = (keyspace.clone(), keys.clone());
+                thread::spawn(move || transfer_growing(&keyspace, &keys[from], &keys[to]))
+            })
+            .collect();
+        let all: Vec<&Vec<u8>> = keys.iter().collect();
+        let all = hashes(&keyspace, &all);
+        let seen: i64 = values(&keyspace, Locks::Keys(&all), &keys).iter().sum();
+        assert_eq!(seen, 0, "half of a transfer was seen");
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(values(&keyspace, Locks::All, &keys), [0, 0, 0]);
+    });
+}
+
+/// One grows to everything while another grows downwards.
+#[test]
+fn growing_to_all_does_not_deadlock() {
+    model(|| {
+        let keyspace = keyspace();
+        let keys = keys(&keyspace);
+        let other = {
+            let (keyspace, keys) = (keyspace.clone(), keys.clone());
+            thread::spawn(move || transfer_growing(&keyspace, &keys[0], &keys[2]))
+        };
+        let mut scratch = Scratch::default();
+        let first = keyspace.hash(&keys[1]);
+        for locks in [Locks::One(first), Locks::All] {
+            let mut tx = keyspace.begin(locks, &mut scratch, 1);
+            tx.make_undoable();
+            add(&mut tx, &keys[1], 1);
+            if tx.grow_to_all() == Grown::Held {
+                let sum: i64 = keys.iter().map(|key| add(&mut tx, key, 0)).sum();
+                assert_eq!(sum, 1, "half of a transfer was seen");
+                tx.commit(|_| Lsn(1));
+                break;
+            }
+            tx.abort();
+        }
+        other.join().unwrap();
+        assert_eq!(values(&keyspace, Locks::All, &keys), [-1, 1, 1]);
     });
 }

@@ -7,6 +7,8 @@ mod check;
 mod checkpoint;
 #[cfg(not(loom))]
 mod corpus;
+#[cfg(not(loom))]
+mod growing;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(loom))]

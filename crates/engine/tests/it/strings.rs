@@ -20,6 +20,18 @@ enum Step {
         at: usize,
         bytes: Vec<u8>,
     },
+    /// Give it other bytes: some of it replaced by others.
+    Replace {
+        key: u8,
+        from: prop::sample::Index,
+        removed: usize,
+        bytes: Vec<u8>,
+    },
+    /// Write to some of its places, if it is there.
+    InPlace {
+        key: u8,
+        places: Vec<(prop::sample::Index, u8)>,
+    },
     Delete {
         key: u8,
     },
@@ -29,16 +41,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     // Around where a string moves out of its entry, and where growing by doubling ends.
     let length = prop_oneof![0..100usize, 2000..2100usize, (1 << 20) - 5..(1 << 20) + 5usize];
     let bytes = prop_oneof![Just(b"12345".to_vec()), prop::collection::vec(any::<u8>(), 0..30)];
+    let place = (any::<prop::sample::Index>(), any::<u8>());
     let step = prop_oneof![
         (0..4u8, bytes.clone(), prop_oneof![Just(0), Just(9_000_000)])
             .prop_map(|(key, bytes, expire_at)| Step::Put { key, bytes, expire_at }),
-        (0..4u8, length, any::<prop::sample::Index>(), bytes).prop_map(
+        (0..4u8, length, any::<prop::sample::Index>(), bytes.clone()).prop_map(
             |(key, length, at, bytes)| {
                 let length = length.max(bytes.len()).max(1);
                 let at = at.index(length - bytes.len() + 1);
                 Step::Edit { key, length, at, bytes }
             }
         ),
+        (0..4u8, any::<prop::sample::Index>(), 0..40usize, bytes)
+            .prop_map(|(key, from, removed, bytes)| Step::Replace { key, from, removed, bytes }),
+        (0..4u8, prop::collection::vec(place, 0..9))
+            .prop_map(|(key, places)| Step::InPlace { key, places }),
         (0..4u8).prop_map(|key| Step::Delete { key }),
     ];
     prop::collection::vec(step, 1..30)
@@ -60,7 +77,7 @@ fn contents(keyspace: &Keyspace) -> BTreeMap<Vec<u8>, (Vec<u8>, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn edits_are_those_of_a_vector_and_their_log_gives_them_back(steps in steps()) {
@@ -69,7 +86,7 @@ proptest! {
         let mut scratch = Scratch::default();
         let mut log: Vec<Vec<u8>> = Vec::new();
         for step in steps {
-            let (Step::Put { key: name, .. } | Step::Edit { key: name, .. } | Step::Delete { key: name }) = &step;
+            let (Step::Put { key: name, .. } | Step::Edit { key: name, .. } | Step::Replace { key: name, .. } | Step::InPlace { key: name, .. } | Step::Delete { key: name }) = &step;
             let name = [*name];
             let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
             let key = tx.key(&name);
@@ -88,6 +105,33 @@ proptest! {
                     string.resize(string.len().max(*length), 0);
                     string[written].copy_from_slice(bytes);
                     prop_assert_eq!(edited, Ok(string.len()));
+                }
+                Step::Replace { from, removed, bytes, .. } => {
+                    let (string, _) = model.entry(name.to_vec()).or_default();
+                    let from = from.index(string.len() + 1);
+                    let end = (from + removed).min(string.len());
+                    string.splice(from..end, bytes.iter().copied());
+                    prop_assert_eq!(tx.replace_string(0, key, string), Ok(()));
+                }
+                Step::InPlace { places, .. } => {
+                    let write = |string: &mut [u8]| {
+                        let mut written = Vec::new();
+                        let length = string.len();
+                        for (place, byte) in places.iter().filter(|_| length > 0) {
+                            let at = place.index(length);
+                            string[at] = *byte;
+                            written.push(at..at + 1);
+                        }
+                        written
+                    };
+                    let edited = tx.edit_string_in_place(0, key, |string, written| {
+                        written.extend(write(string));
+                    });
+                    let string = model.get_mut(&name[..]);
+                    prop_assert_eq!(edited, Ok(string.is_some().then_some(())));
+                    if let Some((string, _)) = string {
+                        write(string);
+                    }
                 }
                 Step::Delete { .. } => {
                     tx.delete(0, key);

@@ -66,44 +66,66 @@ fn describe_keys(ctx: &mut Ctx<'_>, key_spec: &KeySpec) {
     ctx.reply.bulk("flags");
     statuses(ctx, key_spec.flags.iter().map(|flag| (*flag).to_owned()));
     match key_spec.begin_search {
-        BeginSearch::Index(index) => search(ctx, "begin_search", "index", &[("index", index)]),
-        BeginSearch::Keyword { keyword, start_from } => {
-            begin_spec(ctx, "begin_search", "keyword", 2);
-            ctx.reply.bulk("keyword");
-            ctx.reply.bulk(keyword);
-            ctx.reply.bulk("startfrom");
-            ctx.reply.integer(start_from.into());
+        BeginSearch::Index(index) => {
+            search(ctx, "begin_search", "index", &[("index", index.into())])
+        }
+        BeginSearch::Keyword { keyword, from } => {
+            search(
+                ctx,
+                "begin_search",
+                "keyword",
+                &[("keyword", keyword.into()), ("startfrom", from.into())],
+            );
         }
         BeginSearch::Unknown => search(ctx, "begin_search", "unknown", &[]),
     }
     match key_spec.find_keys {
         FindKeys::Range { last_key, key_step, limit } => {
             let fields = [("lastkey", last_key), ("keystep", key_step), ("limit", limit)];
+            let fields = fields.map(|(name, number)| (name, number.into()));
             search(ctx, "find_keys", "range", &fields);
         }
         FindKeys::Unknown => search(ctx, "find_keys", "unknown", &[]),
         FindKeys::KeyNumber { key_number_index, first_key, key_step } => {
             let fields =
                 [("keynumidx", key_number_index), ("firstkey", first_key), ("keystep", key_step)];
+            let fields = fields.map(|(name, number)| (name, number.into()));
             search(ctx, "find_keys", "keynum", &fields);
         }
     }
 }
 
-fn begin_spec(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: usize) {
+/// A fact about where keys are.
+enum Fact {
+    Number(i32),
+    Word(&'static str),
+}
+
+impl From<i32> for Fact {
+    fn from(number: i32) -> Fact {
+        Fact::Number(number)
+    }
+}
+
+impl From<&'static str> for Fact {
+    fn from(word: &'static str) -> Fact {
+        Fact::Word(word)
+    }
+}
+
+fn search(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: &[(&str, Fact)]) {
     ctx.reply.bulk(name);
     ctx.reply.map(2);
     ctx.reply.bulk("type");
     ctx.reply.bulk(kind);
     ctx.reply.bulk("spec");
-    ctx.reply.map(fields);
-}
-
-fn search(ctx: &mut Ctx<'_>, name: &str, kind: &str, fields: &[(&str, i32)]) {
-    begin_spec(ctx, name, kind, fields.len());
+    ctx.reply.map(fields.len());
     for (name, value) in fields {
         ctx.reply.bulk(name);
-        ctx.reply.integer((*value).into());
+        match *value {
+            Fact::Number(number) => ctx.reply.integer(number.into()),
+            Fact::Word(word) => ctx.reply.bulk(word),
+        }
     }
 }
 

@@ -81,6 +81,25 @@ impl Collection for HashValue {
         }
     }
 
+    fn revert(&mut self, before: &HashValue, ops: &mut dyn Iterator<Item = &[u8]>, env: Env<'_>) {
+        let limits = env.limits.of_hashes();
+        for mut op in ops {
+            while !op.is_empty()
+                && let Some(item) = Item::take(&mut op)
+            {
+                let name = item.field();
+                match before.look(env.hasher, name) {
+                    Some((value, at)) => {
+                        self.set(env.hasher, limits, name, value, at);
+                    }
+                    None => {
+                        self.remove(env.hasher, name);
+                    }
+                }
+            }
+        }
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         for field in self.fields() {
             match field.expire_at {

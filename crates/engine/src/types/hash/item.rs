@@ -60,6 +60,13 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The field's name.
+    pub(super) fn field(self) -> &'a [u8] {
+        match self {
+            Item::Set { field, .. } | Item::Remove { field } | Item::Expire { field, .. } => field,
+        }
+    }
+
     /// Reads an item off the front; `None` if it is malformed.
     #[inline]
     pub(super) fn take(input: &mut &'a [u8]) -> Option<Item<'a>> {

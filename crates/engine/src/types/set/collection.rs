@@ -25,6 +25,11 @@ impl SetValue {
     }
 }
 
+/// The next of the members that were logged.
+fn take_member<'a>(members: &mut &'a [u8]) -> Option<&'a [u8]> {
+    (!members.is_empty()).then(|| varint::take_bytes(members)).flatten()
+}
+
 impl Collection for SetValue {
     const ORDERED: bool = false;
 
@@ -68,6 +73,20 @@ impl Collection for SetValue {
         match &mut self.0 {
             Repr::Table(table) => Some(SetValue(Repr::Table(Box::new(table.freeze())))),
             _ => None,
+        }
+    }
+
+    fn revert(&mut self, before: &SetValue, ops: &mut dyn Iterator<Item = &[u8]>, env: Env<'_>) {
+        let limits = env.limits.of_sets();
+        for op in ops {
+            let mut members = op.get(1..).unwrap_or_default();
+            while let Some(member) = take_member(&mut members) {
+                if before.contains(env.hasher, member) {
+                    self.add(env.hasher, limits, member);
+                } else {
+                    self.remove(env.hasher, member);
+                }
+            }
         }
     }
 

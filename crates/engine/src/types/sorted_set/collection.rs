@@ -86,6 +86,28 @@ impl Collection for SortedSet {
         }
     }
 
+    fn revert(&mut self, before: &SortedSet, ops: &mut dyn Iterator<Item = &[u8]>, env: Env<'_>) {
+        let limits = env.limits.of_sorted_sets();
+        for op in ops {
+            let Some((&tag, mut rest)) = op.split_first() else { continue };
+            while !rest.is_empty() {
+                let member = match tag {
+                    OP_SET => take(&mut rest).map(|(_, member)| member),
+                    _ => varint::take_bytes(&mut rest),
+                };
+                let Some(member) = member else { break };
+                match before.score(env.hasher, member) {
+                    Some(score) => {
+                        self.update(env.hasher, limits, member, |_| Some(score));
+                    }
+                    None => {
+                        self.remove(env.hasher, member);
+                    }
+                }
+            }
+        }
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
         let mut text = Vec::new();
         SortedSet::for_each(self, 0..self.len(), |member, score| {

@@ -1,0 +1,47 @@
+//! `PFMERGE`.
+
+use super::count::Merged;
+use super::kernel::sparse::Cursor;
+use super::kernel::{self, Encoding, STALE_AT};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::types::string;
+
+pub(super) fn pfmerge(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let db = ctx.db();
+    let sparse_bytes_max = ctx.node.settings.hll_sparse_max_bytes();
+    let tx = ctx.tx();
+    let names = &args[1..];
+    let mut merged = Merged::new(names.len());
+    for name in names {
+        let key = tx.key(name);
+        merged.add(tx, db, key)?;
+    }
+    // The target counts as a source, so it was checked.
+    let target = tx.key(args[1]);
+    let old = match tx.get(db, target) {
+        Some(entry) => {
+            Some(string::bytes(entry.value()).ok_or(CommandError::WrongType)?.into_owned())
+        }
+        None => None,
+    };
+    let mut bytes = old.clone().unwrap_or_else(kernel::empty);
+    if merged.any_is_dense && kernel::encoding(&bytes)? == Encoding::Sparse {
+        kernel::make_dense(&mut bytes)?;
+    }
+    let mut cursor = Cursor::start();
+    for position in merged.registers.nonzero() {
+        kernel::raise(&mut bytes, position, sparse_bytes_max, &mut cursor)?;
+    }
+    kernel::invalidate(&mut bytes);
+    match old {
+        None => tx.put_grown_string(db, target, &bytes, 0),
+        // As in Redis, clients that watch the key see a change anyway.
+        Some(old) if old == bytes => {
+            tx.write_string_at(db, target, STALE_AT, &bytes[STALE_AT..=STALE_AT])?;
+        }
+        Some(_) => tx.replace_string(db, target, &bytes)?,
+    }
+    ctx.reply.ok();
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! HyperLogLogs: counts of distinct elements, in strings that have Redis' own format.
+
+mod add;
+mod count;
+mod debug;
+mod kernel;
+mod merge;
+mod selftest;
+
+use crate::kernel::error::CommandError;
+use crate::kernel::flags::Flags;
+use crate::kernel::spec::{Code, LockNeed};
+use kernel::Invalid;
+
+pub(crate) const COMMANDS: &[Code] = &[
+    Code::on_keys("pfadd", add::pfadd),
+    Code::on_keys("pfcount", count::pfcount).with(Flags::MAY_REPLICATE),
+    Code::on_keys("pfmerge", merge::pfmerge),
+    Code::on_keys("pfdebug", debug::pfdebug),
+    Code::with_locks("pfselftest", LockNeed::None, selftest::pfselftest),
+];
+
+impl From<Invalid> for CommandError {
+    fn from(invalid: Invalid) -> CommandError {
+        CommandError::text(match invalid {
+            Invalid::Form => "WRONGTYPE Key is not a valid HyperLogLog string value.",
+            Invalid::Content => "INVALIDOBJ Corrupted HLL object detected",
+        })
+    }
+}

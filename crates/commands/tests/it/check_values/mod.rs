@@ -1,0 +1,137 @@
+//! What the fuzz targets `hyperloglog` and `geo_options` check; the ordinary tests replay the kept
+//! corpora through the same code.
+
+use super::common::TestNode;
+use ladon_resp::client::Decoder;
+
+/// Any bytes as a HyperLogLog: an even first byte makes the rest the runs of a sparse one, an odd one
+/// makes it the whole string.
+///
+/// No command panics, all agree on whether the registers are damaged, and the log gives back what
+/// the node holds.
+pub fn hyperloglog(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let mut value = Vec::new();
+    if first % 2 == 0 {
+        value.extend_from_slice(b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80");
+    }
+    value.extend_from_slice(rest);
+    let node = TestNode::new();
+    let mut client = node.client();
+    let mut run = |args: &[&[u8]]| {
+        let (reply, _) = node.request(&mut client, args);
+        assert_is_one(&reply);
+        reply
+    };
+    run(&[b"SET", b"a", &value]);
+    run(&[b"PFDEBUG", b"DECODE", b"a"]);
+    let counted = run(&[b"PFCOUNT", b"a", b"none"]);
+    let merged = run(&[b"PFMERGE", b"b", b"a"]);
+    assert_eq!(counted[0] == b'-', merged[0] == b'-');
+    run(&[b"SET", b"c", &value]);
+    run(&[b"PFDEBUG", b"TODENSE", b"c"]);
+    if counted[0] != b'-' {
+        assert_eq!(run(&[b"PFCOUNT", b"c", b"none"]), counted, "both encodings count the same");
+        assert_eq!(run(&[b"PFCOUNT", b"b", b"none"]), counted, "a copy counts the same");
+    }
+    for element in [&b"x"[..], b"y", b"", b"another element", rest] {
+        run(&[b"PFADD", b"a", element]);
+    }
+    run(&[b"PFCOUNT", b"a"]);
+    run(&[b"PFCOUNT", b"a"]);
+    run(&[b"PFMERGE", b"a", b"b", b"c"]);
+    run(&[b"PFDEBUG", b"GETREG", b"a"]);
+    assert_eq!(node.replayed(), node.dump());
+}
+
+/// Words that the geo commands understand.
+const WORDS: [&str; 48] = [
+    "g",
+    "h",
+    "none",
+    "m1",
+    "m2",
+    "m3",
+    "0",
+    "1",
+    "3",
+    "4",
+    "-1",
+    "13.4",
+    "38.1",
+    "179.9",
+    "-179.9",
+    "85",
+    "-85.05112878",
+    "86",
+    "100",
+    "5000",
+    "inf",
+    "nan",
+    "1e300",
+    "m",
+    "km",
+    "FT",
+    "mi",
+    "WITHDIST",
+    "WITHHASH",
+    "WITHCOORD",
+    "ANY",
+    "ASC",
+    "DESC",
+    "COUNT",
+    "STORE",
+    "STOREDIST",
+    "FROMMEMBER",
+    "FROMLONLAT",
+    "BYRADIUS",
+    "BYBOX",
+    "BYPOLYGON",
+    "NX",
+    "XX",
+    "CH",
+    "x",
+    "",
+    "10",
+    "40",
+];
+
+/// The beginnings of requests.
+const BEGINNINGS: [&[&str]; 12] = [
+    &["GEOADD", "g"],
+    &["GEOSEARCH", "g"],
+    &["GEOSEARCH", "g", "FROMLONLAT", "13", "38", "BYRADIUS", "1000", "km"],
+    &["GEOSEARCHSTORE", "d", "g"],
+    &["GEORADIUS", "g", "13", "38", "1000", "km"],
+    &["GEORADIUS", "g"],
+    &["GEORADIUS_RO", "g", "13", "38", "1000", "km"],
+    &["GEORADIUSBYMEMBER", "g", "m1", "1000", "km"],
+    &["GEORADIUSBYMEMBER", "none"],
+    &["GEORADIUSBYMEMBER_RO", "g", "m1"],
+    &["GEODIST", "g"],
+    &["ZADD", "g"],
+];
+
+/// Any bytes as requests: one picks the beginning, one says how many words follow, each of them a
+/// byte.
+///
+/// No command panics, each is answered by one reply, and the log gives back what the node holds.
+pub fn geo_options(mut data: &[u8]) {
+    let node = TestNode::new();
+    let mut client = node.client();
+    node.run(&mut client, "GEOADD g 13.361389 38.115556 m1 15.087269 37.502669 m2 -179.99 84.9 m3");
+    while let [beginning, count, rest @ ..] = data {
+        let beginning = BEGINNINGS[usize::from(*beginning) % BEGINNINGS.len()];
+        let (words, rest) = rest.split_at(usize::from(count % 20).min(rest.len()));
+        data = rest;
+        let words = words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]);
+        let args: Vec<&[u8]> = beginning.iter().copied().chain(words).map(str::as_bytes).collect();
+        assert_is_one(&node.request(&mut client, &args).0);
+    }
+    assert_eq!(node.replayed(), node.dump());
+}
+
+fn assert_is_one(reply: &[u8]) {
+    let decoded = Decoder::default().decode(reply).expect("a well-formed reply");
+    assert!(decoded.value.is_some() && decoded.consumed == reply.len(), "one reply");
+}
