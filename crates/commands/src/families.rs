@@ -3,7 +3,7 @@
 use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
-    admin, bitmap, connection, generic, geo, hash, hyperloglog, list, scripting, set, sort,
+    admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, scripting, set, sort,
     sorted_set, stream, string, transactions,
 };
 use std::sync::LazyLock;
@@ -25,6 +25,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::memory::COMMANDS,
     admin::monitor::COMMANDS,
     admin::persistence::COMMANDS,
+    pubsub::COMMANDS,
     scripting::COMMANDS,
     admin::server::COMMANDS,
     set::COMMANDS,

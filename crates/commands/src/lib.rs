@@ -25,6 +25,7 @@ mod hash;
 mod hyperloglog;
 mod kernel;
 mod list;
+mod pubsub;
 mod scripting;
 mod set;
 mod shared;
@@ -37,7 +38,7 @@ mod transactions;
 pub use kernel::{
     args, aside_job, blocking, clients, counter, ctx, error, eviction, eviction_state, execute,
     histogram, large, latency_events, lazy_free, limits, loading, local, long_reply, message, node,
-    rng, session, slices, slow_log, spec, stats, table,
+    pubsub as subscriptions, rng, session, slices, slow_log, spec, stats, table,
 };
 
 pub use clients::{ClientInfo, Clients};

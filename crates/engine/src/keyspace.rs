@@ -5,6 +5,7 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
+use crate::events::{EventClass, EventSink, Wanted};
 use crate::locked::{Locked, PartitionSet};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
@@ -55,6 +56,7 @@ pub struct Keyspace {
     /// of all of them is short. Written under the partition's lock.
     next_due: Box<[AtomicU64]>,
     pub(crate) compaction: Compaction,
+    pub(crate) events: Wanted,
 }
 
 /// Address of a database's part of a partition.
@@ -101,6 +103,7 @@ impl Keyspace {
             used_bytes: AtomicI64::new(0),
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
             compaction: Compaction::default(),
+            events: Wanted::default(),
         }
     }
 
@@ -145,6 +148,25 @@ impl Keyspace {
 
     pub(crate) fn set_select(&self, number: u16, db: DbId) {
         self.select[usize::from(number)].store(db, Relaxed);
+    }
+
+    /// The number by which clients select a database. Stable while any partition is locked.
+    pub(crate) fn number_of(&self, db: DbId) -> u16 {
+        let number = (0..self.databases()).find(|&number| self.select(number) == db);
+        number.expect("every database has a number")
+    }
+
+    /// From now on, transactions collect events of these classes.
+    pub fn collect_events(&self, classes: EventClass) {
+        self.events.set(classes);
+    }
+
+    /// Each committed transaction passes its events to `sink`.
+    ///
+    /// # Panics
+    /// When called twice.
+    pub fn deliver_events(&self, sink: EventSink) {
+        self.events.deliver_to(sink);
     }
 
     /// Bytes of data, as of each thread's last batch.
@@ -258,7 +280,11 @@ impl Keyspace {
         Some(Tx::new(self, Locked::One(partition as u16, guard), scratch, now_ms))
     }
 
-    fn lock_unless_busy(&self, locks: Locks<'_>, is_busy: impl Fn() -> bool) -> Option<Locked<'_>> {
+    pub(crate) fn lock_unless_busy(
+        &self,
+        locks: Locks<'_>,
+        is_busy: impl Fn() -> bool,
+    ) -> Option<Locked<'_>> {
         let lock = |index: usize| self.cells[index].lock_unless_busy(index, &is_busy);
         Some(match locks {
             Locks::None => Locked::Many(Vec::new()),

@@ -5,6 +5,7 @@
 
 mod abort;
 mod audit;
+mod events;
 mod evict;
 mod expiry;
 mod grow;
@@ -24,6 +25,7 @@ mod values;
 mod waits;
 
 use crate::access::Use;
+use crate::events::{Collected, EventClass};
 use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
 use crate::locked::Locked;
 use crate::object::Object;
@@ -69,6 +71,7 @@ pub struct Scratch {
     /// The change made by `put_stored`, encoded beforehand; then there are no other changes.
     stored: Option<Box<LargeRecord>>,
     touched: Vec<KeyHash>,
+    events: Collected,
     body: Vec<u8>,
     /// Counters, to be read and reset by the owner.
     pub counters: TxCounters,
@@ -252,6 +255,15 @@ impl<'a> Tx<'a> {
     pub fn commit_in_place(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         #[cfg(debug_assertions)]
         self.audit.is_logged();
+        let (depends, changed) = self.log_changes(append);
+        if !self.scratch.events.is_empty() {
+            self.deliver_events(depends);
+        }
+        (depends, changed)
+    }
+
+    #[inline(always)]
+    fn log_changes(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> (Lsn, bool) {
         if self.scratch.undoable {
             self.keep_changes();
         }
@@ -522,6 +534,7 @@ impl<'a> Tx<'a> {
     fn put(&mut self, db: DbId, key: Key<'_>, value: ValueInit<'_>, expire_at: u64) {
         let saved = if self.scratch.undoable { Some(self.save_displaced(db, key)) } else { None };
         let (rules, now_ms) = (self.keyspace.access_rules(), self.now_ms);
+        let mut is_new = false;
         let garbage = put_entry(
             self.keyspace,
             self.locked.partition(key.hash),
@@ -531,10 +544,16 @@ impl<'a> Tx<'a> {
             expire_at,
             |old| match old {
                 Some(word) => rules.after(now_ms, word, Use::Change, &mut self.scratch.random),
-                None => rules.at(now_ms).first(),
+                None => {
+                    is_new = true;
+                    rules.at(now_ms).first()
+                }
             },
             &mut self.scratch.counters.bytes_delta,
         );
+        if is_new {
+            self.notify(EventClass::NEW, "new", db, key);
+        }
         match saved {
             None => self.scratch.discard(garbage),
             Some(saved) => self.scratch.keep_displaced(saved, garbage),

@@ -64,7 +64,10 @@ pub(crate) fn publish(connection: &Connection) {
     let again = connection.again.as_ref().map_or(0, |again| again.bytes);
     info.argv_bytes.store(partial.argument_bytes + again, Relaxed);
     let names = info.name_bytes.load(Relaxed);
-    let held = again + partial.parser_bytes + names + connection.session.watched_bytes;
+    let subscribed = connection.session.subscribed.as_ref();
+    let subscribed = subscribed.map_or(0, |subscribed| subscribed.bytes);
+    let watched = connection.session.watched_bytes;
+    let held = again + partial.parser_bytes + names + watched + subscribed;
     info.held_bytes.store(held, Relaxed);
 }
 

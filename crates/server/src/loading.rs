@@ -23,6 +23,8 @@ use ladon_commands::loading::Loading;
 use ladon_commands::local::Local;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_commands::rng::Rng;
+use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
+use ladon_commands::subscriptions::published::ForThread;
 use ladon_commands::{
     ClientInfo, Durability, Flow, Message, Node, NodeParts, Request, Session, ThreadHandle,
     ThreadParts, execute,
@@ -55,7 +57,7 @@ const INPUT_BYTES_MAX_OF_ALL: usize = 64 << 20;
 /// Replies are sent before another one makes them longer than this.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes that a `MONITOR` client may leave unread before it is closed.
+/// Bytes that a `MONITOR` client or a subscriber may leave unread before it is closed.
 const MONITORED_BYTES_MAX: usize = 16 << 20;
 
 /// How long a client may take to read its last reply from this thread after loading.
@@ -133,6 +135,7 @@ impl LoadingThread {
             local: Local::new(0, Arc::clone(&node.stats[0]), Rng::new(parts.seed)),
             scratch: Scratch::default(),
             args: Vec::new(),
+            messages: 0,
             node: Arc::clone(&node),
         };
         let (listening, stop) = (parts.listening, parts.stop);
@@ -214,6 +217,8 @@ struct Room {
     local: Local,
     scratch: Scratch,
     args: Vec<Arg>,
+    /// Published messages that were read so far.
+    messages: u64,
     node: Arc<Node>,
 }
 
@@ -371,10 +376,30 @@ impl Room {
                 Message::Pause => {
                     self.clients.iter_mut().flatten().for_each(|client| client.is_awake = true);
                 }
+                Message::Publish(message) => self.fan_out(message),
                 // No client waits here for a key, for the log or for a job.
                 Message::Answer(_) | Message::Unblock { .. } | Message::Computed { .. } => {}
             }
         }
+    }
+
+    /// Passes a message to all of its subscribers.
+    fn fan_out(&mut self, message: ForThread) {
+        /// Subscribers looked up at a time.
+        const SLICE: usize = 64;
+        let mut fan_out = FanOut::new(message, self.messages);
+        self.messages += 1;
+        let mut found = Vec::new();
+        while fan_out.next(&self.local.subscribers, SLICE, &mut found) {
+            for &Delivery { client: id, slot } in &found {
+                let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
+                let Some(client) = client.filter(|it| it.session.info.id == id) else { continue };
+                client.output.extend_from_slice(fan_out.encoded(client.session.proto));
+                client.aborted |= client.output.len() > MONITORED_BYTES_MAX;
+                client.is_awake = true;
+            }
+        }
+        self.node.pubsub.delivered(fan_out.weight);
     }
 
     /// Runs the requests that a connection has sent, and sends its replies.

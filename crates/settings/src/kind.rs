@@ -2,7 +2,7 @@
 //!
 //! Error texts are Redis' own, since clients' tests compare them.
 
-use crate::{endpoint, memory_size, output_limits, percentiles, save_points};
+use crate::{endpoint, event_classes, memory_size, output_limits, percentiles, save_points};
 use std::sync::Arc;
 
 /// The kind of a setting.
@@ -45,6 +45,8 @@ pub enum Kind {
     OutputLimits,
     /// See [`percentiles`].
     Percentiles,
+    /// See [`event_classes`].
+    EventClasses,
     /// Exactly the default, since Ladon does nothing else.
     Fixed {
         /// What another value in a redis.conf would mean.
@@ -92,6 +94,7 @@ impl Kind {
                 | Kind::SavePoints
                 | Kind::OutputLimits
                 | Kind::Percentiles
+                | Kind::EventClasses
                 | Kind::Fixed { .. }
         )
     }
@@ -134,6 +137,7 @@ impl Kind {
             Kind::Percentiles => {
                 return Ok(Value::text(percentiles::format(&percentiles::parse(input)?)));
             }
+            Kind::EventClasses => return Ok(Value::text(event_classes::canonical(input)?)),
             Kind::Fixed { reason, .. } => {
                 return match present {
                     Value::Text(only) if only.eq_ignore_ascii_case(input) => Ok(present.clone()),
@@ -181,6 +185,7 @@ impl Kind {
             Kind::SavePoints => "pairs of seconds and changes".to_owned(),
             Kind::OutputLimits => "groups of class, hard size, soft size, seconds".to_owned(),
             Kind::Percentiles => "list of percentages".to_owned(),
+            Kind::EventClasses => "letters of event classes".to_owned(),
             Kind::Fixed { .. } => "fixed".to_owned(),
         }
     }

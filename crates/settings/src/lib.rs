@@ -11,6 +11,7 @@
 //! warning or an error with the line.
 
 pub mod endpoint;
+mod event_classes;
 pub mod glob;
 pub mod kind;
 pub mod load;

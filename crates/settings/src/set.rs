@@ -93,10 +93,10 @@ mod tests {
         check(&[("appendonly", "maybe")], &failed("appendonly", "argument must be 'yes' or 'no'"));
         check(&[("save", "1")], &failed("save", "Invalid save parameters"));
         check(
-            &[("notify-keyspace-events", "KEA")],
+            &[("notify-keyspace-events", "KEy")],
             &failed(
                 "notify-keyspace-events",
-                "only '' is supported: Ladon publishes no keyspace events yet",
+                "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
             ),
         );
     }

@@ -247,12 +247,10 @@ settings! {
             Setting::integer("stream-node-max-entries", 0, i64::MAX, "100");
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
-        /// Which events of the keyspace are published.
-        notify_keyspace_events: String = Setting::promise(
-            "notify-keyspace-events",
-            "",
-            "Ladon publishes no keyspace events yet",
-        );
+        /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
+        /// event), further letters the classes, `A` all but `m` and `n`. Empty: none.
+        notify_keyspace_events: String =
+            Setting::new("notify-keyspace-events", Kind::EventClasses, "");
     }
 
     section "Observation" {

@@ -106,6 +106,7 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     // A command without arguments may be asked about.
     ("command|getkeys", &["arguments", "arity"]),
     ("command|getkeysandflags", &["arguments", "arity"]),
+    ("psubscribe", &["arguments"]),
     // What a proxy in front of a cluster does with them.
     ("client|setname", &["tips"]),
     ("msetnx", &["arguments", "tips"]),

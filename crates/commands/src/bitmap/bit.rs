@@ -3,6 +3,7 @@
 use super::bit_offset;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::string;
 
 pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -15,6 +16,7 @@ pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (at, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
     let mut was_on = false;
+    let before = ctx.tx().change_count();
     ctx.tx().edit_string(db, key, at + 1, |string| {
         let byte = &mut string[at];
         was_on = *byte & mask != 0;
@@ -24,6 +26,9 @@ pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         *byte ^= mask;
         at..at + 1
     })?;
+    if ctx.tx().change_count() != before {
+        ctx.tx().notify(EventClass::STRING, "setbit", db, key);
+    }
     ctx.reply.integer(i64::from(was_on));
     Ok(())
 }

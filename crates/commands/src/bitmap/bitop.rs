@@ -6,7 +6,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::types::string::INLINE_BYTES_MAX;
-use ladon_engine::{Key, Object};
+use ladon_engine::{EventClass, Key, Object};
 
 const OPERATIONS: [(&str, Operation); 8] = [
     ("AND", Operation::And),
@@ -37,6 +37,10 @@ pub(super) fn bitop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     let db = ctx.db();
     if let Some(length) = ctx.put_computed(db, args[2])? {
+        if length > 0 {
+            let target = ctx.key(args[2]);
+            ctx.tx().notify(EventClass::STRING, "set", db, target);
+        }
         ctx.reply.integer(length as i64);
         return Ok(());
     }
@@ -60,9 +64,12 @@ pub(super) fn bitop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let result = combine(operation, &sources);
     let target = tx.key(args[2]);
     if result.is_empty() {
-        tx.delete(db, target);
+        if tx.delete(db, target) {
+            tx.notify(EventClass::GENERIC, "del", db, target);
+        }
     } else {
         tx.put_grown_string(db, target, &result, 0);
+        tx.notify(EventClass::STRING, "set", db, target);
     }
     ctx.reply.integer(result.len() as i64);
     Ok(())

@@ -5,6 +5,7 @@ use super::scaled_offset;
 use crate::kernel::args::{integer, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::string;
 
 #[derive(Clone, Copy)]
@@ -32,6 +33,7 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let writing = steps.iter().filter(|step| !matches!(step.action, Action::Get));
     let length = writing.map(|step| step.width.bytes(step.offset).end).max().unwrap_or(0);
     let mut answers = Vec::with_capacity(steps.len());
+    let before = tx.change_count();
     for Step { width, offset, action } in steps {
         let mut answer = None;
         // The first operation makes room for all, including those that then write nothing.
@@ -57,6 +59,9 @@ pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             }
         })?;
         answers.push(answer);
+    }
+    if tx.change_count() != before {
+        tx.notify(EventClass::STRING, "setbit", db, key);
     }
     reply.array(answers.len());
     for answer in answers {

@@ -7,6 +7,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::flags::Flags;
 use crate::kernel::outcome::Flow;
+use crate::kernel::pubsub::joining;
 use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{Code, LockNeed};
 use crate::kernel::watched;
@@ -14,16 +15,24 @@ use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) const COMMANDS: &[Code] = &[
-    Code::with_locks("ping", LockNeed::None, ping),
+    Code::with_locks("ping", LockNeed::None, ping).with(Flags::WHILE_SUBSCRIBED),
     Code::with_locks("echo", LockNeed::None, echo),
     Code::with_locks("select", LockNeed::None, select),
-    Code::with_locks("quit", LockNeed::None, quit).with(Flags::NOT_QUEUED),
-    Code::with_locks("reset", LockNeed::Own, reset).with(Flags::NOT_QUEUED),
+    Code::with_locks("quit", LockNeed::None, quit)
+        .with(Flags::NOT_QUEUED.or(Flags::WHILE_SUBSCRIBED)),
+    Code::with_locks("reset", LockNeed::Own, reset)
+        .with(Flags::NOT_QUEUED.or(Flags::WHILE_SUBSCRIBED)),
     Code::with_locks("auth", LockNeed::None, auth::auth),
     Code::with_locks("hello", LockNeed::None, hello::hello),
 ];
 
 fn ping(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    if args.len() <= 2 && ctx.session.is_subscribed() && ctx.session.proto == Proto::Resp2 {
+        ctx.reply.array(2);
+        ctx.reply.bulk("pong");
+        ctx.reply.bulk(args.get(1).copied().unwrap_or_default());
+        return Ok(());
+    }
     match args {
         [_] => ctx.reply.simple("PONG"),
         [_, message] => ctx.reply.bulk(message),
@@ -52,6 +61,7 @@ fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 /// Resets everything as on a new connection, except the name of the client library.
 fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     watched::abandon(ctx);
+    joining::abandon(ctx.node, ctx.local, ctx.session);
     let session = &mut *ctx.session;
     if session.monitor {
         session.monitor = false;

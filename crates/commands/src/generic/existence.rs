@@ -3,7 +3,7 @@
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::types::kind_of;
-use ladon_engine::{Key, Tx};
+use ladon_engine::{EventClass, Key, Tx};
 use ladon_model::DbId;
 
 pub(super) fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -16,7 +16,13 @@ pub(super) fn touch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 /// DEL and UNLINK: a value that takes long to drop goes to the dropper with either.
 pub(super) fn del(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    count(ctx, args, |tx, db, key| tx.delete(db, key))
+    count(ctx, args, |tx, db, key| {
+        let deleted = tx.delete(db, key);
+        if deleted {
+            tx.notify(EventClass::GENERIC, "del", db, key);
+        }
+        deleted
+    })
 }
 
 /// Replies with the number of keys that `check` holds for.

@@ -3,6 +3,7 @@
 use crate::kernel::args::{integer, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
+use ladon_engine::EventClass;
 
 pub(super) fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let base = ctx.now_ms as i64;
@@ -62,6 +63,10 @@ fn expire_at(
     // A time before 1970 is as expired as its first millisecond; 0 would mean "never".
     let expire_at = at.max(1) as u64;
     let done = ctx.tx().set_expire_if(db, key, expire_at, |old| condition.allows(old, at));
+    if done {
+        let event = if at <= ctx.now_ms as i64 { "del" } else { "expire" };
+        ctx.tx().notify(EventClass::GENERIC, event, db, key);
+    }
     ctx.reply.integer(i64::from(done));
     Ok(())
 }
@@ -99,6 +104,9 @@ fn parse(words: &[&[u8]]) -> Result<Condition, CommandError> {
 pub(super) fn persist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let done = ctx.tx().set_expire_if(db, key, 0, |old| old != 0);
+    if done {
+        ctx.tx().notify(EventClass::GENERIC, "persist", db, key);
+    }
     ctx.reply.integer(i64::from(done));
     Ok(())
 }

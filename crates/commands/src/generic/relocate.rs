@@ -4,6 +4,8 @@ use crate::kernel::args::is;
 use crate::kernel::aside::is_much;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::{EventClass, Key};
+use ladon_model::DbId;
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 
@@ -12,7 +14,10 @@ pub(super) fn rename(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !ctx.tx().exists(db, from) {
         return Err(CommandError::NoSuchKey);
     }
-    if from.bytes == to.bytes || ctx.relocate(args[1], db, args[2])? {
+    if from.bytes == to.bytes {
+        ctx.reply.ok();
+    } else if ctx.relocate(args[1], db, args[2])? {
+        notify_rename(ctx, db, from, to);
         ctx.reply.ok();
     }
     Ok(())
@@ -26,10 +31,19 @@ pub(super) fn renamenx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     // If source and destination are the same key, it exists.
     let free = !tx.exists(db, to);
-    if !free || ctx.relocate(args[1], db, args[2])? {
-        ctx.reply.integer(i64::from(free));
+    if !free {
+        ctx.reply.integer(0);
+    } else if ctx.relocate(args[1], db, args[2])? {
+        notify_rename(ctx, db, from, to);
+        ctx.reply.integer(1);
     }
     Ok(())
+}
+
+fn notify_rename(ctx: &mut Ctx<'_>, db: DbId, from: Key<'_>, to: Key<'_>) {
+    let tx = ctx.tx();
+    tx.notify(EventClass::GENERIC, "rename_from", db, from);
+    tx.notify(EventClass::GENERIC, "rename_to", db, to);
 }
 
 pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -56,6 +70,7 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     // A value that was stored there meanwhile stays.
     let is_free = replace || ctx.session.aside.is_none() || !ctx.tx().exists(to_db, to);
     if is_free && ctx.put_computed(to_db, args[2])?.is_some() {
+        ctx.tx().notify(EventClass::GENERIC, "copy_to", to_db, to);
         ctx.reply.integer(1);
         return Ok(());
     }
@@ -73,6 +88,7 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     if copies {
         tx.copy(from_db, from, to_db, to);
+        tx.notify(EventClass::GENERIC, "copy_to", to_db, to);
     }
     ctx.reply.integer(i64::from(copies));
     Ok(())
@@ -87,8 +103,13 @@ pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let key = ctx.first_key(args);
     let tx = ctx.tx();
     let moves = tx.exists(from_db, key) && !tx.exists(to_db, key);
-    if !moves || ctx.relocate(args[1], to_db, args[1])? {
-        ctx.reply.integer(i64::from(moves));
+    if !moves {
+        ctx.reply.integer(0);
+    } else if ctx.relocate(args[1], to_db, args[1])? {
+        let tx = ctx.tx();
+        tx.notify(EventClass::GENERIC, "move_from", from_db, key);
+        tx.notify(EventClass::GENERIC, "move_to", to_db, key);
+        ctx.reply.integer(1);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::options::point;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use smallvec::SmallVec;
 
 /// A member's place among the arguments, as `longitude latitude member`.
@@ -49,6 +50,9 @@ pub(super) fn geoadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         ctx.tx().sorted_set_change(db, key, change)?;
     } else {
         ctx.tx().sorted_set_upsert(db, key, (scores.len(), rest[2].len()), change)?;
+    }
+    if added + updated > 0 {
+        ctx.tx().notify(EventClass::SORTED_SET, "zadd", db, key);
     }
     ctx.reply.integer(if ch { added + updated } else { added });
     Ok(())

@@ -8,8 +8,8 @@ use super::options::{Form, Order, Query, Shown};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::slices::{Headed, Room, Slices};
-use ladon_engine::Variant;
 use ladon_engine::types::sorted_set::{Gathered, ScoreRange, SortedSet, SortedSetLimits};
+use ladon_engine::{EventClass, Variant};
 use ladon_model::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::{Bound, Range};
@@ -44,7 +44,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], form: Form) -> CommandResult {
     if let Some(target) = target
         && let Some(count) = ctx.put_computed(db, target)?
     {
-        ctx.reply.integer(count as i64);
+        has_stored(ctx, form, target, count);
         return Ok(());
     }
     let hasher = ctx.keyspace().hasher();
@@ -82,9 +82,9 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], form: Form) -> CommandResult {
     };
     if let Some(target) = target {
         let result = found.into_sorted_set(hasher, limits, &query);
-        let (target, count) = (tx.key(target), result.len());
-        tx.put_value(db, target, result, 0);
-        ctx.reply.integer(count as i64);
+        let (key, count) = (tx.key(target), result.len());
+        tx.put_value(db, key, result, 0);
+        has_stored(ctx, form, target, count);
         return Ok(());
     }
     let mut rest = found.into_rest(&query);
@@ -95,6 +95,19 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], form: Form) -> CommandResult {
         rest.write_all(&mut ctx.reply);
     }
     Ok(())
+}
+
+/// Replies after a result with `count` members was stored.
+fn has_stored(ctx: &mut Ctx<'_>, form: Form, target: &[u8], count: usize) {
+    let (db, key) = (ctx.db(), ctx.key(target));
+    let event = match form {
+        Form::Radius { .. } | Form::RadiusByMember { .. } => "georadiusstore",
+        _ => "geosearchstore",
+    };
+    if count > 0 {
+        ctx.tx().notify(EventClass::SORTED_SET, event, db, key);
+    }
+    ctx.reply.integer(count as i64);
 }
 
 /// Members inside an area, in the order in which they were found.

@@ -3,6 +3,7 @@
 use crate::kernel::args::integer;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_resp::{LongDouble, parse_i64};
 
 pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -22,6 +23,7 @@ pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.set(name, itoa::Buffer::new().format(sum).as_bytes(), at);
         Ok::<i64, CommandError>(sum)
     })??;
+    ctx.tx().notify(EventClass::HASH, "hincrby", db, key);
     ctx.reply.integer(sum);
     Ok(())
 }
@@ -45,6 +47,7 @@ pub(super) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.set(name, &text, at);
         Ok::<Vec<u8>, CommandError>(text)
     })??;
+    ctx.tx().notify(EventClass::HASH, "hincrbyfloat", db, key);
     ctx.reply.bulk(&text);
     Ok(())
 }

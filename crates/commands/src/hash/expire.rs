@@ -5,6 +5,7 @@ use super::fields;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashValue;
 
 const NO_FIELD: i64 = -2;
@@ -57,17 +58,19 @@ fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> Comma
     let words = &args[if condition.is_some() { 4 } else { 3 }..];
     let names = fields::parse(words, fields::NOT_POSITIVE_HERE)?;
     reply.array(names.len());
+    let (mut set, mut removed) = (false, false);
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             let result = match edit.expire_at(name) {
                 None => NO_FIELD,
                 Some(old) if condition.is_some_and(|allows| !allows(old, at)) => NOT_MET,
                 Some(_) if at <= now_ms => {
-                    edit.remove(name);
+                    removed |= edit.remove(name);
                     REMOVED
                 }
                 Some(_) => {
                     edit.set_expiry(name, at);
+                    set = true;
                     DONE
                 }
             };
@@ -76,6 +79,12 @@ fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> Comma
     })?;
     if outcome.is_none() {
         names.iter().for_each(|_| reply.integer(NO_FIELD));
+    }
+    if set {
+        tx.notify(EventClass::HASH, "hexpire", db, key);
+    }
+    if removed {
+        tx.notify_removal(EventClass::HASH, "hdel", db, key);
     }
     Ok(())
 }

@@ -5,14 +5,13 @@ use super::fields;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::hash::{HashEdit, HashValue};
 
 pub(super) fn hgetdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_type(ctx, args)?;
     let names = fields::parse(&args[2..], fields::NOT_POSITIVE)?;
-    answer(ctx, args, names, |edit, name| {
-        edit.remove(name);
-    })
+    answer(ctx, args, names, "hdel", |edit, name| edit.remove(name))
 }
 
 pub(super) fn hgetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -32,14 +31,15 @@ pub(super) fn hgetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let is_past = at.is_some_and(|at| at != 0 && at <= now_ms)
         // Zero is a past time too.
         || at == Some(0) && !is(args[2], "PERSIST");
-    answer(ctx, args, names, |edit, name| match at {
-        _ if is_past => {
-            edit.remove(name);
-        }
-        Some(at) if edit.expire_at(name).is_some_and(|old| old != at) => {
-            edit.set_expiry(name, at);
-        }
-        _ => {}
+    let event = match at {
+        _ if is_past => "hdel",
+        Some(0) => "hpersist",
+        _ => "hexpire",
+    };
+    answer(ctx, args, names, event, |edit, name| match at {
+        _ if is_past => edit.remove(name),
+        Some(at) if edit.expire_at(name).is_some_and(|old| old != at) => edit.set_expiry(name, at),
+        _ => false,
     })
 }
 
@@ -49,28 +49,34 @@ fn check_type(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Replies with the fields' values, and does something to each field afterwards.
+/// Replies with the fields' values, and does something to each field afterwards. `event` is noted if
+/// `change` returns true for any of them.
 fn answer(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],
     names: &[&[u8]],
-    change: impl Fn(&mut HashEdit<'_>, &[u8]),
+    event: &'static str,
+    change: impl Fn(&mut HashEdit<'_>, &[u8]) -> bool,
 ) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply) = ctx.tx_and_reply();
     reply.array(names.len());
+    let mut changed = false;
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             match edit.get(name) {
                 Some(value) => reply.bulk(value),
                 None => reply.null(),
             }
-            change(edit, name);
+            changed |= change(edit, name);
         }
     })?;
     tx.count_lookup(outcome.is_some());
     if outcome.is_none() {
         names.iter().for_each(|_| reply.null());
+    }
+    if changed {
+        tx.notify_removal(EventClass::HASH, event, db, key);
     }
     Ok(())
 }

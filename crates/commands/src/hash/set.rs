@@ -2,6 +2,7 @@
 
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 
 pub(super) fn hset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let added = set_all(ctx, args, "hset")?;
@@ -24,6 +25,7 @@ fn set_all(ctx: &mut Ctx<'_>, args: &[&[u8]], command: &str) -> Result<i64, Comm
     }
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let added = ctx.tx().edit_or_create_hash(db, key, &args[2..], |edit| edit.set_all(pairs))?;
+    ctx.tx().notify(EventClass::HASH, "hset", db, key);
     Ok(added as i64)
 }
 
@@ -32,6 +34,9 @@ pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let added = ctx.tx().edit_or_create_hash(db, key, &[], |edit| {
         edit.get(name).is_none() && edit.set(name, value, 0)
     })?;
+    if added {
+        ctx.tx().notify(EventClass::HASH, "hset", db, key);
+    }
     ctx.reply.integer(i64::from(added));
     Ok(())
 }
@@ -39,6 +44,10 @@ pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let removed = ctx.tx().edit_hash(db, key, |edit| edit.remove_all(&args[2..]))?;
-    ctx.reply.integer(removed.unwrap_or(0) as i64);
+    let removed = removed.unwrap_or(0);
+    if removed > 0 {
+        ctx.tx().notify_removal(EventClass::HASH, "hdel", db, key);
+    }
+    ctx.reply.integer(removed as i64);
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::expiry_options::Unit;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
+use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashEdit;
 use ladon_resp::parse_i64;
 
@@ -63,6 +64,14 @@ pub(super) fn hsetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         true
     })?;
+    if done && is_past {
+        tx.notify_removal(EventClass::HASH, "hdel", db, key);
+    } else if done {
+        tx.notify(EventClass::HASH, "hset", db, key);
+        if matches!(options.expiry, Expiry::At(_)) {
+            tx.notify(EventClass::HASH, "hexpire", db, key);
+        }
+    }
     ctx.reply.integer(i64::from(done));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::fields;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashValue;
 
 const NO_FIELD: i64 = -2;
@@ -50,17 +51,24 @@ pub(super) fn hpersist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     tx.get_value::<HashValue>(db, key)?;
     let names = fields::parse(&args[2..], fields::NOT_POSITIVE)?;
     reply.array(names.len());
+    let mut persisted = false;
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             reply.integer(match edit.expire_at(name) {
                 None => NO_FIELD,
                 Some(0) => NO_EXPIRY,
-                Some(_) => i64::from(edit.set_expiry(name, 0)),
+                Some(_) => {
+                    persisted = true;
+                    i64::from(edit.set_expiry(name, 0))
+                }
             });
         }
     })?;
     if outcome.is_none() {
         names.iter().for_each(|_| reply.integer(NO_FIELD));
+    }
+    if persisted {
+        tx.notify(EventClass::HASH, "hpersist", db, key);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::kernel::sparse::Cursor;
 use super::kernel::{self, Encoding, HEADER_BYTES, Invalid, STALE_AT, dense, position};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
-use ladon_engine::Written;
+use ladon_engine::{EventClass, Written};
 
 pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -34,6 +34,9 @@ pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             true
         }
     };
+    if is_changed {
+        tx.notify(EventClass::STRING, "pfadd", db, key);
+    }
     ctx.reply.integer(i64::from(is_changed));
     Ok(())
 }

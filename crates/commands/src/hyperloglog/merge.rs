@@ -5,6 +5,7 @@ use super::kernel::sparse::Cursor;
 use super::kernel::{self, Encoding, STALE_AT};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::string;
 
 pub(super) fn pfmerge(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -42,6 +43,7 @@ pub(super) fn pfmerge(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         Some(_) => tx.replace_string(db, target, &bytes)?,
     }
+    tx.notify(EventClass::STRING, "pfadd", db, target);
     ctx.reply.ok();
     Ok(())
 }

@@ -76,6 +76,8 @@ pub struct ClientInfo {
     /// The claim of its wait; a taken claim means that the wait is over.
     pub claim: Mutex<Option<Arc<Claim>>>,
     pub monitor: AtomicBool,
+    /// Numbers of subscriptions: to channels, shard channels, patterns.
+    pub subscriptions: [AtomicU32; 3],
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
@@ -98,7 +100,7 @@ pub struct ClientInfo {
 const CONNECTION_BYTES: usize = 2 * SESSION_BYTES + size_of::<ClientInfo>() + 256;
 
 /// Memory of a `Session`, which checks it.
-pub(crate) const SESSION_BYTES: usize = 96;
+pub(crate) const SESSION_BYTES: usize = 104;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;
@@ -133,6 +135,11 @@ impl ClientInfo {
     /// Whether it is gone as far as others can see: closed or being closed.
     pub fn is_gone(&self) -> bool {
         self.killed.load(Relaxed) || self.leaving.load(Relaxed)
+    }
+
+    /// Whether it has subscriptions of any kind.
+    pub fn is_subscribed(&self) -> bool {
+        self.subscriptions.iter().any(|count| count.load(Relaxed) != 0)
     }
 
     /// Remembers the last command.

@@ -13,6 +13,12 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(value), Relaxed);
     }
 
+    /// Takes an addition back; only the owning thread may.
+    pub(crate) fn take_back(&self, value: u64) {
+        // A reset may have come in between.
+        self.0.store(self.0.load(Relaxed).saturating_sub(value), Relaxed);
+    }
+
     /// Becomes `value` if that is more; only the owning thread may.
     #[inline]
     pub fn raise(&self, value: u64) {

@@ -3,9 +3,10 @@
 use crate::kernel::args;
 use crate::kernel::error::CommandError;
 use crate::kernel::large::Large;
-use crate::kernel::local::{Append, Local};
+use crate::kernel::local::{Append, Local, Unpublished};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::{Deferred, Flow};
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::session::Session;
 use crate::kernel::slices::Slices;
@@ -205,12 +206,34 @@ impl<'a> Ctx<'a> {
         let Data::Held(tx) = &mut self.data else { return self.depends };
         let changes = tx.change_count();
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
+        if !self.local.unpublished.is_empty() {
+            // While the locks are held, so that a transaction's messages have the order of its
+            // changes.
+            publish_all(self.node, self.local, lsn);
+        }
         self.data = Data::Gone;
+        if self.local.undoable.is_some() {
+            self.end_undoable();
+        }
         if wrote {
             self.session.last_write = lsn;
             self.local.stats.dirty.add(u64::from(changes));
         }
         self.depends.max(lsn)
+    }
+
+    /// Publishes a message, or leaves it to the end of the transaction that runs. Returns its number
+    /// of receivers.
+    pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
+        let pubsub = &self.node.pubsub;
+        if matches!(self.data, Data::Held(_)) {
+            let (channel, payload) = (channel.to_vec(), payload.to_vec());
+            let receivers = pubsub.receivers(kind, &channel);
+            self.local.unpublished.push(Unpublished { kind, channel, payload });
+            return receivers;
+        }
+        // What the sender knows that others could miss is what it wrote itself.
+        pubsub.publish(kind, channel, payload, self.session.last_write)
     }
 
     /// The numbers of all partitions.
@@ -233,5 +256,13 @@ impl<'a> Ctx<'a> {
     pub(crate) fn reply_in_slices(&mut self, slices: impl Slices + 'static) {
         debug_assert_ne!(self.large(), Large::NEVER);
         self.deferred().slices = Some(Box::new(slices));
+    }
+}
+
+/// Publishes the messages of a transaction that has just committed.
+#[cold]
+fn publish_all(node: &Node, local: &mut Local, depends: Lsn) {
+    for Unpublished { kind, channel, payload } in local.unpublished.drain(..) {
+        node.pubsub.publish(kind, &channel, &payload, depends);
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a connection.
 
 use crate::kernel::aside;
+use crate::kernel::pubsub::joining;
 use crate::kernel::session::Session;
 use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::watched;
@@ -9,5 +10,6 @@ use crate::kernel::watched;
 pub fn disconnect(thread: &mut ThreadParts<'_>, session: &mut Session) {
     watched::abandon_outside(thread, session);
     aside::forget(thread, session);
+    joining::abandon(thread.node, thread.local, session);
     thread.node.clients.remove(session.info.id);
 }

@@ -14,11 +14,12 @@ use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
+use crate::kernel::undo;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use ladon_platform::lock_order;
-use ladon_resp::Reply;
+use ladon_resp::{Proto, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A request whose command has been looked up.
@@ -87,6 +88,7 @@ fn debug_assert_at_rest(scratch: &Scratch, local: &Local) {
         lock_order::check(lock_order::Place::LOG_SYNC);
         assert!(scratch.ready.is_empty(), "a key came, and nobody was served");
         assert!(local.monitored.is_empty(), "a command was run, and not shown");
+        assert!(local.unpublished.is_empty(), "a transaction's messages were not published");
     }
 }
 
@@ -192,8 +194,11 @@ impl Running<'_, '_> {
         } else {
             Room::Enough
         };
-        if let Err(error) = admit(node, self.session, memory, flags) {
+        if let Err(error) = admit(node, self.session, memory, id, flags) {
             return self.reject(Some((id, spec)), &error);
+        }
+        if node.pubsub.is_congested() && flags.0 & PUBLISHES != 0 {
+            return Outcome::new(Lsn::ZERO, Flow::Again);
         }
         let paused = node.paused(now_ms);
         if let Some(paused) = paused
@@ -221,6 +226,9 @@ impl Running<'_, '_> {
         let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
         ctx.first_key = first_key;
         begin(&mut ctx, scratch, spec, args);
+        if cfg!(debug_assertions) && ctx.local.rehearses {
+            undo::rehearse(&mut ctx, command);
+        }
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
@@ -311,12 +319,28 @@ fn takes_memory(session: &Session, flags: Flags) -> bool {
 /// The checks before anything runs or is queued; `flags` are the command's and, for `EXEC`, those
 /// of all that it will run.
 #[inline]
-fn admit(node: &Node, session: &Session, memory: Room, flags: Flags) -> Result<(), CommandError> {
+fn admit(
+    node: &Node,
+    session: &Session,
+    memory: Room,
+    id: CommandId,
+    flags: Flags,
+) -> Result<(), CommandError> {
     if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
         return Err(CommandError::text("NOAUTH Authentication required."));
     }
     if node.loading.is_some() && !flags.has(Flags::LOADING) {
         return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
+    }
+    if session.is_subscribed()
+        && session.proto == Proto::Resp2
+        && !flags.has(Flags::WHILE_SUBSCRIBED)
+    {
+        return Err(CommandError::err(format_args!(
+            "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+             allowed in this context",
+            node.table.entry(id).full_name
+        )));
     }
     if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
         return Err(CommandError::text("ERR Command not allowed inside a transaction"));
@@ -335,6 +359,9 @@ fn admit(node: &Node, session: &Session, memory: Room, flags: Flags) -> Result<(
     }
     Ok(())
 }
+
+/// Flags of commands that may publish: by themselves, or the events of their changes.
+const PUBLISHES: u32 = Flags::PUBSUB.0 | Flags::WRITE.0 | Flags::RUNS_QUEUE.0;
 
 fn is_held_back(flags: Flags, paused: Paused) -> bool {
     const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;

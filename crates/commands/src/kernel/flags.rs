@@ -26,6 +26,8 @@ impl Flags {
     pub const ALLOW_BUSY: Flags = Flags(1 << 15);
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 16);
     pub const PUBSUB: Flags = Flags(1 << 17);
+    /// Allowed over RESP2 while the connection has subscriptions.
+    pub const WHILE_SUBSCRIBED: Flags = Flags(1 << 27);
     /// Runs what was queued: `EXEC`.
     pub const RUNS_QUEUE: Flags = Flags(1 << 28);
     /// About as quick as the commands that Redis calls fast: timed together with its batch.

@@ -108,6 +108,9 @@ fn count_failure(ctx: &mut Ctx<'_>, id: CommandId, text: &str) {
     debug_assert!(ctx.in_exec || !matches!(ctx.data, Data::Held(_)), "counted under locks");
     ctx.local.stats.command(id).failed.add(1);
     ctx.local.stats.count_error(text.as_bytes());
+    if let Some(begun) = &mut ctx.local.undoable {
+        begun.failed(id, text);
+    }
 }
 
 /// The request runs again; so far it had no visible effect.

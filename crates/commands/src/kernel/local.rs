@@ -3,8 +3,11 @@
 use crate::kernel::batch_time::Timing;
 use crate::kernel::eviction_state::Eviction;
 use crate::kernel::message::Answer;
+use crate::kernel::pubsub::fan_out::Subscribers;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
+use crate::kernel::undoable_counts::Begun;
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
 
@@ -24,10 +27,19 @@ pub struct Local {
     /// Testing only: stores do not check whether their sources have changed, which the simulator
     /// must notice.
     pub stale_store_canary: bool,
+    /// Testing only, with debug assertions: every command on data runs twice. The first time it is
+    /// taken back, of which nobody must notice anything.
+    pub rehearses: bool,
     /// Lines for monitoring clients, about commands that are not committed yet.
     pub(crate) monitored: Vec<Arc<[u8]>>,
+    /// The subscribers among its connections.
+    pub subscribers: Subscribers,
+    /// Messages of a transaction that is not committed yet.
+    pub(crate) unpublished: Vec<Unpublished>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
+    /// What an undoable transaction counts.
+    pub(crate) undoable: Option<Box<Begun>>,
 }
 
 impl Local {
@@ -42,11 +54,22 @@ impl Local {
             answers: Vec::new(),
             replies_later: false,
             stale_store_canary: false,
+            rehearses: false,
             monitored: Vec::new(),
+            subscribers: Subscribers::default(),
+            unpublished: Vec::new(),
             timing: Timing::default(),
             eviction,
+            undoable: None,
         }
     }
+}
+
+/// A message that the present transaction publishes when it commits.
+pub(crate) struct Unpublished {
+    pub(crate) kind: Kind,
+    pub(crate) channel: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.

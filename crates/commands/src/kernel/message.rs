@@ -1,10 +1,12 @@
 //! What other threads tell an IO thread, and how to reach it.
 
 use crate::kernel::aside_job::Computed;
+use crate::kernel::pubsub::published::ForThread;
 use ladon_engine::Waiter;
 use ladon_model::Lsn;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A message to an IO thread.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub enum Message {
         /// They may leave when the receiver's gate has passed this.
         depends: Lsn,
     },
+    /// A message for the subscribers among its connections.
+    Publish(ForThread),
     /// A connection that waited was served.
     Answer(Answer),
     /// Ends a connection's wait, whose claim is already taken.
@@ -53,16 +57,30 @@ pub enum Message {
     Pause,
 }
 
+/// The messages that a thread has not read.
+#[derive(Default)]
+struct Inbox {
+    messages: Vec<Message>,
+    /// Published messages that were left so far, the ones that were read included.
+    published: u64,
+}
+
 /// How to reach an IO thread.
 pub struct ThreadHandle {
-    inbox: Mutex<Vec<Message>>,
+    inbox: Mutex<Inbox>,
+    /// Published messages were left without waking the thread.
+    unwoken: AtomicBool,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl ThreadHandle {
     /// A thread that `wake` wakes.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> ThreadHandle {
-        ThreadHandle { inbox: Mutex::default(), wake: Box::new(wake) }
+        ThreadHandle {
+            inbox: Mutex::default(),
+            unwoken: AtomicBool::new(false),
+            wake: Box::new(wake),
+        }
     }
 
     /// Leaves a message and wakes the thread.
@@ -73,7 +91,28 @@ impl ThreadHandle {
 
     /// Leaves a message for the thread's next turn, at the next tick at the latest.
     pub fn leave(&self, message: Message) {
-        self.inbox.lock().push(message);
+        let mut inbox = self.inbox.lock();
+        if matches!(message, Message::Publish(_)) {
+            inbox.published += 1;
+            self.unwoken.store(true, Relaxed);
+        }
+        inbox.messages.push(message);
+    }
+
+    /// Number of published messages that were left so far.
+    pub(crate) fn published(&self) -> u64 {
+        self.inbox.lock().published
+    }
+
+    /// Whether a published message may be in the inbox.
+    #[inline]
+    pub fn has_mail(&self) -> bool {
+        self.unwoken.load(Relaxed)
+    }
+
+    /// Whether published messages were left since the inbox was read or this was last called.
+    pub(crate) fn take_unwoken(&self) -> bool {
+        self.unwoken.load(Relaxed) && self.unwoken.swap(false, Relaxed)
     }
 
     /// Wakes the thread, or keeps it from sleeping.
@@ -83,7 +122,9 @@ impl ThreadHandle {
 
     /// Takes all messages.
     pub fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut self.inbox.lock())
+        let mut inbox = self.inbox.lock();
+        self.unwoken.store(false, Relaxed);
+        std::mem::take(&mut inbox.messages)
     }
 }
 

@@ -11,6 +11,8 @@ use crate::kernel::lazy_free::LazyFree;
 use crate::kernel::limits;
 use crate::kernel::loading::Loading;
 use crate::kernel::message::{Message, ThreadHandle};
+use crate::kernel::notifications;
+use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
 use crate::kernel::slow_log::SlowLog;
@@ -135,7 +137,10 @@ pub struct Node {
     /// Log and checkpoints.
     pub durability: Arc<dyn Durability>,
     /// The IO threads.
-    pub threads: Vec<ThreadHandle>,
+    pub threads: Arc<[ThreadHandle]>,
+    /// Who subscribes to what.
+    pub pubsub: Arc<PubSub>,
+    event_forms: Arc<notifications::Forms>,
     /// Counters, one for each IO thread.
     pub stats: Vec<Arc<ThreadStats>>,
     /// All connections.
@@ -225,12 +230,13 @@ impl Node {
         let fixed_bytes = parts.keyspace.fixed_bytes();
         let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         let pause = Pause { seen, ..Pause::default() };
+        let threads: Arc<[ThreadHandle]> = parts.threads.into();
+        let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
+        let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
+        let event_forms = Arc::default();
+        notifications::follow(&parts.keyspace, &pubsub, &event_forms);
         let node = Node {
-            stats: parts
-                .threads
-                .iter()
-                .map(|_| Arc::new(ThreadStats::new(parts.table.len())))
-                .collect(),
+            stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
             started_ms: parts.clock.unix_ms(),
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
@@ -238,12 +244,12 @@ impl Node {
             settings: parts.settings,
             clock: parts.clock,
             durability: parts.durability,
-            threads: parts.threads,
+            threads,
+            pubsub,
+            event_forms,
             clients: Clients::default(),
             table: parts.table,
-            replication_id: Mutex::new(hex_id(&mut Rng::new(
-                KeyHasher::new(0).hash(parts.run_id.as_bytes()).0,
-            ))),
+            replication_id: Mutex::new(hex_id(&mut Rng::new(seed))),
             process: Arc::new(SystemProcess::default()),
             follow_settings: None,
             watch_evictions: None,
@@ -273,10 +279,11 @@ impl Node {
         self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
     }
 
-    /// Passes the sizes up to which collections stay packed, and the rules for tracking the use of
-    /// keys, to the keyspace.
+    /// Passes the sizes up to which collections stay packed, the rules for tracking the use of
+    /// keys, and the wanted events to the keyspace.
     pub fn apply_limits(&self) {
         limits::apply(&self.keyspace, &self.settings);
+        notifications::apply(&self.keyspace, &self.settings, &self.event_forms);
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
@@ -405,7 +412,7 @@ impl Node {
     /// Ends a pause.
     pub fn unpause(&self) {
         self.pause.until_ms.store(0, Relaxed);
-        for thread in &self.threads {
+        for thread in &*self.threads {
             thread.send(Message::Pause);
         }
     }

@@ -4,6 +4,8 @@ use crate::kernel::aside_job::Aside;
 use crate::kernel::clients::{self, ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
 use crate::kernel::flags::Flags;
+use crate::kernel::pubsub::published::Kind;
+use crate::kernel::pubsub::subscriptions::Subscriptions;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
@@ -163,6 +165,8 @@ pub struct Session {
     pub(crate) aside: Option<Box<Aside>>,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
+    /// What it subscribes to; `None` if nothing.
+    pub subscribed: Option<Box<Subscriptions>>,
     /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
     pub(crate) pausing: Option<u64>,
 }
@@ -171,7 +175,8 @@ pub struct Session {
 const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
-    /// Moves the session to another node, which has the data that the previous one lacked.
+    /// Moves the session to another node, which has the data that the previous one lacked. It has to
+    /// subscribe again.
     pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
         if self.monitor {
             let (client, thread, slot) = (info.id, info.thread, info.slot);
@@ -184,6 +189,18 @@ impl Session {
         }
         self.pausing = None;
         self.info = info;
+    }
+
+    /// Number of subscriptions of a kind.
+    #[inline]
+    pub(crate) fn subscriptions(&self, kind: Kind) -> usize {
+        self.subscribed.as_ref().map_or(0, |subscribed| subscribed.count(kind))
+    }
+
+    /// Whether it has subscriptions of any kind.
+    #[inline]
+    pub fn is_subscribed(&self) -> bool {
+        self.subscribed.is_some()
     }
 
     /// A new connection.
@@ -203,6 +220,7 @@ impl Session {
             last_write: Lsn::ZERO,
             aside: None,
             monitor: false,
+            subscribed: None,
             pausing: None,
         }
     }

@@ -78,14 +78,28 @@ impl ThreadStats {
     /// Counts an error reply by its code: the first word of its first line.
     pub fn count_error(&self, text: &[u8]) {
         self.error_replies.add(1);
-        let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
-        let code = text.split(ends).next().unwrap_or_default();
         let mut errors = self.errors.lock();
         // Bounded, because a client can make up error codes; Redis stops at 128.
         const CODES_MAX: usize = 128;
-        let code = String::from_utf8_lossy(code).into_owned();
+        let code = error_code(text);
         let full = errors.len() >= CODES_MAX && !errors.contains_key(&code);
         *errors.entry(if full { "ERR".to_owned() } else { code }).or_default() += 1;
+    }
+
+    /// Takes back that an error reply was counted.
+    pub(crate) fn take_back_error(&self, text: &[u8]) {
+        self.error_replies.take_back(1);
+        let mut errors = self.errors.lock();
+        let mut code = error_code(text);
+        if !errors.contains_key(&code) {
+            code = "ERR".to_owned();
+        }
+        if let Some(count) = errors.get_mut(&code) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                errors.remove(&code);
+            }
+        }
     }
 
     /// Back to zero (`CONFIG RESETSTAT`).
@@ -123,6 +137,13 @@ impl ThreadStats {
         }
         self.errors.lock().clear();
     }
+}
+
+/// The first word of an error reply's first line.
+fn error_code(text: &[u8]) -> String {
+    let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
+    let code = text.split(ends).next().unwrap_or_default();
+    String::from_utf8_lossy(code).into_owned()
 }
 
 #[cfg(test)]

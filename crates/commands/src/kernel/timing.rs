@@ -160,6 +160,17 @@ impl Local {
         }
     }
 
+    /// Counts the quick commands so far.
+    pub(crate) fn settle_now(&mut self, node: &Node) {
+        if let Some(since_ns) = self.timing.since_ns
+            && !self.timing.pending.is_empty()
+        {
+            let now_ns = node.clock.monotonic_ns();
+            self.settle(node, now_ns - since_ns);
+            self.timing.since_ns = Some(now_ns);
+        }
+    }
+
     /// Distributes `nanoseconds` among the quick commands so far.
     fn settle(&mut self, node: &Node, nanoseconds: u64) {
         let total: u64 = self.timing.pending.iter().map(|(_, count)| count).sum();
@@ -175,11 +186,14 @@ impl Local {
     }
 
     /// Counts a command that waited and was not served.
-    pub(crate) fn count_unserved(&self, node: &Node, id: CommandId) {
+    pub(crate) fn count_unserved(&mut self, node: &Node, id: CommandId) {
         self.record(id, 1, 0, node.settings.latency_tracking());
     }
 
-    fn record(&self, id: CommandId, times: u64, nanoseconds: u64, tracking: bool) {
+    fn record(&mut self, id: CommandId, times: u64, nanoseconds: u64, tracking: bool) {
+        if let Some(begun) = &mut self.undoable {
+            begun.counted(id, times, nanoseconds * times);
+        }
         let stats = self.stats.command(id);
         stats.calls.add(times);
         stats.nanoseconds.add(nanoseconds * times);

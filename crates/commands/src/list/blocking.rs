@@ -2,10 +2,11 @@
 
 use super::ends::{PopFrom, pop_first};
 use super::relocate::move_element;
-use super::{end, reply_element};
+use super::{end, popped, reply_element};
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use ladon_engine::EventClass;
 use ladon_engine::types::list::{End, ListValue};
 use ladon_model::ValueKind;
 
@@ -31,6 +32,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
         reply.array(2);
         reply.bulk(bytes);
         tx.list_pop(db, key, end, 1, |_| reply, |reply, element| reply_element(reply, element))?;
+        tx.notify_removal(EventClass::LIST, popped(end), db, key);
         return Ok(());
     }
     ctx.block_or_answer_null(args, 1..last, ValueKind::List, deadline_ms);

@@ -4,6 +4,7 @@ use super::{index_of, range_of};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::list::{End, ListValue};
 
 pub(super) fn lset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -17,6 +18,7 @@ pub(super) fn lset(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if set != Some(true) {
         return Err(CommandError::text("ERR index out of range"));
     }
+    tx.notify(EventClass::LIST, "lset", db, key);
     ctx.reply.ok();
     Ok(())
 }
@@ -33,6 +35,9 @@ pub(super) fn linsert(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         Some(None) => -1,
         Some(Some(length)) => length as i64,
     };
+    if length > 0 {
+        ctx.tx().notify(EventClass::LIST, "linsert", db, key);
+    }
     ctx.reply.integer(length);
     Ok(())
 }
@@ -43,6 +48,9 @@ pub(super) fn lrem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let max = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let removed = ctx.tx().list_remove(db, key, from, max, args[3])?;
+    if removed > 0 {
+        ctx.tx().notify_removal(EventClass::LIST, "lrem", db, key);
+    }
     ctx.reply.integer(removed as i64);
     Ok(())
 }
@@ -50,7 +58,9 @@ pub(super) fn lrem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 pub(super) fn ltrim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (start, stop) = (args::integer(args[2])?, args::integer(args[3])?);
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    ctx.tx().list_trim(db, key, |len| range_of(start, stop, len))?;
+    if ctx.tx().list_trim(db, key, |len| range_of(start, stop, len))? {
+        ctx.tx().notify_removal(EventClass::LIST, "ltrim", db, key);
+    }
     ctx.reply.ok();
     Ok(())
 }

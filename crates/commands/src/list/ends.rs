@@ -1,11 +1,11 @@
 //! Pushing and popping at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
-use super::{end, reply_element};
+use super::{end, popped, pushed, reply_element};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::list::{End, ListValue};
-use ladon_engine::{Key, Tx};
+use ladon_engine::{EventClass, Key, Tx};
 use ladon_model::DbId;
 use ladon_resp::Reply;
 
@@ -21,6 +21,7 @@ pub(super) fn rpush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn push(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let length = ctx.tx().list_push(db, key, end, args[2..].iter().copied())?;
+    ctx.tx().notify(EventClass::LIST, pushed(end), db, key);
     ctx.reply.integer(length as i64);
     Ok(())
 }
@@ -36,6 +37,9 @@ pub(super) fn rpushx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn push_existing(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let length = ctx.tx().list_push_existing(db, key, end, args[2..].iter().copied())?;
+    if length.is_some() {
+        ctx.tx().notify(EventClass::LIST, pushed(end), db, key);
+    }
     ctx.reply.integer(length.unwrap_or(0) as i64);
     Ok(())
 }
@@ -68,7 +72,9 @@ fn pop(ctx: &mut Ctx<'_>, args: &[&[u8]], end: End) -> CommandResult {
             let visit = |(): &mut (), element: ladon_engine::types::list::Element<'_>| {
                 reply_element(reply, element);
             };
-            if !tx.list_pop(db, key, end, 1, |_| (), visit)? {
+            if tx.list_pop(db, key, end, 1, |_| (), visit)? {
+                tx.notify_removal(EventClass::LIST, popped(end), db, key);
+            } else {
                 ctx.reply.null();
             }
         }
@@ -94,7 +100,12 @@ pub(super) fn pop_many(
         reply.array(count);
         reply
     };
-    Ok(tx.list_pop(db, key, end, count, begin, |reply, element| reply_element(reply, element))?)
+    let found =
+        tx.list_pop(db, key, end, count, begin, |reply, element| reply_element(reply, element))?;
+    if found && count > 0 {
+        tx.notify_removal(EventClass::LIST, popped(end), db, key);
+    }
+    Ok(found)
 }
 
 /// The arguments of `LMPOP` and `BLMPOP`.

@@ -47,6 +47,22 @@ fn reply_element(reply: &mut Reply<'_>, element: Element<'_>) {
     }
 }
 
+/// The event of a push at this end.
+fn pushed(end: End) -> &'static str {
+    match end {
+        End::Front => "lpush",
+        End::Back => "rpush",
+    }
+}
+
+/// The event of a pop from this end.
+fn popped(end: End) -> &'static str {
+    match end {
+        End::Front => "lpop",
+        End::Back => "rpop",
+    }
+}
+
 /// `LEFT` or `RIGHT`.
 fn end(argument: &[u8]) -> Result<End, CommandError> {
     if is(argument, "left") {

@@ -1,10 +1,10 @@
 //! From one list to another: LMOVE, RPOPLPUSH.
 
-use super::end;
+use super::{end, popped, pushed};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::Key;
 use ladon_engine::types::list::{End, ListValue};
+use ladon_engine::{EventClass, Key};
 
 pub(super) fn lmove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (from, to) = (end(args[3])?, end(args[4])?);
@@ -38,7 +38,10 @@ pub(super) fn move_element(
         return Ok(None);
     }
     if source.bytes == destination.bytes {
-        return Ok(tx.list_rotate(db, source, from, to)?);
+        let moved = tx.list_rotate(db, source, from, to)?;
+        tx.notify(EventClass::LIST, pushed(to), db, source);
+        tx.notify(EventClass::LIST, popped(from), db, source);
+        return Ok(moved);
     }
     // Check the destination first, because nothing may have moved if it is of another type.
     tx.get_value::<ListValue>(db, destination)?;
@@ -47,6 +50,8 @@ pub(super) fn move_element(
     if let Some(element) = &moved {
         tx.list_push(db, destination, to, [&element[..]].into_iter())?;
         tx.count_two_as_one();
+        tx.notify(EventClass::LIST, pushed(to), db, destination);
+        tx.notify_removal(EventClass::LIST, popped(from), db, source);
     }
     Ok(moved)
 }

@@ -7,7 +7,7 @@ use crate::kernel::large::Large;
 use crate::kernel::slices::Headed;
 use crate::set::{reply_member, slices_of};
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
-use ladon_engine::{Key, Object, Tx, Variant};
+use ladon_engine::{EventClass, Key, Object, Tx, Variant};
 use ladon_model::{DbId, KeyHasher};
 use ladon_resp::Reply;
 
@@ -175,6 +175,7 @@ fn sets_of(frozen: &[Option<Object>]) -> Vec<Option<&SetValue>> {
 fn combine_and_store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
     let (db, keys) = (ctx.db(), keys(ctx, &args[2..]));
     if let Some(count) = ctx.put_computed(db, args[1])? {
+        notify_store(ctx, operation, args[1], count);
         ctx.reply.integer(count as i64);
         return Ok(());
     }
@@ -194,7 +195,7 @@ fn combine_and_store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) ->
     }
     let mut result = SetValue::of_ints();
     operation.run(&mut result, hasher, limits, &sets);
-    store(ctx, args[1], result);
+    store(ctx, operation, args[1], result);
     Ok(())
 }
 
@@ -204,12 +205,26 @@ fn reply_set(reply: &mut Reply<'_>, set: &SetValue) {
 }
 
 /// Stores a result and replies with its size.
-fn store(ctx: &mut Ctx<'_>, name: &[u8], mut result: SetValue) {
+fn store(ctx: &mut Ctx<'_>, operation: Operation, name: &[u8], mut result: SetValue) {
     let (db, key) = (ctx.db(), ctx.key(name));
     let count = result.len();
     result.shrink_to_fit();
     ctx.tx().put_value(db, key, result, 0);
+    notify_store(ctx, operation, name, count);
     ctx.reply.integer(count as i64);
+}
+
+/// Notes the event of a result with `count` members that was stored.
+fn notify_store(ctx: &mut Ctx<'_>, operation: Operation, name: &[u8], count: usize) {
+    let (db, key) = (ctx.db(), ctx.key(name));
+    let event = match operation {
+        Operation::Union => "sunionstore",
+        Operation::Intersection => "sinterstore",
+        Operation::Difference => "sdiffstore",
+    };
+    if count > 0 {
+        ctx.tx().notify(EventClass::SET, event, db, key);
+    }
 }
 
 fn keys<'k>(ctx: &Ctx<'_>, names: &[&'k [u8]]) -> Vec<Key<'k>> {

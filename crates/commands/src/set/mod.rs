@@ -9,9 +9,9 @@ use crate::kernel::error::CommandResult;
 use crate::kernel::slices::{Headed, Room, Slices};
 use crate::kernel::spec::{Code, Part};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
-use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
+use ladon_engine::{EventClass, Look};
 use ladon_resp::Reply;
 
 pub(crate) const COMMANDS: &[Code] = &[
@@ -46,6 +46,9 @@ pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Member<'_>) {
 fn sadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let added = ctx.tx().set_add(db, key, args[2..].iter().copied())?;
+    if added > 0 {
+        ctx.tx().notify(EventClass::SET, "sadd", db, key);
+    }
     ctx.reply.integer(added as i64);
     Ok(())
 }
@@ -53,6 +56,9 @@ fn sadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn srem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let removed = ctx.tx().set_remove(db, key, args[2..].iter().copied())?;
+    if removed > 0 {
+        ctx.tx().notify_removal(EventClass::SET, "srem", db, key);
+    }
     ctx.reply.integer(removed as i64);
     Ok(())
 }
@@ -68,7 +74,10 @@ fn smove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             tx.get_value::<SetValue>(db, to)?;
             if present && from.bytes != to.bytes {
                 tx.set_remove(db, from, [member].into_iter())?;
-                tx.set_add(db, to, [member].into_iter())?;
+                tx.notify_removal(EventClass::SET, "srem", db, from);
+                if tx.set_add(db, to, [member].into_iter())? > 0 {
+                    tx.notify(EventClass::SET, "sadd", db, to);
+                }
             }
             present
         }

@@ -5,6 +5,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::set::reply_member;
 use crate::shared::element_random::{self, Wanted};
+use ladon_engine::EventClass;
 use ladon_engine::types::set::SetValue;
 
 pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -15,7 +16,9 @@ pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (tx, reply, rng) = ctx.tx_reply_and_rng();
     let random = || rng.next_u64();
     let Some(count) = args.get(2) else {
-        if !tx.set_pop(db, key, 1, random, |member| reply_member(reply, member))? {
+        if tx.set_pop(db, key, 1, random, |member| reply_member(reply, member))? {
+            tx.notify_removal(EventClass::SET, "spop", db, key);
+        } else {
             reply.null();
         }
         return Ok(());
@@ -29,6 +32,7 @@ pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     reply.set(count);
     if count > 0 {
         tx.set_pop(db, key, count, random, |member| reply_member(reply, member))?;
+        tx.notify_removal(EventClass::SET, "spop", db, key);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::kernel::large::Large;
 use crate::kernel::slices::Headed;
 use crate::kernel::spec::{Code, KeyPositions, LockNeed};
 use elements::Elements;
-use ladon_engine::{Key, Object, ValueRef, Variant};
+use ladon_engine::{EventClass, Key, Object, ValueRef, Variant};
 use ladon_model::DbId;
 use options::Options;
 use pattern::Source;
@@ -35,6 +35,7 @@ fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult
     if let Some(target) = store
         && let Some(count) = ctx.put_computed(db, target)?
     {
+        notify_store(ctx, db, target, count);
         ctx.reply.integer(count as i64);
         return Ok(());
     }
@@ -62,11 +63,20 @@ fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult
         return Ok(());
     };
     let list = sorted.into_list(source, limits);
-    let (target, count) = (ctx.key(target), list.len());
+    let (key, count) = (ctx.key(target), list.len());
     // An empty list removes what was there.
-    ctx.tx().put_value(db, target, list, 0);
+    ctx.tx().put_value(db, key, list, 0);
+    notify_store(ctx, db, target, count);
     ctx.reply.integer(count as i64);
     Ok(())
+}
+
+/// Notes the event of a list with `count` elements that was stored.
+fn notify_store(ctx: &mut Ctx<'_>, db: DbId, target: &[u8], count: usize) {
+    let key = ctx.key(target);
+    if count > 0 {
+        ctx.tx().notify(EventClass::LIST, "sortstore", db, key);
+    }
 }
 
 /// Whether a value has many elements to sort, or to answer with for as many GETs.

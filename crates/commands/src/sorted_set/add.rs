@@ -4,6 +4,7 @@ use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::float::parse_double;
+use ladon_engine::EventClass;
 use smallvec::SmallVec;
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");
@@ -129,6 +130,10 @@ fn add(ctx: &mut Ctx<'_>, args: &[&[u8]], options: Options, pairs: &[&[u8]]) -> 
         // The longest member is not searched for: a long one converts the set when it is added.
         ctx.tx().sorted_set_upsert(db, key, (scores.len(), pairs[1].len()), change)?
     };
+    if outcome.added + outcome.updated > 0 {
+        let event = if options.incr { "zincr" } else { "zadd" };
+        ctx.tx().notify(EventClass::SORTED_SET, event, db, key);
+    }
     if let Some(error) = outcome.error {
         return Err(error);
     }

@@ -1,6 +1,6 @@
 //! Unions, intersections and differences, of sorted sets and sets (whose members all count as 1).
 
-use super::range;
+use super::{notify_store, range};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -63,7 +63,13 @@ fn answer(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandRes
 fn store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
     let (names, rest) = split(args[0], &args[2..])?;
     let (db, to, keys) = (ctx.db(), ctx.key(args[1]), keys(ctx, names));
+    let event = match operation {
+        Operation::Union => "zunionstore",
+        Operation::Inter => "zinterstore",
+        Operation::Diff => "zdiffstore",
+    };
     if let Some(count) = ctx.put_computed(db, args[1])? {
+        notify_store(ctx.tx(), event, db, to, count);
         ctx.reply.integer(count as i64);
         return Ok(());
     }
@@ -83,6 +89,7 @@ fn store(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResu
     let result = operation.run(hasher, &inputs, &options).into_sorted_set(limits);
     let count = result.len();
     tx.put_value(db, to, result, 0);
+    notify_store(tx, event, db, to, count);
     ctx.reply.integer(count as i64);
     Ok(())
 }

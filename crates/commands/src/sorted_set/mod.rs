@@ -13,6 +13,8 @@ mod scan;
 mod show;
 
 use crate::kernel::spec::{Code, Part};
+use ladon_engine::{EventClass, Key, Tx};
+use ladon_model::DbId;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("zadd", add::zadd).at(Part::Element(3)),
@@ -51,3 +53,10 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("zinterstore", algebra::zinterstore),
     Code::on_keys("zdiffstore", algebra::zdiffstore),
 ];
+
+/// Notes the event of a result with `count` members that was stored.
+fn notify_store(tx: &mut Tx<'_>, event: &'static str, db: DbId, key: Key<'_>, count: usize) {
+    if count > 0 {
+        tx.notify(EventClass::SORTED_SET, event, db, key);
+    }
+}

@@ -4,7 +4,7 @@ use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::sorted_set::SortedSet;
-use ladon_engine::{Key, Tx};
+use ladon_engine::{EventClass, Key, Tx};
 use ladon_model::DbId;
 use ladon_resp::Proto;
 
@@ -136,6 +136,10 @@ pub(super) fn take(
     })?;
     if end == End::Max {
         popped.reverse();
+    }
+    if !popped.is_empty() {
+        let event = if end == End::Min { "zpopmin" } else { "zpopmax" };
+        tx.notify_removal(EventClass::SORTED_SET, event, db, key);
     }
     Ok(popped)
 }

@@ -1,7 +1,7 @@
 //! Ranges by rank, score or member: ZRANGE, its older relatives, and ZRANGESTORE.
 
 use super::bounds::Members;
-use super::show;
+use super::{notify_store, show};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -217,6 +217,7 @@ pub(super) fn zrangestore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let query = Query::parse([args[3], args[4]], &args[5..], true, None, None)?;
     let (db, to, from) = (ctx.db(), ctx.key(args[1]), ctx.key(args[2]));
     if let Some(count) = ctx.put_computed(db, args[1])? {
+        notify_store(ctx.tx(), "zrangestore", db, to, count);
         ctx.reply.integer(count as i64);
         return Ok(());
     }
@@ -237,6 +238,7 @@ pub(super) fn zrangestore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     let count = result.len();
     tx.put_value(db, to, result, 0);
+    notify_store(tx, "zrangestore", db, to, count);
     ctx.reply.integer(count as i64);
     Ok(())
 }

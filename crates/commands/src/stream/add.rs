@@ -5,8 +5,8 @@ use super::reply;
 use super::trim::{Options, options};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::StreamEdit;
 use ladon_engine::types::stream::{ENTRY_BYTES_MAX, Stream, StreamId};
+use ladon_engine::{EventClass, StreamEdit};
 
 const TOO_SMALL: CommandError = CommandError::text(
     "ERR The ID specified in XADD is equal or smaller than the target stream top item",
@@ -38,10 +38,8 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let add = |stream: &mut StreamEdit<'_>| {
         let id = new_id(stream, options.id, now_ms)?;
         stream.add(id, words);
-        if let Some(trim) = &options.trim {
-            stream.trim(trim);
-        }
-        Ok::<_, CommandError>(id)
+        let trimmed = options.trim.as_ref().map_or(0, |trim| stream.trim(trim));
+        Ok::<_, CommandError>((id, trimmed))
     };
     let added = if options.may_create {
         Some(tx.stream_upsert(db, key, add)?)
@@ -50,7 +48,14 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     match added {
         None => ctx.reply.null(),
-        Some(added) => reply::id(&mut ctx.reply, added?),
+        Some(added) => {
+            let (id, trimmed) = added?;
+            tx.notify(EventClass::STREAM, "xadd", db, key);
+            if trimmed != 0 {
+                tx.notify(EventClass::STREAM, "xtrim", db, key);
+            }
+            reply::id(&mut ctx.reply, id);
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Taking over what is pending with others: XCLAIM, XAUTOCLAIM.
 
-use super::{id, no_key_or_group, reply, text};
+use super::{id, is_new_consumer, no_key_or_group, notify_consumer, reply, text};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -77,7 +77,8 @@ pub(super) fn xclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let options = Options::parse(&args[5 + ids.len()..], now_ms)?;
     let (tx, reply) = ctx.tx_and_reply();
     let claim = Claim { group, consumer, now_ms, min_idle_ms };
-    tx.stream_change(db, key, |stream| {
+    let is_new = tx.stream_change(db, key, |stream| {
+        let is_new = is_new_consumer(stream, group, consumer);
         if let Some(of) = stream.group(group)
             && options.last_id > of.last_id
         {
@@ -94,7 +95,11 @@ pub(super) fn xclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             }
         }
         reply.end_array(array, count);
+        is_new
     })?;
+    if is_new == Some(true) {
+        notify_consumer(tx, db, key);
+    }
     Ok(())
 }
 
@@ -162,15 +167,11 @@ impl Claim<'_> {
     }
 }
 
-pub(super) fn xautoclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+/// The options of XAUTOCLAIM: the maximum number of entries, and whether to answer ids alone.
+fn auto_options(mut words: &[&[u8]]) -> Result<(i64, bool), CommandError> {
     const DEFAULT_COUNT: i64 = 100;
     const COUNT_MAX: i64 = i64::MAX / 16;
-    /// Pending entries to look at, for each to claim.
-    const ATTEMPTS_FACTOR: i64 = 10;
-    let min_idle_ms = min_idle(args[4], "XAUTOCLAIM")?;
-    let first = id::first(args[5])?;
     let (mut count, mut just_id) = (DEFAULT_COUNT, false);
-    let mut words = &args[6..];
     while let [word, rest @ ..] = words {
         words = rest;
         if is(word, "count")
@@ -184,6 +185,15 @@ pub(super) fn xautoclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             return Err(CommandError::Syntax);
         }
     }
+    Ok((count, just_id))
+}
+
+pub(super) fn xautoclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    /// Pending entries to look at, for each to claim.
+    const ATTEMPTS_FACTOR: i64 = 10;
+    let min_idle_ms = min_idle(args[4], "XAUTOCLAIM")?;
+    let first = id::first(args[5])?;
+    let (mut count, just_id) = auto_options(&args[6..])?;
     check_group(ctx, args)?;
     let (db, key, now_ms) = (ctx.db(), ctx.first_key(args), ctx.now_ms);
     let (group, consumer) = (args[2], args[3]);
@@ -196,7 +206,9 @@ pub(super) fn xautoclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         last_id: StreamId::MIN,
     };
     let tx = ctx.tx();
+    let mut is_new = false;
     let found = tx.stream_change(db, key, |stream| {
+        is_new = is_new_consumer(stream, group, consumer);
         stream.apply(Step::See { group, consumer, at_ms: now_ms });
         let next = |stream: &Stream, from: Option<StreamId>| {
             let pending = stream.group(group)?.pending_from(from?).next();
@@ -221,6 +233,9 @@ pub(super) fn xautoclaim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         (claimed, gone, next(stream, from))
     })?;
+    if is_new {
+        notify_consumer(tx, db, key);
+    }
     let Some((claimed, gone, cursor)) = found else { return Ok(()) };
     let (tx, reply) = ctx.tx_and_reply();
     let Some(stream) = tx.get_value::<Stream>(db, key)? else { return Ok(()) };

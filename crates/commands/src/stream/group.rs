@@ -1,9 +1,10 @@
 //! Consumer groups: XGROUP and XACK.
 
-use super::{id, no_group};
+use super::{id, no_group, notify_consumer};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::stream::{Step, Stream, StreamId};
 
 const NO_KEY: CommandError = CommandError::text(
@@ -76,6 +77,7 @@ pub(super) fn create(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !is_new {
         return Err(CommandError::text("BUSYGROUP Consumer Group name already exists"));
     }
+    tx.notify(EventClass::STREAM, "xgroup-create", db, key);
     ctx.reply.ok();
     Ok(())
 }
@@ -88,7 +90,9 @@ pub(super) fn set_id(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::subcommand(args));
     }
     let last = start(args[4], last, id::lenient)?;
-    ctx.tx().stream_change(db, key, |stream| stream.apply(Step::SetGroup { group, last, read }))?;
+    let tx = ctx.tx();
+    tx.stream_change(db, key, |stream| stream.apply(Step::SetGroup { group, last, read }))?;
+    tx.notify(EventClass::STREAM, "xgroup-setid", db, key);
     ctx.reply.ok();
     Ok(())
 }
@@ -116,7 +120,11 @@ pub(super) fn destroy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         exists
     })?;
-    ctx.reply.integer(i64::from(existed.ok_or(NO_KEY)?));
+    let existed = existed.ok_or(NO_KEY)?;
+    if existed {
+        ctx.tx().notify(EventClass::STREAM, "xgroup-destroy", db, key);
+    }
+    ctx.reply.integer(i64::from(existed));
     Ok(())
 }
 
@@ -129,6 +137,7 @@ pub(super) fn create_consumer(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResul
     if !exists {
         let see = Step::See { group, consumer, at_ms };
         ctx.tx().stream_change(db, key, |stream| stream.apply(see))?;
+        notify_consumer(ctx.tx(), db, key);
     }
     ctx.reply.integer(i64::from(!exists));
     Ok(())
@@ -144,6 +153,7 @@ pub(super) fn delete_consumer(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResul
     if pending.is_some() {
         let remove = Step::RemoveConsumer { group, consumer };
         ctx.tx().stream_change(db, key, |stream| stream.apply(remove))?;
+        ctx.tx().notify(EventClass::STREAM, "xgroup-delconsumer", db, key);
     }
     ctx.reply.integer(pending.unwrap_or(0) as i64);
     Ok(())

@@ -16,6 +16,9 @@ mod trim;
 use crate::kernel::error::{CommandError, shown_up_to};
 use crate::kernel::spec::{Code, KeyPositions, Part};
 use crate::shared::help::HELP;
+use ladon_engine::types::stream::Stream;
+use ladon_engine::{EventClass, Key, Tx};
+use ladon_model::DbId;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("xadd", add::xadd).at(Part::Whole),
@@ -72,4 +75,14 @@ fn no_group(key: &[u8], group: &[u8]) -> CommandError {
     let (key, group) = (text(key), text(group));
     let text = format!("NOGROUP No such consumer group '{group}' for key name '{key}'");
     CommandError::Other(text.into())
+}
+
+/// Whether a group has no such consumer yet, so that reading or claiming creates it.
+fn is_new_consumer(stream: &Stream, group: &[u8], consumer: &[u8]) -> bool {
+    stream.group(group).is_some_and(|group| group.consumer(consumer).is_none())
+}
+
+/// A consumer was created.
+fn notify_consumer(tx: &mut Tx<'_>, db: DbId, key: Key<'_>) {
+    tx.notify(EventClass::STREAM, "xgroup-createconsumer", db, key);
 }

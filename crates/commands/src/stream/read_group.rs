@@ -2,7 +2,7 @@
 
 use super::read::{begin_part, halves, peek};
 use super::streams_option::Options;
-use super::{id, reply, text};
+use super::{id, is_new_consumer, notify_consumer, reply, text};
 use crate::kernel::blocking::Wanted;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -38,8 +38,14 @@ pub(super) fn xreadgroup(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     for (name, &after) in names.iter().zip(&after) {
         let key = ctx.key(name);
         let (tx, reply) = ctx.tx_and_reply();
-        let is_served =
-            tx.stream_change(db, key, |stream| request.serve(stream, name, after, reply))?;
+        let mut is_new = false;
+        let is_served = tx.stream_change(db, key, |stream| {
+            is_new = is_new_consumer(stream, group, consumer);
+            request.serve(stream, name, after, reply)
+        })?;
+        if is_new {
+            notify_consumer(tx, db, key);
+        }
         served += usize::from(is_served == Some(true));
     }
     if served != 0 {

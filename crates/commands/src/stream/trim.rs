@@ -5,6 +5,7 @@ use super::id::{self, NewId};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
 use ladon_engine::types::stream::{Step, Stream, StreamId, Threshold, Trim};
 
 /// Maximum number of entries that `~` removes if the command does not say, as a number of nodes.
@@ -110,6 +111,9 @@ pub(super) fn xtrim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let trimmed = ctx.tx().stream_change(db, key, |stream| {
         options.trim.as_ref().map_or(0, |trim| stream.trim(trim))
     })?;
+    if trimmed.is_some_and(|trimmed| trimmed != 0) {
+        ctx.tx().notify(EventClass::STREAM, "xtrim", db, key);
+    }
     ctx.reply.integer(trimmed.unwrap_or(0) as i64);
     Ok(())
 }
@@ -132,6 +136,9 @@ pub(super) fn xdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         removed
     })?;
+    if removed.is_some_and(|removed| removed != 0) {
+        ctx.tx().notify(EventClass::STREAM, "xdel", db, key);
+    }
     ctx.reply.integer(removed.unwrap_or(0));
     Ok(())
 }
@@ -190,6 +197,7 @@ pub(super) fn xsetid(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         None => return Err(CommandError::NoSuchKey),
         Some(set) => set.map_err(CommandError::text)?,
     }
+    ctx.tx().notify(EventClass::STREAM, "xsetid", db, key);
     ctx.reply.ok();
     Ok(())
 }

@@ -3,8 +3,8 @@
 use crate::kernel::args::integer;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::CountError;
 use ladon_engine::types::string;
+use ladon_engine::{CountError, EventClass};
 use ladon_resp::LongDouble;
 
 pub(super) fn incr(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -32,6 +32,7 @@ fn add(ctx: &mut Ctx<'_>, args: &[&[u8]], delta: i64) -> CommandResult {
         CountError::NotInteger => CommandError::NotInteger,
         CountError::Overflow => CommandError::text("ERR increment or decrement would overflow"),
     })?;
+    ctx.tx().notify(EventClass::STRING, "incrby", db, key);
     ctx.reply.integer(sum);
     Ok(())
 }
@@ -55,6 +56,7 @@ pub(super) fn incrbyfloat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     sum.write_human(&mut text);
     // As in Redis, the value stays text, even if it is an integer.
     tx.put_text(db, key, &text, expire_at);
+    tx.notify(EventClass::STRING, "incrbyfloat", db, key);
     ctx.reply.bulk(&text);
     Ok(())
 }

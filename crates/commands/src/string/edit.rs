@@ -4,7 +4,7 @@ use super::length;
 use crate::kernel::args::integer;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::StringTooLong;
+use ladon_engine::{EventClass, StringTooLong};
 
 pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -21,6 +21,7 @@ pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             args[2].len()
         }
     };
+    tx.notify(EventClass::STRING, "append", db, key);
     ctx.reply.integer(new as i64);
     Ok(())
 }
@@ -37,7 +38,9 @@ pub(super) fn setrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         old
     } else {
         check_length(offset, bytes.len(), limit)?;
-        tx.write_string_at(db, key, offset as usize, bytes)?
+        let new = tx.write_string_at(db, key, offset as usize, bytes)?;
+        tx.notify(EventClass::STRING, "setrange", db, key);
+        new
     };
     ctx.reply.integer(new as i64);
     Ok(())

@@ -7,7 +7,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::long_string::{answer, answer_part};
 use ladon_engine::types::string;
-use ladon_engine::{EntryRef, Object, ValueRef};
+use ladon_engine::{EntryRef, EventClass, Object, ValueRef};
 
 pub(super) fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -20,7 +20,10 @@ pub(super) fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 pub(super) fn getdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     get(ctx, args)?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    ctx.tx().delete(db, key);
+    let tx = ctx.tx();
+    if tx.delete(db, key) {
+        tx.notify(EventClass::GENERIC, "del", db, key);
+    }
     Ok(())
 }
 
@@ -45,11 +48,15 @@ pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match change {
         Change::Keep => {}
         Change::Persist => {
-            tx.set_expire_if(db, key, 0, |old| old != 0);
+            if tx.set_expire_if(db, key, 0, |old| old != 0) {
+                tx.notify(EventClass::GENERIC, "persist", db, key);
+            }
         }
         Change::Set(expiry) => {
             let expire_at = expiry.at(now_ms, "getex")?;
             tx.set_expire(db, key, expire_at);
+            let event = if expire_at <= now_ms { "del" } else { "expire" };
+            tx.notify(EventClass::GENERIC, event, db, key);
         }
     }
     ctx.reply_rest(rest);

@@ -6,7 +6,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::long_string::answer;
 use ladon_engine::types::string;
-use ladon_engine::{EntryRef, Key, ValueRef};
+use ladon_engine::{EntryRef, EventClass, Key, ValueRef};
 
 /// When `SET` may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,7 @@ fn put(ctx: &mut Ctx<'_>, args: &[&[u8]], at: usize, expire_at: u64) -> CommandR
     if !is_long || ctx.put_computed(db, args[1])?.is_none() {
         ctx.tx().put_string(db, key, args[at], expire_at);
     }
+    ctx.tx().notify(EventClass::STRING, "set", db, key);
     Ok(())
 }
 
@@ -124,6 +125,9 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
     }
     put(ctx, args, 2, expire_at)?;
+    if expiry.is_some() {
+        ctx.tx().notify(EventClass::GENERIC, "expire", db, key);
+    }
     if !get {
         ctx.reply.ok();
     }
@@ -181,6 +185,8 @@ fn set_with_expiry(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str)
         return Ok(());
     }
     put(ctx, args, 3, expire_at)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    ctx.tx().notify(EventClass::GENERIC, "expire", db, key);
     ctx.reply.ok();
     Ok(())
 }

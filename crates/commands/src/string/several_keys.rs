@@ -3,7 +3,7 @@
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::long_string::Strings;
-use ladon_engine::EntryRef;
+use ladon_engine::{EntryRef, EventClass};
 
 pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();
@@ -63,5 +63,6 @@ fn put_all(ctx: &mut Ctx<'_>, args: &[&[u8]]) {
     for pair in args[1..].chunks_exact(2) {
         let key = tx.key(pair[0]);
         tx.put_string(db, key, pair[1], 0);
+        tx.notify(EventClass::STRING, "set", db, key);
     }
 }

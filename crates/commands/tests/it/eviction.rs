@@ -316,6 +316,7 @@ fn large_values_that_nobody_frees_do_not_exceed_the_limit() {
     const BYTES: i64 = 5_000_000;
     for policy in ["allkeys-lru", "noeviction"] {
         let mut evicting = Evicting::new(policy);
+        evicting.client.local.rehearses = false;
         assert_eq!(evicting.run("SET kept 1"), "+OK");
         evicting.limit(3 * BYTES);
         let limit = evicting.node.node.settings.maxmemory() as i64;
@@ -338,6 +339,7 @@ fn large_values_that_nobody_frees_do_not_exceed_the_limit() {
 #[test]
 fn values_of_many_pieces_that_nobody_frees_do_not_exceed_the_limit() {
     let mut evicting = Evicting::new("noeviction");
+    evicting.client.local.rehearses = false;
     let members: String = (0..4000).map(|member| format!(" member:{member}")).collect();
     assert_eq!(evicting.run(&format!("SADD many{members}")), ":4000");
     let bytes = evicting.used() - evicting.node.node.keyspace.fixed_bytes() as i64;

@@ -150,7 +150,7 @@ fn a_transaction_counts_each_of_its_commands() {
 
 #[test]
 fn slow_commands_are_remembered() {
-    let node = TestNode::new();
+    let node = TestNode::new().without_rehearsals();
     check_on(
         &node,
         r#"
@@ -266,7 +266,7 @@ fn memory_is_accounted_for() {
 
 #[test]
 fn delays_are_remembered_and_explained() {
-    let node = TestNode::new();
+    let node = TestNode::new().without_rehearsals();
     check_on(
         &node,
         r#"

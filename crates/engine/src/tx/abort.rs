@@ -10,8 +10,8 @@ use ladon_model::{DbId, varint};
 
 impl Tx<'_> {
     /// Takes every change since [`Tx::make_undoable`] back: the data, expiries, access words,
-    /// accounts, counters, what the watchers would have learned, ready keys, and the changes to
-    /// log. What had expired exists again, until somebody looks. The locks are held until this is
+    /// accounts, counters, what the watchers would have learned, events, ready keys, and the changes
+    /// to log. What had expired exists again, until somebody looks. The locks are held until this is
     /// dropped; until then it is a transaction without changes, which cannot be taken back.
     ///
     /// # Panics
@@ -44,6 +44,7 @@ impl Tx<'_> {
         scratch.ready.truncate(begin.ready);
         scratch.random = begin.random;
         scratch.changes.clear();
+        scratch.events.clear();
         scratch.garbage.extend(scratch.stored.take().map(Garbage::of));
         scratch.touched.clear();
         (self.touched_all, self.uncounted) = (false, 0);

@@ -52,13 +52,23 @@ impl Audit {
 
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
+        if !std::thread::panicking() {
+            self.check_end();
         }
+    }
+}
+
+impl Tx<'_> {
+    pub(super) fn begin_audit(&mut self, locked: &Locked<'_>) {
+        self.audit = Audit::begin(locked, self.scratch);
+    }
+
+    pub(super) fn check_end(&self) {
         let Audit { bytes_before, counted_before, is_logged } = &self.audit;
         let has_changes = !self.scratch.changes.is_empty() || self.scratch.stored.is_some();
         assert!(!has_changes || is_logged.get(), "a change of data was not given to the log");
-        let is_settled = !self.scratch.undoable || self.scratch.undo().is_empty();
+        let undo = self.scratch.undo.as_ref();
+        let is_settled = !self.scratch.undoable || undo.is_none_or(|undo| undo.is_empty());
         assert!(is_settled, "changes were noted, and neither committed nor taken back");
         let counted = self.scratch.counters.bytes_delta - counted_before;
         if let Some(before) = bytes_before {

@@ -2,6 +2,7 @@
 
 use super::{Key, Tx};
 use crate::access::next_random;
+use crate::events::EventClass;
 use crate::table::entry::EntryRef;
 use ladon_model::{Change, DbId, KeyHash};
 
@@ -127,6 +128,7 @@ impl Tx<'_> {
         let Some(removed) = self.remove(db, key) else { return false };
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
+        self.notify(EventClass::EVICTED, "evicted", db, key);
         self.scratch.counters.evicted += 1;
         true
     }

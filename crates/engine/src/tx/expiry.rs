@@ -8,6 +8,7 @@
 //! records owed for them wait in the partition, and precede the next change there.
 
 use super::{Key, Tx};
+use crate::events::EventClass;
 use crate::keyspace::partition_of;
 use crate::partition::{Unlogged, Weight};
 use ladon_model::{Change, DbId, KeyHash};
@@ -82,6 +83,7 @@ impl Tx<'_> {
         let Some(removed) = self.remove(db, key) else { return };
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
+        self.notify(EventClass::EXPIRED, "expired", db, key);
         self.scratch.counters.expired += 1;
     }
 
@@ -116,6 +118,7 @@ impl Tx<'_> {
         if count == 0 {
             return 0;
         }
+        self.notify_removal(EventClass::HASH, "hexpired", db, key);
         if self.scratch.read_only {
             let op = (!is_empty).then_some(op);
             if op.is_none() {

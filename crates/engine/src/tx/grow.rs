@@ -4,11 +4,12 @@
 //! `locked.rs` for why none of them waits for another for ever.
 
 use super::Tx;
+use crate::keyspace::Locks;
 use crate::keyspace::partition_of;
-use crate::locked::{Grown, PartitionSet};
-use ladon_model::KeyHash;
+use crate::locked::{Grown, Locked, PartitionSet};
+use ladon_model::{KeyHash, Lsn};
 
-impl Tx<'_> {
+impl<'a> Tx<'a> {
     /// Whether the key's partition is locked.
     #[inline]
     pub fn holds(&self, hash: KeyHash) -> bool {
@@ -27,6 +28,39 @@ impl Tx<'_> {
     /// Locks all partitions, by the same rules.
     pub fn grow_to_all(&mut self) -> Grown {
         self.grow_by(PartitionSet::ALL)
+    }
+
+    /// Releases all locks, and begins as a new transaction with others, at the same time of day.
+    /// Nothing may have changed, as after [`Tx::abort`]; and the new one is not undoable yet.
+    pub fn begin_again(&mut self, locks: Locks<'_>) {
+        self.release();
+        let locked = self.keyspace.lock(locks);
+        self.begin_with(locked);
+    }
+
+    /// As `begin_again`, and as [`Keyspace::begin_or_busy`] if a lock cannot be had in time; then
+    /// this returns `false`, and the transaction holds nothing.
+    ///
+    /// [`Keyspace::begin_or_busy`]: crate::Keyspace::begin_or_busy
+    pub fn begin_again_or_busy(&mut self, locks: Locks<'_>, is_busy: impl Fn() -> bool) -> bool {
+        self.release();
+        let Some(locked) = self.keyspace.lock_unless_busy(locks, is_busy) else { return false };
+        self.begin_with(locked);
+        true
+    }
+
+    fn release(&mut self) {
+        assert!(self.change_count() == 0 && !self.scratch.undoable, "a change would be lost");
+        #[cfg(debug_assertions)]
+        self.check_end();
+        self.begin_with(Locked::Many(Vec::new()));
+    }
+
+    fn begin_with(&mut self, locked: Locked<'a>) {
+        #[cfg(debug_assertions)]
+        self.begin_audit(&locked);
+        self.locked = locked;
+        self.dependency = Lsn::ZERO;
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! Changes to keys of any type: removing, expiry, renaming, copying.
 
 use super::{Key, Tx};
+use crate::events::EventClass;
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types;
 use ladon_model::{Change, DbId};
@@ -42,10 +43,18 @@ impl Tx<'_> {
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
         if removed.expire_at != 0 && removed.expire_at <= self.now_ms {
+            self.notify(EventClass::EXPIRED, "expired", db, key);
             self.scratch.counters.expired += 1;
             return false;
         }
         true
+    }
+
+    /// Removes the key because an empty value was to be stored there.
+    pub(super) fn delete_for_empty(&mut self, db: DbId, key: Key<'_>) {
+        if self.delete(db, key) {
+            self.notify(EventClass::GENERIC, "del", db, key);
+        }
     }
 
     /// Changes the key's expiry (0: never); returns whether the key exists. A past time removes it.

@@ -170,15 +170,15 @@ impl Tx<'_> {
     }
 
     /// Keeps the elements in the range that `keep` computes from the list's length; the range is
-    /// within the list.
+    /// within the list. Returns whether there is a list.
     pub fn list_trim(
         &mut self,
         db: DbId,
         key: Key<'_>,
         keep: impl FnOnce(usize) -> Range<usize>,
-    ) -> Result<(), WrongType> {
+    ) -> Result<bool, WrongType> {
         let limits = self.list_limits();
-        self.change_value(db, key, |list: &mut ListValue, op, _| {
+        let found = self.change_value(db, key, |list: &mut ListValue, op, _| {
             let keep = keep(list.len());
             let back = list.len() - keep.end;
             for (end, index, count) in [(End::Back, keep.end, back), (End::Front, 0, keep.start)] {
@@ -189,7 +189,7 @@ impl Tx<'_> {
             }
             list.settle(limits);
         })?;
-        Ok(())
+        Ok(found.is_some())
     }
 }
 

@@ -18,6 +18,7 @@
 
 use super::{Key, Tx, is_due, is_over};
 use crate::access::Use;
+use crate::events::EventClass;
 use crate::table::entry::EntryRef;
 use crate::table::{Found, SlotMut};
 use ladon_model::DbId;
@@ -111,6 +112,9 @@ impl Tx<'_> {
     fn find_counted(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
         let found = self.find(db, key);
         self.count_lookup(found.is_some());
+        if found.is_none() {
+            self.notify(EventClass::KEY_MISS, "keymiss", db, key);
+        }
         found
     }
 

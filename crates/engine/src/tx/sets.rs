@@ -105,7 +105,9 @@ impl Tx<'_> {
                 visit(member);
             });
         })?;
-        if let Some(kept) = kept {
+        if kept.as_ref().is_some_and(SetValue::is_empty) {
+            self.delete(db, key);
+        } else if let Some(kept) = kept {
             if self.scratch.undoable {
                 // The members that stay have left the old value, which nothing says otherwise.
                 let mut op = Vec::new();

@@ -135,7 +135,7 @@ impl Tx<'_> {
             return Err(Misplaced);
         }
         let Some(record) = stored.record else {
-            self.delete(db, key);
+            self.delete_for_empty(db, key);
             return Ok(());
         };
         let kind = stored.object.kind();

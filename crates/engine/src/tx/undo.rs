@@ -250,8 +250,12 @@ impl Scratch {
 }
 
 impl Tx<'_> {
-    /// From now on every change can be taken back by [`Tx::abort`]. Called before the first change.
+    /// From now on every change can be taken back by [`Tx::abort`]. Called before the first change;
+    /// has no effect if the transaction is undoable already.
     pub fn make_undoable(&mut self) {
+        if self.scratch.undoable {
+            return;
+        }
         assert!(self.change_count() == 0, "what was changed before could not be taken back");
         let begin = Begin {
             counters: self.scratch.counters,
@@ -262,6 +266,11 @@ impl Tx<'_> {
         undo.clear();
         undo.begin = begin;
         self.scratch.undoable = true;
+    }
+
+    /// Whether [`Tx::abort`] is possible.
+    pub fn is_undoable(&self) -> bool {
+        self.scratch.undoable
     }
 
     /// Before the key's expiry or access word changes.

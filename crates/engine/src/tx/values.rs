@@ -126,7 +126,7 @@ impl<'a> Tx<'a> {
     /// Stores a collection, whatever the key held before; an empty one removes the key.
     pub fn put_value<C: Collection>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
         if value.is_empty() {
-            self.delete(db, key);
+            self.delete_for_empty(db, key);
             return;
         }
         let mut body = std::mem::take(&mut self.scratch.body);

@@ -178,8 +178,9 @@ fn transfer(
     append: impl Fn(Record<'_>) -> Lsn,
 ) -> bool {
     let hashes: Vec<KeyHash> = route.iter().map(|key| keyspace.hash(key)).collect();
-    for (attempt, locks) in [Locks::One(hashes[0]), Locks::Keys(&hashes)].into_iter().enumerate() {
-        let mut tx = keyspace.begin(locks, scratch, 1);
+    let mut tx = keyspace.begin(Locks::One(hashes[0]), scratch, 1);
+    let mut is_first = true;
+    loop {
         tx.make_undoable();
         let is_refused = route.windows(2).any(|pair| {
             let (from, to) = (pair[0], pair[1]);
@@ -192,9 +193,42 @@ fn transfer(
         });
         if !is_refused {
             tx.commit(&append);
-            return attempt == 0;
+            return is_first;
         }
+        assert!(is_first, "a transaction that holds its locks is not refused");
+        is_first = false;
         tx.abort();
+        assert!(tx.begin_again_or_busy(Locks::Keys(&hashes), || false));
     }
-    unreachable!("a transaction that holds its locks is not refused")
+}
+
+#[test]
+fn a_transaction_begins_again_with_other_locks() {
+    let keyspace = keyspace();
+    let keys = keys(&keyspace, 3);
+    let hash = |at: usize| keyspace.hash(&keys[at]);
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::Keys(&[hash(0), hash(1)]), &mut scratch, 1);
+    tx.make_undoable();
+    add(&mut tx, &keys[0], 1);
+    assert!(tx.is_undoable());
+    tx.abort();
+    tx.begin_again(Locks::Keys(&[hash(1), hash(2)]));
+    assert_eq!([0, 1, 2].map(|at| tx.holds(hash(at))), [false, true, true]);
+    assert!(!tx.is_undoable());
+    add(&mut tx, &keys[2], 1);
+    tx.commit(|_| Lsn(1));
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 1);
+    assert_eq!((tx.len(0), is_free(&keyspace)), (1, false));
+    assert!(tx.begin_again_or_busy(Locks::One(hash(0)), || true));
+    assert!(tx.holds(hash(0)) && !tx.holds(hash(1)));
+}
+
+/// Whether anybody could begin a transaction now.
+fn is_free(keyspace: &Keyspace) -> bool {
+    let mut scratch = Scratch::default();
+    std::thread::scope(|scope| {
+        let begin = || keyspace.begin_or_busy(Locks::All, &mut scratch, 1, || true).is_some();
+        scope.spawn(begin).join().expect("no panic")
+    })
 }

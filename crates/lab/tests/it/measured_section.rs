@@ -38,7 +38,7 @@ fn documents_cite_the_checked_in_results() {
 /// The figures of a table's row, without its first cell.
 fn figures(row: &str) -> Option<&str> {
     let (_, figures) = row.strip_prefix("| ")?.split_once(" | ")?;
-    figures.contains(char::is_numeric).then_some(figures)
+    figures.contains(char::is_numeric).then_some(figures.trim_end_matches([' ', '|']))
 }
 
 #[test]
@@ -51,7 +51,12 @@ fn every_row_of_the_readme_is_a_measured_one() {
     let rows: Vec<&str> = section.lines().filter_map(figures).collect();
     assert_eq!(rows.len(), 11, "the heading and ten rows");
     for row in rows {
-        assert!(known.contains(&row), "docs/measured.md has no row with {row}");
+        let is_in = |known: &&&str| {
+            // The documents have more systems.
+            let mut cells = known.split(" | ");
+            row.split(" | ").all(|wanted| cells.any(|cell| cell == wanted))
+        };
+        assert!(known.iter().any(|known| is_in(&known)), "docs/measured.md has no row with {row}");
     }
 }
 

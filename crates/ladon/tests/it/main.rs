@@ -24,6 +24,7 @@ mod long_values_are_taken_over;
 mod memory_given_back;
 mod panic_in_a_transaction;
 mod pause_waits_for_writes;
+mod pubsub;
 mod reply_overtakes_fsync;
 mod saving;
 mod serve;

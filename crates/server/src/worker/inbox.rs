@@ -23,6 +23,7 @@ impl Worker {
                 Message::Deliver { client, slot, bytes, depends } => {
                     self.deliver(client, slot, &bytes, depends);
                 }
+                Message::Publish(message) => self.fan_outs.add(message),
                 Message::Answer(answer) => self.answer(answer),
                 Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
                 Message::Computed { client, slot, computed } => {

@@ -28,6 +28,7 @@ mod buffers;
 mod carried;
 mod compaction;
 mod everysec;
+mod fan_out;
 mod inbox;
 mod jobs;
 mod long_replies;
@@ -47,6 +48,7 @@ use crate::dropper::Dropper;
 use crate::waiting::Awaited;
 use buffers::Buffers;
 pub(crate) use carried::Carried;
+use fan_out::FanOuts;
 use ladon_commands::blocking::SendNow;
 use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
@@ -133,6 +135,7 @@ pub struct Worker {
     unpaused: bool,
     /// Connections with an unfinished long reply, in the order in which they get a slice.
     long_replies: VecDeque<u32>,
+    fan_outs: FanOuts,
     batch: Batch,
     limits: Limits,
     limits_generation: u64,
@@ -213,6 +216,7 @@ impl Worker {
             paused_by: None,
             unpaused: false,
             long_replies: VecDeque::new(),
+            fan_outs: FanOuts::default(),
             batch: Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,
@@ -305,6 +309,7 @@ impl Worker {
         }
         self.publish();
         self.deliver_answers();
+        self.fan_out();
         self.settle_counters();
     }
 

@@ -220,8 +220,11 @@ impl Worker {
             connection.over_soft_limit_ms = 0;
             return false;
         }
-        let class =
-            if connection.session.monitor { OutputClass::Replica } else { OutputClass::Normal };
+        let class = match &connection.session {
+            session if session.monitor => OutputClass::Replica,
+            session if session.is_subscribed() => OutputClass::PubSub,
+            _ => OutputClass::Normal,
+        };
         let limit = node.settings.output_limit(class);
         if limit.soft_bytes == 0 || output <= limit.soft_bytes {
             connection.over_soft_limit_ms = 0;

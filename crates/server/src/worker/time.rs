@@ -44,6 +44,7 @@ impl Worker {
             || !self.touched.is_empty()
             || !(self.stopping || self.ready.is_empty() && self.next_turn.is_empty())
             || self.housekeeping.is_due()
+            || self.has_messages()
         {
             return Duration::ZERO;
         }
@@ -246,6 +247,7 @@ impl Worker {
 fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
     let active_ms = connection.session.info.last_active_ms.load(Relaxed);
     let exempt = connection.session.monitor
+        || connection.session.is_subscribed()
         || connection.blocked.is_some()
         || connection.long_reply.is_some()
         || connection.computing.is_some()

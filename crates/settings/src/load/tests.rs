@@ -126,7 +126,7 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
         "tls-port 6380",
         "tls-cert-file /x",
         "maxmemory-policy allkeys-fifo",
-        "notify-keyspace-events KEA",
+        "notify-keyspace-events KEy",
         "sentinel monitor m 10.0.0.1 6379 2",
         "aof-load-truncated no",
         "nosuch 1",

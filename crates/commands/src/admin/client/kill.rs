@@ -97,6 +97,6 @@ impl<'a> Filter<'a> {
         self.id.is_none_or(|id| info.id == id)
             && self.addr.is_none_or(|addr| info.addr.as_bytes() == addr)
             && self.laddr.is_none_or(|laddr| info.laddr.as_bytes() == laddr)
-            && self.class.is_none_or(|class| class == Class::Normal)
+            && self.class.is_none_or(|class| class == Class::of(info))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
 use crate::kernel::ctx::Ctx;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::session::Multi;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -49,11 +50,12 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
     let total = info.bytes();
     let text =
         |field: &parking_lot::Mutex<Vec<u8>>| String::from_utf8_lossy(&field.lock()).into_owned();
+    let subscriptions = |kind: Kind| info.subscriptions[kind as usize].load(Relaxed);
     // Writing to a string cannot fail.
     let _ = write!(
         out,
-        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db={} sub=0 psub=0 \
-         ssub=0 multi={} qbuf={query} qbuf-free={} argv-mem={argv} multi-mem={multi_bytes} \
+        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db={} sub={} psub={} \
+         ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={argv} multi-mem={multi_bytes} \
          rbs={} rbp={} obl={} oll={} omem={} tot-mem={total} events={} cmd={command} \
          user={DEFAULT_USER} redir=-1 resp={} lib-name={} lib-ver={}",
         info.id,
@@ -63,6 +65,9 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
         text(&info.name),
         flags(info),
         info.db.load(Relaxed),
+        subscriptions(Kind::Channel),
+        subscriptions(Kind::Pattern),
+        subscriptions(Kind::Shard),
         info.multi.load(Relaxed),
         query_capacity.saturating_sub(query),
         load(&info.output_capacity),
@@ -82,6 +87,7 @@ fn flags(info: &ClientInfo) -> String {
     let dirty = watched.as_ref().is_some_and(|flag| flag.is_touched());
     let flags: String = [
         (info.monitor.load(Relaxed), 'O'),
+        (info.is_subscribed(), 'P'),
         (info.multi.load(Relaxed) >= 0, 'x'),
         (info.blocked.load(Relaxed), 'b'),
         (dirty, 'd'),

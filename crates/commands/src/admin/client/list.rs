@@ -19,10 +19,12 @@ pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let clients = &ctx.node.clients;
     let shown = match args {
         [_, _] => clients.list(),
-        [_, _, filter, kind] if is(filter, "TYPE") => match class(kind)? {
-            Class::Normal => clients.list(),
-            Class::Other => Vec::new(),
-        },
+        [_, _, filter, kind] if is(filter, "TYPE") => {
+            let class = class(kind)?;
+            let mut found = clients.list();
+            found.retain(|info| Class::of(info) == class);
+            found
+        }
         [_, _, filter, ids @ ..] if is(filter, "ID") && !ids.is_empty() => {
             let mut found = Vec::new();
             for id in ids {

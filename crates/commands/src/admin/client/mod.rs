@@ -10,6 +10,7 @@ mod switches;
 mod unblock;
 
 use crate::kernel::args::is;
+use crate::kernel::clients::ClientInfo;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::spec::{Code, LockNeed};
@@ -48,18 +49,28 @@ fn getredir(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// The classes of clients that filters name; all of ours are normal.
+/// The classes of clients that filters name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Normal,
+    /// With subscriptions.
+    PubSub,
     /// A class that no connection has.
     Other,
+}
+
+impl Class {
+    fn of(info: &ClientInfo) -> Class {
+        if info.is_subscribed() { Class::PubSub } else { Class::Normal }
+    }
 }
 
 fn class(name: &[u8]) -> Result<Class, CommandError> {
     if is(name, "normal") {
         Ok(Class::Normal)
-    } else if ["master", "slave", "replica", "pubsub"].into_iter().any(|word| is(name, word)) {
+    } else if is(name, "pubsub") {
+        Ok(Class::PubSub)
+    } else if ["master", "slave", "replica"].into_iter().any(|word| is(name, word)) {
         Ok(Class::Other)
     } else {
         Err(CommandError::err(format_args!("Unknown client type '{}'", shown(name))))

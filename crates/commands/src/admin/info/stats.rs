@@ -2,6 +2,7 @@
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;
+use crate::kernel::pubsub::published::Kind;
 use crate::kernel::stats::ThreadStats;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -35,7 +36,13 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("current_eviction_exceeded_time", exceeded.current);
     text.field("keyspace_hits", total(|s| s.keyspace_hits.get()));
     text.field("keyspace_misses", total(|s| s.keyspace_misses.get()));
-    text.none_of(&["pubsub_channels", "pubsub_patterns", "pubsubshard_channels"]);
+    for (name, kind) in [
+        ("pubsub_channels", Kind::Channel),
+        ("pubsub_patterns", Kind::Pattern),
+        ("pubsubshard_channels", Kind::Shard),
+    ] {
+        text.field(name, node.pubsub.names(kind));
+    }
     text.none_of(&["latest_fork_usec", "total_forks", "migrate_cached_sockets"]);
     text.none_of(&["slave_expires_tracked_keys", "tracking_total_keys", "tracking_total_items"]);
     text.none_of(&["tracking_total_prefixes", "unexpected_error_replies"]);

@@ -32,6 +32,8 @@ pub struct TestNode {
     pub node: Node,
     pub clock: Arc<FakeClock>,
     pub log: Arc<FakeLog>,
+    /// Every command on data is first run and taken back, of which no reply may show anything.
+    pub rehearses: bool,
 }
 
 /// A connection to a [`TestNode`], and the IO thread behind it.
@@ -62,7 +64,12 @@ impl TestNode {
             io_backend: "none".to_owned(),
             table: ladon_commands::families::table(),
         };
-        TestNode { node: Node::new(parts), clock, log }
+        TestNode { node: Node::new(parts), clock, log, rehearses: true }
+    }
+
+    /// For tests that look at garbage, or at time that was spent.
+    pub fn without_rehearsals(self) -> TestNode {
+        TestNode { rehearses: false, ..self }
     }
 
     pub fn client(&self) -> TestClient {
@@ -70,11 +77,9 @@ impl TestNode {
         let addr = format!("127.0.0.1:{id}");
         let info = Arc::new(ClientInfo { id, addr, ..ClientInfo::default() });
         self.node.clients.add(Arc::clone(&info));
-        TestClient {
-            session: Session::new(info, true),
-            local: Local::new(0, self.node.stats[0].clone(), Rng::new(id)),
-            scratch: Scratch::default(),
-        }
+        let mut local = Local::new(0, self.node.stats[0].clone(), Rng::new(id));
+        local.rehearses = self.rehearses;
+        TestClient { session: Session::new(info, true), local, scratch: Scratch::default() }
     }
 
     /// Runs one request; the raw reply and what becomes of the connection.

@@ -1,0 +1,75 @@
+//! A connection's subscriptions begin and end: in its session, its thread and the registry.
+
+use super::published::Kind;
+use crate::kernel::local::Local;
+use crate::kernel::node::Node;
+use crate::kernel::session::Session;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Subscribes to a name, unless the connection has.
+pub(crate) fn subscribe(
+    node: &Node,
+    local: &mut Local,
+    session: &mut Session,
+    kind: Kind,
+    name: &[u8],
+) {
+    let name: Arc<[u8]> = name.into();
+    if !session.subscribed.get_or_insert_default().add(kind, &name) {
+        return;
+    }
+    let from = node.pubsub.subscribe(kind, &name, local.thread);
+    let (client, slot) = (session.info.id, session.info.slot);
+    local.subscribers.add(kind, &name, client, slot, from);
+    show(session);
+}
+
+/// Ends a subscription; returns whether there was one.
+pub(crate) fn unsubscribe(
+    node: &Node,
+    local: &mut Local,
+    session: &mut Session,
+    kind: Kind,
+    name: &[u8],
+) -> bool {
+    let Some(subscribed) = &mut session.subscribed else { return false };
+    if !subscribed.remove(kind, name) {
+        return false;
+    }
+    if subscribed.is_empty() {
+        session.subscribed = None;
+    }
+    node.pubsub.unsubscribe(kind, name, local.thread);
+    local.subscribers.remove(kind, name, session.info.id);
+    show(session);
+    true
+}
+
+/// Ends all of a connection's subscriptions.
+pub fn abandon(node: &Node, local: &mut Local, session: &mut Session) {
+    for kind in Kind::ALL {
+        let Some(subscribed) = &session.subscribed else { return };
+        for name in subscribed.names(kind) {
+            unsubscribe(node, local, session, kind, &name);
+        }
+    }
+}
+
+/// Subscribes again, on the thread of another node that the connection has moved to.
+pub fn renew(node: &Node, local: &mut Local, session: &mut Session) {
+    let Some(before) = session.subscribed.take() else { return };
+    for kind in Kind::ALL {
+        for name in before.names(kind) {
+            subscribe(node, local, session, kind, &name);
+        }
+    }
+}
+
+/// Lets other threads see the numbers of subscriptions.
+fn show(session: &Session) {
+    for kind in Kind::ALL {
+        let count = session.subscriptions(kind) as u32;
+        session.info.subscriptions[kind.index()].store(count, Relaxed);
+    }
+}

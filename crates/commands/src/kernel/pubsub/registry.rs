@@ -1,0 +1,246 @@
+//! Which threads have subscribers of which channels and patterns.
+
+use super::published::{ForThread, Kind, Published};
+use crate::kernel::message::{Message, ThreadHandle};
+use ladon_model::{KeyHasher, Lsn};
+use ladon_settings::glob_match;
+use parking_lot::{Mutex, RwLock};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+/// Parts of the registry, each behind its lock.
+const PARTS: usize = 64;
+
+/// Undelivered messages, by weight, above which publishers wait.
+const CONGESTED_WEIGHT: usize = 4096;
+
+/// Bytes of payload that weigh as much as one delivery.
+const BYTES_PER_WEIGHT: usize = 1024;
+
+/// The subscribers of one name: how many each thread has.
+#[derive(Debug, Default)]
+struct Threads(SmallVec<[(u16, u32); 2]>);
+
+impl Threads {
+    fn add(&mut self, thread: usize) {
+        match self.0.iter_mut().find(|(other, _)| usize::from(*other) == thread) {
+            Some((_, count)) => *count += 1,
+            None => self.0.push((thread as u16, 1)),
+        }
+    }
+
+    fn remove(&mut self, thread: usize) {
+        let at = self.0.iter().position(|(other, _)| usize::from(*other) == thread);
+        let at = at.expect("it subscribed");
+        self.0[at].1 -= 1;
+        if self.0[at].1 == 0 {
+            self.0.swap_remove(at);
+        }
+    }
+
+    fn subscribers(&self) -> usize {
+        self.0.iter().map(|&(_, count)| count as usize).sum()
+    }
+}
+
+/// Channels and shard channels.
+type Part = [HashMap<Arc<[u8]>, Threads>; 2];
+
+/// The subscriptions of all threads.
+pub struct PubSub {
+    threads: Arc<[ThreadHandle]>,
+    hasher: KeyHasher,
+    parts: Box<[Mutex<Part>]>,
+    patterns: RwLock<BTreeMap<Arc<[u8]>, Threads>>,
+    /// Distinct names, by kind.
+    names: [AtomicUsize; 3],
+    /// Weight of the messages that no thread has delivered yet.
+    undelivered: AtomicUsize,
+}
+
+impl PubSub {
+    /// No subscriptions. `seed` spreads the channels.
+    pub(crate) fn new(threads: Arc<[ThreadHandle]>, seed: u64) -> PubSub {
+        PubSub {
+            threads,
+            hasher: KeyHasher::new(seed),
+            parts: (0..PARTS).map(|_| Mutex::default()).collect(),
+            patterns: RwLock::default(),
+            names: Default::default(),
+            undelivered: AtomicUsize::new(0),
+        }
+    }
+
+    fn part(&self, channel: &[u8]) -> &Mutex<Part> {
+        &self.parts[(self.hasher.hash(channel).0 % PARTS as u64) as usize]
+    }
+
+    /// Number of distinct names that are subscribed to.
+    #[inline]
+    pub fn names(&self, kind: Kind) -> usize {
+        self.names[kind.index()].load(Relaxed)
+    }
+
+    /// Whether a message on some channel may have a receiver.
+    #[inline]
+    pub fn has_subscribers(&self) -> bool {
+        // A subscription that was acknowledged is seen: the acknowledgement went through a socket.
+        self.names(Kind::Channel) != 0 || self.names(Kind::Pattern) != 0
+    }
+
+    /// Whether messages are published faster than the threads deliver them. Publishers then wait
+    /// for their next turn.
+    #[inline]
+    pub fn is_congested(&self) -> bool {
+        self.undelivered.load(Relaxed) > CONGESTED_WEIGHT
+    }
+
+    /// Whether no message is on its way.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.undelivered.load(Relaxed) == 0
+    }
+
+    /// A thread has delivered a message, or has nobody to deliver it to.
+    pub fn delivered(&self, weight: usize) {
+        self.undelivered.fetch_sub(weight, Relaxed);
+    }
+
+    /// Adds a subscriber of a thread. Returns the number of messages that were left for the thread
+    /// before: the subscriber gets the later ones.
+    pub(crate) fn subscribe(&self, kind: Kind, name: &Arc<[u8]>, thread: usize) -> u64 {
+        let add = |threads: &mut Threads| {
+            if threads.0.is_empty() {
+                self.names[kind.index()].fetch_add(1, SeqCst);
+            }
+            threads.add(thread);
+            self.threads[thread].published()
+        };
+        match kind {
+            Kind::Pattern => add(self.patterns.write().entry(Arc::clone(name)).or_default()),
+            _ => {
+                let mut part = self.part(name).lock();
+                add(part[kind.index()].entry(Arc::clone(name)).or_default())
+            }
+        }
+    }
+
+    /// Removes a subscriber of a thread.
+    pub(crate) fn unsubscribe(&self, kind: Kind, name: &[u8], thread: usize) {
+        let is_last = |threads: &mut Threads| {
+            threads.remove(thread);
+            threads.0.is_empty()
+        };
+        let was_last = match kind {
+            Kind::Pattern => {
+                let mut patterns = self.patterns.write();
+                let last = patterns.get_mut(name).is_some_and(is_last);
+                if last {
+                    patterns.remove(name);
+                }
+                last
+            }
+            _ => {
+                let mut part = self.part(name).lock();
+                let channels = &mut part[kind.index()];
+                let last = channels.get_mut(name).is_some_and(is_last);
+                if last {
+                    channels.remove(name);
+                }
+                last
+            }
+        };
+        if was_last {
+            self.names[kind.index()].fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Number of subscribers that a message on this channel has now.
+    pub fn receivers(&self, kind: Kind, channel: &[u8]) -> usize {
+        if self.names(kind) == 0 && self.names(Kind::Pattern) == 0 {
+            return 0;
+        }
+        let part = self.part(channel).lock();
+        self.receivers_of(&part, kind, channel).iter().map(|&(_, count)| count as usize).sum()
+    }
+
+    /// Each thread with subscribers of a channel, and how many.
+    fn receivers_of(&self, part: &Part, kind: Kind, channel: &[u8]) -> SmallVec<[(u16, u32); 4]> {
+        let mut receivers: SmallVec<[(u16, u32); 4]> = SmallVec::new();
+        let mut add = |threads: &Threads| {
+            for &(thread, count) in &threads.0 {
+                match receivers.iter_mut().find(|(other, _)| *other == thread) {
+                    Some((_, sum)) => *sum += count,
+                    None => receivers.push((thread, count)),
+                }
+            }
+        };
+        if let Some(threads) = part[kind.index()].get(channel) {
+            add(threads);
+        }
+        if kind == Kind::Channel && self.names(Kind::Pattern) != 0 {
+            for (pattern, threads) in &*self.patterns.read() {
+                if glob_match(pattern, channel, false) {
+                    add(threads);
+                }
+            }
+        }
+        receivers
+    }
+
+    /// Leaves a message for the subscribers of a channel; returns how many there are. The threads
+    /// are woken by [`PubSub::wake`], which has to follow once no partition is locked.
+    pub fn publish(&self, kind: Kind, channel: &[u8], payload: &[u8], depends: Lsn) -> usize {
+        debug_assert_ne!(kind, Kind::Pattern, "a message is sent to a channel");
+        if self.names(kind) == 0 && (kind == Kind::Shard || self.names(Kind::Pattern) == 0) {
+            return 0;
+        }
+        let part = self.part(channel).lock();
+        let receivers = self.receivers_of(&part, kind, channel);
+        if receivers.is_empty() {
+            return 0;
+        }
+        let message = Published { kind, channel: channel.into(), payload: payload.into(), depends };
+        let message = Arc::new(message);
+        let mut sum = 0;
+        for &(thread, count) in &receivers {
+            sum += count as usize;
+            let weight = count as usize + payload.len() / BYTES_PER_WEIGHT;
+            self.undelivered.fetch_add(weight, Relaxed);
+            let message = ForThread { message: Arc::clone(&message), weight };
+            self.threads[usize::from(thread)].leave(Message::Publish(message));
+        }
+        // The next message on this channel is left after this one.
+        drop(part);
+        sum
+    }
+
+    /// Wakes the threads for which messages were left, except `thread`, which is awake.
+    pub fn wake(&self, thread: usize) {
+        for (index, handle) in self.threads.iter().enumerate() {
+            if index != thread && handle.take_unwoken() {
+                handle.wake();
+            }
+        }
+    }
+
+    /// The names of a kind that match a pattern, sorted; all without one.
+    pub fn matching(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Arc<[u8]>> {
+        let fits = |name: &&Arc<[u8]>| {
+            pattern.is_none_or(|pattern| pattern == b"*" || glob_match(pattern, name, false))
+        };
+        let mut names = Vec::new();
+        for part in &self.parts {
+            names.extend(part.lock()[kind.index()].keys().filter(fits).map(Arc::clone));
+        }
+        names.sort_unstable();
+        names
+    }
+
+    /// Number of subscribers of a channel, without those of patterns.
+    pub fn subscribers(&self, kind: Kind, channel: &[u8]) -> usize {
+        self.part(channel).lock()[kind.index()].get(channel).map_or(0, Threads::subscribers)
+    }
+}

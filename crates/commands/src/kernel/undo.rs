@@ -1,0 +1,73 @@
+//! Takes back what a thread counted and buffered for a transaction that is taken back.
+//!
+//! [`Ctx::make_undoable`] and [`Ctx::abort`] are those of the engine's transaction, and do the same
+//! for its commands' counters, lines for monitoring clients, random numbers and the selected
+//! database. Time that was spent stays spent: the slow log and the latencies keep it. What a
+//! connection gets only at a commit (its last write, the number of changes) needs nothing here.
+
+use crate::kernel::ctx::{Ctx, Data};
+use crate::kernel::invoke::{self, Caller, Command};
+use crate::kernel::outcome::Flow;
+use crate::kernel::undoable_counts::Begun;
+
+/// Runs a command as `EXEC` would, and takes it back.
+#[cold]
+pub(crate) fn rehearse(ctx: &mut Ctx<'_>, command: Command<'_>) {
+    if !matches!(ctx.data, Data::Held(_)) {
+        return;
+    }
+    let position = ctx.reply.position();
+    ctx.make_undoable();
+    ctx.in_exec = true;
+    let started = ctx.local.start(ctx.node, command.spec, command.args);
+    invoke::call(ctx, command, started, Caller::Exec);
+    ctx.in_exec = false;
+    ctx.abort();
+    ctx.reply.rewind(position);
+    ctx.flow = Flow::Continue;
+}
+
+impl Ctx<'_> {
+    /// As [`Tx::make_undoable`]; has no effect if the transaction is undoable already.
+    ///
+    /// # Panics
+    /// Without a transaction.
+    ///
+    /// [`Tx::make_undoable`]: ladon_engine::Tx::make_undoable
+    pub fn make_undoable(&mut self) {
+        self.tx().make_undoable();
+        if self.local.undoable.is_none() {
+            // Quick commands are counted together with their batch: those before are not taken back.
+            self.local.settle_now(self.node);
+            let (lines, rng) = (self.local.monitored.len(), self.local.rng.clone());
+            let begun = Begun::new(lines, rng, self.session.db, self.session.proto);
+            self.local.undoable = Some(Box::new(begun));
+        }
+    }
+
+    /// At the commit: nothing can be taken back any more.
+    #[cold]
+    pub(crate) fn end_undoable(&mut self) {
+        self.local.undoable = None;
+    }
+
+    /// As [`Tx::abort`]: what was done since `make_undoable` was never done. The reply is the
+    /// caller's. The transaction goes on without changes; to run again with other locks, see
+    /// [`Tx::begin_again`].
+    ///
+    /// # Panics
+    /// If the transaction is not undoable.
+    ///
+    /// [`Tx::abort`]: ladon_engine::Tx::abort
+    /// [`Tx::begin_again`]: ladon_engine::Tx::begin_again
+    pub fn abort(&mut self) {
+        self.tx().abort();
+        self.deferred = None;
+        self.local.settle_now(self.node);
+        let Some(begun) = self.local.undoable.take() else { return };
+        self.local.monitored.truncate(begun.monitored);
+        self.local.rng = begun.rng.clone();
+        (self.session.db, self.session.proto) = (begun.db, begun.proto);
+        begun.take_back(&self.local.stats);
+    }
+}
