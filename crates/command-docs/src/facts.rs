@@ -85,7 +85,9 @@ fn keys(text: &'static str) -> Option<KeySpec> {
     let (begin_search, find_keys) = if place == "?" {
         (BeginSearch::Unknown, FindKeys::Unknown)
     } else if let Some(index) = place.strip_prefix("numkeys@") {
-        let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step: 1 };
+        let (index, step) = index.split_once('/').unwrap_or((index, "1"));
+        let key_step = step.parse().ok()?;
+        let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step };
         (BeginSearch::Index(index.parse().ok()?), find_keys)
     } else if let Some((keyword, from)) = place.split_once('@') {
         let find_keys = match from.strip_suffix("/2") {

@@ -42,6 +42,8 @@ pub enum KeyPositions {
     Counted {
         /// Position of the count.
         count_at: u8,
+        /// Distance between keys.
+        step: u8,
     },
     /// As `Counted`, and one more at position 1.
     FirstAndCounted {
@@ -59,13 +61,15 @@ impl KeyPositions {
         let narrow = |number: i32| u8::try_from(number).expect("a position");
         let counted =
             doc.key_specs.iter().find_map(|spec| match (spec.begin_search, spec.find_keys) {
-                (BeginSearch::Index(at), FindKeys::KeyNumber { .. }) => Some(narrow(at)),
+                (BeginSearch::Index(at), FindKeys::KeyNumber { key_step, .. }) => {
+                    Some((narrow(at), narrow(key_step)))
+                }
                 _ => None,
             });
         match (doc.key_range(), counted) {
             ((0, ..), None) => KeyPositions::None,
-            ((0, ..), Some(count_at)) => KeyPositions::Counted { count_at },
-            ((1, 1, _), Some(count_at)) => KeyPositions::FirstAndCounted { count_at },
+            ((0, ..), Some((count_at, step))) => KeyPositions::Counted { count_at, step },
+            ((1, 1, _), Some((count_at, 1))) => KeyPositions::FirstAndCounted { count_at },
             ((first, last, step), None) => KeyPositions::Range {
                 first: narrow(first),
                 last: i8::try_from(last).expect("a position"),
@@ -115,12 +119,17 @@ impl KeyPositions {
                 };
                 (usize::from(first), (last + 1).min(args.len()), usize::from(step))
             }
-            KeyPositions::Counted { count_at } | KeyPositions::FirstAndCounted { count_at } => {
-                let at = usize::from(count_at);
+            KeyPositions::Counted { .. } | KeyPositions::FirstAndCounted { .. } => {
+                let (at, step) = match self {
+                    KeyPositions::Counted { count_at, step } => (count_at, usize::from(step)),
+                    KeyPositions::FirstAndCounted { count_at } => (count_at, 1),
+                    _ => unreachable!("matched above"),
+                };
+                let at = usize::from(at);
                 let count = args.get(at).and_then(|text| ladon_resp::parse_i64(text)).unwrap_or(0);
                 let first = at + 1;
                 let count = usize::try_from(count).unwrap_or(0).min(args.len());
-                (first, (first + count).min(args.len()), 1)
+                (first, (first + count * step).min(args.len()), step)
             }
         };
         leading.chain((first..end.max(first)).step_by(step)).chain(other)

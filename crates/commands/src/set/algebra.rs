@@ -34,24 +34,9 @@ pub(crate) fn sinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let count = args::integer_or(args[1], 1.., "ERR numkeys should be greater than 0")? as usize;
-    if count > args.len() - 2 {
-        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
-    }
-    let (names, options) = args[2..].split_at(count);
-    let mut limit = 0;
-    let mut options = options.iter().copied();
-    while let Some(option) = options.next() {
-        match options.next() {
-            Some(value) if is(option, "LIMIT") => {
-                limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
-            }
-            _ => return Err(CommandError::Syntax),
-        }
-    }
+    let (names, limit) = keys_and_limit(args)?;
     let (db, keys) = (ctx.db(), keys(ctx, names));
     let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
-    let limit = if limit == 0 { usize::MAX } else { limit as usize };
     let found = match smallest_first(ctx.tx(), db, &keys)? {
         None => 0,
         Some(sets) if large.is_total(sets[0].len().min(limit), sets[0].bytes()) => {
@@ -67,6 +52,67 @@ pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     ctx.reply.integer(found as i64);
     Ok(())
+}
+
+pub(crate) fn sunioncard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    count(ctx, args, Operation::Union)
+}
+
+pub(crate) fn sdiffcard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    count(ctx, args, Operation::Difference)
+}
+
+/// Replies with the size of a result, at most the limit.
+fn count(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
+    let (names, limit) = keys_and_limit(args)?;
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
+    let tx = ctx.tx();
+    let limits = tx.set_limits();
+    let sets = tx.read_values::<SetValue>(db, &keys)?;
+    let found = match (operation, &sets[..]) {
+        // One set decides.
+        (_, [set]) => set.map_or(0, SetValue::len),
+        (Operation::Union, sets) if sets.iter().flatten().any(|set| set.len() >= limit) => limit,
+        (_, sets) if operation.is_much(large, sets) => {
+            let frozen = ctx.freeze_all(db, &keys);
+            ctx.reply_aside(move |keyspace| {
+                let sets = sets_of(&frozen);
+                let mut result = room_for_reply(&sets);
+                operation.run(&mut result, keyspace.hasher(), limits, &sets);
+                let found = result.len().min(limit);
+                Box::new(Headed::new(move |reply| reply.integer(found as i64), ()))
+            });
+            return Ok(());
+        }
+        (_, sets) => {
+            let mut result = room_for_reply(sets);
+            operation.run(&mut result, hasher, limits, sets);
+            result.len()
+        }
+    };
+    ctx.reply.integer(found.min(limit) as i64);
+    Ok(())
+}
+
+/// `numkeys key ... [LIMIT limit]`; no limit is the highest number.
+fn keys_and_limit<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), CommandError> {
+    let count = args::integer_or(args[1], 1.., "ERR numkeys should be greater than 0")? as usize;
+    if count > args.len() - 2 {
+        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+    }
+    let (names, options) = args[2..].split_at(count);
+    let mut limit = 0;
+    let mut options = options.iter().copied();
+    while let Some(option) = options.next() {
+        match options.next() {
+            Some(value) if is(option, "LIMIT") => {
+                limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
+            }
+            _ => return Err(CommandError::Syntax),
+        }
+    }
+    Ok((names, if limit == 0 { usize::MAX } else { limit as usize }))
 }
 
 pub(crate) fn sinterstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -29,6 +29,8 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("sinterstore", algebra::sinterstore),
     Code::on_keys("sintercard", algebra::sintercard),
     Code::on_keys("sunion", algebra::sunion),
+    Code::on_keys("sunioncard", algebra::sunioncard),
+    Code::on_keys("sdiffcard", algebra::sdiffcard),
     Code::on_keys("sunionstore", algebra::sunionstore),
     Code::on_keys("sdiff", algebra::sdiff),
     Code::on_keys("sdiffstore", algebra::sdiffstore),

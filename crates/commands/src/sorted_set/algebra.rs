@@ -278,13 +278,15 @@ enum Aggregate {
     Sum,
     Min,
     Max,
+    /// The sum of the weights of the sets that have the member.
+    Count,
 }
 
 impl Aggregate {
     /// Never NaN where `old` is not.
     fn of(self, old: f64, new: f64) -> f64 {
         match self {
-            Aggregate::Sum => number(old + new),
+            Aggregate::Sum | Aggregate::Count => number(old + new),
             Aggregate::Min if new < old => new,
             Aggregate::Max if new > old => new,
             Aggregate::Min | Aggregate::Max => old,
@@ -332,6 +334,7 @@ impl Options {
                     how if is(how, "SUM") => Aggregate::Sum,
                     how if is(how, "MIN") => Aggregate::Min,
                     how if is(how, "MAX") => Aggregate::Max,
+                    how if is(how, "COUNT") => Aggregate::Count,
                     _ => return Err(CommandError::Syntax),
                 };
                 rest = after;
@@ -345,6 +348,7 @@ impl Options {
     }
 
     fn weigh(&self, position: usize, score: f64) -> f64 {
+        let score = if matches!(self.aggregate, Aggregate::Count) { 1.0 } else { score };
         self.weights.get(position).map_or(score, |weight| weight * score)
     }
 }

@@ -1,5 +1,6 @@
 //! Strings and counters.
 
+mod compare;
 mod counter;
 mod edit;
 mod expiry;
@@ -27,6 +28,10 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("setex", set::setex).with(Flags::QUICK),
     Code::on_keys("psetex", set::psetex).with(Flags::QUICK),
     Code::on_keys("setnx", set::setnx),
+    Code::on_keys("msetex", several_keys::msetex),
+    Code::on_keys("delex", compare::delex),
+    Code::on_keys("delifeq", compare::delifeq),
+    Code::on_keys("digest", compare::digest),
     Code::on_keys("getset", set::getset),
     Code::on_keys("getdel", get::getdel),
     Code::on_keys("getex", get::getex),

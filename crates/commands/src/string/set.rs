@@ -1,5 +1,6 @@
 //! Writing one string: SET with its options, SETEX, PSETEX, SETNX, GETSET.
 
+use super::compare::Comparison;
 use super::expiry::{Expiry, Unit};
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
@@ -16,20 +17,18 @@ enum Condition<'a> {
     Missing,
     /// `XX`: the key exists.
     Existing,
-    /// `IFEQ`: the key holds this string.
-    Equal(&'a [u8]),
+    /// `IFEQ` and its relatives: the key's string compares so.
+    Compares(Comparison<'a>),
 }
 
 impl Condition<'_> {
-    fn allows(self, old: Option<ValueRef<'_>>) -> bool {
-        match self {
+    fn allows(self, old: Option<ValueRef<'_>>) -> Result<bool, CommandError> {
+        Ok(match self {
             Condition::Always => true,
             Condition::Missing => old.is_none(),
             Condition::Existing => old.is_some(),
-            Condition::Equal(wanted) => {
-                old.and_then(string::bytes).is_some_and(|bytes| *bytes == *wanted)
-            }
-        }
+            Condition::Compares(comparison) => comparison.holds(old)?,
+        })
     }
 }
 
@@ -112,11 +111,7 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     if condition != Condition::Always {
         let old = tx.get(db, key);
-        let value = old.map(EntryRef::value);
-        if matches!(condition, Condition::Equal(_)) && value.is_some_and(|v| !is_string(v)) {
-            return Err(CommandError::WrongType);
-        }
-        if !condition.allows(value) {
+        if !condition.allows(old.map(EntryRef::value))? {
             if !get {
                 reply.null();
             }
@@ -135,12 +130,8 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-fn is_string(value: ValueRef<'_>) -> bool {
-    ladon_engine::types::kind_of(value) == ladon_model::ValueKind::String
-}
-
 fn parse<'a>(mut words: &[&'a [u8]]) -> Result<Options<'a>, CommandError> {
-    use Condition::{Always, Equal, Existing, Missing};
+    use Condition::{Always, Compares, Existing, Missing};
     let mut options = Options { condition: Always, get: false, keep_ttl: false, expiry: None };
     while let [word, rest @ ..] = words {
         words = rest;
@@ -153,11 +144,11 @@ fn parse<'a>(mut words: &[&'a [u8]]) -> Result<Options<'a>, CommandError> {
             options.get = true;
         } else if is(word, "keepttl") && options.expiry.is_none() {
             options.keep_ttl = true;
-        } else if is(word, "ifeq")
-            && condition == Always
-            && let Some(wanted) = next
+        } else if condition == Always
+            && let Some(argument) = next
+            && let Some(comparison) = Comparison::parse(word, argument)?
         {
-            options.condition = Equal(wanted);
+            options.condition = Compares(comparison);
             words = &rest[1..];
         } else if !options.keep_ttl
             && let Some(expiry) = Expiry::parse(word, next, options.expiry)

@@ -415,3 +415,34 @@ fn encodings_are_those_of_redis_7_2() {
     script += &encoded("mnames", "listpack");
     check(&script);
 }
+
+#[test]
+fn sizes_of_unions_and_differences() {
+    // Redis has these since 8.10.
+    check(
+        r#"
+        SADD a 1 2 3 x              =>> :4
+        SADD b 3 4 y                =>> :3
+        SUNIONCARD 2 a b            =>> :6
+        SUNIONCARD 3 a b none       =>> :6
+        SUNIONCARD 2 a b LIMIT 3    =>> :3
+        SUNIONCARD 2 a b LIMIT 5    =>> :5
+        SUNIONCARD 2 a b LIMIT 0    =>> :6
+        SUNIONCARD 1 none           =>> :0
+        SUNIONCARD 1 a LIMIT 2      =>> :2
+        SDIFFCARD 2 a b             =>> :3
+        SDIFFCARD 2 b a             =>> :2
+        SDIFFCARD 2 a a             =>> :0
+        SDIFFCARD 2 none a          =>> :0
+        SDIFFCARD 2 a none LIMIT 2  =>> :2
+        SDIFFCARD 2 a b LIMIT 9     =>> :3
+        SUNIONCARD 0 a              =>> -ERR numkeys should be greater than 0
+        SUNIONCARD 3 a b            =>> -ERR Number of keys can't be greater than number of args
+        SUNIONCARD 2 a b LIMIT -1   =>> -ERR LIMIT can't be negative
+        SDIFFCARD 2 a b LIMIT       =>> -ERR syntax error
+        SDIFFCARD 2 a b APPROX      =>> -ERR syntax error
+        SET s x                     =>> +OK
+        SUNIONCARD 2 a s            =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}

@@ -212,3 +212,19 @@ fn a_range_of_ranks_has_no_offset() {
         "#,
     );
 }
+
+#[test]
+fn sets_are_counted() {
+    // Redis has this since 8.8.
+    check(
+        r#"
+        ZADD a 5 x 6 y                                        =>> :2
+        ZADD b 7 y 8 z                                        =>> :2
+        SADD c y                                              =>> :1
+        ZUNIONSTORE d 3 a b c AGGREGATE COUNT                 =>> :3
+        ZRANGE d 0 -1 WITHSCORES                              =>> ["x" "1" "z" "1" "y" "3"]
+        ZINTER 2 a b AGGREGATE count WITHSCORES               =>> ["y" "2"]
+        ZUNION 2 a b WEIGHTS 10 0.5 AGGREGATE COUNT WITHSCORES =>> ["z" "0.5" "x" "10" "y" "10.5"]
+        "#,
+    );
+}

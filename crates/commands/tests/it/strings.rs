@@ -367,3 +367,89 @@ fn longest_common_subsequence() {
         "#,
     );
 }
+
+#[test]
+fn set_and_delete_by_comparison() {
+    // Redis has these since 8.4, DELIFEQ is Valkey's.
+    check(
+        r#"
+        SET a x IFNE y                     =>> +OK
+        SET a y IFNE x                     =>> nil
+        SET a y IFNE z GET                 =>> "x"
+        GET a                              =>> "y"
+        SET new x IFEQ x                   =>> nil
+        SET a v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwlj7626sd =>> +OK
+        DIGEST a                           =>> "00006c38adf31777"
+        DIGEST none                        =>> nil
+        SET empty ""                       =>> +OK
+        DIGEST empty                       =>> "2d06800538d394c2"
+        SET empty x IFDEQ 2D06800538d394c2 =>> +OK
+        SET empty y IFDEQ 2d06800538d394c2 =>> nil
+        SET empty y IFDNE 2d06800538d394c2 =>> +OK
+        SET made y IFDNE 2d06800538d394c2  =>> +OK
+        SET made y IFDEQ 2d0               =>> -ERR must be exactly 16 hexadecimal characters
+        SET made y IFDEQ 2d06800538d394cx  =>> -ERR must be exactly 16 hexadecimal characters
+        SET made y IFDEQ                   =>> -ERR syntax error
+        SET made y IFNE a IFEQ b           =>> -ERR syntax error
+        SET made y NX IFNE a               =>> -ERR syntax error
+        DELEX made IFEQ x                  =>> :0
+        DELEX made IFNE y                  =>> :0
+        DELEX made IFEQ y                  =>> :1
+        DELEX made IFEQ y                  =>> :0
+        DELEX made IFNE y                  =>> :0
+        SET n 12                           =>> +OK
+        DELEX n IFNE 13                    =>> :1
+        SET n ""                           =>> +OK
+        DELEX n IFDNE 2d06800538d394c2     =>> :0
+        DELEX n IFDEQ 2d06800538d394c2     =>> :1
+        DELEX n IFXX 1                     =>> -ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE
+        DELEX n IFEQ                       =>> -ERR wrong number of arguments for 'delex' command
+        DELEX n IFEQ a b                   =>> -ERR wrong number of arguments for 'delex' command
+        SADD s a                           =>> :1
+        DIGEST s                           =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        SET s x IFNE y                     =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        DELEX s IFEQ x                     =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        DELIFEQ s x                        =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        DELEX s                            =>> :1
+        DELEX s                            =>> :0
+        SET n 12                           =>> +OK
+        DELIFEQ n 13                       =>> :0
+        DELIFEQ n 12                       =>> :1
+        DELIFEQ n 12                       =>> :0
+        "#,
+    );
+}
+
+#[test]
+fn several_strings_with_a_condition() {
+    // As Valkey 9.1 answers.
+    check(
+        r#"
+        MSETEX 2 a 1 b 2                   =>> :1
+        MGET a b                           =>> ["1" "2"]
+        MSETEX 2 a 3 c 3 NX                =>> :0
+        EXISTS c                           =>> :0
+        MSETEX 2 a 3 c 3 XX                =>> :0
+        MSETEX 2 a 3 b 4 XX EX 100         =>> :1
+        TTL a                              =>> :100
+        TTL b                              =>> :100
+        MSETEX 2 a 5 c 5 KEEPTTL           =>> :1
+        TTL a                              =>> :100
+        TTL c                              =>> :-1
+        MSETEX 1 a 6                       =>> :1
+        TTL a                              =>> :-1
+        MSETEX 2 d 1 d 2 PX 5000 NX        =>> :1
+        GET d                              =>> "2"
+        MSETEX 0 a 1                       =>> -ERR invalid numkeys value or out of range
+        MSETEX x a 1                       =>> -ERR invalid numkeys value or out of range
+        MSETEX 99999999999 a 1             =>> -ERR invalid numkeys value or out of range
+        MSETEX 2 a 1                       =>> -ERR syntax error
+        MSETEX 1 a 1 NX XX                 =>> -ERR syntax error
+        MSETEX 1 a 1 EX                    =>> -ERR syntax error
+        MSETEX 1 a 1 EX 0                  =>> -ERR invalid expire time in 'msetex' command
+        MSETEX 1 a 1 EX 10 KEEPTTL         =>> -ERR syntax error
+        MSETEX 1 a 1 foo                   =>> -ERR syntax error
+        COMMAND GETKEYS MSETEX 2 a 1 b 2 NX =>> ["a" "b"]
+        "#,
+    );
+}

@@ -60,7 +60,7 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
 /// Whether the number of keys found agrees with the command's own count.
 fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     let (count_at, found) = match keys {
-        KeyPositions::Counted { count_at } => (count_at, found),
+        KeyPositions::Counted { count_at, .. } => (count_at, found),
         KeyPositions::FirstAndCounted { count_at } => (count_at, found - 1),
         KeyPositions::None
         | KeyPositions::Range { .. }
