@@ -1,9 +1,10 @@
 //! Takes back what a thread counted and buffered for a transaction that is taken back.
 //!
 //! [`Ctx::make_undoable`] and [`Ctx::abort`] are those of the engine's transaction, and do the same
-//! for its commands' counters, lines for monitoring clients, random numbers and the selected
-//! database. Time that was spent stays spent: the slow log and the latencies keep it. What a
-//! connection gets only at a commit (its last write, the number of changes) needs nothing here.
+//! for its commands' counters, lines for monitoring clients, messages to publish, random numbers and
+//! the selected database. Time that was spent stays spent: the slow log and the latencies keep it.
+//! What a connection gets only at a commit (its last write, the number of changes) needs nothing
+//! here.
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::invoke::{self, Caller, Command};
@@ -39,9 +40,15 @@ impl Ctx<'_> {
         if self.local.undoable.is_none() {
             // Quick commands are counted together with their batch: those before are not taken back.
             self.local.settle_now(self.node);
-            let (lines, rng) = (self.local.monitored.len(), self.local.rng.clone());
-            let begun = Begun::new(lines, rng, self.session.db, self.session.proto);
-            self.local.undoable = Some(Box::new(begun));
+            self.local.undoable = Some(Box::new(Begun {
+                counted: Vec::new(),
+                failed: Vec::new(),
+                monitored: self.local.monitored.len(),
+                unpublished: self.local.unpublished.len(),
+                rng: self.local.rng.clone(),
+                db: self.session.db,
+                proto: self.session.proto,
+            }));
         }
     }
 
@@ -66,6 +73,7 @@ impl Ctx<'_> {
         self.local.settle_now(self.node);
         let Some(begun) = self.local.undoable.take() else { return };
         self.local.monitored.truncate(begun.monitored);
+        self.local.unpublished.truncate(begun.unpublished);
         self.local.rng = begun.rng.clone();
         (self.session.db, self.session.proto) = (begun.db, begun.proto);
         begun.take_back(&self.local.stats);

@@ -9,21 +9,19 @@ use ladon_resp::Proto;
 /// since.
 pub(crate) struct Begun {
     /// Commands that ran: how often, and for how many nanoseconds in total.
-    counted: Vec<(CommandId, u64, u64)>,
+    pub(crate) counted: Vec<(CommandId, u64, u64)>,
     /// Errors that they were answered with.
-    failed: Vec<(CommandId, String)>,
-    /// Number of lines for monitoring clients.
+    pub(crate) failed: Vec<(CommandId, String)>,
+    /// Number of lines for monitoring clients,
     pub(crate) monitored: usize,
+    /// and of messages to publish.
+    pub(crate) unpublished: usize,
     pub(crate) rng: Rng,
     pub(crate) db: u16,
     pub(crate) proto: Proto,
 }
 
 impl Begun {
-    pub(crate) fn new(monitored: usize, rng: Rng, db: u16, proto: Proto) -> Begun {
-        Begun { counted: Vec::new(), failed: Vec::new(), monitored, rng, db, proto }
-    }
-
     /// A command failed.
     pub(crate) fn failed(&mut self, id: CommandId, text: &str) {
         self.failed.push((id, text.to_owned()));

@@ -555,3 +555,85 @@ proptest! {
         }
     }
 }
+
+/// As `what_is_taken_back_was_never_there`, of one case.
+fn check_taken_back(setup: impl Fn(&mut Tx<'_>), changes: impl Fn(&mut Tx<'_>)) {
+    let Made { keyspace, mut scratch, .. } = make(&[], false);
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, MADE_MS);
+    setup(&mut tx);
+    tx.commit(|_| Lsn(1));
+    let observers = observe(&keyspace, NOW_MS);
+    let before = picture(&keyspace, &observers);
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, NOW_MS);
+    tx.make_undoable();
+    changes(&mut tx);
+    tx.abort();
+    drop(tx);
+    assert_eq!(picture(&keyspace, &observers), before);
+    check_accounts(&keyspace, scratch.counters.bytes_delta);
+}
+
+fn add_members(tx: &mut Tx<'_>, key: &[u8], members: std::ops::Range<u32>) {
+    let members: Vec<Vec<u8>> = members.map(|n| format!("member{n}").into_bytes()).collect();
+    let added = tx.set_add(0, tx.key(key), members.iter().map(Vec::as_slice));
+    added.expect("a set");
+}
+
+#[test]
+fn a_value_that_moved_is_not_confused_with_the_next_one_under_its_key() {
+    for kept in [true, false] {
+        check_taken_back(
+            |tx| add_members(tx, b"a", 0..100),
+            |tx| {
+                add_members(tx, b"a", 90..110);
+                assert!(tx.rename(0, tx.key(b"a"), 0, tx.key(b"b")));
+                add_members(tx, b"b", 200..210);
+                add_members(tx, b"a", 300..400);
+                if !kept {
+                    tx.delete(0, tx.key(b"a"));
+                    tx.delete(0, tx.key(b"b"));
+                }
+            },
+        );
+    }
+}
+
+#[test]
+fn writes_that_overlap_are_taken_back_from_the_last_on() {
+    for length in [20_000, 200_000] {
+        check_taken_back(
+            |tx| tx.put_string(0, tx.key(b"long"), &vec![b'.'; length], 0),
+            |tx| {
+                for (at, bytes) in [(10, b"aaaa"), (12, b"bbbb"), (length - 2, b"cccc")] {
+                    tx.write_string_at(0, tx.key(b"long"), at, bytes).expect("a string");
+                }
+            },
+        );
+    }
+}
+
+/// 4 MiB and more share their memory with the log's record.
+#[test]
+fn a_string_that_its_record_shares_is_taken_back() {
+    let (long, longer) = (vec![b'l'; 4 << 20], vec![b'm'; 5 << 20]);
+    check_taken_back(
+        |tx| tx.put_string(0, tx.key(b"long"), &long, 0),
+        |tx| {
+            tx.put_string(0, tx.key(b"new"), &longer, 0);
+            tx.put_string(0, tx.key(b"long"), &longer, 0);
+            tx.write_string_at(0, tx.key(b"long"), 7, b"seven").expect("a string");
+        },
+    );
+}
+
+#[test]
+fn what_was_flushed_expires_in_time_after_all() {
+    check_taken_back(
+        |tx| tx.put_string(0, tx.key(b"due"), b"", MADE_MS + 1),
+        |tx| {
+            tx.flush(0);
+            let partition = partition_of(tx.key(b"due").hash);
+            assert_eq!(tx.expire_due(partition, 10), 0);
+        },
+    );
+}
