@@ -22,7 +22,8 @@ suite=${SUITE:-valkey-8.1}
 port=${PORT:-21400}
 cache=${CARGO_TARGET_DIR:-$root/target}/redis-tcl-suite
 required="unit/type/string unit/type/incr unit/type/set unit/type/hash unit/type/list unit/type/list-2
-  unit/type/list-3 unit/type/zset unit/bitops unit/bitfield unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace
+  unit/type/list-3 unit/type/zset unit/type/stream unit/type/stream-cgroups unit/bitops unit/bitfield
+  unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace
   unit/multi unit/protocol unit/info unit/info-command unit/introspection unit/introspection-2
   unit/other unit/querybuf unit/quit unit/latency-monitor unit/slowlog unit/lazyfree unit/pause
   unit/replybufsize unit/violations unit/client-eviction"
@@ -99,6 +100,9 @@ if [ -f "$eviction" ] && ! grep -q 'proc wait_for_qbuf' "$eviction"; then
         -e 's/^ *set client_mem \[client_field client-$i/            wait_for_qbuf client-$i $size $clients_per_size\n&/' \
         "$eviction"
 fi
+
+# How an append-only file is written is no setting of Ladon's.
+sed -i 's/ aof-use-rdb-preamble no//' "$cache/$suite"/tests/unit/type/stream*.tcl
 
 for name in redis-server valkey-server; do install "$here/redis-tcl-suite/redis-server" "$cache/$suite/src/$name"; done
 

@@ -15,7 +15,7 @@
 //! versions := ['@' since] ['~' deprecated since]
 //! ```
 //!
-//! Names are lower case, tokens upper case: `key#0 value [expiration(EX seconds:integer|PERSIST)]`.
+//! Names are lower case; tokens are upper case, or one of `= ~ * $`: `key#0 value [expiration(EX seconds:integer|PERSIST)]`.
 
 use crate::argument::{Argument, ArgumentKind};
 
@@ -77,7 +77,7 @@ impl Reader<'_> {
     }
 
     fn element(&mut self) -> Result<Argument, SyntaxError> {
-        let mut argument = match self.word(char::is_uppercase, is_token) {
+        let mut argument = match self.token() {
             Some(token) if self.peek(" ") && self.at_name(self.position + 1) => {
                 self.position += 1;
                 Argument { token: Some(token), ..self.argument()? }
@@ -98,6 +98,11 @@ impl Reader<'_> {
         argument.multiple_token = self.take(" +...");
         argument.multiple = argument.multiple_token || self.take(" ...");
         Ok(argument)
+    }
+
+    fn token(&mut self) -> Option<String> {
+        let sign = ["=", "~", "*", "$"].into_iter().find(|sign| self.take(sign));
+        sign.map(str::to_owned).or_else(|| self.word(char::is_uppercase, is_token))
     }
 
     fn argument(&mut self) -> Result<Argument, SyntaxError> {
@@ -272,6 +277,14 @@ mod tests {
     }
 
     #[test]
+    fn reads_signs() {
+        let choice = one("operator(={equal}|~{approximately}|*)");
+        let found: Vec<_> =
+            choice.arguments.iter().map(|a| (a.name.as_str(), a.token.as_deref())).collect();
+        assert_eq!(found, [("equal", Some("=")), ("approximately", Some("~")), ("*", Some("*"))]);
+    }
+
+    #[test]
     fn reads_groups() {
         let choice = one("[TYPE kind@5.0.0(A|B@6.0.0|c:integer)]");
         assert_eq!(choice.kind, ArgumentKind::OneOf);
@@ -313,6 +326,7 @@ mod tests {
             "a......",
             "EX=seconds",
             "a_b",
+            "=a",
             "é",
             "a(a(a(a(a(a(a(a(a(b)))))))))",
         ] {

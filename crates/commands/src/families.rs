@@ -4,7 +4,7 @@ use crate::kernel::spec::Code;
 use crate::kernel::table::CommandTable;
 use crate::{
     admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, scripting, set, sort,
-    sorted_set, string, transactions,
+    sorted_set, stream, string, transactions,
 };
 use std::sync::LazyLock;
 
@@ -32,6 +32,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::slow_log::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
+    stream::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,
     generic::wait::COMMANDS,

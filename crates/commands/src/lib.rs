@@ -31,6 +31,7 @@ mod set;
 mod shared;
 mod sort;
 mod sorted_set;
+mod stream;
 mod string;
 mod transactions;
 

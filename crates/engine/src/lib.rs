@@ -43,8 +43,8 @@ pub use prefetch_target::{Ahead, AheadInside, Inside};
 pub use save::{SaveCursor, SavedBlock};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
-    CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StringTooLong, Tx,
-    TxCounters, Written,
+    CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,
+    Tx, TxCounters, Written,
 };
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};

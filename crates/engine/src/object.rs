@@ -10,6 +10,7 @@ use crate::types::list::ListValue;
 use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
 use crate::types::sorted_set::SortedSet;
+use crate::types::stream::Stream;
 use crate::types::string;
 use crossbeam_epoch::Guard;
 use ladon_model::ValueKind;
@@ -97,6 +98,8 @@ table_of_types! {
     List: ListValue,
     /// A sorted set.
     SortedSet: SortedSet,
+    /// A stream.
+    Stream: Stream,
 }
 
 impl Object {
@@ -109,9 +112,13 @@ impl Object {
     }
 
     /// Number of elements; a string's bytes.
-    #[allow(clippy::len_without_is_empty, reason = "no key holds an empty value")]
     pub fn len(&self) -> usize {
         by_type!(self, bytes => bytes.len(), value => Collection::len(value))
+    }
+
+    /// Whether it is empty in a way that no key's value is.
+    pub fn is_empty(&self) -> bool {
+        by_type!(self, bytes => bytes.is_empty(), value => Collection::is_empty(value))
     }
 
     /// Bytes of memory that the value owns, itself included.

@@ -18,6 +18,7 @@ mod recount;
 mod sets;
 mod sorted_sets;
 mod stored;
+mod streams;
 mod strings;
 mod undo;
 mod values;
@@ -94,6 +95,7 @@ pub struct Scratch {
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use stored::{Misplaced, Stored};
+pub use streams::StreamEdit;
 pub use strings::{CountError, Written};
 use undo::{Flushed, Undo};
 pub use values::Look;
@@ -444,6 +446,7 @@ impl<'a> Tx<'a> {
             if let Some(untold) = untold {
                 self.scratch.undo().watchers(db, index, untold);
             }
+            self.note_all_ready(db, index);
         }
         if self.scratch.undoable {
             self.scratch.undo().forget_saved_keys();
@@ -616,6 +619,17 @@ impl<'a> Tx<'a> {
     #[inline(always)]
     fn noted(&mut self, db: DbId, key: Key<'_>, exists: bool, came: Option<ValueKind>) {
         self.scratch.touched.push(key.hash);
+        self.touch_watchers(db, key, exists);
+        if let Some(kind) = came {
+            self.note_ready(db, key, kind);
+        } else if !exists {
+            self.note_lost(db, key);
+        }
+    }
+
+    /// Notifies a key's watchers of a change.
+    #[inline(always)]
+    fn touch_watchers(&mut self, db: DbId, key: Key<'_>, exists: bool) {
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         if !database.watched.is_empty() {
             let mut untold = self.scratch.undoable.then(Untold::default);
@@ -623,9 +637,6 @@ impl<'a> Tx<'a> {
             if let Some(untold) = untold {
                 self.scratch.undo().watchers(db, partition_of(key.hash), untold);
             }
-        }
-        if let Some(kind) = came {
-            self.note_ready(db, key, kind);
         }
     }
 

@@ -34,6 +34,8 @@ impl Claim {
 pub struct Waiter {
     /// What type of value it waits for.
     pub wants: ValueKind,
+    /// It is also served, with an error, when the key loses such a value.
+    pub hears_loss: bool,
     /// The right to end the wait.
     pub claim: Arc<Claim>,
     /// What it asked for, in the form of the code that queued it.
@@ -86,6 +88,13 @@ impl Awaited {
         self.0.as_ref().is_some_and(|lines| lines.by_key.contains_key(key))
     }
 
+    /// Whether some waiter is served when the key loses its value.
+    #[cold]
+    pub(crate) fn hears_loss(&self, key: &[u8]) -> bool {
+        let line = self.0.as_ref().and_then(|lines| lines.by_key.get(key));
+        line.into_iter().flatten().any(|(_, waiter)| waiter.hears_loss)
+    }
+
     /// Puts a waiter at the end of the key's line, once.
     pub(crate) fn add(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
         let lines = self.0.get_or_insert_default();
@@ -112,17 +121,20 @@ impl Awaited {
         }
     }
 
-    /// The first waiter after `after` in the key's queue that still waits for a value of this type.
+    /// The first waiter after `after` in the key's queue that still waits, and is to be served if
+    /// the key has a value of this type.
     pub(crate) fn first(
         &self,
         key: &[u8],
-        kind: ValueKind,
+        kind: Option<ValueKind>,
         after: Place,
     ) -> Option<(Place, &Arc<Waiter>)> {
         let line = self.0.as_ref()?.by_key.get(key)?;
         let from = line.partition_point(|&(place, _)| place <= after);
         line.range(from..)
-            .find(|(_, waiter)| waiter.wants == kind && waiter.claim.is_free())
+            .find(|(_, waiter)| {
+                (Some(waiter.wants) == kind || waiter.hears_loss) && waiter.claim.is_free()
+            })
             .map(|(place, waiter)| (*place, waiter))
     }
 
@@ -142,7 +154,7 @@ mod tests {
     use super::*;
 
     fn waiter(wants: ValueKind) -> Arc<Waiter> {
-        Arc::new(Waiter { wants, claim: Arc::default(), request: Box::new(()) })
+        Arc::new(Waiter { wants, hears_loss: false, claim: Arc::default(), request: Box::new(()) })
     }
 
     #[test]
@@ -155,7 +167,9 @@ mod tests {
         awaited.add(b"other", &c);
         assert_eq!((awaited.len(), awaited.has(b"k")), (2, true));
         let first = |awaited: &Awaited, after| {
-            awaited.first(b"k", ValueKind::List, after).map(|(place, w)| (place, Arc::clone(w)))
+            awaited
+                .first(b"k", Some(ValueKind::List), after)
+                .map(|(place, w)| (place, Arc::clone(w)))
         };
         let (place, found) = first(&awaited, Place::default()).expect("a waits");
         assert!(Arc::ptr_eq(&found, &a));

@@ -35,6 +35,8 @@ pub enum ValueKind {
     List = 4,
     /// A sorted set; the body is its members in order, each as score, length and bytes.
     SortedSet = 5,
+    /// A stream; the body is its entries and groups (see the engine's `types/stream/collection.rs`).
+    Stream = 6,
 }
 
 impl ValueKind {
@@ -46,6 +48,7 @@ impl ValueKind {
             3 => Some(ValueKind::Hash),
             4 => Some(ValueKind::List),
             5 => Some(ValueKind::SortedSet),
+            6 => Some(ValueKind::Stream),
             _ => None,
         }
     }
@@ -58,6 +61,7 @@ impl ValueKind {
             ValueKind::Hash => "hash",
             ValueKind::List => "list",
             ValueKind::SortedSet => "zset",
+            ValueKind::Stream => "stream",
         }
     }
 }

@@ -13,7 +13,7 @@ use ladon_commands::{Block, Blocked, LongReply, Session};
 use ladon_engine::Waiter;
 use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
-use ladon_resp::Parser;
+use ladon_resp::{Parser, Proto};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -325,6 +325,17 @@ impl Connection {
     pub(crate) fn deliver(&mut self, bytes: &[u8]) {
         if self.long_reply.is_some() { &mut self.held } else { &mut self.output }
             .extend_from_slice(bytes);
+    }
+
+    /// As `deliver`, of a message in RESP2; over RESP3 its first byte is that of a push.
+    pub(crate) fn deliver_push(&mut self, bytes: &[u8]) {
+        let is_push = self.session.proto == Proto::Resp3;
+        let out = if self.long_reply.is_some() { &mut self.held } else { &mut self.output };
+        let start = out.len();
+        out.extend_from_slice(bytes);
+        if is_push {
+            out[start] = b'>';
+        }
     }
 
     /// Appends the rest of a reply whose beginning another thread sent while nothing else was left

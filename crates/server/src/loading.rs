@@ -37,7 +37,7 @@ use ladon_net::{
     Waker,
 };
 use ladon_platform::{Clock, Process};
-use ladon_resp::{Arg, Limits, Parser, Progress as Parsed, Reply};
+use ladon_resp::{Arg, Limits, Parser, Progress as Parsed, Proto, Reply};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::io;
@@ -390,11 +390,16 @@ impl Room {
         let mut fan_out = FanOut::new(message, self.messages);
         self.messages += 1;
         let mut found = Vec::new();
-        while fan_out.next(&self.local.subscribers, SLICE, &mut found) {
+        while !fan_out.is_over() {
+            let bytes = fan_out.next(&self.local.subscribers, SLICE, &mut found);
             for &Delivery { client: id, slot } in &found {
                 let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
                 let Some(client) = client.filter(|it| it.session.info.id == id) else { continue };
-                client.output.extend_from_slice(fan_out.encoded(client.session.proto));
+                let start = client.output.len();
+                client.output.extend_from_slice(bytes);
+                if client.session.proto == Proto::Resp3 {
+                    client.output[start] = b'>';
+                }
                 client.aborted |= client.output.len() > MONITORED_BYTES_MAX;
                 client.is_awake = true;
             }

@@ -155,12 +155,7 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
     ),
     // What Ladon does not have yet, so that nothing can go wrong with it.
     harmless(
-        &[
-            "list-max-ziplist-entries",
-            "list-max-ziplist-value",
-            "stream-node-max-bytes",
-            "stream-node-max-entries",
-        ],
+        &["list-max-ziplist-entries", "list-max-ziplist-value"],
         "Ladon does not have this data type yet",
     ),
     harmless(&["lua-time-limit", "busy-reply-threshold"], "Ladon runs no scripts yet"),

@@ -239,6 +239,12 @@ settings! {
         zset_max_listpack_value: usize =
             Setting::integer("zset-max-listpack-value", 0, i64::MAX, "64")
                 .aliases(&["zset-max-ziplist-value"]);
+        /// Maximum bytes of a stream's node before the stream gets another; 0 for the largest
+        /// possible.
+        stream_node_max_bytes: u64 = Setting::memory("stream-node-max-bytes", 0, "4096");
+        /// Maximum number of entries of a stream's node before the stream gets another; 0 for any.
+        stream_node_max_entries: usize =
+            Setting::integer("stream-node-max-entries", 0, i64::MAX, "100");
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by

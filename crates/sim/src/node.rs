@@ -193,6 +193,9 @@ impl SimNode {
                     aside: None,
                 });
                 worker.pace = plan.pace;
+                if plan.rehearses {
+                    worker.rehearse_changes();
+                }
                 plant_in_worker(&mut worker, canary);
                 worker
             })

@@ -72,6 +72,8 @@ pub(crate) struct Plan {
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
     pub(crate) backlog_bytes_max: u64,
+    /// Every command on data is first run and taken back.
+    pub(crate) rehearses: bool,
 }
 
 /// How little memory a node has.
@@ -146,6 +148,8 @@ impl Plan {
         if is_early || canary == Canary::None && more.chance(1, 3) {
             plan.waits = Some(more.next_u64());
         }
+        let mut again = Random::new(random.clone().next_u64() ^ 0x4e4e);
+        plan.rehearses = canary == Canary::None && again.chance(1, 4);
         plan
     }
 
@@ -156,6 +160,7 @@ impl Plan {
             _ => Gate::Fsync,
         };
         Plan {
+            rehearses: false,
             workers: 1 + random.below(3) as usize,
             clients: 1 + random.below(5) as usize,
             steps: 200 + random.below(800),

@@ -18,6 +18,9 @@ pub fn apply(keyspace: &Keyspace, settings: &Settings) {
     limits.list_depth.store(settings.list_compress_depth(), Relaxed);
     limits.zset_listpack_entries.store(settings.zset_max_listpack_entries(), Relaxed);
     limits.zset_listpack_value.store(settings.zset_max_listpack_value(), Relaxed);
+    let node_bytes = usize::try_from(settings.stream_node_max_bytes());
+    limits.stream_node_bytes.store(node_bytes.unwrap_or(usize::MAX), Relaxed);
+    limits.stream_node_entries.store(settings.stream_node_max_entries(), Relaxed);
     apply_rules(keyspace, settings);
 }
 

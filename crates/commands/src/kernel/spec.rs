@@ -36,6 +36,8 @@ pub enum KeyPositions {
     /// At position 1, and where the function finds another among these arguments, which follows an
     /// option: not before position 3.
     FirstAndOption(fn(&[&[u8]]) -> Option<usize>),
+    /// In the range that the function finds in these arguments: not before position 2.
+    Found(fn(&[&[u8]]) -> std::ops::Range<usize>),
     /// `numkeys` is at this position and the keys follow it.
     Counted {
         /// Position of the count.
@@ -101,6 +103,10 @@ impl KeyPositions {
         let mut other = None;
         let (first, end, step) = match self {
             KeyPositions::None => (0, 0, 1),
+            KeyPositions::Found(find) => {
+                let found = find(args);
+                (found.start, found.end, 1)
+            }
             KeyPositions::FirstAndOption(find) => {
                 other = find(args);
                 (1, args.len().min(2), 1)

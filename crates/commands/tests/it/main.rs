@@ -23,5 +23,6 @@ mod server;
 mod sets;
 mod sorted_sets;
 mod sorting;
+mod streams;
 mod strings;
 mod transactions;

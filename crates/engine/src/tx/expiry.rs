@@ -105,7 +105,7 @@ impl Tx<'_> {
         let before = Weight::of(object);
         let mut op = Vec::new();
         let count = object.expire_due(now_ms, max, env, &mut op);
-        let (after, is_empty) = (Weight::of(object), object.len() == 0);
+        let (after, is_empty) = (Weight::of(object), object.is_empty());
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
         self.keyspace.note_expiry(key.hash, after.next_expiry);
         self.scratch.counters.expired_elements += count as u64;

@@ -33,7 +33,7 @@ impl std::fmt::Debug for Stored {
 impl Stored {
     /// Encodes the value as that of `key`; an empty one will remove the key.
     pub fn new(db: DbId, key: &[u8], object: Object, expire_at: u64) -> Stored {
-        let record = (object.len() != 0).then(|| encode(Vec::new(), db, key, &object, expire_at));
+        let record = (!object.is_empty()).then(|| encode(Vec::new(), db, key, &object, expire_at));
         Stored { db, key: key.to_vec(), expire_at, object: Box::new(object), from: None, record }
     }
 

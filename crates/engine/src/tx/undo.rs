@@ -31,6 +31,7 @@ use crate::types::long_string::LongString;
 use crate::watch::{Untold, WatchFlag, WatcherBefore};
 use ladon_model::{DbId, KeyHash, ValueKind, varint};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,10 +41,32 @@ pub(super) struct Undo {
     pub(super) steps: Vec<Step>,
     /// The steps of keys that need no other. Two keys with the same hash may displace each other:
     /// then one gets another step.
-    saved: HashMap<(DbId, KeyHash), usize>,
+    saved: HashMap<(DbId, KeyHash), usize, BuildHasherDefault<Hashed>>,
     /// To be touched at the commit.
     flags: Vec<Arc<WatchFlag>>,
     pub(super) begin: Begin,
+}
+
+/// Of what is a hash already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a database's number and a hash are integers")
+    }
+
+    fn write_u16(&mut self, db: u16) {
+        self.0 ^= u64::from(db);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 ^= hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The state of the thread's buffers when the transaction began.

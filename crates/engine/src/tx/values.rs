@@ -226,6 +226,33 @@ impl<'a> Tx<'a> {
         op: &mut Vec<u8>,
         change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
     ) -> Result<Option<R>, WrongType> {
+        let Some((result, is_empty)) = self.edit_found(db, key, op, change)? else {
+            return Ok(None);
+        };
+        if op.is_empty() {
+            return Ok(Some(result));
+        }
+        if is_empty {
+            if let Some(removed) = self.remove(db, key) {
+                self.scratch.discard(removed.object);
+            }
+            self.changed(key, Change::Delete { db, key: key.bytes });
+        } else {
+            self.changed(key, Change::Update { db, key: key.bytes, kind: C::KIND, op });
+        }
+        Ok(Some(result))
+    }
+
+    /// Runs `change` on the key's collection, which writes what it did into `op`; the caller
+    /// records that. Returns the result, and whether the collection is empty now.
+    #[inline]
+    pub(super) fn edit_found<C: Collection, R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        op: &mut Vec<u8>,
+        change: impl FnOnce(&mut C, &mut Vec<u8>, Env<'_>) -> R,
+    ) -> Result<Option<(R, bool)>, WrongType> {
         let env = self.env();
         if self.scratch.undoable {
             self.save_value(db, key, C::KIND);
@@ -238,21 +265,10 @@ impl<'a> Tx<'a> {
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
         self.keyspace.note_expiry(key.hash, after.next_expiry);
-        if op.is_empty() {
-            return Ok(Some(result));
-        }
         if self.scratch.undoable {
             self.scratch.undo().changed(db, key, op);
         }
-        if is_empty {
-            if let Some(removed) = self.remove(db, key) {
-                self.scratch.discard(removed.object);
-            }
-            self.changed(key, Change::Delete { db, key: key.bytes });
-        } else {
-            self.changed(key, Change::Update { db, key: key.bytes, kind: C::KIND, op });
-        }
-        Ok(Some(result))
+        Ok(Some((result, is_empty)))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Waiting for keys, within a transaction.
 
 use super::{Key, Tx};
-use crate::partition::Partition;
 use crate::types;
 use crate::wait::{Place, ReadyKey, Waiter};
 use ladon_model::{DbId, ValueKind};
@@ -23,7 +22,7 @@ impl Tx<'_> {
     #[inline]
     pub fn is_awaited(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) -> bool {
         let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
-        if awaited.is_empty() || awaited.first(key.bytes, kind, Place::default()).is_none() {
+        if awaited.is_empty() || awaited.first(key.bytes, Some(kind), Place::default()).is_none() {
             return false;
         }
         // Usually another thread is about to serve them; but it may have found the log closed.
@@ -36,49 +35,65 @@ impl Tx<'_> {
         self.peek(db, key).map(|entry| types::kind_of(entry.value()))
     }
 
-    /// The first waiter after `after` in the key's queue that waits for the type of the present
-    /// value.
+    /// The first waiter after `after` in the key's queue that is to be served with the present
+    /// value, or with none.
     pub fn next_waiter(
         &mut self,
         db: DbId,
         key: Key<'_>,
         after: Place,
     ) -> Option<(Place, Arc<Waiter>)> {
-        let kind = self.kind(db, key)?;
+        let kind = self.kind(db, key);
         let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
         awaited.first(key.bytes, kind, after).map(|(place, waiter)| (place, Arc::clone(waiter)))
     }
 
-    /// Number of keys with waiters, in the held partitions.
-    pub fn awaited_keys(&mut self) -> usize {
-        let count = |partition: &Partition| -> usize {
-            partition.dbs.iter().map(|database| database.awaited.len()).sum()
-        };
-        let indexes = self.locked.indexes();
-        indexes.into_iter().map(|index| count(self.locked.at(index))).sum()
+    /// Number of keys with waiters in the held partitions, and of those with waiters that are
+    /// served when the key loses its value.
+    pub fn awaited_keys(&mut self) -> (usize, usize) {
+        let mut count = (0, 0);
+        for index in self.locked.indexes() {
+            for database in &self.locked.at(index).dbs {
+                let awaited = &database.awaited;
+                count.0 += awaited.len();
+                count.1 += awaited.keys().filter(|key| awaited.hears_loss(key)).count();
+            }
+        }
+        count
     }
 
     /// The key got a value, or it was changed: while the log took no changes, a client may have
-    /// waited despite a value. No client waits for a string.
+    /// waited despite a value. No client waits for a string; but one may wait for what it replaced.
     #[inline]
     pub(super) fn note_ready(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
-        if kind == ValueKind::String {
-            return;
-        }
         let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
         if !awaited.is_empty() && awaited.has(key.bytes) {
+            if kind == ValueKind::String && !awaited.hears_loss(key.bytes) {
+                return;
+            }
             let ready = ReadyKey { db, key: key.bytes.to_vec(), hash: key.hash };
             self.scratch.ready.push(ready);
         }
     }
 
-    /// Notes every awaited key of the database in a held partition, because its data was replaced.
+    /// The key has no value any more.
+    #[inline]
+    pub(super) fn note_lost(&mut self, db: DbId, key: Key<'_>) {
+        let awaited = &self.locked.partition(key.hash).dbs[usize::from(db)].awaited;
+        if !awaited.is_empty() && awaited.hears_loss(key.bytes) {
+            let ready = ReadyKey { db, key: key.bytes.to_vec(), hash: key.hash };
+            self.scratch.ready.push(ready);
+        }
+    }
+
+    /// Notes the awaited keys of the database in a held partition, because its data was replaced.
     pub(super) fn note_all_ready(&mut self, db: DbId, partition: usize) {
         let hasher = self.keyspace.hasher();
         let database = &self.locked.at(partition).dbs[usize::from(db)];
         for key in database.awaited.keys() {
             let hash = hasher.hash(key);
-            if database.table.get(database.table.local(hash.0), key).is_some() {
+            let table = &database.table;
+            if table.get(table.local(hash.0), key).is_some() || database.awaited.hears_loss(key) {
                 self.scratch.ready.push(ReadyKey { db, key: key.to_vec(), hash });
             }
         }

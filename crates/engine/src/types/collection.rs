@@ -31,7 +31,7 @@ pub trait Collection: Variant {
 
     /// Number of elements.
     fn len(&self) -> usize;
-    /// Whether there are none; no key ever holds such a collection.
+    /// Whether no key may hold it: it has no elements. A stream may be without.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -5,6 +5,8 @@
 pub enum Shown<'a> {
     /// Bytes of a client's.
     Bytes(&'a [u8]),
+    /// Text of the encoding's own.
+    Text(String),
     /// A number.
     Int(i64),
     /// A score.

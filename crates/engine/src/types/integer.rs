@@ -30,21 +30,33 @@ pub(crate) const INT_BYTES_MAX: usize = 20;
 /// The decimal form, written to the end of `digits`.
 #[inline]
 pub(crate) fn format_int(int: i64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
-    let mut at = digits.len();
-    let mut rest = int.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
+    let mut at = write_digits(int.unsigned_abs(), digits);
     if int < 0 {
         at -= 1;
         digits[at] = b'-';
     }
     &digits[at..]
+}
+
+/// The decimal form of an unsigned integer, written to the end of `digits`.
+#[inline]
+pub(crate) fn format_u64(int: u64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
+    let at = write_digits(int, digits);
+    &digits[at..]
+}
+
+/// Returns where the digits begin.
+#[inline]
+fn write_digits(mut rest: u64, digits: &mut [u8; INT_BYTES_MAX]) -> usize {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return at;
+        }
+    }
 }
 
 /// Appends the decimal form.

@@ -15,6 +15,7 @@ pub mod list;
 pub mod long_string;
 pub mod set;
 pub mod sorted_set;
+pub mod stream;
 pub mod string;
 
 use crate::object::Object;
@@ -47,6 +48,10 @@ pub struct Limits {
     pub list_large: AtomicUsize,
     /// `list-compress-depth`
     pub list_depth: AtomicUsize,
+    /// `stream-node-max-bytes`
+    pub stream_node_bytes: AtomicUsize,
+    /// `stream-node-max-entries`
+    pub stream_node_entries: AtomicUsize,
 }
 
 impl Default for Limits {
@@ -62,6 +67,8 @@ impl Default for Limits {
             zset_listpack_value: AtomicUsize::new(64),
             list_large: AtomicUsize::new(list::LARGE_BYTES),
             list_depth: AtomicUsize::new(0),
+            stream_node_bytes: AtomicUsize::new(4096),
+            stream_node_entries: AtomicUsize::new(100),
         }
     }
 }
@@ -86,6 +93,14 @@ impl Limits {
         hash::HashLimits {
             listpack_entries: self.hash_listpack_entries.load(Relaxed),
             listpack_value: self.hash_listpack_value.load(Relaxed),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of_streams(&self) -> stream::StreamLimits {
+        stream::StreamLimits {
+            node_bytes: self.stream_node_bytes.load(Relaxed),
+            node_entries: self.stream_node_entries.load(Relaxed),
         }
     }
 

@@ -133,6 +133,7 @@ fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
 fn shown(what: &Shown<'_>) -> Value {
     match what {
         Shown::Bytes(raw) => bytes(raw),
+        Shown::Text(text) => text.as_str().into(),
         Shown::Int(int) => (*int).into(),
         // JSON has no infinities.
         Shown::Float(float) if float.is_infinite() => float.to_string().into(),

@@ -114,6 +114,7 @@ fn quoted(bytes: &[u8]) -> String {
 fn shown(what: &Shown<'_>) -> String {
     match what {
         Shown::Bytes(bytes) => quoted(bytes),
+        Shown::Text(text) => text.clone(),
         Shown::Int(int) => int.to_string(),
         Shown::Float(float) => float.to_string(),
         Shown::List(all) => {

@@ -5,7 +5,7 @@ use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
 use ladon_commands::subscriptions::published::ForThread;
 
 /// Nanoseconds of deliveries in a turn.
-const FAN_OUT_NS: u64 = 100_000;
+const FAN_OUT_NS: u64 = 200_000;
 
 /// Connections that deliveries of one turn may give something to send: each costs a system call.
 const CONNECTIONS_MAX: usize = 256;
@@ -58,35 +58,46 @@ impl Worker {
         }
         let end_ns = self.node.clock.monotonic_ns() + FAN_OUT_NS;
         let touched_max = self.touched.len() + CONNECTIONS_MAX;
-        while self.fan_out_slice() {
-            let is_over = self.touched.len() >= touched_max
+        let mut deliveries = 0;
+        while let Some(found) = self.fan_out_slice() {
+            deliveries += found + 1;
+            if deliveries >= SLICE {
+                deliveries = 0;
+                if self.node.clock.monotonic_ns() >= end_ns {
+                    return;
+                }
+            }
+            if self.touched.len() >= touched_max
                 || self.turn.output_bytes >= self.pace.turn_output_bytes
-                || self.node.clock.monotonic_ns() >= end_ns;
-            if is_over {
+            {
                 return;
             }
         }
     }
 
-    /// Returns false if nothing is left to deliver.
-    fn fan_out_slice(&mut self) -> bool {
-        let Some(fan_out) = self.fan_outs.queue.front_mut() else { return false };
+    /// Delivers a message to some of its subscribers, and returns to how many; `None` if nothing is
+    /// left to deliver.
+    fn fan_out_slice(&mut self) -> Option<usize> {
+        let fan_out = self.fan_outs.queue.front_mut()?;
         let found = &mut self.fan_outs.found;
-        let most = SLICE_BYTES / fan_out.message().payload.len().max(1);
-        let goes_on = fan_out.next(&self.local.subscribers, most.clamp(1, SLICE), found);
+        let (depends, length) = (fan_out.message().depends, fan_out.message().payload().len());
+        let most = (SLICE_BYTES / length.max(1)).clamp(1, SLICE);
+        let bytes = fan_out.next(&self.local.subscribers, most, found);
         for &Delivery { client, slot } in found.iter() {
             let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
             let connection = connection.filter(|c| c.session.info.id == client);
             let Some(connection) = connection.filter(|c| !c.closing) else { continue };
-            let bytes = fan_out.encoded(connection.session.proto);
             self.turn.output_bytes += bytes.len();
-            connection.deliver(bytes);
-            connection.depends = connection.depends.max(fan_out.message().depends);
+            connection.deliver_push(bytes);
+            connection.depends = connection.depends.max(depends);
             connection.touch(&mut self.touched);
         }
-        if !goes_on && let Some(done) = self.fan_outs.queue.pop_front() {
+        let delivered = found.len();
+        if fan_out.is_over()
+            && let Some(done) = self.fan_outs.queue.pop_front()
+        {
             self.node.pubsub.delivered(done.weight);
         }
-        true
+        Some(delivered)
     }
 }

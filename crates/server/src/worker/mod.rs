@@ -255,6 +255,12 @@ impl Worker {
         self.local.stale_store_canary = true;
     }
 
+    /// Testing only, with debug assertions: every command on data first runs in a transaction that is
+    /// taken back, which nobody must notice.
+    pub fn rehearse_changes(&mut self) {
+        self.local.rehearses = true;
+    }
+
     /// Number of open connections.
     pub fn open_connections(&self) -> usize {
         self.open

@@ -110,7 +110,7 @@ fn appendonly_no_is_said_aloud() {
 #[test]
 fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     let (_, warnings) = conf(
-        "daemonize yes\npidfile /x\nstream-node-max-entries 100\nlazyfree-lazy-expire no\n\
+        "daemonize yes\npidfile /x\nlist-max-ziplist-entries 512\nlazyfree-lazy-expire no\n\
          tls-port 0\ndynamic-hz yes\n",
     )
     .unwrap();
@@ -164,7 +164,8 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \
          set-max-intset-entries zset-max-listpack-entries \
-         zset-max-listpack-value hll-sparse-max-bytes \
+         zset-max-listpack-value hll-sparse-max-bytes stream-node-max-bytes \
+         stream-node-max-entries \
          client-output-buffer-limit client-output-buffer-limit client-output-buffer-limit hz"
     );
 }

@@ -62,9 +62,10 @@ fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     let (count_at, found) = match keys {
         KeyPositions::Counted { count_at, .. } => (count_at, found),
         KeyPositions::FirstAndCounted { count_at } => (count_at, found - 1),
-        KeyPositions::None | KeyPositions::Range { .. } | KeyPositions::FirstAndOption(_) => {
-            return true;
-        }
+        KeyPositions::None
+        | KeyPositions::Range { .. }
+        | KeyPositions::FirstAndOption(_)
+        | KeyPositions::Found(_) => return true,
     };
     let count = command.get(usize::from(count_at)).and_then(|text| ladon_resp::parse_i64(text));
     count.is_some_and(|count| usize::try_from(count) == Ok(found))
@@ -84,8 +85,10 @@ fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'sta
     let specs = &ctx.node.table.entry(id).doc.key_specs;
     let covering = specs.iter().find(|spec| {
         // Of keys that depend on options, those after STORE are found.
-        let BeginSearch::Index(begin) = spec.begin_search else {
-            return spec.flags.contains(&"OW");
+        let begin = match spec.begin_search {
+            BeginSearch::Index(begin) => begin,
+            BeginSearch::Keyword { .. } => return true,
+            BeginSearch::Unknown => return spec.flags.contains(&"OW"),
         };
         let begin = usize::try_from(begin).unwrap_or(0);
         match spec.find_keys {

@@ -6,11 +6,14 @@ use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of keys that clients wait for.
-fn awaited_keys(ctx: &mut Ctx<'_>) -> usize {
+/// Number of keys that clients wait for, and of those whose loss ends a wait.
+fn awaited_keys(ctx: &mut Ctx<'_>) -> (usize, usize) {
     // As in the section `Keyspace`: a running transaction holds all partitions already.
     let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
-    (0..rounds).map(|partition| ctx.on_partition(partition, |tx| tx.awaited_keys())).sum()
+    (0..rounds).fold((0, 0), |(all, by_loss), partition| {
+        let here = ctx.on_partition(partition, |tx| tx.awaited_keys());
+        (all + here.0, by_loss + here.1)
+    })
 }
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
@@ -37,6 +40,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let timed = clients.iter().filter(|client| client.times_out.load(Relaxed)).count();
     text.field("clients_in_timeout_table", timed);
     text.field("total_watched_keys", watching.map(u64::from).sum::<u64>());
-    text.field("total_blocking_keys", if blocked == 0 { 0 } else { awaited_keys(ctx) });
-    text.none_of(&["total_blocking_keys_on_nokey"]);
+    let (awaited, by_loss) = if blocked == 0 { (0, 0) } else { awaited_keys(ctx) };
+    text.field("total_blocking_keys", awaited);
+    text.field("total_blocking_keys_on_nokey", by_loss);
 }

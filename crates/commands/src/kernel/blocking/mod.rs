@@ -26,16 +26,38 @@ use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
 use crate::kernel::thread_parts::ThreadParts;
-use ladon_engine::{Claim, Key, Locks, Waiter};
+use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Whether a command with these arguments has something to answer now. It runs under the locks of
+/// its keys.
+pub type IsReady = fn(&mut Tx<'_>, DbId, &[&[u8]]) -> bool;
+
+/// What ends a wait.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// A value of this type under one of the keys.
+    pub kind: ValueKind,
+    /// That a key has no such value any more, as well.
+    pub hears_loss: bool,
+    /// If the value alone is not enough.
+    pub is_ready: Option<IsReady>,
+}
+
+impl From<ValueKind> for Wanted {
+    fn from(kind: ValueKind) -> Wanted {
+        Wanted { kind, hears_loss: false, is_ready: None }
+    }
+}
+
 /// A waiter's request: everything needed to run its command again.
 pub struct KeyWait {
     command: CommandId,
+    is_ready: Option<IsReady>,
     args: Vec<Vec<u8>>,
     /// Positions of the awaited keys in the arguments; a command may have other keys.
     awaited: SmallVec<[usize; 4]>,
@@ -92,7 +114,7 @@ impl Ctx<'_> {
         &mut self,
         args: &[&[u8]],
         awaited: impl Iterator<Item = usize>,
-        wants: ValueKind,
+        wants: impl Into<Wanted>,
         deadline_ms: Option<u64>,
     ) {
         if self.must_answer() {
@@ -103,19 +125,21 @@ impl Ctx<'_> {
     }
 
     /// Makes the connection wait until one of the keys, which are the arguments at `awaited`, gets
-    /// a value of the type `wants`. The command then runs again. The keys' partitions are locked.
+    /// what it wants. The command then runs again. The keys' partitions are locked.
     pub fn block(
         &mut self,
         args: &[&[u8]],
         awaited: impl Iterator<Item = usize>,
-        wants: ValueKind,
+        wants: impl Into<Wanted>,
         deadline_ms: Option<u64>,
     ) {
+        let Wanted { kind: wants, hears_loss, is_ready } = wants.into();
         debug_assert!(!self.must_answer(), "it must not wait");
         let Some(command) = self.node.table.find(args[0]) else { return };
         let claim = Arc::<Claim>::default();
         let wait = KeyWait {
             command,
+            is_ready,
             args: args.iter().map(|arg| arg.to_vec()).collect(),
             awaited: awaited.collect(),
             db: self.session.db,
@@ -127,7 +151,7 @@ impl Ctx<'_> {
             short_way: ShortWay::default(),
         };
         *self.session.info.claim.lock() = Some(Arc::clone(&claim));
-        let waiter = Arc::new(Waiter { wants, claim, request: Box::new(wait) });
+        let waiter = Arc::new(Waiter { wants, hears_loss, claim, request: Box::new(wait) });
         let (node, db) = (self.node, self.db());
         for key in KeyWait::of(&waiter).keys(node) {
             self.tx().wait(db, key, &waiter);

@@ -57,7 +57,10 @@ fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
     let mut tx = begin_on_keys(node, spec, &args, scratch, now_ms);
     let db = node.keyspace.select(wait.db);
-    let is_ready = wait.keys(node).any(|key| tx.kind(db, key) == Some(waiter.wants));
+    let is_ready = match wait.is_ready {
+        Some(is_ready) => is_ready(&mut tx, db, &args),
+        None => wait.keys(node).any(|key| tx.kind(db, key) == Some(waiter.wants)),
+    };
     if !is_ready || !waiter.claim.take() {
         tx.commit(&mut **append);
         return false;

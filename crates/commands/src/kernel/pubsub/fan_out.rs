@@ -86,15 +86,15 @@ pub struct FanOut {
     /// Its number among the messages to this thread.
     number: u64,
     at: At,
-    /// The message as it is sent, by protocol; for the present pattern.
-    encoded: [Vec<u8>; 2],
+    /// The message as the subscribers of a pattern get it over RESP2.
+    of_pattern: Vec<u8>,
 }
 
 impl FanOut {
     /// The delivery of the message with this number.
     pub fn new(message: ForThread, number: u64) -> FanOut {
         let ForThread { message, weight } = message;
-        FanOut { message, weight, number, at: At::Channel(0), encoded: Default::default() }
+        FanOut { message, weight, number, at: At::Channel(0), of_pattern: Vec::new() }
     }
 
     /// The message.
@@ -102,25 +102,27 @@ impl FanOut {
         &self.message
     }
 
-    /// Puts the next subscribers, up to `max`, into `found`; they all get the same bytes
-    /// ([`FanOut::encoded`]). Returns false if there are none left. One call examines at most
-    /// `max` patterns, so it may find nobody without being at the end.
+    /// Puts the next subscribers, up to `max`, into `found`; they all get the same bytes, which are
+    /// returned as they are over RESP2. Over RESP3 only the first byte differs. Examines at most
+    /// `max` patterns, so it may find nobody before [`FanOut::is_over`].
     pub fn next(
         &mut self,
         subscribers: &Subscribers,
         max: usize,
         found: &mut Vec<Delivery>,
-    ) -> bool {
+    ) -> &[u8] {
         found.clear();
         match std::mem::replace(&mut self.at, At::End) {
             At::Channel(after) => {
                 let channels = &subscribers.channels[self.message.kind.index()];
-                let clients = channels.get(&*self.message.channel);
+                let clients = channels.get(self.message.channel());
                 self.at = match clients.and_then(|clients| self.some(clients, after, max, found)) {
                     Some(last) => At::Channel(last),
-                    None if self.message.kind == Kind::Channel => At::Between(None),
-                    None => At::End,
+                    None if self.message.kind != Kind::Channel => At::End,
+                    None if subscribers.patterns.is_empty() => At::End,
+                    None => At::Between(None),
                 };
+                self.message.encoded()
             }
             At::Pattern(pattern, after) => {
                 let clients = subscribers.patterns.get(&pattern);
@@ -128,14 +130,28 @@ impl FanOut {
                     Some(last) => At::Pattern(pattern, last),
                     None => At::Between(Some(pattern)),
                 };
+                &self.of_pattern
             }
             At::Between(pattern) => {
                 self.at = self.pattern_after(subscribers, pattern, max);
-                self.encoded.iter_mut().for_each(Vec::clear);
+                if let At::Pattern(pattern, _) = &self.at {
+                    self.of_pattern.clear();
+                    let mut reply = Reply::new(&mut self.of_pattern, Proto::Resp2);
+                    reply.push(4);
+                    reply.bulk("pmessage");
+                    reply.bulk(pattern);
+                    reply.bulk(self.message.channel());
+                    reply.bulk(self.message.payload());
+                }
+                &[]
             }
-            At::End => {}
+            At::End => &[],
         }
-        !matches!(self.at, At::End) || !found.is_empty()
+    }
+
+    /// Whether all subscribers were found.
+    pub fn is_over(&self) -> bool {
+        matches!(self.at, At::End)
     }
 
     /// Returns the last client if there may be more.
@@ -146,14 +162,14 @@ impl FanOut {
         max: usize,
         found: &mut Vec<Delivery>,
     ) -> Option<u64> {
-        let mut last = after;
+        let (mut last, mut seen) = (after, 0);
         for (&client, subscriber) in clients.range((Excluded(after), Unbounded)).take(max) {
-            last = client;
+            (last, seen) = (client, seen + 1);
             if subscriber.from <= self.number {
                 found.push(Delivery { client, slot: subscriber.slot });
             }
         }
-        (last != after).then_some(last)
+        (seen == max).then_some(last)
     }
 
     /// Examines up to `max` patterns after `pattern`.
@@ -167,38 +183,11 @@ impl FanOut {
         let mut last = None;
         let later = subscribers.patterns.range::<[u8], _>((from, Unbounded));
         for (pattern, _) in later.take(max) {
-            if glob_match(pattern, &self.message.channel, false) {
+            if glob_match(pattern, self.message.channel(), false) {
                 return At::Pattern(Arc::clone(pattern), 0);
             }
             last = Some(pattern);
         }
         last.map_or(At::End, |last| At::Between(Some(Arc::clone(last))))
-    }
-
-    /// The message as the subscribers get it that `next` has found last.
-    pub fn encoded(&mut self, proto: Proto) -> &[u8] {
-        let bytes = &mut self.encoded[usize::from(proto == Proto::Resp3)];
-        if bytes.is_empty() {
-            let Published { kind, channel, payload, .. } = &*self.message;
-            let mut reply = Reply::new(bytes, proto);
-            match (&self.at, kind) {
-                (At::Pattern(pattern, _), _) => {
-                    reply.push(4);
-                    reply.bulk("pmessage");
-                    reply.bulk(pattern);
-                }
-                (_, Kind::Shard) => {
-                    reply.push(3);
-                    reply.bulk("smessage");
-                }
-                _ => {
-                    reply.push(3);
-                    reply.bulk("message");
-                }
-            }
-            reply.bulk(channel);
-            reply.bulk(payload);
-        }
-        bytes
     }
 }

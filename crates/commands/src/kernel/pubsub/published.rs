@@ -1,6 +1,8 @@
 //! What is published, and under which kinds of names.
 
 use ladon_model::Lsn;
+use ladon_resp::{Proto, Reply};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a name in a subscription is.
@@ -29,12 +31,47 @@ impl Kind {
 pub struct Published {
     /// `Kind::Channel` or `Kind::Shard`.
     pub kind: Kind,
-    /// The channel.
-    pub channel: Box<[u8]>,
-    /// The message.
-    pub payload: Box<[u8]>,
+    /// As the subscribers of the channel get it over RESP2.
+    encoded: Box<[u8]>,
+    channel: Range<usize>,
+    payload: Range<usize>,
     /// It may leave when the receiver's gate has passed this.
     pub depends: Lsn,
+}
+
+impl Published {
+    /// A message on a channel.
+    pub(crate) fn new(kind: Kind, channel: &[u8], payload: &[u8], depends: Lsn) -> Published {
+        /// More than the message takes besides channel and payload.
+        const FRAME_BYTES: usize = 64;
+        let mut encoded = Vec::with_capacity(FRAME_BYTES + channel.len() + payload.len());
+        let mut reply = Reply::new(&mut encoded, Proto::Resp2);
+        let line_end = 2;
+        let before = |end: usize, length: usize| end - line_end - length..end - line_end;
+        reply.push(3);
+        reply.bulk(if kind == Kind::Shard { "smessage" } else { "message" });
+        reply.bulk(channel);
+        let at_channel = before(reply.position(), channel.len());
+        reply.bulk(payload);
+        let at_payload = before(reply.position(), payload.len());
+        let encoded = encoded.into_boxed_slice();
+        Published { kind, encoded, channel: at_channel, payload: at_payload, depends }
+    }
+
+    /// As the subscribers of the channel get it over RESP2; over RESP3 only the first byte differs.
+    pub fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// The channel.
+    pub fn channel(&self) -> &[u8] {
+        &self.encoded[self.channel.clone()]
+    }
+
+    /// The message.
+    pub fn payload(&self) -> &[u8] {
+        &self.encoded[self.payload.clone()]
+    }
 }
 
 /// A message for the subscribers of one thread.

@@ -202,8 +202,7 @@ impl PubSub {
         if receivers.is_empty() {
             return 0;
         }
-        let message = Published { kind, channel: channel.into(), payload: payload.into(), depends };
-        let message = Arc::new(message);
+        let message = Arc::new(Published::new(kind, channel, payload, depends));
         let mut sum = 0;
         for &(thread, count) in &receivers {
             sum += count as usize;

@@ -324,7 +324,12 @@ fn observe(keyspace: &Keyspace, now_ms: u64) -> Observers {
             tx.watch(db, tx.key(&name), &flag);
             flags.push(flag);
             for wants in [ValueKind::List, ValueKind::SortedSet] {
-                let waiter = Waiter { wants, claim: Arc::default(), request: Box::new(()) };
+                let waiter = Waiter {
+                    wants,
+                    hears_loss: false,
+                    claim: Arc::default(),
+                    request: Box::new(()),
+                };
                 tx.wait(db, tx.key(&name), &Arc::new(waiter));
             }
         }

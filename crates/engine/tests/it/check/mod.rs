@@ -54,7 +54,7 @@ fn apply_all(keyspace: &Keyspace, mut data: &[u8]) -> bool {
         data = rest;
         lsn += 1;
         let (key, db) = (KEYS[usize::from(key & 3)], DbId::from(key >> 2 & 1));
-        let kind = ValueKind::from_u8(1 + (what >> 3) % 5).expect("five types");
+        let kind = ValueKind::from_u8(1 + (what >> 3 & 15) % 6).expect("six types");
         let hash = keyspace.hash(key).0;
         let block =
             |keys| SavedBlock { db, hash_first: hash, hash_last: hash, lsn: Lsn(lsn), keys };

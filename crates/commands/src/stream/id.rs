@@ -1,0 +1,142 @@
+//! Ids as arguments.
+
+use crate::kernel::error::CommandError;
+use ladon_engine::types::stream::StreamId;
+
+const INVALID: CommandError =
+    CommandError::text("ERR Invalid stream ID specified as stream command argument");
+
+/// Longer arguments are no ids.
+const TEXT_MAX: usize = 127;
+
+/// An id in an argument of XADD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewId {
+    /// `*`
+    Automatic,
+    /// `ms-*`
+    OfTime(u64),
+    /// `ms-seq`, or `ms`, which means `ms-0`.
+    Given(StreamId),
+}
+
+/// An id: `ms-seq`, or `ms`, whose sequence number is then `missing_seq`.
+pub(super) fn strict(text: &[u8], missing_seq: u64) -> Result<StreamId, CommandError> {
+    let text = checked(text)?;
+    match text.iter().position(|&byte| byte == b'-') {
+        Some(at) => Ok(StreamId::new(number(&text[..at])?, number(&text[at + 1..])?)),
+        None => Ok(StreamId::new(number(text)?, missing_seq)),
+    }
+}
+
+/// As `strict`, or `-` and `+` for the smallest and the largest.
+pub(super) fn lenient(text: &[u8], missing_seq: u64) -> Result<StreamId, CommandError> {
+    match text {
+        b"-" => Ok(StreamId::MIN),
+        b"+" => Ok(StreamId::MAX),
+        _ => strict(text, missing_seq),
+    }
+}
+
+/// Several ids.
+pub(super) fn all(texts: &[&[u8]]) -> Result<Vec<StreamId>, CommandError> {
+    texts.iter().map(|text| strict(text, 0)).collect()
+}
+
+/// The id of an entry to add, other than `*`.
+pub(super) fn new(text: &[u8]) -> Result<NewId, CommandError> {
+    let text = checked(text)?;
+    if let Some(ms) = text.strip_suffix(b"-*")
+        && !ms.contains(&b'-')
+    {
+        return Ok(NewId::OfTime(number(ms)?));
+    }
+    strict(text, 0).map(NewId::Given)
+}
+
+/// The lower bound of an interval, which an opening parenthesis excludes.
+pub(super) fn first(text: &[u8]) -> Result<StreamId, CommandError> {
+    match exclusive(text) {
+        Some(text) => strict(text, 0)?
+            .next()
+            .ok_or(CommandError::text("ERR invalid start ID for the interval")),
+        None => lenient(text, 0),
+    }
+}
+
+/// The upper bound of an interval.
+pub(super) fn last(text: &[u8]) -> Result<StreamId, CommandError> {
+    match exclusive(text) {
+        Some(text) => strict(text, u64::MAX)?
+            .previous()
+            .ok_or(CommandError::text("ERR invalid end ID for the interval")),
+        None => lenient(text, u64::MAX),
+    }
+}
+
+fn exclusive(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"(").filter(|rest| !rest.is_empty())
+}
+
+/// As C reads it: up to a zero byte.
+fn checked(text: &[u8]) -> Result<&[u8], CommandError> {
+    if text.len() > TEXT_MAX {
+        return Err(INVALID);
+    }
+    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+    Ok(&text[..end])
+}
+
+/// A part of an id, as C's `strtoull` reads it: spaces, a plus sign and zeros may precede it.
+fn number(text: &[u8]) -> Result<u64, CommandError> {
+    const VERTICAL_TAB: u8 = 11;
+    let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == VERTICAL_TAB;
+    let spaces = text.iter().take_while(|byte| is_space(byte)).count();
+    let digits = std::str::from_utf8(&text[spaces..]).ok();
+    digits.and_then(|digits| digits.parse().ok()).ok_or(INVALID)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_as_redis_reads_them() {
+        let id = |ms, seq| Ok(StreamId::new(ms, seq));
+        for (text, expected) in [
+            ("1-2", id(1, 2)),
+            ("7", id(7, 9)),
+            ("0-0", id(0, 0)),
+            ("18446744073709551615-18446744073709551615", Ok(StreamId::MAX)),
+            ("18446744073709551616-0", Err(INVALID)),
+            ("1-", Err(INVALID)),
+            ("-1", Err(INVALID)),
+            ("-", Err(INVALID)),
+            ("+", Err(INVALID)),
+            ("", Err(INVALID)),
+            ("1-2-3", Err(INVALID)),
+            ("1-*", Err(INVALID)),
+            ("*", Err(INVALID)),
+            ("a-1", Err(INVALID)),
+            (" 1-+02", id(1, 2)),
+            ("1 -1", Err(INVALID)),
+            ("1--1", Err(INVALID)),
+        ] {
+            assert_eq!(strict(text.as_bytes(), 9), expected, "{text:?}");
+        }
+        assert_eq!(lenient(b"-", 3), id(0, 0));
+        assert_eq!(lenient(b"+", 3), Ok(StreamId::MAX));
+        assert_eq!(new(b"5-*"), Ok(NewId::OfTime(5)));
+        assert_eq!(new(b"5-1"), Ok(NewId::Given(StreamId::new(5, 1))));
+        assert_eq!(new(b"5-1-*"), Err(INVALID));
+        assert_eq!(new(b"-*"), Err(INVALID));
+        assert_eq!(first(b"(1-18446744073709551615"), id(2, 0));
+        assert_eq!(last(b"(1"), id(1, u64::MAX - 1));
+        assert_eq!(last(b"1"), id(1, u64::MAX));
+        assert_eq!(last(b"(1-0"), id(0, u64::MAX));
+        assert!(first(b"(18446744073709551615-18446744073709551615").is_err());
+        assert!(last(b"(0-0").is_err());
+        assert!(first(b"(-").is_err() && first(b"(").is_err() && first(b"(+").is_err());
+        assert!(strict(&[b'1'; 128], 0).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! The options of XREAD and XREADGROUP, up to the keys and ids that follow `STREAMS`.
+
+use crate::kernel::args::{self, is};
+use crate::kernel::error::{CommandError, CommandResult};
+use std::ops::Range;
+
+/// What the options say.
+pub(super) struct Options<'a> {
+    /// Maximum number of entries of each stream.
+    pub(super) count: usize,
+    /// `None` without BLOCK; then when to give up, `None` for never.
+    pub(super) block: Option<Option<u64>>,
+    pub(super) group: Option<(&'a [u8], &'a [u8])>,
+    pub(super) no_ack: bool,
+    /// Positions of the keys.
+    pub(super) keys: Range<usize>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads the arguments of XREAD, or of XREADGROUP.
+    pub(super) fn parse(
+        args: &[&'a [u8]],
+        is_group: bool,
+        now_ms: u64,
+    ) -> Result<Options<'a>, CommandError> {
+        let mut options =
+            Options { count: usize::MAX, block: None, group: None, no_ack: false, keys: 0..0 };
+        let mut at = 1;
+        while let Some(word) = args.get(at) {
+            let more = &args[at + 1..];
+            if is(word, "block") && !more.is_empty() {
+                options.block = Some(args::timeout(more[0], now_ms)?);
+                at += 2;
+            } else if is(word, "count") && !more.is_empty() {
+                let count = usize::try_from(args::integer(more[0])?).unwrap_or(0);
+                // As in Redis, none at all means any number.
+                options.count = if count == 0 { usize::MAX } else { count };
+                at += 2;
+            } else if is(word, "streams") && !more.is_empty() {
+                if !more.len().is_multiple_of(2) {
+                    return Err(unbalanced(is_group));
+                }
+                options.keys = at + 1..at + 1 + more.len() / 2;
+                break;
+            } else if is(word, "group") && more.len() >= 2 {
+                if !is_group {
+                    return Err(CommandError::text(
+                        "ERR The GROUP option is only supported by XREADGROUP. You called XREAD \
+                         instead.",
+                    ));
+                }
+                options.group = Some((more[0], more[1]));
+                at += 3;
+            } else if is(word, "noack") {
+                if !is_group {
+                    return Err(CommandError::text(
+                        "ERR The NOACK option is only supported by XREADGROUP. You called XREAD \
+                         instead.",
+                    ));
+                }
+                options.no_ack = true;
+                at += 1;
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        options.check(is_group)?;
+        Ok(options)
+    }
+
+    fn check(&self, is_group: bool) -> CommandResult {
+        if self.keys.is_empty() {
+            return Err(CommandError::Syntax);
+        }
+        if is_group && self.group.is_none() {
+            return Err(CommandError::text("ERR Missing GROUP option for XREADGROUP"));
+        }
+        Ok(())
+    }
+}
+
+fn unbalanced(is_group: bool) -> CommandError {
+    let (name, sign) = if is_group { ("xreadgroup", '>') } else { ("xread", '$') };
+    CommandError::err(format_args!(
+        "Unbalanced '{name}' list of streams: for each stream key an ID or '{sign}' must be \
+         specified."
+    ))
+}
+
+pub(super) fn keys_of_xread(args: &[&[u8]]) -> Range<usize> {
+    keys(args, false)
+}
+
+pub(super) fn keys_of_xreadgroup(args: &[&[u8]]) -> Range<usize> {
+    keys(args, true)
+}
+
+/// Positions of the keys; none where `Options::parse` finds an error before them.
+fn keys(args: &[&[u8]], is_group: bool) -> Range<usize> {
+    let mut at = 1;
+    while let Some(word) = args.get(at) {
+        if is(word, "block") || is(word, "count") {
+            at += 2;
+        } else if is_group && is(word, "group") {
+            at += 3;
+        } else if is_group && is(word, "noack") {
+            at += 1;
+        } else if is(word, "streams") {
+            let first = at + 1;
+            let more = args.len().saturating_sub(first);
+            return first..first + more / 2;
+        } else {
+            break;
+        }
+    }
+    2..2
+}

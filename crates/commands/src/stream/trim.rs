@@ -1,0 +1,203 @@
+//! Removing entries, and setting a stream's counters: XDEL, XTRIM, XSETID. The options that XTRIM
+//! and XADD share.
+
+use super::id::{self, NewId};
+use crate::kernel::args::{self, is};
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use ladon_engine::EventClass;
+use ladon_engine::types::stream::{Step, Stream, StreamId, Threshold, Trim};
+
+/// Maximum number of entries that `~` removes if the command does not say, as a number of nodes.
+const NODES_MAX: u64 = 100;
+/// The same where nodes may have any number of entries.
+const DEFAULT_LIMIT: u64 = 10_000;
+const LIMIT_MAX: u64 = 1_000_000;
+
+/// The options of XADD and XTRIM.
+pub(super) struct Options {
+    pub(super) trim: Option<Trim>,
+    /// Position of the id, for XADD.
+    pub(super) id_at: usize,
+    pub(super) id: NewId,
+    pub(super) may_create: bool,
+}
+
+/// Reads the options, and for XADD the id that follows them. `node_entries` is the maximum number
+/// of entries of a node.
+pub(super) fn options(
+    args: &[&[u8]],
+    is_add: bool,
+    node_entries: usize,
+) -> Result<Options, CommandError> {
+    let mut options =
+        Options { trim: None, id_at: args.len(), id: NewId::Automatic, may_create: true };
+    let (mut threshold, mut approximate, mut limit) = (None, false, None);
+    let mut at = 2;
+    while let Some(word) = args.get(at) {
+        let more = &args[at + 1..];
+        if is_add && *word == b"*" {
+            break;
+        }
+        let is_length = is(word, "maxlen");
+        if (is_length || is(word, "minid")) && !more.is_empty() {
+            if threshold.is_some() {
+                return Err(CommandError::text(
+                    "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
+                ));
+            }
+            approximate = more.len() >= 2 && more[0] == b"~";
+            let operator = usize::from(more.len() >= 2 && matches!(more[0], b"~" | b"="));
+            threshold = Some(if is_length {
+                let length = u64::try_from(args::integer(more[operator])?)
+                    .map_err(|_| CommandError::text("ERR The MAXLEN argument must be >= 0."))?;
+                Threshold::Length(length)
+            } else {
+                Threshold::Id(id::strict(more[operator], 0)?)
+            });
+            at += 2 + operator;
+        } else if is(word, "limit") && !more.is_empty() {
+            let value = u64::try_from(args::integer(more[0])?)
+                .map_err(|_| CommandError::text("ERR The LIMIT argument must be >= 0."))?;
+            limit = Some(value);
+            at += 2;
+        } else if is_add && is(word, "nomkstream") {
+            options.may_create = false;
+            at += 1;
+        } else if is_add {
+            options.id = id::new(word)?;
+            break;
+        } else {
+            return Err(CommandError::Syntax);
+        }
+    }
+    options.id_at = at;
+    let Some(threshold) = threshold else {
+        if limit.is_some_and(|limit| limit != 0) {
+            return Err(CommandError::text(
+                "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy",
+            ));
+        }
+        if !is_add {
+            return Err(CommandError::text(
+                "ERR syntax error, XTRIM must be called with a trimming strategy",
+            ));
+        }
+        return match limit {
+            Some(_) => Err(LIMIT_WITHOUT_TILDE),
+            None => Ok(options),
+        };
+    };
+    let limit = match limit {
+        Some(_) if !approximate => return Err(LIMIT_WITHOUT_TILDE),
+        Some(limit) => limit,
+        None if !approximate => 0,
+        None => match NODES_MAX.saturating_mul(node_entries as u64) {
+            0 => DEFAULT_LIMIT,
+            limit => limit.min(LIMIT_MAX),
+        },
+    };
+    options.trim = Some(Trim { threshold, approximate, limit });
+    Ok(options)
+}
+
+const LIMIT_WITHOUT_TILDE: CommandError =
+    CommandError::text("ERR syntax error, LIMIT cannot be used without the special ~ option");
+
+pub(super) fn xtrim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let node_entries = ctx.node.settings.stream_node_max_entries();
+    let options = options(args, false, node_entries)?;
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let trimmed = ctx.tx().stream_change(db, key, |stream| {
+        options.trim.as_ref().map_or(0, |trim| stream.trim(trim))
+    })?;
+    if trimmed.is_some_and(|trimmed| trimmed != 0) {
+        ctx.tx().notify(EventClass::STREAM, "xtrim", db, key);
+    }
+    ctx.reply.integer(trimmed.unwrap_or(0) as i64);
+    Ok(())
+}
+
+pub(super) fn xdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    // As in Redis, ids are not read if there is no stream.
+    if ctx.tx().get_value::<Stream>(db, key)?.is_none() {
+        ctx.reply.integer(0);
+        return Ok(());
+    }
+    let ids = id::all(&args[2..])?;
+    let removed = ctx.tx().stream_change(db, key, |stream| {
+        let mut removed = 0;
+        for id in ids {
+            if stream.contains(id) {
+                stream.apply(Step::Remove { ids: vec![id] });
+                removed += 1;
+            }
+        }
+        removed
+    })?;
+    if removed.is_some_and(|removed| removed != 0) {
+        ctx.tx().notify(EventClass::STREAM, "xdel", db, key);
+    }
+    ctx.reply.integer(removed.unwrap_or(0));
+    Ok(())
+}
+
+pub(super) fn xsetid(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let last = id::strict(args[2], 0)?;
+    let (mut added, mut deleted) = (None, StreamId::MIN);
+    let mut words = &args[3..];
+    while let [word, value, rest @ ..] = words {
+        if is(word, "entriesadded") {
+            let count = u64::try_from(args::integer(value)?)
+                .map_err(|_| CommandError::text("ERR entries_added must be positive"))?;
+            added = Some(count);
+        } else if is(word, "maxdeletedid") {
+            deleted = id::strict(value, 0)?;
+            if last < deleted {
+                return Err(CommandError::text(
+                    "ERR The ID specified in XSETID is smaller than the provided \
+                     max_deleted_entry_id",
+                ));
+            }
+        } else {
+            return Err(CommandError::Syntax);
+        }
+        words = rest;
+    }
+    if !words.is_empty() {
+        return Err(CommandError::Syntax);
+    }
+    let (db, key) = (ctx.db(), ctx.first_key(args));
+    let set = ctx.tx().stream_change(db, key, |stream| {
+        if last < stream.max_deleted_id() {
+            return Err(
+                "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id",
+            );
+        }
+        if let Some(entry) = stream.last_entry_id() {
+            if last < entry {
+                return Err(
+                    "ERR The ID specified in XSETID is smaller than the target stream top item",
+                );
+            }
+            if added.is_some_and(|added| added < stream.len() as u64) {
+                return Err(
+                    "ERR The entries_added specified in XSETID is smaller than the target \
+                            stream length",
+                );
+            }
+        }
+        let added = added.unwrap_or(stream.entries_added());
+        let deleted = if deleted.is_zero() { stream.max_deleted_id() } else { deleted };
+        stream.apply(Step::SetId { last, added, deleted });
+        Ok(())
+    })?;
+    match set {
+        None => return Err(CommandError::NoSuchKey),
+        Some(set) => set.map_err(CommandError::text)?,
+    }
+    ctx.tx().notify(EventClass::STREAM, "xsetid", db, key);
+    ctx.reply.ok();
+    Ok(())
+}

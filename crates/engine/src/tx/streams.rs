@@ -1,0 +1,122 @@
+//! What a transaction does to streams.
+
+use super::{Key, Tx};
+use crate::types::collection::WrongType;
+use crate::types::stream::{Step, Stream, StreamId, StreamLimits, Trim, encode_add};
+use ladon_model::{Change, DbId, ValueKind};
+use std::ops::Deref;
+
+/// A stream that is being changed; the changes are logged.
+pub struct StreamEdit<'a> {
+    stream: &'a mut Stream,
+    op: &'a mut Vec<u8>,
+    limits: StreamLimits,
+    touches_watchers: bool,
+    serves_waiters: bool,
+}
+
+impl Deref for StreamEdit<'_> {
+    type Target = Stream;
+
+    #[inline]
+    fn deref(&self) -> &Stream {
+        self.stream
+    }
+}
+
+impl StreamEdit<'_> {
+    /// Appends an entry of these words, fields and values in turn. Its id is larger than the
+    /// stream's last.
+    #[inline]
+    pub fn add(&mut self, id: StreamId, words: &[&[u8]]) {
+        self.stream.add(self.limits, id, words);
+        encode_add(id, words, self.op);
+        (self.touches_watchers, self.serves_waiters) = (true, true);
+    }
+
+    /// Trims the stream; returns how many entries were removed.
+    pub fn trim(&mut self, trim: &Trim) -> usize {
+        let count = self.stream.trimmed(trim);
+        if count != 0 {
+            self.apply(Step::Trim { count });
+        }
+        count
+    }
+
+    /// Applies a step that fits the stream.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn apply(&mut self, step: Step<'_>) {
+        self.stream.apply(&step, self.limits).expect("the step fits the stream");
+        step.encode(self.op);
+        self.touches_watchers |= step.touches_watchers();
+        self.serves_waiters |= step.serves_waiters();
+    }
+}
+
+impl Tx<'_> {
+    /// Changes the key's stream; `None` if there is none.
+    #[inline]
+    pub fn stream_change<R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        change: impl FnOnce(&mut StreamEdit<'_>) -> R,
+    ) -> Result<Option<R>, WrongType> {
+        let mut op = std::mem::take(&mut self.scratch.body);
+        op.clear();
+        let (mut touches_watchers, mut serves_waiters) = (false, false);
+        let edited = self.edit_found(db, key, &mut op, |stream: &mut Stream, op, env| {
+            let limits = env.limits.of_streams();
+            let mut edit =
+                StreamEdit { stream, op, limits, touches_watchers: false, serves_waiters: false };
+            let result = change(&mut edit);
+            (touches_watchers, serves_waiters) = (edit.touches_watchers, edit.serves_waiters);
+            result
+        });
+        if !op.is_empty() {
+            self.begin_change(key);
+            let kind = ValueKind::Stream;
+            self.scratch.changes.push(Change::Update { db, key: key.bytes, kind, op: &op });
+            self.scratch.touched.push(key.hash);
+            if touches_watchers {
+                self.touch_watchers(db, key, true);
+            }
+            if serves_waiters {
+                self.note_ready(db, key, kind);
+            }
+        }
+        self.scratch.body = op;
+        self.trim_body();
+        Ok(edited?.map(|(result, _)| result))
+    }
+
+    /// As `stream_change`, but creates a stream that is not there.
+    #[inline]
+    pub fn stream_upsert<R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        change: impl FnOnce(&mut StreamEdit<'_>) -> R,
+    ) -> Result<R, WrongType> {
+        let mut change = Some(change);
+        let found = self.stream_change(db, key, |edit| change.take().map(|change| change(edit)))?;
+        if let Some(Some(result)) = found {
+            return Ok(result);
+        }
+        let Some(change) = change else { unreachable!("what was not found was not changed") };
+        // The whole stream is logged: the operation is not.
+        let (mut stream, mut op) = (Stream::new(), Vec::new());
+        let limits = self.keyspace.limits().of_streams();
+        let result = change(&mut StreamEdit {
+            stream: &mut stream,
+            op: &mut op,
+            limits,
+            touches_watchers: false,
+            serves_waiters: false,
+        });
+        self.put_value(db, key, stream, 0);
+        Ok(result)
+    }
+}
