@@ -162,6 +162,8 @@ impl Flushed {
 }
 
 impl Undo {
+    /// Whether nothing is noted; for the audit.
+    #[cfg(debug_assertions)]
     pub(super) fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.flags.is_empty()
     }
