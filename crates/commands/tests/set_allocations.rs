@@ -61,7 +61,7 @@ fn allocations(
 #[test]
 fn warm_sets_allocate_nothing() {
     for (kind, size) in [("", 100), ("m", 100), ("m", 2000)] {
-        let node = TestNode::new();
+        let node = TestNode::new().without_rehearsals();
         let mut client = node.client();
         let members: Vec<String> = (0..size).map(|n| format!("{kind}{n}")).collect();
         node.run(&mut client, &format!("SADD s {}", members.join(" ")));

@@ -79,6 +79,6 @@ impl Published {
 pub struct ForThread {
     /// The message.
     pub message: Arc<Published>,
-    /// What it counts for in [`PubSub::is_congested`] until it is delivered.
+    /// What it counts for in the registry's `is_congested` until it is delivered.
     pub weight: usize,
 }
