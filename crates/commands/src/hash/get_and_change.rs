@@ -49,8 +49,8 @@ fn check_type(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Replies with the fields' values, and does something to each field afterwards. `event` is noted if
-/// `change` returns true for any of them.
+/// Replies with the fields' values, and does something to each field afterwards. `event` is noted
+/// if `change` returns true for any of them.
 fn answer(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],

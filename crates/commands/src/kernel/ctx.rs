@@ -222,8 +222,8 @@ impl<'a> Ctx<'a> {
         self.depends.max(lsn)
     }
 
-    /// Publishes a message, or leaves it to the end of the transaction that runs. Returns its number
-    /// of receivers.
+    /// Publishes a message, or leaves it to the end of the transaction that runs. Returns its
+    /// number of receivers.
     pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
         let pubsub = &self.node.pubsub;
         if matches!(self.data, Data::Held(_)) {

@@ -175,8 +175,8 @@ pub struct Session {
 const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
-    /// Moves the session to another node, which has the data that the previous one lacked. It has to
-    /// subscribe again.
+    /// Moves the session to another node, which has the data that the previous one lacked. It has
+    /// to subscribe again.
     pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
         if self.monitor {
             let (client, thread, slot) = (info.id, info.thread, info.slot);
