@@ -4,41 +4,25 @@ use super::kernel::{distance, point_of_score, standard_geohash, write_distance};
 use super::options;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::scores;
 use ladon_engine::types::sorted_set::SortedSet;
 
 pub(super) fn geopos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    let hasher = ctx.keyspace().hasher();
-    let (tx, reply) = ctx.tx_and_reply();
-    let set = tx.read_value::<SortedSet>(db, key)?;
-    reply.array(args.len() - 2);
-    for member in &args[2..] {
-        match set.and_then(|set| set.score(hasher, member)) {
-            Some(score) => {
-                let point = point_of_score(score);
-                reply.array(2);
-                reply.human_double(point.longitude);
-                reply.human_double(point.latitude);
-            }
-            None => reply.null_array(),
+    scores::reply_for_each(ctx, args, |reply, score| match score.map(point_of_score) {
+        Some(point) => {
+            reply.array(2);
+            reply.human_double(point.longitude);
+            reply.human_double(point.latitude);
         }
-    }
-    Ok(())
+        None => reply.null_array(),
+    })
 }
 
 pub(super) fn geohash(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    let hasher = ctx.keyspace().hasher();
-    let (tx, reply) = ctx.tx_and_reply();
-    let set = tx.read_value::<SortedSet>(db, key)?;
-    reply.array(args.len() - 2);
-    for member in &args[2..] {
-        match set.and_then(|set| set.score(hasher, member)) {
-            Some(score) => reply.bulk(standard_geohash(point_of_score(score))),
-            None => reply.null(),
-        }
-    }
-    Ok(())
+    scores::reply_for_each(ctx, args, |reply, score| match score.map(point_of_score) {
+        Some(point) => reply.bulk(standard_geohash(point)),
+        None => reply.null(),
+    })
 }
 
 pub(super) fn geodist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -197,7 +197,7 @@ impl Running<'_, '_> {
         if let Err(error) = admit(node, self.session, memory, id, flags) {
             return self.reject(Some((id, spec)), &error);
         }
-        if node.pubsub.is_congested() && flags.0 & PUBLISHES != 0 {
+        if flags.0 & PUBLISHES != 0 && node.pubsub.is_congested() {
             return Outcome::new(Lsn::ZERO, Flow::Again);
         }
         let paused = node.paused(now_ms);

@@ -5,3 +5,4 @@ pub(crate) mod float;
 pub(crate) mod help;
 pub(crate) mod long_string;
 pub(crate) mod scan;
+pub(crate) mod scores;

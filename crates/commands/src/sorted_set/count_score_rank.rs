@@ -4,6 +4,7 @@ use super::bounds::Members;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::scores;
 use ladon_engine::types::sorted_set::SortedSet;
 
 pub(super) fn zcard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -25,18 +26,10 @@ pub(super) fn zscore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(super) fn zmscore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    let hasher = ctx.keyspace().hasher();
-    let (tx, reply) = ctx.tx_and_reply();
-    let set = tx.read_value::<SortedSet>(db, key)?;
-    reply.array(args.len() - 2);
-    for member in &args[2..] {
-        match set.and_then(|set| set.score(hasher, member)) {
-            Some(score) => reply.double(score),
-            None => reply.null(),
-        }
-    }
-    Ok(())
+    scores::reply_for_each(ctx, args, |reply, score| match score {
+        Some(score) => reply.double(score),
+        None => reply.null(),
+    })
 }
 
 pub(super) fn zrank(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
