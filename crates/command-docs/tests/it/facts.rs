@@ -25,10 +25,12 @@ const OWN: &[(&str, &[&str])] = &[
 
 /// Ladon's own, and what is newer than Redis 8.0.
 const NOT_RECORDED: &[&str] = &[
+    "blmovem",
     "client|gate",
     "delex",
     "delifeq",
     "digest",
+    "lmovem",
     "msetex",
     "sdiffcard",
     "sunioncard",
