@@ -320,9 +320,8 @@ struct Seen {
     libraries: usize,
 }
 
-fn run(seed: u64, seen: &mut Seen) {
-    let mut random = Random::new(seed);
-    let node = Node::new();
+/// Makes large values.
+fn fill(node: &Node) {
     for number in 0..KEYS / 2 {
         let key = format!("key{number}").into_bytes();
         node.run(|tx| {
@@ -343,6 +342,12 @@ fn run(seed: u64, seen: &mut Seen) {
             tx.list_push(0, tx.key(&list), End::Back, slices(&members)).unwrap();
         });
     }
+}
+
+fn run(seed: u64, seen: &mut Seen) {
+    let mut random = Random::new(seed);
+    let node = Node::new();
+    fill(&node);
     for _ in 0..random.below(60) {
         change(&node, &mut random);
     }
