@@ -11,7 +11,6 @@ mod expiry;
 mod grow;
 mod hashes;
 mod keys;
-mod libraries;
 mod lists;
 mod lookup;
 mod rebuild;
@@ -606,7 +605,7 @@ impl<'a> Tx<'a> {
             }
             Change::Expire { db, .. } => self.noted(db, key, true, None),
             Change::Delete { db, .. } => self.noted(db, key, false, None),
-            _ => unreachable!("changes without a key are recorded where they are made"),
+            Change::FlushDb { .. } | Change::SwapDb { .. } => self.scratch.touched.push(key.hash),
         }
     }
 
