@@ -30,6 +30,7 @@ const NOT_RECORDED: &[&str] = &[
     "delex",
     "delifeq",
     "digest",
+    "increx",
     "lmovem",
     "msetex",
     "sdiffcard",

@@ -290,7 +290,13 @@ fn several_from_list_to_list() {
             }
         }
     }
-    script += r#"
+    check(&script);
+}
+
+#[test]
+fn several_are_moved_within_bounds() {
+    check(
+        r#"
         RPUSH l 1 2 3                               => :3
         LMOVEM l m LEFT LEFT                        =>> ["1"]
         LMOVEM l m LEFT RIGHT EXACTLY 3 OBO         =>> nil-array
@@ -334,8 +340,8 @@ fn several_from_list_to_list() {
         EXEC                                        =>> [nil-array ["d"]]
         LRANGE n 0 -1                               =>> ["d" "b" "c" "a"]
         COMMAND GETKEYS LMOVEM a b LEFT LEFT        =>> ["a" "b"]
-    "#;
-    check(&script);
+        "#,
+    );
 }
 
 #[test]
