@@ -16,6 +16,7 @@ use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Serves the waiters of the keys that the last transaction created: keys and their waiters in
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
@@ -44,6 +45,25 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
         // Keys that were created by serving may be awaited too.
         ready.extend(thread.scratch.ready.drain(..));
     }
+}
+
+/// Serves a waiter if time has made its command ready, and otherwise notes when to look again. Called
+/// by the client's thread; no lock is held.
+#[cold]
+pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
+    let wait = KeyWait::of(waiter);
+    let is_open =
+        thread.node.durability.accepts_writes() && thread.node.paused(thread.now_ms).is_none();
+    if is_open && attempt(thread, waiter) {
+        return serve(thread);
+    }
+    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
+    let Some(look_at) = wait.look_at else { return };
+    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let mut tx = begin_on_keys(node, node.table.spec(wait.command), &args, scratch, *now_ms);
+    let next_ms = look_at(&mut tx, node.keyspace.select(wait.db), &args);
+    tx.commit(&mut **append);
+    wait.next_look_ms.store(next_ms.max(*now_ms + 1), Relaxed);
 }
 
 /// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
