@@ -61,10 +61,12 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
     })
 }
 
+type Words<'a, 'b> = &'a [&'b [u8]];
+
 /// The keys and the other arguments, behind `numkeys` at position 2.
 pub(super) fn split<'a, 'b>(
-    args: &'a [&'b [u8]],
-) -> Result<(&'a [&'b [u8]], &'a [&'b [u8]]), CommandError> {
+    args: Words<'a, 'b>,
+) -> Result<(Words<'a, 'b>, Words<'a, 'b>), CommandError> {
     let rest = &args[3..];
     let count = args::integer(args[2])?;
     if count > rest.len() as i64 {
