@@ -36,6 +36,8 @@ pub struct Local {
     pub subscribers: Subscribers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
+    /// Confirmations of the present request's subscriptions, which `CLIENT REPLY` does not silence.
+    pub(crate) unsilenced: Vec<u8>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
@@ -58,6 +60,7 @@ impl Local {
             monitored: Vec::new(),
             subscribers: Subscribers::default(),
             unpublished: Vec::new(),
+            unsilenced: Vec::new(),
             timing: Timing::default(),
             eviction,
             undoable: None,
