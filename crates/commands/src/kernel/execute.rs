@@ -4,7 +4,7 @@ use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Data};
-use crate::kernel::error::{CommandError, shown, shown_up_to};
+use crate::kernel::error::{self, CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
@@ -269,7 +269,7 @@ impl Running<'_, '_> {
             multi.aborted = true;
         }
         self.thread.local.stats.count_error(text.as_bytes());
-        Reply::new(self.out, self.session.proto).error(text);
+        Reply::new(self.out, self.session.proto).error(error::bytes_of(&text));
         Outcome::new(Lsn::ZERO, Flow::Continue)
     }
 }

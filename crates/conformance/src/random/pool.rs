@@ -99,6 +99,20 @@ pub enum Hole {
     Distance,
     /// Of a distance.
     Unit,
+    /// An entry's name, complete or not, rarely none.
+    EntryId,
+    /// What XADD takes, but for the clock's.
+    NewEntryId,
+    /// Where a range of a stream ends.
+    EntryBound,
+    /// What XREADGROUP goes on from.
+    ReadFrom,
+    /// A consumer group.
+    Group,
+    /// One of its consumers.
+    Consumer,
+    /// How long an entry has been idle: nothing, or longer than any has.
+    Idle,
     /// A database.
     Db,
     /// Anything.
@@ -124,9 +138,11 @@ pub enum Type {
     HyperLogLog,
     /// `g1` ...
     Geo,
+    /// `x1` ...
+    Stream,
 }
 
-const TYPES: [(Type, &str); 8] = [
+const TYPES: [(Type, &str); 9] = [
     (Type::String, "k"),
     (Type::Bits, "b"),
     (Type::Hash, "h"),
@@ -135,6 +151,7 @@ const TYPES: [(Type, &str); 8] = [
     (Type::SortedSet, "z"),
     (Type::HyperLogLog, "p"),
     (Type::Geo, "g"),
+    (Type::Stream, "x"),
 ];
 
 impl Hole {
@@ -197,6 +214,14 @@ impl Hole {
             "latitude" => Hole::Latitude,
             "distance" => Hole::Distance,
             "unit" => Hole::Unit,
+            "stream" => Hole::Key(Type::Stream),
+            "entry" => Hole::EntryId,
+            "newentry" => Hole::NewEntryId,
+            "entrybound" => Hole::EntryBound,
+            "readfrom" => Hole::ReadFrom,
+            "group" => Hole::Group,
+            "consumer" => Hole::Consumer,
+            "idle" => Hole::Idle,
             "db" => Hole::Db,
             "junk" => Hole::Junk,
             _ => return None,
@@ -290,6 +315,16 @@ impl Hole {
             Hole::Distance => distance(rng),
             Hole::Unit if rng.percent(3) => texts(rng, &["x", "", "meter", "k"]),
             Hole::Unit => texts(rng, &["m", "km", "ft", "mi", "M", "Km"]),
+            Hole::EntryId => entry(rng),
+            Hole::NewEntryId => new_entry(rng),
+            Hole::EntryBound => entry_bound(rng),
+            Hole::ReadFrom if rng.percent(60) => b">".to_vec(),
+            Hole::ReadFrom => entry(rng),
+            Hole::Group if rng.percent(5) => texts(rng, &["", "none", "\u{80}"]),
+            Hole::Group => texts(rng, &["g1", "g1", "g2"]),
+            Hole::Consumer if rng.percent(5) => value(rng),
+            Hole::Consumer => texts(rng, &["c1", "c2", "c3"]),
+            Hole::Idle => texts(rng, &["0", "0", "0", "100000000", "-1", "a", "", "-100000000"]),
             Hole::Db => {
                 texts(rng, &["0", "1", "2", "1", "0", "-1", "16", "a", "9999999999999999999"])
             }
@@ -340,6 +375,59 @@ fn distance(rng: &mut Rng) -> Vec<u8> {
         1..=4 => format!("{:.3}", part * 10_000_000.0).into(),
         5..=8 => format!("{:.3}", part * 1000.0).into(),
         _ => format!("{:.1}", part * 100_000.0).into(),
+    }
+}
+
+/// Few, so that they are met again.
+fn entry(rng: &mut Rng) -> Vec<u8> {
+    match rng.below(24) {
+        0 => texts(
+            rng,
+            &[
+                "0",
+                "0-0",
+                "18446744073709551615",
+                "18446744073709551615-18446744073709551615",
+                "18446744073709551616",
+                "9223372036854775808-1",
+                "-1",
+                "1-",
+                "-",
+                "+",
+                "$",
+                "1-1-1",
+                "1-a",
+                "a",
+                "",
+                "01-01",
+                "1-*",
+                "+1-1",
+                " 1-1",
+                "1--1",
+            ],
+        ),
+        1..=5 => rng.below(30).to_string().into(),
+        _ => format!("{}-{}", rng.below(30), rng.below(5)).into(),
+    }
+}
+
+/// Usually more than what is there: else hardly anything would be added.
+fn new_entry(rng: &mut Rng) -> Vec<u8> {
+    match rng.below(16) {
+        0 => entry(rng),
+        1..=5 => format!("{}-*", rng.below(30)).into(),
+        6..=8 => b"29-*".to_vec(),
+        9 => texts(rng, &["0-*", "18446744073709551615-*", "*-1", "a-*", "1-**", "-*"]),
+        10 => format!("{}-*", 30 + rng.below(4000)).into(),
+        _ => format!("{}-{}", rng.below(30), rng.below(5)).into(),
+    }
+}
+
+fn entry_bound(rng: &mut Rng) -> Vec<u8> {
+    match rng.below(6) {
+        0 | 1 => texts(rng, &["-", "+"]),
+        2 => [b"(".to_vec(), entry(rng)].concat(),
+        _ => entry(rng),
     }
 }
 
@@ -798,6 +886,16 @@ fn junk(rng: &mut Rng) -> Vec<u8> {
                 "BYTE",
                 "RANK",
                 "MAXLEN",
+                "MINID",
+                "STREAMS",
+                "NOACK",
+                "JUSTID",
+                "FORCE",
+                "MKSTREAM",
+                ">",
+                "$",
+                "~",
+                "=",
                 "IDX",
                 "LEN",
                 "*",
