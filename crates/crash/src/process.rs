@@ -171,8 +171,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // The process may have ended already.
+        let ended = self.process.try_wait();
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if std::thread::panicking() {
+            eprintln!("The server (ended by itself: {ended:?}) wrote:\n{}", self.output());
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn pfselftest(ctx: &mut Ctx<'_>, _: &[&[u8]]) -> CommandResult {
         return Ok(());
     }
     ctx.reply_aside(move |_| {
-        let result = test(seed, sparse_bytes_max, 10_000_000);
+        let result = test(seed, sparse_bytes_max, 1_000_000);
         Box::new(Headed::new(move |reply| write(reply, result), ()))
     });
     Ok(())

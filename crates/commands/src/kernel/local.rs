@@ -7,6 +7,7 @@ use crate::kernel::pubsub::fan_out::Subscribers;
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::ThreadStats;
+use crate::kernel::tracking::fan_out::Trackers;
 use crate::kernel::undoable_counts::Begun;
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Local {
     pub(crate) monitored: Vec<Arc<[u8]>>,
     /// The subscribers among its connections.
     pub subscribers: Subscribers,
+    /// The trackers among its connections.
+    pub trackers: Trackers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
     /// Confirmations of the present request's subscriptions, which `CLIENT REPLY` does not silence.
@@ -59,6 +62,7 @@ impl Local {
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),
+            trackers: Trackers::default(),
             unpublished: Vec::new(),
             unsilenced: Vec::new(),
             timing: Timing::default(),

@@ -2,6 +2,7 @@
 
 mod add;
 mod claim;
+mod delete;
 mod group;
 mod id;
 mod info;
@@ -25,7 +26,8 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("xlen", range::xlen).at(Part::Whole),
     Code::on_keys("xrange", range::xrange).at(Part::Whole),
     Code::on_keys("xrevrange", range::xrevrange).at(Part::Whole),
-    Code::on_keys("xdel", trim::xdel).at(Part::Whole),
+    Code::on_keys("xdel", delete::xdel).at(Part::Whole),
+    Code::on_keys("xdelex", delete::xdelex).at(Part::Whole),
     Code::on_keys("xtrim", trim::xtrim).at(Part::Whole),
     Code::on_keys("xsetid", trim::xsetid),
     Code::on_keys("xread", read::xread)
@@ -44,6 +46,7 @@ pub(crate) const COMMANDS: &[Code] = &[
         ],
     ),
     Code::on_keys("xack", group::xack).at(Part::Whole),
+    Code::on_keys("xackdel", delete::xackdel).at(Part::Whole),
     Code::on_keys("xpending", pending::xpending),
     Code::on_keys("xclaim", claim::xclaim),
     Code::on_keys("xautoclaim", claim::xautoclaim),

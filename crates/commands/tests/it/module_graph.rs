@@ -9,7 +9,7 @@
 
 use ladon_testkit::module_graph::Graph;
 
-/// The largest circle of files that import each other: the files of LIST. The one of the kernel is
+/// The largest circle of files that import each other: those of streams. The one of the kernel is
 /// node, table, spec and ctx, as a handler gets the node that has its table. Lower it when the circle
 /// shrinks.
 const CIRCLE_FILES_MAX: usize = 6;

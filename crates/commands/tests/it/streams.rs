@@ -257,6 +257,133 @@ fn pending_entries_change_hands() {
 }
 
 #[test]
+fn entries_leave_with_their_references_or_stay_for_them() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        XDELEX missing IDS 2 1-1 2-2 => [:-1 :-1]
+        XACKDEL missing g IDS 1 1-1 => [:-1]
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XDELEX s ACKED IDS 1 1-0    => [:2]
+        XACKDEL s g IDS 1 1-0       => [:-1]
+        XGROUP CREATE s g 0         => +OK
+        XGROUP CREATE s h 0         => +OK
+        XREADGROUP GROUP g c COUNT 3 STREAMS s > => *
+        XREADGROUP GROUP h c COUNT 2 STREAMS s > => *
+        # Acknowledged by one group, pending in another or not yet delivered to it.
+        XACK s g 1-0 3-0            => :2
+        XDELEX s ACKED IDS 5 1-0 2-0 3-0 4-0 9-0 => [:2 :2 :2 :2 :-1]
+        XACKDEL s h ACKED IDS 2 1-0 2-0 => [:1 :2]
+        XACKDEL s h ACKED IDS 1 2-0 => [:-1]
+        XRANGE s - +                => [["2-0" ["f" "2"]] ["3-0" ["f" "3"]] ["4-0" ["f" "4"]]]
+        XACKDEL s g acked IDS 1 2-0 => [:1]
+        # References that stay, and that go later.
+        XREADGROUP GROUP h c STREAMS s > => *
+        XREADGROUP GROUP g c STREAMS s > => *
+        XDELEX s IDS 2 3-0 3-0 KEEPREF => [:1 :-1]
+        XPENDING s h                => [:2 "3-0" "4-0" [["c" "2"]]]
+        XDELEX s DELREF IDS 1 3-0   => [:-1]
+        XPENDING s h                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XACKDEL s g DELREF IDS 1 4-0 => [:1]
+        XPENDING s h                => [:0 nil nil nil-array]
+        XPENDING s g                => [:0 nil nil nil-array]
+        XLEN s                      => :0
+        # One group acknowledges what another one removed.
+        XADD s 5-0 f 5              => "5-0"
+        XREADGROUP GROUP g c STREAMS s > => *
+        XREADGROUP GROUP h c STREAMS s > => *
+        XACKDEL s g KEEPREF IDS 1 5-0 => [:1]
+        XPENDING s h                => [:1 "5-0" "5-0" [["c" "1"]]]
+        XACKDEL s h IDS 1 5-0       => [:1]
+        XPENDING s h                => [:0 nil nil nil-array]
+        XINFO STREAM s              => ["length" :0 "radix-tree-keys" :0 "radix-tree-nodes" :1 "last-generated-id" "5-0" "max-deleted-entry-id" "5-0" "entries-added" :5 "recorded-first-entry-id" "0-0" "groups" :2 "first-entry" nil "last-entry" nil]
+        "#,
+    );
+    check(
+        r#"
+        XDELEX s IDS 1              => -ERR wrong number of arguments for 'xdelex' command
+        XDELEX s KEEPREF DELREF IDS 1 1-1 => -ERR syntax error
+        XDELEX s IDS x 1-1          => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS 0 1-1          => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS -5 1-1         => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS 3 1-1 2-2      => -ERR The `numids` parameter must match the number of arguments
+        XDELEX s IDS 1 1-1 2-2      => -ERR syntax error
+        XDELEX s WHAT IDS 1 1-1     => -ERR syntax error
+        XDELEX s IDS 2 1-1 x        => -ERR Invalid stream ID specified as stream command argument
+        XACKDEL s g ACKED ACKED IDS 1 1-1 => -ERR syntax error
+        XACKDEL s KEEPREF DELREF ACKED IDS => -ERR syntax error
+        XACKDEL s g IDS 1 x         => -ERR Invalid stream ID specified as stream command argument
+        SET string x                => +OK
+        XDELEX string IDS 1 1-1     => -WRONGTYPE Operation against a key holding the wrong kind of value
+        XACKDEL string g IDS 1 1-1  => -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
+#[test]
+fn a_trim_spares_what_groups_need_or_removes_their_references() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s ACKED MAXLEN 3 4-0 f 4 => "4-0"
+        XLEN s                      => :3
+        XGROUP CREATE s g 0         => +OK
+        XADD s MAXLEN = 1 ACKED 5-0 f 5 => "5-0"
+        XLEN s                      => :4
+        XREADGROUP GROUP g c COUNT 3 STREAMS s > => *
+        XTRIM s MAXLEN 1 ACKED      => :0
+        XACK s g 3-0                => :1
+        XTRIM s MAXLEN 0 ACKED      => :1
+        XRANGE s - + COUNT 2        => [["2-0" ["f" "2"]] ["4-0" ["f" "4"]]]
+        XACK s g 2-0                => :1
+        XTRIM s ACKED MINID 2       => :0
+        XTRIM s ACKED MINID 9       => :1
+        XRANGE s - +                => [["4-0" ["f" "4"]] ["5-0" ["f" "5"]]]
+        XTRIM s MAXLEN 0 KEEPREF    => :2
+        XPENDING s g                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XADD s 6-0 f 6              => "6-0"
+        XADD s 7-0 f 7              => "7-0"
+        XREADGROUP GROUP g c STREAMS s > => *
+        XADD s DELREF MAXLEN 1 8-0 f 8 => "8-0"
+        # What had gone before keeps its reference.
+        XPENDING s g                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XLEN s                      => :1
+        XTRIM s MAXLEN 0 DELREF KEEPREF => -ERR syntax error
+        XADD s ACKED KEEPREF 9-0 f 9 => -ERR Invalid stream ID specified as stream command argument
+        "#,
+    );
+}
+
+/// However many entries are pending, a trim that spares them ends.
+#[test]
+fn a_trim_takes_no_more_than_so_many_looks() {
+    const GROUPS: usize = 60;
+    const ENTRIES: usize = 20_000;
+    let node = TestNode::new();
+    let mut script = String::new();
+    for at in 0..GROUPS {
+        script += &format!("XGROUP CREATE s g{at} 0 MKSTREAM => +OK\n");
+    }
+    for at in 1..=ENTRIES {
+        script += &format!("XADD s {at}-0 f 1 => *\n");
+    }
+    for at in 0..GROUPS {
+        script += &format!("XREADGROUP GROUP g{at} c STREAMS s > => *\n");
+    }
+    // The last ones are acknowledged, and too far away.
+    for at in 0..GROUPS {
+        script += &format!("XACK s g{at} {}-0 5-0 => :2\n", ENTRIES - 1);
+    }
+    check_on(&node, &(script + "XTRIM s MAXLEN 0 ACKED => :1"));
+}
+
+#[test]
 fn streams_are_copied_renamed_and_described() {
     check_on(
         &TestNode::new(),

@@ -249,6 +249,35 @@ fn a_reply_waits_at_the_gate_for_what_it_took() {
     });
 }
 
+/// `BLMOVEM ... EXACTLY` takes nothing until there is enough, and leaves the rest to others.
+#[test]
+fn who_waits_for_several_holds_up_nobody_who_waits_for_one() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let request = ["BLMOVEM", "a", "b", "LEFT", "RIGHT", "0", "EXACTLY", "3", "BULK"];
+        for _ in 0..20 {
+            let mut several = waiters(server, &mut control, 1, &request).remove(0);
+            let mut one = connect(server);
+            one.request(&["BLPOP", "a", "0"]).expect("sent");
+            until_blocked(&mut control, 2);
+            call(&mut control, &["RPUSH", "a", "1", "2"]);
+            // It came later, and one is enough for it.
+            assert_eq!(one.reply().expect("served"), popped("a", "1"));
+            until_blocked(&mut control, 1);
+            // Nor does a newcomer wait behind who is not served.
+            assert_eq!(call(&mut one, &["BLPOP", "a", "0"]), popped("a", "2"));
+            call(&mut control, &["RPUSH", "a", "3", "5"]);
+            assert_eq!(call(&mut control, &["EXISTS", "b"]), Value::Integer(0));
+            // An element between two others makes it enough, and not only one at an end.
+            call(&mut control, &["LINSERT", "a", "BEFORE", "5", "4"]);
+            let moved = Value::Array(["3", "4", "5"].map(bulk).to_vec());
+            assert_eq!(several.reply().expect("served"), moved);
+            assert_eq!(call(&mut control, &["EXISTS", "a"]), Value::Integer(0));
+            assert_eq!(call(&mut control, &["DEL", "b"]), Value::Integer(1));
+        }
+    });
+}
+
 /// The reply to a wait may be sent by another thread than the connection's own.
 #[test]
 fn what_is_asked_behind_a_wait_is_answered_behind_it() {

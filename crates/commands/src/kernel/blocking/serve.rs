@@ -10,6 +10,7 @@ use crate::kernel::message::Answer;
 use crate::kernel::session::Session;
 use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
+use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Key, Locks, Place, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
@@ -71,6 +72,7 @@ fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
     let mut session = Session::new(Arc::clone(&wait.info), true);
     session.db = wait.db;
     session.proto = wait.proto;
+    session.tracking = wait.tracked.map(|number| Box::new(TrackingState::of_number(number)));
     let mut out = Vec::new();
     let handler: HandlerFn = if is_full { refuse } else { handler };
     let command = Command { id: wait.command, spec, handler, args: &args };

@@ -16,6 +16,7 @@ mod group;
 mod id;
 mod id_map;
 mod node;
+mod reference;
 mod show;
 mod trim;
 mod value;
@@ -28,6 +29,7 @@ pub use delta::{Claimed, Step};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
 pub use node::Entry;
+pub use reference::{References, Spared};
 pub use trim::{Threshold, Trim};
 pub use value::Value;
 
