@@ -1,5 +1,7 @@
 //! The words that requests are made of: few enough to repeat, odd enough to find bugs.
 
+mod stream;
+
 use super::rng::Rng;
 
 /// Kinds of words, named as in the grammar's files.
@@ -99,20 +101,8 @@ pub enum Hole {
     Distance,
     /// Of a distance.
     Unit,
-    /// An entry's name, complete or not, rarely none.
-    EntryId,
-    /// What XADD takes, but for the clock's.
-    NewEntryId,
-    /// Where a range of a stream ends.
-    EntryBound,
-    /// What XREADGROUP goes on from.
-    ReadFrom,
-    /// A consumer group.
-    Group,
-    /// One of its consumers.
-    Consumer,
-    /// How long an entry has been idle: nothing, or longer than any has.
-    Idle,
+    /// What commands of streams take.
+    Stream(stream::Word),
     /// A database.
     Db,
     /// Anything.
@@ -215,16 +205,9 @@ impl Hole {
             "distance" => Hole::Distance,
             "unit" => Hole::Unit,
             "stream" => Hole::Key(Type::Stream),
-            "entry" => Hole::EntryId,
-            "newentry" => Hole::NewEntryId,
-            "entrybound" => Hole::EntryBound,
-            "readfrom" => Hole::ReadFrom,
-            "group" => Hole::Group,
-            "consumer" => Hole::Consumer,
-            "idle" => Hole::Idle,
             "db" => Hole::Db,
             "junk" => Hole::Junk,
-            _ => return None,
+            name => Hole::Stream(stream::Word::named(name)?),
         })
     }
 
@@ -315,20 +298,11 @@ impl Hole {
             Hole::Distance => distance(rng),
             Hole::Unit if rng.percent(3) => texts(rng, &["x", "", "meter", "k"]),
             Hole::Unit => texts(rng, &["m", "km", "ft", "mi", "M", "Km"]),
-            Hole::EntryId => entry(rng),
-            Hole::NewEntryId => new_entry(rng),
-            Hole::EntryBound => entry_bound(rng),
-            Hole::ReadFrom if rng.percent(60) => b">".to_vec(),
-            Hole::ReadFrom => entry(rng),
-            Hole::Group if rng.percent(5) => texts(rng, &["", "none", "\u{80}"]),
-            Hole::Group => texts(rng, &["g1", "g1", "g2"]),
-            Hole::Consumer if rng.percent(5) => value(rng),
-            Hole::Consumer => texts(rng, &["c1", "c2", "c3"]),
-            Hole::Idle => texts(rng, &["0", "0", "0", "100000000", "-1", "a", "", "-100000000"]),
             Hole::Db => {
                 texts(rng, &["0", "1", "2", "1", "0", "-1", "16", "a", "9999999999999999999"])
             }
             Hole::Junk => junk(rng),
+            Hole::Stream(word) => word.make(rng),
         }
     }
 }
@@ -375,59 +349,6 @@ fn distance(rng: &mut Rng) -> Vec<u8> {
         1..=4 => format!("{:.3}", part * 10_000_000.0).into(),
         5..=8 => format!("{:.3}", part * 1000.0).into(),
         _ => format!("{:.1}", part * 100_000.0).into(),
-    }
-}
-
-/// Few, so that they are met again.
-fn entry(rng: &mut Rng) -> Vec<u8> {
-    match rng.below(24) {
-        0 => texts(
-            rng,
-            &[
-                "0",
-                "0-0",
-                "18446744073709551615",
-                "18446744073709551615-18446744073709551615",
-                "18446744073709551616",
-                "9223372036854775808-1",
-                "-1",
-                "1-",
-                "-",
-                "+",
-                "$",
-                "1-1-1",
-                "1-a",
-                "a",
-                "",
-                "01-01",
-                "1-*",
-                "+1-1",
-                " 1-1",
-                "1--1",
-            ],
-        ),
-        1..=5 => rng.below(30).to_string().into(),
-        _ => format!("{}-{}", rng.below(30), rng.below(5)).into(),
-    }
-}
-
-/// Usually more than what is there: else hardly anything would be added.
-fn new_entry(rng: &mut Rng) -> Vec<u8> {
-    match rng.below(16) {
-        0 => entry(rng),
-        1..=5 => format!("{}-*", rng.below(30)).into(),
-        6..=8 => b"29-*".to_vec(),
-        9 => texts(rng, &["0-*", "18446744073709551615-*", "*-1", "a-*", "1-**", "-*"]),
-        10 => format!("{}-*", 30 + rng.below(4000)).into(),
-        _ => format!("{}-{}", rng.below(30), rng.below(5)).into(),
-    }
-}
-
-fn entry_bound(rng: &mut Rng) -> Vec<u8> {
-    match rng.below(6) {
-        0 | 1 => texts(rng, &["-", "+"]),
-        2 => [b"(".to_vec(), entry(rng)].concat(),
-        _ => entry(rng),
     }
 }
 
@@ -834,76 +755,21 @@ fn field_offset(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
+/// Words that mean something to some command.
+const OPTIONS: &str = "
+    NX XX GT LT CH INCR EX PX KEEPTTL PERSIST GET LIMIT COUNT MATCH BY STORE ALPHA DESC REV
+    BYSCORE BYLEX WITHSCORES WITHVALUES WITHSCORE FIELDS FNX FXX WEIGHTS AGGREGATE SUM
+    OVERFLOW SAT LEFT RIGHT REPLACE DB TYPE get limit ex NOVALUES BIT BYTE RANK MAXLEN MINID
+    STREAMS NOACK JUSTID FORCE MKSTREAM > $ ~ = IDX LEN * # -1 0 2
+";
+
 fn junk(rng: &mut Rng) -> Vec<u8> {
     match rng.below(4) {
         0 => value(rng),
         1 => any_key(rng),
-        _ => texts(
-            rng,
-            &[
-                "NX",
-                "XX",
-                "GT",
-                "LT",
-                "CH",
-                "INCR",
-                "EX",
-                "PX",
-                "KEEPTTL",
-                "PERSIST",
-                "GET",
-                "LIMIT",
-                "COUNT",
-                "MATCH",
-                "BY",
-                "STORE",
-                "ALPHA",
-                "DESC",
-                "REV",
-                "BYSCORE",
-                "BYLEX",
-                "WITHSCORES",
-                "WITHVALUES",
-                "WITHSCORE",
-                "FIELDS",
-                "FNX",
-                "FXX",
-                "WEIGHTS",
-                "AGGREGATE",
-                "SUM",
-                "OVERFLOW",
-                "SAT",
-                "LEFT",
-                "RIGHT",
-                "REPLACE",
-                "DB",
-                "TYPE",
-                "get",
-                "limit",
-                "ex",
-                "NOVALUES",
-                "BIT",
-                "BYTE",
-                "RANK",
-                "MAXLEN",
-                "MINID",
-                "STREAMS",
-                "NOACK",
-                "JUSTID",
-                "FORCE",
-                "MKSTREAM",
-                ">",
-                "$",
-                "~",
-                "=",
-                "IDX",
-                "LEN",
-                "*",
-                "#",
-                "-1",
-                "0",
-                "2",
-            ],
-        ),
+        _ => {
+            let options: Vec<&str> = OPTIONS.split_ascii_whitespace().collect();
+            texts(rng, &options)
+        }
     }
 }
