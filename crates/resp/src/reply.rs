@@ -60,6 +60,11 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
+    /// The bytes after `position`, which came from [`Reply::position`].
+    pub fn written_since(&self, position: usize) -> &[u8] {
+        &self.out[position..]
+    }
+
     /// Takes back everything after `position`, which came from [`Reply::position`].
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);

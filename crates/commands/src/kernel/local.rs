@@ -42,6 +42,8 @@ pub struct Local {
     pub trackers: Trackers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
+    /// Confirmations of the present request's subscriptions, which `CLIENT REPLY` does not silence.
+    pub(crate) unsilenced: Vec<u8>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
@@ -81,6 +83,7 @@ impl Local {
             subscribers: Subscribers::default(),
             trackers: Trackers::default(),
             unpublished: Vec::new(),
+            unsilenced: Vec::new(),
             timing: Timing::default(),
             eviction,
             undoable: None,
