@@ -2,9 +2,7 @@
 
 use crate::LogLevel;
 use crate::run::{raise_stop, stop};
-use crate::stack::{
-    State, bytes, push_bytes, push_error, raise, raw_field, set_function, set_number,
-};
+use crate::stack::{State, bytes, push_bytes, push_error, raise, set_function, set_number};
 use crate::vm::{Core, FunctionHandle, RegisteredFunction, core};
 use crate::{reply, sha1_hex};
 use ladon_resp::{Proto, write_double, write_i64};
@@ -44,7 +42,8 @@ pub(crate) unsafe fn push_for_scripts(state: State) {
     unsafe {
         lua_newtable(state);
         set_common(state);
-        let functions: [(&CStr, lua_CFunction); 10] = [
+        let functions: [(&CStr, lua_CFunction); 11] = [
+            (c"setresp", setresp),
             (c"call", call),
             (c"pcall", pcall),
             (c"error_reply", error_reply),
@@ -82,7 +81,6 @@ unsafe fn set_common(state: State) {
     // SAFETY: As promised by the callers. The version is read before anything is pushed.
     unsafe {
         set_function(state, c"log", log);
-        set_function(state, c"setresp", setresp);
         for (number, (name, _)) in LEVELS.iter().enumerate() {
             set_number(state, name, number as f64);
         }
@@ -385,12 +383,13 @@ type Taken = Result<(), &'static [u8]>;
 unsafe fn take_pair(state: State, core: *mut Core) -> Taken {
     // SAFETY: As in `register_function`.
     unsafe {
-        if lua_type(state, 1) != LUA_TSTRING {
+        if !is_text(state, 1) {
             return Err(b"ERR first argument to redis.register_function must be a string");
         }
         if lua_type(state, 2) != LUA_TFUNCTION {
             return Err(b"ERR second argument to redis.register_function must be a function");
         }
+        check_name(core, bytes(state, 1).unwrap_or_default())?;
         let handle = FunctionHandle(luaL_ref(state, LUA_REGISTRYINDEX));
         let name = bytes(state, 1).unwrap_or_default().to_vec();
         let function = RegisteredFunction { name, description: None, flags: Vec::new(), handle };
@@ -399,99 +398,149 @@ unsafe fn take_pair(state: State, core: *mut Core) -> Taken {
     Ok(())
 }
 
+/// Places on the stack of the fields of the table at 1.
+const NAME: c_int = 2;
+const DESCRIPTION: c_int = 3;
+const FLAGS: c_int = 4;
+const CALLBACK: c_int = 5;
+
 /// `redis.register_function{function_name = ..., callback = ..., flags = ..., description = ...}`.
 unsafe fn take_named(state: State, core: *mut Core) -> Taken {
-    // SAFETY: As in `register_function`. Each field is checked before anything is collected.
+    // SAFETY: As in `register_function`. Numbers become strings before anything is collected.
     unsafe {
         if lua_type(state, 1) != LUA_TTABLE {
             return Err(b"ERR calling redis.register_function with a single argument is only \
                          applicable to Lua table (representing named arguments).");
         }
-        check_fields(state)?;
-        let has_name = raw_field(state, 1, b"function_name") == LUA_TSTRING;
-        let description = raw_field(state, 1, b"description") == LUA_TSTRING;
-        if !has_name {
-            return Err(b"ERR redis.register_function must get a function name argument");
-        }
-        let has_flags = raw_field(state, 1, b"flags") == LUA_TTABLE;
-        let flags = lua_gettop(state);
-        let count = if has_flags { count_flags(state, flags)? } else { 0 };
-        if raw_field(state, 1, b"callback") != LUA_TFUNCTION {
+        place_fields(state)?;
+        let name = bytes(state, NAME)
+            .ok_or(b"ERR redis.register_function must get a function name argument".as_slice())?;
+        let description = bytes(state, DESCRIPTION);
+        let count = if lua_type(state, FLAGS) == LUA_TTABLE { count_flags(state)? } else { 0 };
+        if lua_type(state, CALLBACK) != LUA_TFUNCTION {
             return Err(b"ERR redis.register_function must get a callback argument");
         }
+        check_name(core, name)?;
         let handle = FunctionHandle(luaL_ref(state, LUA_REGISTRYINDEX));
-        lua_settop(state, flags);
         let mut function = RegisteredFunction {
-            name: bytes(state, 2).unwrap_or_default().to_vec(),
-            description: description.then(|| bytes(state, 3).unwrap_or_default().to_vec()),
+            name: name.to_vec(),
+            description: description.map(<[u8]>::to_vec),
             flags: Vec::new(),
             handle,
         };
         // The strings are there: nothing is allocated by Lua.
         for index in 1..=count {
-            lua_rawgeti_(state, flags, index);
-            function.flags.push(bytes(state, -1).unwrap_or_default().to_vec());
-            lua_settop(state, flags);
+            lua_rawgeti_(state, FLAGS, index);
+            function.flags.push(bytes(state, -1).unwrap_or_default().to_ascii_lowercase());
+            lua_settop(state, FLAGS);
         }
         (*core).registering.functions.push(function);
     }
     Ok(())
 }
 
-/// Checks names and types of the fields of the table at 1.
-unsafe fn check_fields(state: State) -> Taken {
+/// Whether the value at `index` is a string, or a number, which can be one.
+unsafe fn is_text(state: State, index: c_int) -> bool {
+    // SAFETY: As in `register_function`.
+    matches!(unsafe { lua_type(state, index) }, LUA_TSTRING | LUA_TNUMBER)
+}
+
+/// Puts the fields of the table at 1, whose names may have either case, to their places; nil where
+/// there is none. Nothing but the callback stands above [`FLAGS`].
+unsafe fn place_fields(state: State) -> Taken {
     const UNKNOWN: &[u8] = b"ERR unknown argument given to redis.register_function";
     // SAFETY: As in `register_function`.
     unsafe {
+        lua_settop(state, CALLBACK);
         lua_pushnil(state);
         while lua_next(state, 1) != 0 {
-            if lua_type(state, -2) != LUA_TSTRING {
-                return Err(b"ERR named argument key given to redis.register_function is not a \
-                             string");
+            let (key, value) = (CALLBACK + 1, CALLBACK + 2);
+            match lua_type(state, key) {
+                LUA_TSTRING => {}
+                // As a string it would be no field's name, and would confuse the iteration.
+                LUA_TNUMBER => return Err(UNKNOWN),
+                _ => {
+                    return Err(
+                        b"ERR named argument key given to redis.register_function is not a \
+                                 string",
+                    );
+                }
             }
-            let kind = lua_type(state, -1);
-            match bytes(state, -2).unwrap_or_default().to_ascii_lowercase().as_slice() {
-                b"function_name" if kind != LUA_TSTRING => {
+            let name = bytes(state, key).unwrap_or_default();
+            let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+            let place = if is(b"function_name") {
+                if !is_text(state, value) {
                     return Err(b"ERR function_name argument given to redis.register_function \
                                  must be a string");
                 }
-                b"description" if kind != LUA_TSTRING => {
+                NAME
+            } else if is(b"description") {
+                if !is_text(state, value) {
                     return Err(b"ERR description argument given to redis.register_function must \
                                  be a string");
                 }
-                b"callback" if kind != LUA_TFUNCTION => {
+                DESCRIPTION
+            } else if is(b"callback") {
+                if lua_type(state, value) != LUA_TFUNCTION {
                     return Err(b"ERR callback argument given to redis.register_function must be \
                                  a function");
                 }
-                b"flags" if kind != LUA_TTABLE => {
+                CALLBACK
+            } else if is(b"flags") {
+                if lua_type(state, value) != LUA_TTABLE {
                     return Err(b"ERR flags argument to redis.register_function must be a table \
                                  representing function flags");
                 }
-                b"function_name" | b"description" | b"callback" | b"flags" => {}
-                _ => return Err(UNKNOWN),
-            }
-            lua_settop(state, -2);
+                FLAGS
+            } else {
+                return Err(UNKNOWN);
+            };
+            lua_replace(state, place);
         }
     }
     Ok(())
 }
 
-/// How many strings the table at `flags` begins with, up to its end.
-unsafe fn count_flags(state: State, flags: c_int) -> Result<c_int, &'static [u8]> {
+/// What a function may declare.
+const KNOWN_FLAGS: [&[u8]; 5] =
+    [b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys"];
+
+/// How many flags the table at [`FLAGS`] begins with.
+unsafe fn count_flags(state: State) -> Result<c_int, &'static [u8]> {
     // SAFETY: As in `register_function`.
     unsafe {
         for count in 0.. {
-            lua_rawgeti_(state, flags, count + 1);
-            let kind = lua_type(state, -1);
-            lua_settop(state, -2);
-            match kind {
-                LUA_TNIL => return Ok(count),
-                LUA_TSTRING => {}
-                _ => break,
+            lua_rawgeti_(state, FLAGS, count + 1);
+            let is_known = lua_type(state, -1) == LUA_TSTRING && {
+                let flag = bytes(state, -1).unwrap_or_default();
+                KNOWN_FLAGS.iter().any(|known| flag.eq_ignore_ascii_case(known))
+            };
+            let is_end = lua_type(state, -1) == LUA_TNIL;
+            lua_settop(state, CALLBACK);
+            if is_end {
+                return Ok(count);
+            }
+            if !is_known {
+                break;
             }
         }
     }
     Err(b"ERR unknown flag given")
+}
+
+/// Whether a function may have this name.
+unsafe fn check_name(core: *mut Core, name: &[u8]) -> Taken {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    if name.is_empty() || !name.iter().all(allowed) {
+        return Err(b"ERR Library names can only contain letters, numbers, or underscores(_) and \
+                     must be at least one character long");
+    }
+    // SAFETY: As in `register_function`.
+    let registered = unsafe { &(*core).registering.functions };
+    if registered.iter().any(|function| function.name == name) {
+        return Err(b"ERR Function already exists in the library");
+    }
+    Ok(())
 }
 
 /// The next number of POSIX' `lrand48`, as Redis has it, from 0 up to 2^31.
@@ -500,7 +549,7 @@ fn next_random(core: &mut Core) -> i32 {
     (core.random >> 17) as i32
 }
 
-/// `math.random`: every run of a script gets the same numbers.
+/// `math.random`, whose numbers go on from one script to the next, as since Redis 7.
 pub(crate) unsafe extern "C-unwind" fn random(state: State) -> c_int {
     const MAX: i32 = i32::MAX;
     // SAFETY: Lua calls it with a live state.

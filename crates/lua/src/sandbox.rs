@@ -18,8 +18,8 @@ use crate::vm::{Places, core, load};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 
-/// State of `math.random` when a script begins: `srand48(0)`.
-pub(crate) const SEED: u64 = 0x330E;
+/// State of `math.random` in a new machine: that of POSIX' `lrand48` before `srand48`, as in Redis.
+pub(crate) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// Lua's own functions that scripts get as they are.
 const BASE: [&CStr; 13] = [
@@ -103,22 +103,23 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         }
 
         environment::push_for_libraries(state);
+        forbid_undefined(state);
         places.redis_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
         environment::push_for_scripts(state);
         lua_pushvalue(state, -1);
         places.redis_of_scripts = luaL_ref(state, LUA_REGISTRYINDEX);
-        protect(state);
-        lua_getmetatable(state, -1);
-        places.redis_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
+        places.redis_metatable = protect_and_keep(state);
+        lua_newtable(state);
+        lua_pushvalue(state, -2);
+        lua_setfield(state, -2, c"redis".as_ptr());
+        forbid_undefined(state);
+        places.globals_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
         lua_setfield(state, globals, c"redis".as_ptr());
 
-        // What is not there is an error.
-        lua_newtable(state);
-        set_function(state, c"__index", undefined);
-        lua_setmetatable(state, globals);
+        forbid_undefined(state);
         lua_pushvalue(state, globals);
         places.globals = luaL_ref(state, LUA_REGISTRYINDEX);
-        protect(state);
+        places.globals_metatable = protect_and_keep(state);
         lua_pushvalue(state, -1);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
         lua_pushvalue(state, -2);
@@ -182,6 +183,26 @@ unsafe fn protect(state: State) {
         lua_rawset(state, -3);
         lua_settop(state, -2);
         lua_remove(state, -2);
+    }
+}
+
+/// As `protect`; keeps the metatable, and returns its number.
+unsafe fn protect_and_keep(state: State) -> c_int {
+    // SAFETY: As for `stack`.
+    unsafe {
+        protect(state);
+        lua_getmetatable(state, -1);
+        luaL_ref(state, LUA_REGISTRYINDEX)
+    }
+}
+
+/// From now on, to read what is not in the table at the top is an error.
+unsafe fn forbid_undefined(state: State) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_newtable(state);
+        set_function(state, c"__index", undefined);
+        lua_setmetatable(state, -2);
     }
 }
 

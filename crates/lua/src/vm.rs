@@ -51,7 +51,7 @@ pub struct RegisteredFunction {
     pub name: Vec<u8>,
     /// Its description, if it has one.
     pub description: Option<Vec<u8>>,
-    /// The names of its flags, as given.
+    /// The names of its flags, in lower case.
     pub flags: Vec<Vec<u8>>,
     /// To run it.
     pub handle: FunctionHandle,
@@ -95,6 +95,10 @@ pub(crate) struct Places {
     pub(crate) globals: c_int,
     /// From each read-only table to the table that has its fields.
     pub(crate) protected: c_int,
+    /// The metatable of the table that scripts see as globals, and where else it may read: what the
+    /// code of a library sees while it is loaded.
+    pub(crate) globals_metatable: c_int,
+    pub(crate) globals_of_libraries: c_int,
     /// The metatable of `redis`, and what may be in it.
     pub(crate) redis_metatable: c_int,
     pub(crate) redis_of_scripts: c_int,
@@ -135,7 +139,7 @@ impl Vm {
             reply: Vec::new(),
             arguments: Vec::new(),
             numbers: Vec::new(),
-            random: 0,
+            random: sandbox::SEED,
             registering: Registering::default(),
             version: options.version,
         });
@@ -203,7 +207,6 @@ impl Vm {
     fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
         let position = frame.reply.position();
         let enter = self.core.places.enter;
-        self.core.random = sandbox::SEED;
         let status = with_host(&mut self.core, host, |core| {
             core.frame = (&raw mut frame).cast();
             // SAFETY: The frame lives until the call returns, and errors end in it.
@@ -262,7 +265,8 @@ impl Vm {
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
         let mut out = Vec::new();
         self.core.registering = Registering { is_open: true, functions: Vec::new() };
-        self.set_redis(self.core.places.redis_of_libraries);
+        let places = self.core.places;
+        self.set_environment(places.globals_of_libraries, places.redis_of_libraries);
         let mut reply = Reply::new(&mut out, Proto::Resp2);
         let frame = Frame {
             function,
@@ -273,27 +277,20 @@ impl Vm {
             reply: &mut reply,
         };
         let ended = self.run_frame(frame, host);
-        self.set_redis(self.core.places.redis_of_scripts);
+        self.set_environment(places.globals, places.redis_of_scripts);
         // SAFETY: As in `unload`.
         unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function) };
         let library = Library { functions: std::mem::take(&mut self.core.registering).functions };
-        let failed = match (ended, out.strip_prefix(b"-")) {
-            (Ended::Stopped, _) => Some("ERR FUNCTION LOAD timeout".to_owned()),
+        let text = match (ended, out.strip_prefix(b"-")) {
+            (Ended::Stopped, _) => "ERR FUNCTION LOAD timeout".to_owned(),
             (Ended::Replied, Some(text)) => {
                 let text = String::from_utf8_lossy(text);
-                let text = text.trim_end().trim_start_matches("ERR ");
-                let text = text.split(" script: ").next().unwrap_or_default();
-                Some(format!("ERR Error registering functions: {text}"))
+                text.trim_end().split(" script: ").next().unwrap_or_default().to_owned()
             }
-            _ => None,
+            _ => return Ok(library),
         };
-        match failed {
-            Some(text) => {
-                self.unload_library(&library);
-                Err(text)
-            }
-            None => Ok(library),
-        }
+        self.unload_library(&library);
+        Err(format!("ERR Error registering functions: {text}"))
     }
 
     /// Forgets the functions of a library.
@@ -304,15 +301,19 @@ impl Vm {
         }
     }
 
-    /// Exchanges what `redis` has.
-    fn set_redis(&mut self, contents: c_int) {
-        // SAFETY: The field is there already, so that nothing is allocated but its name, which Lua
-        // has as well.
-        unsafe {
-            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, self.core.places.redis_metatable);
-            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
-            lua_setfield(self.state, -2, c"__index".as_ptr());
-            lua_settop(self.state, 0);
+    /// Exchanges which globals there are, and what `redis` has.
+    fn set_environment(&mut self, globals: c_int, redis: c_int) {
+        let places = self.core.places;
+        let tables = [(places.globals_metatable, globals), (places.redis_metatable, redis)];
+        for (metatable, contents) in tables {
+            // SAFETY: The field is there already, so that nothing is allocated but its name, which
+            // Lua has as well.
+            unsafe {
+                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, metatable);
+                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
+                lua_setfield(self.state, -2, c"__index".as_ptr());
+                lua_settop(self.state, 0);
+            }
         }
     }
 

@@ -60,6 +60,11 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
+    /// The bytes after `position`, which came from [`Reply::position`].
+    pub fn written_since(&self, position: usize) -> &[u8] {
+        &self.out[position..]
+    }
+
     /// Takes back everything after `position`, which came from [`Reply::position`].
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);
@@ -68,6 +73,13 @@ impl<'a> Reply<'a> {
     /// Takes everything after `position` out of the buffer.
     pub fn take_from(&mut self, position: usize) -> Vec<u8> {
         self.out.split_off(position)
+    }
+
+    /// Exchanges the buffer's memory with `other`: what follows is written there, until both are
+    /// exchanged again.
+    #[inline]
+    pub fn exchange(&mut self, other: &mut Vec<u8>) {
+        std::mem::swap(self.out, other);
     }
 
     /// Appends bytes that already are a reply, or part of one.

@@ -44,8 +44,30 @@ fn a_library_that_is_wrong_registers_nothing() {
     let mut vm = vm();
     for (code, expected) in [
         ("x = 1", "Attempt to modify a readonly table"),
-        ("return redis.call('get', 'x')", "attempt to call field 'call' (a nil value)"),
-        ("error('bad')", "bad"),
+        (
+            "return redis.call('get', 'x')",
+            "ERR user_function:2: Script attempted to access nonexistent global variable 'call'",
+        ),
+        ("error('bad')", "Script attempted to access nonexistent global variable 'error'"),
+        ("return math.floor(1)", "Script attempted to access nonexistent global variable 'math'"),
+        ("redis.x = 1", "Attempt to modify a readonly table"),
+        ("redis.register_function('a b', function() end)", "Library names can only contain"),
+        ("redis.register_function('', function() end)", "Library names can only contain"),
+        (
+            "for _ = 1, 2 do redis.register_function('a', function() end) end",
+            "Error registering functions: ERR Function already exists in the library",
+        ),
+        (
+            "redis.register_function{function_name = 'a', callback = function() end, \
+             flags = {'never'}}",
+            "unknown flag given",
+        ),
+        ("redis.register_function{[{}] = 1}", "key given to redis.register_function is not a"),
+        ("redis.register_function{1}", "unknown argument given"),
+        ("redis.register_function{function_name = {}}", "function_name argument given to"),
+        ("redis.register_function{description = {}}", "description argument given to"),
+        ("redis.register_function{callback = 1}", "callback argument given to"),
+        ("redis.register_function{flags = 1}", "flags argument to"),
         ("redis.register_function('a')", "with a single argument is only"),
         ("redis.register_function('a', 1)", "second argument"),
         ("redis.register_function{function_name = 'a'}", "must get a callback argument"),
@@ -64,7 +86,25 @@ fn a_library_that_is_wrong_registers_nothing() {
     }
     let mut host = TestHost { ticks_left: Some(2), ..TestHost::default() };
     let text = vm.load_library(b"while true do end", &mut host).unwrap_err();
-    assert_eq!(text, "ERR FUNCTION LOAD timeout");
+    assert_eq!(text, "ERR Error registering functions: ERR FUNCTION LOAD timeout");
+}
+
+/// Names, flags and fields as Redis takes them: numbers are names, and case does not matter.
+#[test]
+fn what_is_registered_may_be_spelt_in_several_ways() {
+    let mut vm = vm();
+    let code = b"redis.register_function(15, function() return math.floor(1.5) end)\n\
+        redis.register_function{FUNCTION_NAME = 2, Callback = function() return 1 end,\n\
+        flags = {'NO-WRITES', 'allow-OOM'}, description = 3}\n\
+        redis.register_function{function_name = 'f', callback = function() end, flags = {a = 1}}";
+    let library = vm.load_library(code, &mut TestHost::default()).unwrap();
+    let [first, second, third] = &library.functions[..] else { panic!("three functions") };
+    assert_eq!((&first.name[..], &second.name[..]), (&b"15"[..], &b"2"[..]));
+    assert_eq!(second.flags, [b"no-writes".to_vec(), b"allow-oom".to_vec()]);
+    assert_eq!(second.description.as_deref(), Some(&b"3"[..]));
+    assert!(third.flags.is_empty());
+    assert_eq!(call(&mut vm, first, &[]), ":1\r\n", "it sees all globals when it runs");
+    assert_eq!(call(&mut vm, second, &[]), ":1\r\n");
 }
 
 #[test]
