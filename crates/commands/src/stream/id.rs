@@ -97,11 +97,14 @@ fn number(text: &[u8]) -> Result<u64, CommandError> {
     digits.and_then(|digits| digits.parse().ok()).ok_or(INVALID)
 }
 
+/// Arguments.
+type Words<'s, 'a> = &'s [&'a [u8]];
+
 /// The texts of as many ids as `number` says, and what follows them.
 pub(super) fn counted<'s, 'a>(
     number: &[u8],
-    words: &'s [&'a [u8]],
-) -> Result<(&'s [&'a [u8]], &'s [&'a [u8]]), CommandError> {
+    words: Words<'s, 'a>,
+) -> Result<(Words<'s, 'a>, Words<'s, 'a>), CommandError> {
     let number = parse_i64(number).and_then(|number| usize::try_from(number).ok());
     let number = number
         .filter(|number| *number > 0)

@@ -124,10 +124,7 @@ impl<'a> Step<'a> {
                 last.put(op);
                 put_optional(*read, op);
             }
-            Step::RemoveGroup { group } => {
-                op.push(REMOVE_GROUP);
-                varint::put_bytes(op, group);
-            }
+            Step::RemoveGroup { group } => put_group(REMOVE_GROUP, group, op),
             Step::See { group, consumer, at_ms } => {
                 put_member(SEE, group, consumer, op);
                 varint::put(op, *at_ms);
@@ -148,8 +145,7 @@ impl<'a> Step<'a> {
                 varint::put(op, *count);
             }
             Step::Acknowledge { group, ids } => {
-                op.push(ACKNOWLEDGE);
-                varint::put_bytes(op, group);
+                put_group(ACKNOWLEDGE, group, op);
                 put_ids(ids, op);
             }
             Step::Claim { group, consumer, at_ms, claimed } => {
@@ -163,8 +159,7 @@ impl<'a> Step<'a> {
                 }
             }
             Step::Release { group, released } => {
-                op.push(RELEASE);
-                varint::put_bytes(op, group);
+                put_group(RELEASE, group, op);
                 varint::put(op, released.len() as u64);
                 for (id, count) in released {
                     id.put(op);
@@ -248,9 +243,13 @@ impl<'a> Step<'a> {
     }
 }
 
-fn put_member(tag: u8, group: &[u8], consumer: &[u8], op: &mut Vec<u8>) {
+fn put_group(tag: u8, group: &[u8], op: &mut Vec<u8>) {
     op.push(tag);
     varint::put_bytes(op, group);
+}
+
+fn put_member(tag: u8, group: &[u8], consumer: &[u8], op: &mut Vec<u8>) {
+    put_group(tag, group, op);
     varint::put_bytes(op, consumer);
 }
 

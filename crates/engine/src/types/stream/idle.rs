@@ -11,7 +11,7 @@ const ENTRY_BYTES: usize = size_of::<(u64, StreamId)>() * 3 / 2;
 
 /// Times of the last delivery, Unix milliseconds, and ids.
 #[derive(Default)]
-pub(super) struct ByTime(Option<Box<BTreeSet<(u64, StreamId)>>>);
+pub(super) struct ByTime(Option<BTreeSet<(u64, StreamId)>>);
 
 impl Clone for ByTime {
     fn clone(&self) -> ByTime {
@@ -26,7 +26,7 @@ impl ByTime {
 
     /// Builds the index, if there is none, from all pending entries.
     pub(super) fn build(&mut self, all: impl Iterator<Item = (u64, StreamId)>) {
-        self.0.get_or_insert_with(|| Box::new(all.collect()));
+        self.0.get_or_insert_with(|| all.collect());
     }
 
     #[inline]
