@@ -120,6 +120,9 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         lua_pushvalue(state, globals);
         places.globals = luaL_ref(state, LUA_REGISTRYINDEX);
         places.globals_metatable = protect_and_keep(state);
+        lua_newtable(state);
+        protect(state);
+        places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         lua_pushvalue(state, -1);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
         lua_pushvalue(state, -2);
@@ -275,12 +278,20 @@ unsafe extern "C-unwind" fn setmetatable(state: State) -> c_int {
     1
 }
 
-/// Of read-only tables there is none to see, and that of strings is read-only.
+/// Of read-only tables, only that of the globals is to be seen, as in Redis; it and that of strings
+/// are read-only.
 unsafe extern "C-unwind" fn getmetatable(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
         luaL_checkany(state, 1);
-        if push_real(state, 1) || lua_getmetatable(state, 1) == 0 {
+        if push_real(state, 1) {
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
+            if lua_rawequal(state, -1, -2) != 0 {
+                lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.shown_metatable);
+            } else {
+                lua_pushnil(state);
+            }
+        } else if lua_getmetatable(state, 1) == 0 {
             lua_pushnil(state);
         } else {
             luaL_getmetafield_(state, 1, c"__metatable".as_ptr());
@@ -472,7 +483,6 @@ unsafe fn add_string(state: State, globals: c_int) {
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, c"string".as_ptr());
         alias(state, b"gmatch", c"gfind");
-        set_function(state, c"dump", dump);
         protect(state);
         lua_pushvalue(state, -1);
         lua_setfield(state, globals, c"string".as_ptr());
@@ -487,12 +497,6 @@ unsafe fn add_string(state: State, globals: c_int) {
         lua_setfield(state, -2, c"__metatable".as_ptr());
         lua_settop(state, -4);
     }
-}
-
-/// Nobody could load it.
-unsafe extern "C-unwind" fn dump(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state.
-    unsafe { luaL_error(state, c"unable to dump given function".as_ptr()) }
 }
 
 unsafe fn add_table(state: State, globals: c_int) {

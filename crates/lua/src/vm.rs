@@ -99,6 +99,8 @@ pub(crate) struct Places {
     /// code of a library sees while it is loaded.
     pub(crate) globals_metatable: c_int,
     pub(crate) globals_of_libraries: c_int,
+    /// What scripts see as the metatable of the globals.
+    pub(crate) shown_metatable: c_int,
     /// The metatable of `redis`, and what may be in it.
     pub(crate) redis_metatable: c_int,
     pub(crate) redis_of_scripts: c_int,
