@@ -1,6 +1,7 @@
 //! Replies: values -> bytes, in the protocol version that the connection chose with `HELLO`.
 
 use crate::double::write_double;
+use crate::long_double::LongDouble;
 
 /// Which version of the protocol a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,11 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
+    /// The bytes after `position`, which came from [`Reply::position`].
+    pub fn written_since(&self, position: usize) -> &[u8] {
+        &self.out[position..]
+    }
+
     /// Takes back everything after `position`, which came from [`Reply::position`].
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);
@@ -67,6 +73,13 @@ impl<'a> Reply<'a> {
     /// Takes everything after `position` out of the buffer.
     pub fn take_from(&mut self, position: usize) -> Vec<u8> {
         self.out.split_off(position)
+    }
+
+    /// Exchanges the buffer's memory with `other`: what follows is written there, until both are
+    /// exchanged again.
+    #[inline]
+    pub fn exchange(&mut self, other: &mut Vec<u8>) {
+        std::mem::swap(self.out, other);
     }
 
     /// Appends bytes that already are a reply, or part of one.
@@ -176,6 +189,13 @@ impl<'a> Reply<'a> {
         let text = text.trim_end_matches('0').trim_end_matches('.');
         let text = if text == "-0" { "0" } else { text };
         self.typed_line(b',', text.as_bytes());
+    }
+
+    /// As `human_double`, of a longer one.
+    pub fn long_double(&mut self, value: LongDouble) {
+        let mut text = Vec::with_capacity(32);
+        value.write_human(&mut text);
+        self.typed_line(b',', &text);
     }
 
     /// A decimal integer of any size, given as digits; in RESP2 a string.

@@ -54,8 +54,9 @@ pub struct Round {
 }
 
 /// Thresholds that decide encodings, and the values that a round may have for them.
-const THRESHOLDS: [(&str, &[&str]); 9] = [
+const THRESHOLDS: [(&str, &[&str]); 10] = [
     ("hll-sparse-max-bytes", &["0", "60", "300", "3000"]),
+    ("stream-node-max-entries", &["2", "100"]),
     ("hash-max-listpack-entries", &["4", "8", "128"]),
     ("hash-max-listpack-value", &["8", "64"]),
     ("list-max-listpack-size", &["-2", "-1", "4", "128"]),

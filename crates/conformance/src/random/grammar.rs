@@ -56,7 +56,7 @@ pub struct Family {
     pub lines: Vec<Line>,
 }
 
-const TEXTS: [(&str, &str); 11] = [
+const TEXTS: [(&str, &str); 12] = [
     ("string", include_str!("../../grammar/string.txt")),
     ("hash", include_str!("../../grammar/hash.txt")),
     ("list", include_str!("../../grammar/list.txt")),
@@ -65,6 +65,7 @@ const TEXTS: [(&str, &str); 11] = [
     ("bitmap", include_str!("../../grammar/bitmap.txt")),
     ("hyperloglog", include_str!("../../grammar/hyperloglog.txt")),
     ("geo", include_str!("../../grammar/geo.txt")),
+    ("stream", include_str!("../../grammar/stream.txt")),
     ("generic", include_str!("../../grammar/generic.txt")),
     ("sort", include_str!("../../grammar/sort.txt")),
     ("transaction", include_str!("../../grammar/transaction.txt")),

@@ -22,6 +22,11 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
         "BLPOP" | "BRPOP" | "BLMOVE" | "BRPOPLPUSH" | "BZPOPMIN" | "BZPOPMAX" => {
             wait_is_short(words.last())
         }
+        "XREAD" | "XREADGROUP" => block_is_short(words),
+        // The clock names the entry, unless none is added.
+        "XADD" => words.get(2..).is_none_or(|rest| {
+            !rest.iter().any(|it| it == b"*") || !changed && words[1] == b"absent"
+        }),
         "BLMPOP" | "BZMPOP" => wait_is_short(words.get(1)),
         // Which member it is, is the server's affair, unless it is all of them.
         "SPOP" => !changed,
@@ -79,6 +84,14 @@ fn wait_is_short(word: Option<&Vec<u8>>) -> bool {
     }
 }
 
+fn block_is_short(words: &[Vec<u8>]) -> bool {
+    words.windows(2).all(|pair| {
+        let milliseconds = String::from_utf8_lossy(&pair[1]).trim().parse::<i64>();
+        !pair[0].eq_ignore_ascii_case(b"BLOCK")
+            || milliseconds.map_or(true, |it| it < 0 || (1..50).contains(&it))
+    })
+}
+
 fn string_is_short(place: i64, places_per_byte: u64) -> bool {
     let Ok(place) = u64::try_from(place) else { return true };
     let bytes = place / places_per_byte;
@@ -124,6 +137,11 @@ mod tests {
         check("blpop l 0.01", true);
         check("BLPOP l 1e400", true);
         check("BZMPOP 0 1 z MIN", false);
+        check("XREAD BLOCK 0 STREAMS x $", false);
+        check("XREADGROUP GROUP g c block 5000 STREAMS x >", false);
+        check("XREAD BLOCK 1 STREAMS x $", true);
+        check("XADD x * f v", false);
+        check("XADD x 1-* f v", true);
         check("SETRANGE k 500000000 a", false);
         check("SETRANGE k 536870912 a", true);
         check("SETBIT k 4000000000 1", false);

@@ -1,18 +1,25 @@
-//! The libraries that Redis gives to scripts beside Lua's own: `cjson`, `cmsgpack` and `struct`.
+//! Libraries that scripts have beside Lua's own: `cjson`, `cmsgpack` and `struct`.
 //!
-//! Each `open` leaves the table of a library on the stack. The functions answer as those of Redis
-//! 7.2 do, error texts included; `cases/` has what a real server answered.
+//! Their functions answer as those of Redis 7.2 do, error texts included: `tests/it/cases/` has
+//! what a real server answered.
 //!
-//! **Invariants.** LuaJIT raises errors like `longjmp`: Rust frames are left without running
-//! destructors. So no function here holds a value with a destructor. Bytes that are put together
-//! live in a [`buffer::Buffer`], which is memory of the Lua state: the collector frees it, and the
-//! state's memory limit counts it. Calls to Lua's API go through [`stack::Stack`].
+//! **Invariants.** Errors of Lua skip Rust frames, so no function here owns a value that has to be
+//! dropped. Bytes that are put together are in a [`buffer::Buffer`], which is memory of the Lua
+//! state: the collector frees it, and the machine's limit counts it. Loops whose length a script
+//! chooses call [`stack::Stack::tick`]. Calls to Lua's API go through [`stack::Stack`].
 
 mod buffer;
-pub(crate) mod cjson;
-pub(crate) mod cmsgpack;
+mod cjson;
+mod cmsgpack;
 mod stack;
-pub(crate) mod structs;
+mod structs;
 
-#[cfg(test)]
-mod tests;
+use crate::stack::State;
+use std::ffi::CStr;
+
+/// A library's name, and what leaves its table at the top.
+pub(crate) type Entry = (&'static CStr, unsafe fn(State));
+
+/// All of them.
+pub(crate) const ALL: &[Entry] =
+    &[(c"cjson", cjson::open), (c"cmsgpack", cmsgpack::open), (c"struct", structs::open)];

@@ -11,7 +11,8 @@ fn awaited_keys(ctx: &mut Ctx<'_>) -> (usize, usize) {
     // As in the section `Keyspace`: a running transaction holds all partitions already.
     let rounds = if ctx.in_exec { 1 } else { PARTITIONS };
     (0..rounds).fold((0, 0), |(all, by_loss), partition| {
-        let here = ctx.on_partition(partition, |tx| tx.awaited_keys());
+        // Without the partitions that a long script holds.
+        let here = ctx.on_partition(partition, |tx| tx.awaited_keys()).unwrap_or_default();
         (all + here.0, by_loss + here.1)
     })
 }
@@ -33,7 +34,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("client_recent_max_output_buffer", output);
     let blocked = clients.iter().filter(|client| client.blocked.load(Relaxed)).count();
     text.field("blocked_clients", blocked);
-    text.none_of(&["tracking_clients"]);
+    text.field("tracking_clients", node.tracking.clients());
     let subscribed = clients.iter().filter(|client| client.is_subscribed()).count();
     text.field("pubsub_clients", subscribed);
     text.field("watching_clients", watching.clone().filter(|&watched| watched > 0).count());

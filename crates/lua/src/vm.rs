@@ -1,0 +1,395 @@
+//! The virtual machine of one thread.
+
+use crate::environment::Registering;
+use crate::memory::{Memory, allocate};
+use crate::run::{self, Ended, Frame, TICK_INSTRUCTIONS, with_host};
+use crate::stack::{State, bytes, push_bytes};
+use crate::{Host, sandbox};
+use ladon_resp::{Proto, Reply};
+use mlua::ffi::*;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// What a machine is created with.
+#[derive(Clone, Debug)]
+pub struct VmOptions {
+    /// The most memory that scripts may take, in bytes.
+    pub memory_bytes_max: usize,
+    /// `redis.REDIS_VERSION`, as in `7.2.4`.
+    pub version: String,
+}
+
+impl Default for VmOptions {
+    fn default() -> VmOptions {
+        VmOptions { memory_bytes_max: 512 << 20, version: "7.2.4".to_owned() }
+    }
+}
+
+/// A compiled script.
+#[derive(Clone, Debug)]
+pub struct ScriptHandle {
+    function: c_int,
+    /// Its SHA1, which errors name.
+    name: [u8; 40],
+}
+
+/// A function of a library.
+#[derive(Clone, Debug)]
+pub struct FunctionHandle(pub(crate) c_int);
+
+/// What a library has registered.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    /// Its functions, in the order of their registration.
+    pub functions: Vec<RegisteredFunction>,
+}
+
+/// One call of `redis.register_function`.
+#[derive(Clone, Debug)]
+pub struct RegisteredFunction {
+    /// Its name, as given.
+    pub name: Vec<u8>,
+    /// Its description, if it has one.
+    pub description: Option<Vec<u8>>,
+    /// The names of its flags, in lower case.
+    pub flags: Vec<Vec<u8>>,
+    /// To run it.
+    pub handle: FunctionHandle,
+}
+
+/// The state that functions find when Lua calls them. Its beginning is the allocator's.
+#[repr(C)]
+pub(crate) struct Core {
+    pub(crate) memory: Memory,
+    /// While a script runs.
+    pub(crate) host: Option<*mut dyn Host>,
+    pub(crate) is_stopped: bool,
+    /// As `redis.setresp` chose.
+    pub(crate) proto: Proto,
+    /// What the function that is entered works on.
+    pub(crate) frame: *mut c_void,
+    pub(crate) places: Places,
+    /// Space for a call of a command: its reply,
+    pub(crate) reply: Vec<u8>,
+    /// its arguments, which live on Lua's stack and in `numbers`,
+    pub(crate) arguments: Vec<&'static [u8]>,
+    pub(crate) numbers: Vec<u8>,
+    /// State of `math.random`, of 48 bits.
+    pub(crate) random: u64,
+    pub(crate) registering: Registering,
+    pub(crate) version: String,
+}
+
+/// The registry's numbers of values that are needed often.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) enter: c_int,
+    pub(crate) load: c_int,
+    pub(crate) on_error: c_int,
+    pub(crate) tostring: c_int,
+    /// Lua's own `next`.
+    pub(crate) next: c_int,
+    /// Lua's own `load`.
+    pub(crate) load_text: c_int,
+    /// What scripts see as globals.
+    pub(crate) globals: c_int,
+    /// From each read-only table to the table that has its fields.
+    pub(crate) protected: c_int,
+    /// The metatable of the table that scripts see as globals, and where else it may read: what the
+    /// code of a library sees while it is loaded.
+    pub(crate) globals_metatable: c_int,
+    pub(crate) globals_of_libraries: c_int,
+    /// What scripts see as the metatable of the globals.
+    pub(crate) shown_metatable: c_int,
+    /// The metatable of `redis`, and what may be in it.
+    pub(crate) redis_metatable: c_int,
+    pub(crate) redis_of_scripts: c_int,
+    pub(crate) redis_of_libraries: c_int,
+}
+
+/// The core of a state.
+pub(crate) unsafe fn core(state: State) -> *mut Core {
+    let mut memory = null_mut();
+    // SAFETY: The state is live. Its allocator was given the address of its core.
+    unsafe { lua_getallocf(state, &raw mut memory) };
+    memory.cast()
+}
+
+/// A Lua state with the sandbox of Redis.
+pub struct Vm {
+    state: State,
+    core: Box<Core>,
+}
+
+// SAFETY: Nothing of a state belongs to a thread; `&mut` keeps threads apart.
+unsafe impl Send for Vm {}
+
+impl Vm {
+    /// A machine that has not run anything.
+    ///
+    /// # Panics
+    /// If the memory is not enough for the libraries.
+    #[must_use]
+    pub fn new(options: VmOptions) -> Vm {
+        let mut core = Box::new(Core {
+            memory: Memory { used: 0, max: options.memory_bytes_max },
+            host: None,
+            is_stopped: false,
+            proto: Proto::Resp2,
+            frame: null_mut(),
+            places: Places::default(),
+            reply: Vec::new(),
+            arguments: Vec::new(),
+            numbers: Vec::new(),
+            random: sandbox::SEED,
+            registering: Registering::default(),
+            version: options.version,
+        });
+        let memory: *mut Core = &raw mut *core;
+        // SAFETY: The box keeps its address, and is dropped after the state is closed.
+        let state = unsafe { lua_newstate(allocate, memory.cast()) };
+        assert!(!state.is_null(), "scripts have too little memory to begin with");
+        // SAFETY: The state is live; errors end in the protected call.
+        let status = unsafe { lua_cpcall(state, sandbox::build, null_mut()) };
+        assert!(status == LUA_OK, "scripts have too little memory to begin with");
+        // SAFETY: As above.
+        unsafe { lua_sethook(state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS) };
+        Vm { state, core }
+    }
+
+    /// Compiles a script, whose first line may be a shebang.
+    ///
+    /// # Errors
+    /// The text of the error reply.
+    pub fn load(&mut self, sha: &[u8; 40], body: &[u8]) -> Result<ScriptHandle, String> {
+        let function = self
+            .compile(body, b"@user_script\0")
+            .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
+        Ok(ScriptHandle { function, name: *sha })
+    }
+
+    /// Forgets a script.
+    pub fn unload(&mut self, script: &ScriptHandle) {
+        // SAFETY: The state is live; a reference is given back without allocating.
+        unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, script.function) }
+    }
+
+    /// Runs a script, and appends its reply.
+    pub fn run(
+        &mut self,
+        script: &ScriptHandle,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        proto: Proto,
+        host: &mut dyn Host,
+        out: &mut Vec<u8>,
+    ) -> Ended {
+        let reply = &mut Reply::new(out, proto);
+        let (function, name) = (script.function, script.name.as_slice());
+        self.run_frame(Frame { function, name, keys, args, is_function: false, reply }, host)
+    }
+
+    /// Runs a function of a library by this name, and appends its reply.
+    #[allow(clippy::too_many_arguments, reason = "as `run`, with a name")]
+    pub fn run_function(
+        &mut self,
+        function: &FunctionHandle,
+        name: &[u8],
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        proto: Proto,
+        host: &mut dyn Host,
+        out: &mut Vec<u8>,
+    ) -> Ended {
+        let reply = &mut Reply::new(out, proto);
+        let function = function.0;
+        self.run_frame(Frame { function, name, keys, args, is_function: true, reply }, host)
+    }
+
+    fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
+        let position = frame.reply.position();
+        let enter = self.core.places.enter;
+        let status = with_host(&mut self.core, host, |core| {
+            core.frame = (&raw mut frame).cast();
+            // SAFETY: The frame lives until the call returns, and errors end in it.
+            unsafe { call_protected(self.state, enter) }
+        });
+        if self.recover() {
+            frame.reply.rewind(position);
+            return Ended::Stopped;
+        }
+        if status != LUA_OK {
+            frame.reply.rewind(position);
+            frame.reply.error("ERR not enough memory");
+        }
+        Ended::Replied
+    }
+
+    /// After a run: whether it was stopped.
+    fn recover(&mut self) -> bool {
+        const KEPT: usize = 64 << 10;
+        self.core.frame = null_mut();
+        self.core.arguments.clear();
+        self.core.numbers.clear();
+        self.core.reply.clear();
+        self.core.reply.shrink_to(KEPT);
+        // SAFETY: The state is live.
+        unsafe { lua_settop(self.state, 0) };
+        if self.core.memory.used > self.core.memory.max / 4 * 3 {
+            self.collect();
+        }
+        let was_stopped = std::mem::take(&mut self.core.is_stopped);
+        if was_stopped {
+            // SAFETY: The state is live.
+            unsafe {
+                lua_sethook(self.state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS);
+            }
+        }
+        was_stopped
+    }
+
+    /// Frees everything that is no longer used, so that the next script has memory to begin with.
+    fn collect(&mut self) {
+        // The collector itself allocates when it makes tables smaller.
+        let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
+        // SAFETY: The state is live; errors end in the protected call.
+        unsafe { lua_cpcall(self.state, sandbox::collect, null_mut()) };
+        self.core.memory.max = max;
+    }
+
+    /// Runs the code of a library, and returns what it registered.
+    ///
+    /// # Errors
+    /// The text of the error reply.
+    pub fn load_library(&mut self, body: &[u8], host: &mut dyn Host) -> Result<Library, String> {
+        let function = self
+            .compile(body, b"@user_function\0")
+            .map_err(|text| format!("ERR Error compiling function: {text}"))?;
+        let mut out = Vec::new();
+        self.core.registering = Registering { is_open: true, functions: Vec::new() };
+        let places = self.core.places;
+        self.set_environment(places.globals_of_libraries, places.redis_of_libraries);
+        let mut reply = Reply::new(&mut out, Proto::Resp2);
+        let frame = Frame {
+            function,
+            name: b"",
+            keys: &[],
+            args: &[],
+            is_function: true,
+            reply: &mut reply,
+        };
+        let ended = self.run_frame(frame, host);
+        self.set_environment(places.globals, places.redis_of_scripts);
+        // SAFETY: As in `unload`.
+        unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function) };
+        let library = Library { functions: std::mem::take(&mut self.core.registering).functions };
+        let text = match (ended, out.strip_prefix(b"-")) {
+            (Ended::Stopped, _) => "ERR FUNCTION LOAD timeout".to_owned(),
+            (Ended::Replied, Some(text)) => {
+                let text = String::from_utf8_lossy(text);
+                text.trim_end().split(" script: ").next().unwrap_or_default().to_owned()
+            }
+            _ => return Ok(library),
+        };
+        self.unload_library(&library);
+        Err(format!("ERR Error registering functions: {text}"))
+    }
+
+    /// Forgets the functions of a library.
+    pub fn unload_library(&mut self, library: &Library) {
+        for function in &library.functions {
+            // SAFETY: As in `unload`.
+            unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function.handle.0) }
+        }
+    }
+
+    /// Exchanges which globals there are, and what `redis` has.
+    fn set_environment(&mut self, globals: c_int, redis: c_int) {
+        let places = self.core.places;
+        let tables = [(places.globals_metatable, globals), (places.redis_metatable, redis)];
+        for (metatable, contents) in tables {
+            // SAFETY: The field is there already, so that nothing is allocated but its name, which
+            // Lua has as well.
+            unsafe {
+                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, metatable);
+                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
+                lua_setfield(self.state, -2, c"__index".as_ptr());
+                lua_settop(self.state, 0);
+            }
+        }
+    }
+
+    /// Bytes that scripts and what they have left behind take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.core.memory.used
+    }
+
+    /// Compiles a chunk; returns its number in the registry.
+    fn compile(&mut self, body: &[u8], name: &'static [u8]) -> Result<c_int, String> {
+        let mut chunk = Chunk { body: source(body), name, result: Err(String::new()) };
+        self.core.frame = (&raw mut chunk).cast();
+        // SAFETY: The chunk lives until the call returns, and errors end in it.
+        let status = unsafe { call_protected(self.state, self.core.places.load) };
+        self.recover();
+        if status != LUA_OK { Err("not enough memory".to_owned()) } else { chunk.result }
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // SAFETY: Nobody has the state any more.
+        unsafe { lua_close(self.state) }
+    }
+}
+
+/// Calls the function with this number in the registry, without arguments and results.
+unsafe fn call_protected(state: State, function: c_int) -> c_int {
+    // SAFETY: As promised by the callers. Neither of these allocates.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, function);
+        lua_pcall(state, 0, 0, 0)
+    }
+}
+
+/// A script without its shebang; the line stays, so that the others keep their numbers.
+fn source(body: &[u8]) -> &[u8] {
+    if !body.starts_with(b"#!") {
+        return body;
+    }
+    let end = body.iter().position(|&byte| byte == b'\n').unwrap_or(body.len());
+    &body[end..]
+}
+
+/// Text to be compiled.
+struct Chunk<'a> {
+    body: &'a [u8],
+    name: &'static [u8],
+    result: Result<c_int, String>,
+}
+
+/// Compiles the chunk of [`Core::frame`].
+pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
+    // SAFETY: `Vm::compile` has put a chunk there, which lives until this returns. No value that
+    // must be dropped is alive where an error may be raised.
+    unsafe {
+        let chunk = &mut *(*core(state)).frame.cast::<Chunk<'_>>();
+        if chunk.body.starts_with(b"\x1b") {
+            chunk.result = Err("bytecode is not accepted".to_owned());
+            return 0;
+        }
+        // A string of Lua's, so that the machine's limit covers it.
+        push_bytes(state, chunk.body);
+        let body = bytes(state, -1).unwrap_or_default();
+        let status =
+            luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
+        if status == LUA_OK {
+            let function = luaL_ref(state, LUA_REGISTRYINDEX);
+            chunk.result = Ok(function);
+        } else {
+            let text = bytes(state, -1).unwrap_or(b"unknown error");
+            chunk.result = Err(String::from_utf8_lossy(text).into_owned());
+        }
+    }
+    0
+}
