@@ -47,6 +47,13 @@ impl<'call> Buffer<'call> {
         Buffer { stack, slot: stack.height(), bytes: bytes.cast(), length: 0, capacity }
     }
 
+    /// Makes a buffer, and pushes it.
+    pub(super) fn new(stack: Stack<'call>) -> Buffer<'call> {
+        let bytes = stack.new_userdata(BYTES_MIN);
+        let slot = stack.height();
+        Buffer { stack, slot, bytes: bytes.cast(), length: 0, capacity: BYTES_MIN }
+    }
+
     /// Gives the memory back to the upvalue. The value stays where it is on the stack.
     pub(super) fn keep(self, upvalue: c_int) {
         if self.capacity <= KEPT_BYTES_MAX {

@@ -15,6 +15,7 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 use std::{mem, ptr, slice};
 
+use crate::run::{TICK_INSTRUCTIONS, tick};
 use mlua::ffi;
 pub(super) use mlua::ffi::lua_State;
 
@@ -69,7 +70,6 @@ impl<'call> Stack<'call> {
         insert(index: c_int) = lua_insert;
         /// Moves the topmost value to `index`, in the place of what is there.
         replace(index: c_int) = lua_replace;
-        remove(index: c_int) = lua_remove;
         push_nil() = lua_pushnil;
         push_number(number: f64) = lua_pushnumber;
         push_integer(integer: i64) = lua_pushinteger;
@@ -81,8 +81,6 @@ impl<'call> Stack<'call> {
         /// `table[value below the topmost] = topmost value`, and pops both.
         raw_set(table: c_int) = lua_rawset;
         raw_set_index(table: c_int, key: c_int) = lua_rawseti_;
-        /// Replaces `count` values by their concatenation.
-        concatenate(count: c_int) = lua_concat;
         check_number(argument: c_int) -> f64 = luaL_checknumber;
         check_integer(argument: c_int) -> i64 = luaL_checkinteger;
         optional_integer(argument: c_int, default: i64) -> i64 = luaL_optinteger;
@@ -190,12 +188,6 @@ impl<'call> Stack<'call> {
         unsafe { ffi::lua_next(self.state, table) != 0 }
     }
 
-    /// Replaces the key on top by its value in a table. Calls `__index`.
-    pub(super) fn get(self, table: c_int) {
-        // SAFETY: see the head of the file.
-        unsafe { ffi::lua_gettable_(self.state, table) }
-    }
-
     /// `table[value below the topmost] = topmost value`, and pops both. A key must not be nil or
     /// NaN. Calls `__newindex`.
     pub(super) fn set(self, table: c_int) {
@@ -256,6 +248,24 @@ impl<'call> Stack<'call> {
             ffi::luaL_argerror(self.state, argument, text);
         }
         unreachable!("luaL_argerror does not return")
+    }
+}
+
+/// Counts the steps of a loop whose length a script chooses.
+#[derive(Default)]
+pub(super) struct Pace {
+    steps: c_int,
+}
+
+impl Pace {
+    /// Asks the host now and then whether the script may go on; raises an error if not.
+    pub(super) fn step(&mut self, stack: Stack<'_>) {
+        self.steps += 1;
+        if self.steps == TICK_INSTRUCTIONS {
+            self.steps = 0;
+            // SAFETY: see the head of the file.
+            unsafe { tick(stack.state) }
+        }
     }
 }
 

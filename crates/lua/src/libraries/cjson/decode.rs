@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::super::stack::Stack;
+use super::super::stack::{Pace, Stack};
 use super::settings::Settings;
 use super::token::{Reader, Token};
 
@@ -16,7 +16,13 @@ pub(super) fn decode(stack: Stack<'_>) -> c_int {
         stack.raise(format_args!("JSON parser does not support UTF-16 or UTF-32"));
     }
     let reader = Reader::new(stack, text, settings.decode_invalid_numbers != 0);
-    let mut decoder = Decoder { stack, reader, depth: 0, depth_max: settings.decode_depth_max };
+    let mut decoder = Decoder {
+        stack,
+        reader,
+        depth: 0,
+        depth_max: settings.decode_depth_max,
+        pace: Pace::default(),
+    };
     let first = decoder.reader.next();
     decoder.value(first);
     let last = decoder.reader.next();
@@ -32,11 +38,13 @@ struct Decoder<'call> {
     reader: Reader<'call>,
     depth: c_int,
     depth_max: c_int,
+    pace: Pace,
 }
 
 impl Decoder<'_> {
     /// Pushes the value that begins with a token.
     fn value(&mut self, token: Token<'_>) {
+        self.pace.step(self.stack);
         match token {
             Token::Plain(bytes) => self.stack.push_bytes(bytes),
             Token::Unescaped => self.stack.push_bytes(self.reader.unescaped()),

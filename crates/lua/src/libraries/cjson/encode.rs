@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::super::buffer::Buffer;
-use super::super::stack::{Stack, Type};
+use super::super::stack::{Pace, Stack, Type};
 use super::BUFFER;
 use super::settings::{ACCEPT, REFUSE, Settings};
 
@@ -17,7 +17,7 @@ pub(super) fn encode(stack: Stack<'_>) -> c_int {
     let settings = Settings::of(stack);
     let json = Buffer::take(stack, BUFFER);
     stack.push_copy(1);
-    let mut encoder = Encoder { stack, settings, json };
+    let mut encoder = Encoder { stack, settings, json, pace: Pace::default() };
     encoder.value(0);
     stack.push_bytes(encoder.json.bytes());
     if settings.keep_buffer != 0 {
@@ -31,11 +31,13 @@ struct Encoder<'call> {
     stack: Stack<'call>,
     settings: Settings,
     json: Buffer<'call>,
+    pace: Pace,
 }
 
 impl Encoder<'_> {
     fn value(&mut self, depth: c_int) {
         let stack = self.stack;
+        self.pace.step(stack);
         match stack.kind(-1) {
             Type::String => self.string(-1),
             Type::Number => self.number(-1),
@@ -61,11 +63,12 @@ impl Encoder<'_> {
     }
 
     /// The highest index, if all keys are positive integers.
-    fn array_length(&self) -> Option<c_int> {
+    fn array_length(&mut self) -> Option<c_int> {
         let stack = self.stack;
         let (mut max, mut count) = (0_i32, 0_i64);
         stack.push_nil();
         while stack.next(-2) {
+            self.pace.step(stack);
             stack.pop(1);
             let key = if stack.kind(-1) == Type::Number { stack.number(-1) } else { 0.0 };
             if key < 1.0 || key.floor() != key {

@@ -1,6 +1,6 @@
 //! Bytes to JSON's tokens, with the liberties that lua-cjson takes.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 use std::ptr;
 
 use super::super::buffer::Buffer;
@@ -55,14 +55,14 @@ pub(super) struct Reader<'call> {
     at: usize,
     /// Where the last token begins, or where its error is.
     token_at: usize,
-    stack: Stack<'call>,
-    /// What the last string with escapes was; made when the first one comes.
-    buffer: Option<Buffer<'call>>,
+    /// What the last string with escapes was.
+    buffer: Buffer<'call>,
 }
 
 impl<'call> Reader<'call> {
+    /// Pushes one value.
     pub(super) fn new(stack: Stack<'call>, text: &'call [u8], any_numbers: bool) -> Reader<'call> {
-        Reader { text, any_numbers, at: 0, token_at: 0, stack, buffer: None }
+        Reader { text, any_numbers, at: 0, token_at: 0, buffer: Buffer::take(stack, BUFFER) }
     }
 
     /// Where the last token begins, counted from 1.
@@ -72,14 +72,12 @@ impl<'call> Reader<'call> {
 
     /// The string of the last token [`Token::Unescaped`].
     pub(super) fn unescaped(&self) -> &[u8] {
-        self.buffer.as_ref().map_or(&[], |buffer| buffer.bytes())
+        self.buffer.bytes()
     }
 
     /// Gives the buffer's memory back to the function.
     pub(super) fn keep_buffer(&self) {
-        if let Some(buffer) = self.buffer {
-            buffer.keep(BUFFER);
-        }
+        self.buffer.keep(BUFFER);
     }
 
     /// Reads a token. After the end comes the end again.
@@ -178,14 +176,11 @@ impl<'call> Reader<'call> {
             self.at += 1;
             return Token::Plain(&text[start..start + length]);
         }
-        let mut buffer = match self.buffer {
-            Some(buffer) => buffer,
-            None => Buffer::take(self.stack, BUFFER),
-        };
+        let mut buffer = self.buffer;
         buffer.clear();
         buffer.add(&text[start..self.at]);
         let end = self.unescape(&mut buffer);
-        self.buffer = Some(buffer);
+        self.buffer = buffer;
         match end {
             Ok(()) => Token::Unescaped,
             Err(text) => self.error(text),
@@ -266,6 +261,3 @@ impl<'call> Reader<'call> {
         Token::Error(text)
     }
 }
-
-/// The height that a reader adds to the stack.
-pub(super) const READER_SLOTS: c_int = 1;
