@@ -15,7 +15,11 @@ mod stack;
 mod structs;
 
 use crate::stack::State;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
+
+/// Values may be nested so deep, whatever a script sets: each level is a call on the thread's
+/// stack, and an IO thread has two megabytes.
+const NESTING_MAX: c_int = 2000;
 
 /// A library's name, and what leaves its table at the top.
 pub(crate) type Entry = (&'static CStr, unsafe fn(State));

@@ -70,6 +70,11 @@ impl<'call> Reader<'call> {
         self.token_at + 1
     }
 
+    /// Where the last token ends.
+    pub(super) fn end_position(&self) -> usize {
+        self.at
+    }
+
     /// The string of the last token [`Token::Unescaped`].
     pub(super) fn unescaped(&self) -> &[u8] {
         self.buffer.bytes()

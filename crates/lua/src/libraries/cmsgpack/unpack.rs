@@ -1,7 +1,8 @@
 //! `cmsgpack.unpack`, `unpack_one` and `unpack_limit`.
 
+use super::super::NESTING_MAX;
 use super::super::stack::{Pace, Stack};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 pub(super) fn unpack(stack: Stack<'_>) -> c_int {
     unpack_some(stack, 0, 0)
@@ -38,7 +39,7 @@ fn unpack_some(stack: Stack<'_>, limit: c_int, offset: c_int) -> c_int {
     let mut unpacker = Unpacker { stack, rest: &text[offset..], pace: Pace::default() };
     let mut count = 0;
     while !unpacker.rest.is_empty() && (is_all || (count as usize) < limit) {
-        match unpacker.value() {
+        match unpacker.value(0) {
             Ok(()) => count += 1,
             Err(Broken::End) => stack.raise(format_args!("Missing bytes in input.")),
             Err(Broken::Format) => stack.raise(format_args!("Bad data format in input.")),
@@ -53,6 +54,9 @@ fn unpack_some(stack: Stack<'_>, limit: c_int, offset: c_int) -> c_int {
     stack.insert(2);
     count + 1
 }
+
+const TOO_MANY: &CStr =
+    c"too many return values at once; use unpack_one or unpack_limit instead.";
 
 enum Broken {
     /// The text ends within a value.
@@ -69,19 +73,19 @@ struct Unpacker<'call> {
 
 impl Unpacker<'_> {
     /// Pushes the next value. On an error, some values more than before may be on the stack.
-    ///
-    /// Lua gives a function some 8,000 places, of which a level takes two or three: that bounds the
-    /// recursion.
-    fn value(&mut self) -> Result<(), Broken> {
+    fn value(&mut self, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
-        let text = c"too many return values at once; use unpack_one or unpack_limit instead.";
-        stack.check_room(1, text);
+        stack.check_room(1, TOO_MANY);
+        if depth > NESTING_MAX {
+            let text = TOO_MANY.to_str().unwrap_or_default();
+            stack.raise(format_args!("stack overflow ({text})"));
+        }
         self.pace.step(stack);
         let [kind] = self.take()?;
         match kind {
             0x00..=0x7F | 0xE0..=0xFF => stack.push_number(f64::from(kind as i8)),
-            0x80..=0x8F => return self.map(u32::from(kind & 15)),
-            0x90..=0x9F => return self.array(u32::from(kind & 15)),
+            0x80..=0x8F => return self.map(u32::from(kind & 15), depth),
+            0x90..=0x9F => return self.array(u32::from(kind & 15), depth),
             0xA0..=0xBF => return self.string(u32::from(kind & 31)),
             0xC0 => stack.push_nil(),
             0xC2 | 0xC3 => stack.push_boolean(kind == 0xC3),
@@ -101,11 +105,11 @@ impl Unpacker<'_> {
             }
             0xDA | 0xDC | 0xDE => {
                 let length = u16::from_be_bytes(self.take()?);
-                return self.long(kind, length.into());
+                return self.long(kind, length.into(), depth);
             }
             0xDB | 0xDD | 0xDF => {
                 let length = u32::from_be_bytes(self.take()?);
-                return self.long(kind - 1, length);
+                return self.long(kind - 1, length, depth);
             }
             _ => return Err(Broken::Format),
         }
@@ -113,11 +117,11 @@ impl Unpacker<'_> {
     }
 
     /// What has a length of two or four bytes.
-    fn long(&mut self, kind: u8, length: u32) -> Result<(), Broken> {
+    fn long(&mut self, kind: u8, length: u32, depth: c_int) -> Result<(), Broken> {
         match kind {
             0xDA => self.string(length),
-            0xDC => self.array(length),
-            _ => self.map(length),
+            0xDC => self.array(length, depth),
+            _ => self.map(length, depth),
         }
     }
 
@@ -128,24 +132,24 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    fn array(&mut self, length: u32) -> Result<(), Broken> {
+    fn array(&mut self, length: u32, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
         stack.new_table();
         stack.check_room(1, c"in function mp_decode_to_lua_array");
         for index in 1..=length {
             stack.push_number(f64::from(index));
-            self.value()?;
+            self.value(depth + 1)?;
             stack.set(-3);
         }
         Ok(())
     }
 
-    fn map(&mut self, length: u32) -> Result<(), Broken> {
+    fn map(&mut self, length: u32, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
         stack.new_table();
         for _ in 0..length {
-            self.value()?;
-            self.value()?;
+            self.value(depth + 1)?;
+            self.value(depth + 1)?;
             stack.set(-3);
         }
         Ok(())
