@@ -27,8 +27,10 @@ use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::slices::Slices;
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
-use ladon_engine::{EntryRef, Garbage, Key, Keyspace, Library, Locks, Object, Stored, ValueRef, WatchFlag};
-use ladon_model::{DbId, Lsn};
+use ladon_engine::{
+    EntryRef, Garbage, Key, Keyspace, Library, Locks, Object, Stored, ValueRef, WatchFlag,
+};
+use ladon_model::DbId;
 use ladon_platform::Clock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

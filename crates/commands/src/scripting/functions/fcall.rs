@@ -51,9 +51,8 @@ fn find(
         return Ok(callable);
     }
     let node = ctx.node;
-    let (found, depends) = ctx.on_and_depends(Locks::Partition(0), |tx| {
-        tx.library_with_function(name)
-    })?;
+    let (found, depends) =
+        ctx.on_and_depends(Locks::Partition(0), |tx| tx.library_with_function(name))?;
     let (library, at) = found.ok_or(CommandError::text("ERR Function not found"))?;
     let ThreadVm { vm, functions, .. } = thread_vm;
     functions.load(vm, &library, depends, &*node.clock)?;

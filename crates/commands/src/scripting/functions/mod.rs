@@ -13,8 +13,6 @@ mod payload;
 mod restore;
 mod stats;
 
-pub(crate) use payload::read as read_payload;
-
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -25,8 +23,8 @@ use ladon_engine::{Library, Locks};
 use std::sync::Arc;
 
 /// `FCALL`.
-pub(super) const FCALL: Code = super::runs_script("fcall", fcall::fcall)
-    .with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE));
+pub(super) const FCALL: Code =
+    super::runs_script("fcall", fcall::fcall).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE));
 
 /// `FCALL_RO`.
 pub(super) const FCALL_RO: Code =

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const LIBRARY: u8 = 245;
 
 /// The code of all libraries of a payload, which may have `bytes_max` together.
-pub(crate) fn read(payload: &[u8], bytes_max: usize) -> Result<Vec<Vec<u8>>, CommandError> {
+pub(super) fn read(payload: &[u8], bytes_max: usize) -> Result<Vec<Vec<u8>>, CommandError> {
     const WRONG: CommandError =
         CommandError::text("ERR DUMP payload version or checksum are wrong");
     let mut input = rdb::open(payload).ok_or(WRONG)?;
@@ -114,7 +114,8 @@ mod tests {
     use ladon_model::LibraryBody;
 
     /// By redis-server 7.0.15: one library whose code is compressed, and one whose code is not.
-    const OF_REDIS: &[u8] = b"\xf5\xc3@VB\xa3\x18#!lua name=long\n-- abcdef\xe0\xff\x05\xe1\xff\x07\
+    const OF_REDIS: &[u8] =
+        b"\xf5\xc3@VB\xa3\x18#!lua name=long\n-- abcdef\xe0\xff\x05\xe1\xff\x07\
         \xe19\x07\x19\nredis.register_function(\"By\x01\",\xe0\x00\x0f\x0e) return 1 end)\
         \xf5@E#!lua name=MYLIB\nredis.register_function(\"g\",function() return 1 end)\
         \xf5@E#!lua name=\"x3\"\nredis.register_function(\"g3\",function() return 1 end)\
@@ -181,6 +182,9 @@ mod tests {
         assert_eq!(error(b"\xf5\x05abc"), "ERR Failed loading library payload");
         assert_eq!(error(b"\xf5"), "ERR Failed loading library payload");
         assert_eq!(error(b"\xf5\x01xy"), "ERR given type is not a function");
-        assert_eq!(error(b"\xf5\xc3\x02\x81\0\0\0\xff\0\0\0\0ab"), "ERR Failed loading library payload");
+        assert_eq!(
+            error(b"\xf5\xc3\x02\x81\0\0\0\xff\0\0\0\0ab"),
+            "ERR Failed loading library payload"
+        );
     }
 }

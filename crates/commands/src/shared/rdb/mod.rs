@@ -157,7 +157,8 @@ mod tests {
         assert_eq!(read(b"\xc0\xff").as_deref(), Some(&b"-1"[..]));
         assert_eq!(read(b"\xc1\x00\x80").as_deref(), Some(&b"-32768"[..]));
         assert_eq!(read(b"\xc2\x01\x00\x01\x00").as_deref(), Some(&b"65537"[..]));
-        for malformed in [&b""[..], b"\xc1\x00", b"\xc4", b"\x82", b"\x81\xff\xff\xff\xff\0\0\0\0"] {
+        for malformed in [&b""[..], b"\xc1\x00", b"\xc4", b"\x82", b"\x81\xff\xff\xff\xff\0\0\0\0"]
+        {
             assert_eq!(read(malformed), None, "{malformed:?}");
         }
     }
