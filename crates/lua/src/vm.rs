@@ -64,6 +64,8 @@ pub(crate) struct Core {
     /// While a script runs.
     pub(crate) host: Option<*mut dyn Host>,
     pub(crate) is_stopped: bool,
+    /// The globals `KEYS` and `ARGV` are those of a script that ran.
+    pub(crate) has_keys: bool,
     /// As `redis.setresp` chose.
     pub(crate) proto: Proto,
     /// What the function that is entered works on.
@@ -133,6 +135,7 @@ impl Vm {
             memory: Memory { used: 0, max: options.memory_bytes_max },
             host: None,
             is_stopped: false,
+            has_keys: false,
             proto: Proto::Resp2,
             frame: null_mut(),
             places: Places::default(),
