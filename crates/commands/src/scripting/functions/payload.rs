@@ -131,7 +131,10 @@ mod tests {
         let bytes = dump.bytes();
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, Proto::Resp2);
-        while dump.write(&mut reply, &mut Room::aside(elements)) {
+        while {
+            let mut room = Room::new(elements, reply.position());
+            dump.write(&mut reply, &mut room)
+        } {
             assert!(matches!(dump.keep(Proto::Resp2, 1), Keeping::Own(None)));
         }
         assert!(out.ends_with(b"\r\n"));
