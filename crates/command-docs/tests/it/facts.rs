@@ -16,6 +16,7 @@ const OWN: &[(&str, &[&str])] = &[
     ("geosearch", &["arguments", "history"]),
     ("geosearchstore", &["arguments", "history"]),
     ("xadd", &["arguments", "history"]),
+    ("xreadgroup", &["arguments"]),
     ("xtrim", &["arguments", "history"]),
     ("zinter", &["arguments", "history"]),
     ("zinterstore", &["arguments", "history"]),
@@ -37,6 +38,7 @@ const NOT_RECORDED: &[&str] = &[
     "sunioncard",
     "xackdel",
     "xdelex",
+    "xnack",
 ];
 
 /// Recorded from 7.0 only.
@@ -119,7 +121,6 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("xgroup|setid", &["arguments"]),
     ("xinfo|consumers", &["history", "arguments"]),
     ("xinfo|stream", &["history", "arguments"]),
-    ("xreadgroup", &["arguments"]),
     ("xsetid", &["arguments"]),
     // A command without arguments may be asked about.
     ("command|getkeys", &["arguments", "arity"]),
