@@ -88,67 +88,10 @@ impl Slices for List {
             if !room.take(reply) {
                 return true;
             }
-            let functions = &library.body.functions;
-            // After one of this many functions.
-            let after = |index: usize| {
-                if index < functions.len() { Some(Next::Function(index)) } else { None }
-            };
-            let next = match self.next {
-                Next::Library => {
-                    reply.map(if self.with_code { 4 } else { 3 });
-                    reply.bulk("library_name");
-                    reply.bulk(&library.name);
-                    reply.bulk("engine");
-                    reply.bulk("LUA");
-                    reply.bulk("functions");
-                    reply.array(functions.len());
-                    after(0)
-                }
-                Next::Function(index) => {
-                    reply.map(3);
-                    reply.bulk("name");
-                    reply.bulk(&functions[index].name);
-                    reply.bulk("description");
-                    Some(match &functions[index].description {
-                        Some(text) => {
-                            reply.bulk_header(text.len());
-                            Next::Description(index, 0)
-                        }
-                        None => {
-                            reply.null();
-                            Next::Flags(index)
-                        }
-                    })
-                }
-                Next::Description(index, from) => {
-                    let text = functions[index].description.as_deref().unwrap_or_default();
-                    let from = from + room.copy(reply, &text[from..]);
-                    if from < text.len() {
-                        Some(Next::Description(index, from))
-                    } else {
-                        reply.raw(b"\r\n");
-                        Some(Next::Flags(index))
-                    }
-                }
-                Next::Flags(index) => {
-                    reply.bulk("flags");
-                    let flags = ScriptFlags::of_bits(functions[index].flags);
-                    reply.set(flags.names().count());
-                    flags.names().for_each(|name| reply.simple(name));
-                    after(index + 1)
-                }
-                Next::Code(from) => {
-                    let code = &library.body.code;
-                    let from = from + room.copy(reply, &code[from..]);
-                    if from < code.len() {
-                        Some(Next::Code(from))
-                    } else {
-                        reply.raw(b"\r\n");
-                        self.at += 1;
-                        Some(Next::Library)
-                    }
-                }
-            };
+            let next = write_next(self.next, library, self.with_code, reply, room);
+            if matches!(next, Some(Next::Library)) {
+                self.at += 1;
+            }
             self.next = next.unwrap_or_else(|| {
                 if self.with_code {
                     reply.bulk("library_code");
@@ -170,4 +113,70 @@ impl Slices for List {
     fn memory(&self) -> usize {
         self.libraries.capacity() * size_of::<Arc<Library>>()
     }
+}
+
+/// Writes what comes next of a library; returns what comes then, `None` at the end of its functions.
+fn write_next(
+    next: Next,
+    library: &Library,
+    with_code: bool,
+    reply: &mut Reply<'_>,
+    room: &mut Room,
+) -> Option<Next> {
+    let functions = &library.body.functions;
+    let function_at = |index: usize| (index < functions.len()).then_some(Next::Function(index));
+    match next {
+        Next::Library => {
+            reply.map(if with_code { 4 } else { 3 });
+            reply.bulk("library_name");
+            reply.bulk(&library.name);
+            reply.bulk("engine");
+            reply.bulk("LUA");
+            reply.bulk("functions");
+            reply.array(functions.len());
+            function_at(0)
+        }
+        Next::Function(index) => {
+            reply.map(3);
+            reply.bulk("name");
+            reply.bulk(&functions[index].name);
+            reply.bulk("description");
+            Some(match &functions[index].description {
+                Some(text) => {
+                    reply.bulk_header(text.len());
+                    Next::Description(index, 0)
+                }
+                None => {
+                    reply.null();
+                    Next::Flags(index)
+                }
+            })
+        }
+        Next::Description(index, from) => {
+            let text = functions[index].description.as_deref().unwrap_or_default();
+            let end = copy(reply, room, text, from);
+            Some(end.map_or(Next::Flags(index), |from| Next::Description(index, from)))
+        }
+        Next::Flags(index) => {
+            reply.bulk("flags");
+            let flags = ScriptFlags::of_bits(functions[index].flags);
+            reply.set(flags.names().count());
+            flags.names().for_each(|name| reply.simple(name));
+            function_at(index + 1)
+        }
+        Next::Code(from) => {
+            let end = copy(reply, room, &library.body.code, from);
+            Some(end.map_or(Next::Library, Next::Code))
+        }
+    }
+}
+
+/// Writes as much of a text as there is room for; returns where to continue, `None` at its end.
+fn copy(reply: &mut Reply<'_>, room: &mut Room, text: &[u8], from: usize) -> Option<usize> {
+    let from = from + room.copy(reply, &text[from..]);
+    if from < text.len() {
+        return Some(from);
+    }
+    reply.raw(b"\r\n");
+    None
 }
