@@ -28,6 +28,11 @@ const OWN: &[(&str, &[&str])] = &[
 const NOT_RECORDED: &[&str] = &[
     "blmovem",
     "client|gate",
+    "commandlog",
+    "commandlog|get",
+    "commandlog|help",
+    "commandlog|len",
+    "commandlog|reset",
     "delex",
     "delifeq",
     "digest",
