@@ -16,6 +16,7 @@
 //! (SPOP's member, the order of a large set) is compared as far as it is defined, and never decides
 //! what comes after.
 
+mod crowd;
 pub mod duel;
 pub mod generate;
 pub mod grammar;
