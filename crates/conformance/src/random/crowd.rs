@@ -181,9 +181,11 @@ impl Crowd<'_> {
         for member in &mut self.members {
             if member.pair.subject.has_more() {
                 let got = member.pair.subject.read();
-                let request = "afterwards, unasked".to_string();
-                let difference = Difference { request, wanted: Reply::Silence, got, at: 0 };
-                return Outcome::Differs(difference);
+                let request = Request::new(Check::Exact, &[b"PUSHED", b"UNASKED"]);
+                match self.duel.differ(&request, &Reply::Silence, &got) {
+                    Outcome::Same => {}
+                    other => return other,
+                }
             }
         }
         Outcome::Same
