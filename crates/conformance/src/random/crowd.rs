@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What Ladon sends besides comes in this time, usually.
 const UNASKED: Duration = Duration::from_millis(2);
 
+/// How often Ladon is asked whether a client waits by now.
+const TRIES: usize = 1_000;
+
 /// One client, at both servers.
 struct Member {
     pair: Pair,
@@ -133,15 +136,26 @@ impl Crowd<'_> {
                 other => return other,
             }
         }
-        if let Some((who, request)) = asked
-            && confirms(request)
-        {
-            self.members[who].waits = None;
+        if let Some((who, request)) = asked {
+            let member = &mut self.members[who];
+            if confirms(request) {
+                member.waits = None;
+            }
+            // What others send must not come before it.
+            let mut tries = if member.waits.is_some() { TRIES } else { 0 };
+            while tries > 0 && !is_blocked(self.control, &member.ids[1]) {
+                tries -= 1;
+            }
         }
         Outcome::Same
     }
 
     fn compare(&mut self, who: usize, wanted: Vec<Reply>, got: Vec<Reply>) -> Outcome {
+        if wanted.len() == got.len() && wanted.iter().any(leaves_in_exec) {
+            self.members[who].waits = None;
+            self.members[who].transaction.clear();
+            return Outcome::Same;
+        }
         let (wanted, pushed) = wanted.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
         let (got, pushed_here) = got.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
         let name = who.to_string();
@@ -163,7 +177,9 @@ impl Crowd<'_> {
         if !wanted.is_empty() {
             member.waits = None;
         }
-        self.duel.differ(&push, &Reply::Array(wanted), &Reply::Array(got))
+        // The frames of several names, in a transaction: no array says how many.
+        let (wanted, got) = (sorted(&Reply::Array(wanted)), sorted(&Reply::Array(got)));
+        self.duel.differ(&push, &wanted, &got)
     }
 
     /// Ends every wait. Nobody may get more than the reference has sent.
@@ -202,6 +218,31 @@ impl Member {
             other => other.clone(),
         }
     }
+}
+
+/// The elements of every level in one order.
+fn sorted(reply: &Reply) -> Reply {
+    match reply {
+        Reply::Array(items) | Reply::Push(items) => {
+            let mut items: Vec<Reply> = items.iter().map(sorted).collect();
+            items.sort_by_cached_key(Reply::show);
+            Reply::Array(items)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether Ladon says that the client waits for a key.
+fn is_blocked(control: &mut Pair, id: &str) -> bool {
+    let line = control.subject.call(&["CLIENT", "LIST", "ID", id]).text();
+    line.split(' ').filter_map(|it| it.strip_prefix("flags=")).any(|flags| flags.contains('b'))
+}
+
+/// Whether it is what EXEC says of UNSUBSCRIBE without names, which names them in any order.
+fn leaves_in_exec(reply: &Reply) -> bool {
+    let leaves =
+        |it: &Reply| it.elements().first().is_some_and(|kind| kind.text().ends_with("unsubscribe"));
+    matches!(reply, Reply::Array(items) if items.iter().any(leaves))
 }
 
 /// Whether the reply consists of frames that look like messages.

@@ -120,9 +120,11 @@ fn chosen<'a>(rng: &mut Rng, families: &[&'a Family], is_crowd: bool) -> Vec<&'a
     let mut chosen: Vec<&Family> = (0..1 + rng.below(3)).map(|_| *rng.pick(families)).collect();
     if is_crowd {
         let crowd: Vec<&Family> = families.iter().filter(|it| it.crowd).copied().collect();
-        chosen.extend(
-            (0..1 + rng.below(2)).filter_map(|_| (!crowd.is_empty()).then(|| *rng.pick(&crowd))),
-        );
+        for _ in 0..1 + rng.below(2) {
+            if !crowd.is_empty() {
+                chosen.push(*rng.pick(&crowd));
+            }
+        }
         chosen.extend(families.iter().find(|it| it.name == "transaction"));
     }
     chosen
