@@ -549,7 +549,7 @@ fn next_random(core: &mut Core) -> i32 {
     (core.random >> 17) as i32
 }
 
-/// `math.random`: every run of a script gets the same numbers.
+/// `math.random`, whose numbers go on from one script to the next, as since Redis 7.
 pub(crate) unsafe extern "C-unwind" fn random(state: State) -> c_int {
     const MAX: i32 = i32::MAX;
     // SAFETY: Lua calls it with a live state.

@@ -18,8 +18,8 @@ use crate::vm::{Places, core, load};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 
-/// State of `math.random` when a script begins: `srand48(0)`.
-pub(crate) const SEED: u64 = 0x330E;
+/// State of `math.random` in a new machine: that of POSIX' `lrand48` before `srand48`, as in Redis.
+pub(crate) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// Lua's own functions that scripts get as they are.
 const BASE: [&CStr; 13] = [

@@ -139,7 +139,7 @@ impl Vm {
             reply: Vec::new(),
             arguments: Vec::new(),
             numbers: Vec::new(),
-            random: 0,
+            random: sandbox::SEED,
             registering: Registering::default(),
             version: options.version,
         });
@@ -207,7 +207,6 @@ impl Vm {
     fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
         let position = frame.reply.position();
         let enter = self.core.places.enter;
-        self.core.random = sandbox::SEED;
         let status = with_host(&mut self.core, host, |core| {
             core.frame = (&raw mut frame).cast();
             // SAFETY: The frame lives until the call returns, and errors end in it.

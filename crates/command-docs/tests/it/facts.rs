@@ -16,6 +16,7 @@ const OWN: &[(&str, &[&str])] = &[
     ("geosearch", &["arguments", "history"]),
     ("geosearchstore", &["arguments", "history"]),
     ("xadd", &["arguments", "history"]),
+    ("xreadgroup", &["arguments"]),
     ("xtrim", &["arguments", "history"]),
     ("zinter", &["arguments", "history"]),
     ("zinterstore", &["arguments", "history"]),
@@ -27,6 +28,11 @@ const OWN: &[(&str, &[&str])] = &[
 const NOT_RECORDED: &[&str] = &[
     "blmovem",
     "client|gate",
+    "commandlog",
+    "commandlog|get",
+    "commandlog|help",
+    "commandlog|len",
+    "commandlog|reset",
     "delex",
     "delifeq",
     "digest",
@@ -37,6 +43,7 @@ const NOT_RECORDED: &[&str] = &[
     "sunioncard",
     "xackdel",
     "xdelex",
+    "xnack",
 ];
 
 /// Recorded from 7.0 only.
@@ -119,7 +126,6 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("xgroup|setid", &["arguments"]),
     ("xinfo|consumers", &["history", "arguments"]),
     ("xinfo|stream", &["history", "arguments"]),
-    ("xreadgroup", &["arguments"]),
     ("xsetid", &["arguments"]),
     // A command without arguments may be asked about.
     ("command|getkeys", &["arguments", "arity"]),

@@ -3,6 +3,7 @@
 use crate::kernel::aside_job::AsideCounts;
 use crate::kernel::clients::{ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
+use crate::kernel::command_logs::CommandLogs;
 use crate::kernel::eviction_state::Exceeded;
 use crate::kernel::histogram::HistogramSum;
 use crate::kernel::large::Slicing;
@@ -15,11 +16,11 @@ use crate::kernel::notifications;
 use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
-use crate::kernel::slow_log::SlowLog;
+use crate::kernel::scripts::Scripts;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::table::CommandTable;
 use crate::kernel::tracking::registry::{self as trackers, Tracking};
-use ladon_engine::Keyspace;
+use ladon_engine::{Keyspace, Locks, Scratch, Tx};
 use ladon_model::{Gate, KeyHasher, Lsn};
 use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_settings::Settings;
@@ -163,8 +164,8 @@ pub struct Node {
     pub used_bytes_peak: AtomicU64,
     /// Connections refused because of `maxclients`.
     pub rejected_connections: AtomicU64,
-    /// Commands that took long.
-    pub slow_log: SlowLog,
+    /// Commands that took long or were large.
+    pub command_logs: CommandLogs,
     /// Delays that were observed; shared with the code that may observe one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
@@ -190,6 +191,8 @@ pub struct Node {
     pub aside: AsideCounts,
     /// Present while the data is being loaded, on the node that serves clients without data.
     pub loading: Option<Arc<Loading>>,
+    /// Scripts: their cache, and which run.
+    pub scripts: Scripts,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -237,6 +240,7 @@ impl Node {
         let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
         let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
         let event_forms = Arc::default();
+        let threads_count = threads.len();
         notifications::follow(&parts.keyspace, &pubsub, &event_forms);
         let tracking = Arc::new(Tracking::new(Arc::clone(&pubsub), Arc::clone(&parts.settings)));
         trackers::follow(&parts.keyspace, &tracking);
@@ -245,7 +249,7 @@ impl Node {
             started_ms: parts.clock.unix_ms(),
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
-            slow_log: SlowLog::default(),
+            command_logs: CommandLogs::default(),
             settings: parts.settings,
             clock: parts.clock,
             durability: parts.durability,
@@ -266,6 +270,7 @@ impl Node {
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
             loading: None,
+            scripts: Scripts::new(threads_count),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),
@@ -277,6 +282,17 @@ impl Node {
         };
         node.apply_limits();
         node
+    }
+
+    /// Begins a transaction, unless a long script holds one of its locks.
+    pub(crate) fn begin_or_busy<'a>(
+        &'a self,
+        locks: Locks<'_>,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+    ) -> Option<Tx<'a>> {
+        let is_busy = |partition| self.scripts.running.is_held(partition);
+        self.keyspace.begin_or_busy(locks, scratch, now_ms, is_busy)
     }
 
     /// Whether writes have to wait for missing replicas: there are no replicas yet.

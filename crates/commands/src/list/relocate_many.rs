@@ -65,7 +65,12 @@ pub(super) fn blmovem(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let length = ctx.tx().get_value::<ListValue>(db, source)?.map_or(0, ListValue::len);
     let may_take = length >= amount.needed() && ctx.may_take(db, source, ValueKind::List);
     if !may_take || !move_elements(ctx, args, ends, &amount)? {
-        let wanted = Wanted { kind: ValueKind::List, hears_loss: false, is_ready: Some(is_ready) };
+        let wanted = Wanted {
+            kind: ValueKind::List,
+            hears_loss: false,
+            is_ready: Some(is_ready),
+            look_at: None,
+        };
         ctx.block_or_answer_null(args, 1..2, wanted, deadline_ms);
     }
     Ok(())

@@ -6,7 +6,6 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{References, Step, Stream, StreamId};
 use ladon_engine::{EventClass, StreamEdit};
-use ladon_resp::parse_i64;
 
 pub(super) fn xdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -59,13 +58,7 @@ impl Request {
             } else if is(word, "ids")
                 && let [number, rest @ ..] = rest
             {
-                let number = parse_i64(number).and_then(|number| usize::try_from(number).ok());
-                let number = number
-                    .filter(|number| *number > 0)
-                    .ok_or(CommandError::text("ERR Number of IDs must be a positive integer"))?;
-                let (texts, rest) = rest.split_at_checked(number).ok_or(CommandError::text(
-                    "ERR The `numids` parameter must match the number of arguments",
-                ))?;
+                let (texts, rest) = id::counted(number, rest)?;
                 ids = Some(texts);
                 words = rest;
             } else {

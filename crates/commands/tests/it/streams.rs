@@ -383,6 +383,105 @@ fn a_trim_takes_no_more_than_so_many_looks() {
     check_on(&node, &(script + "XTRIM s MAXLEN 0 ACKED => :1"));
 }
 
+/// By the documentation and the tests of Redis 8.4.
+#[test]
+fn who_reads_claims_what_is_idle() {
+    check(
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XGROUP CREATE s g 0         => +OK
+        XREADGROUP GROUP g a CLAIM 100 COUNT 1 STREAMS s >  =>> [["s" [["1-0" ["f" "1"] :0 :0]]]]
+        @advance 60
+        XREADGROUP GROUP g a COUNT 1 STREAMS s >            =>> [["s" [["2-0" ["f" "2"]]]]]
+        @advance 50
+        XREADGROUP GROUP g b CLAIM 100 COUNT 2 STREAMS s >  =>> [["s" [["1-0" ["f" "1"] :110 :1] ["3-0" ["f" "3"] :0 :0]]]]
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :2] ["2-0" "a" :50 :1] ["3-0" "b" :0 :1]]
+        XREADGROUP GROUP g c COUNT 9 CLAIM 10 NOACK STREAMS s > =>> [["s" [["2-0" ["f" "2"] :50 :1] ["4-0" ["f" "4"] :0 :0]]]]
+        # NOACK is not about what is claimed.
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :2] ["2-0" "c" :0 :2] ["3-0" "b" :0 :1]]
+        XREADGROUP GROUP g c CLAIM 10 STREAMS s >           =>> nil-array
+        @advance 10
+        XCLAIM s g a 0 3-0 IDLE 1000 JUSTID                 =>> ["3-0"]
+        # The oldest first, whatever the ids.
+        XREADGROUP GROUP g d CLAIM 10 COUNT 2 STREAMS s >   =>> [["s" [["3-0" ["f" "3"] :1000 :1] ["1-0" ["f" "1"] :10 :2]]]]
+        XREADGROUP GROUP g d CLAIM 10 STREAMS s >           =>> [["s" [["2-0" ["f" "2"] :10 :2]]]]
+        XREADGROUP GROUP g d CLAIM 0 STREAMS s >            =>> [["s" [["1-0" ["f" "1"] :0 :3] ["2-0" ["f" "2"] :0 :3] ["3-0" ["f" "3"] :0 :2]]]]
+        # What does not exist is no longer pending.
+        XDEL s 1-0 3-0              =>> :2
+        @advance 5
+        XREADGROUP GROUP g e CLAIM 5 COUNT 1 STREAMS s >    =>> [["s" [["2-0" ["f" "2"] :5 :4]]]]
+        XPENDING s g - + 9          =>> [["2-0" "e" :0 :5] ["3-0" "d" :5 :3]]
+        # It says nothing where history is read.
+        XREADGROUP GROUP g e CLAIM 0 STREAMS s 0            =>> [["s" [["2-0" ["f" "2"]]]]]
+        XREADGROUP GROUP g e CLAIM 9223372036854775807 STREAMS s > =>> nil-array
+        XREADGROUP CLAIM 0 GROUP g e STREAMS s >            =>> [["s" [["2-0" ["f" "2"] :0 :6]]]]
+        XREADGROUP GROUP g e CLAIM -1 STREAMS s >           =>> -ERR min-idle-time must be a positive integer
+        XREADGROUP GROUP g e CLAIM x STREAMS s >            =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP g e CLAIM -0 STREAMS s >           =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP g e CLAIM STREAMS s >              =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP none e CLAIM 1 STREAMS s >         =>> -NOGROUP No such key 's' or consumer group 'none' in XREADGROUP with GROUP option
+        XREAD CLAIM 1 STREAMS s 0                           =>> -ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.
+        COMMAND GETKEYS XREADGROUP GROUP g c CLAIM 5 STREAMS s t > > =>> ["s" "t"]
+        "#,
+    );
+}
+
+/// By the documentation of Redis 8.8.
+#[test]
+fn who_fails_gives_entries_back() {
+    check(
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XGROUP CREATE s g 0         => +OK
+        XREADGROUP GROUP g a COUNT 3 STREAMS s > => *
+        XNACK s g FAIL IDS 2 1-0 9-0            =>> :1
+        XNACK s g silent ids 1 2-0              =>> :1
+        XNACK s g FATAL IDS 1 3-0               =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "" :-1 :1] ["2-0" "" :-1 :0] ["3-0" "" :-1 :9223372036854775807]]
+        XPENDING s g                =>> [:3 "1-0" "3-0" []]
+        XPENDING s g - + 9 a        =>> []
+        XINFO CONSUMERS s g         =>> [["name" "a" "pending" :0 "idle" :0 "inactive" :0]]
+        XREADGROUP GROUP g a STREAMS s 0        =>> [["s" []]]
+        XNACK s g SILENT IDS 1 2-0              =>> :1
+        XNACK s g FAIL IDS 1 1-0 RETRYCOUNT 5   =>> :1
+        XNACK s g FAIL IDS 1 4-0                =>> :0
+        XNACK s g FAIL IDS 2 4-0 9-0 FORCE      =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "" :-1 :5] ["2-0" "" :-1 :0] ["3-0" "" :-1 :9223372036854775807] ["4-0" "" :-1 :0]]
+        XINFO STREAM s FULL COUNT 1 =>> ["length" :4 "radix-tree-keys" :1 "radix-tree-nodes" :2 "last-generated-id" "4-0" "max-deleted-entry-id" "0-0" "entries-added" :4 "recorded-first-entry-id" "1-0" "entries" [["1-0" ["f" "1"]]] "groups" [["name" "g" "last-delivered-id" "3-0" "entries-read" :3 "lag" :1 "pel-count" :4 "pending" [["1-0" "" :0 :5]] "consumers" [["name" "a" "seen-time" :1700000000000 "active-time" :1700000000000 "pel-count" :0 "pending" []]] "nacked-count" :4]]]
+        DEBUG RELOAD                => *
+        # At once, however long it should have been idle.
+        XREADGROUP GROUP g b CLAIM 1000000 COUNT 1 STREAMS s > =>> [["s" [["1-0" ["f" "1"] :1700000000000 :5]]]]
+        XCLAIM s g c 1000000 2-0    =>> [["2-0" ["f" "2"]]]
+        XAUTOCLAIM s g d 1000000 0 COUNT 1 JUSTID =>> ["4-0" ["3-0"] []]
+        XACK s g 4-0                =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :6] ["2-0" "c" :0 :1] ["3-0" "d" :0 :9223372036854775807]]
+        XNACK s g FAIL IDS 1 3-0    =>> :1
+        XGROUP DELCONSUMER s g d    =>> :0
+        XDEL s 3-0                  =>> :1
+        XCLAIM s g c 0 3-0          =>> []
+        XPENDING s g                =>> [:2 "1-0" "2-0" [["b" "1"] ["c" "1"]]]
+        XNACK s none FAIL IDS 1 1-0 =>> -NOGROUP No such key 's' or consumer group 'none'
+        XNACK none g FAIL IDS 1 1-0 =>> -NOGROUP No such key 'none' or consumer group 'g'
+        XNACK s g LATER IDS 1 1-0   =>> -ERR syntax error
+        XNACK s g FAIL 1 1-0 2-0    =>> -ERR syntax error
+        XNACK s g FAIL IDS 0 1-0    =>> -ERR Number of IDs must be a positive integer
+        XNACK s g FAIL IDS 99999999999 1-0 =>> -ERR The `numids` parameter must match the number of arguments
+        XNACK s g FAIL IDS 1 1-0 2-0 =>> -ERR syntax error
+        XNACK s g FAIL IDS 1 x      =>> -ERR Invalid stream ID specified as stream command argument
+        XNACK s g FAIL IDS 1 1-0 RETRYCOUNT -1 =>> -ERR Invalid RETRYCOUNT option argument for XNACK
+        XNACK s g FAIL IDS 1        =>> -ERR wrong number of arguments for 'xnack' command
+        SET t x                     => +OK
+        XNACK t g FAIL IDS 1 1-0    =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
 #[test]
 fn streams_are_copied_renamed_and_described() {
     check_on(

@@ -11,20 +11,21 @@ use crate::kernel::session::Session;
 use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::tracking::state::TrackingState;
-use ladon_engine::{Key, Locks, Place, Waiter};
+use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Serves the waiters of the keys that the last transaction created: keys and their waiters in
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
 #[cold]
 pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
-    let ThreadParts { node, local, scratch, now_ms, append } = thread;
+    let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     // A transaction may have taken long, and what it created may have expired.
     let now_ms = node.clock.unix_ms().max(*now_ms);
-    let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append };
+    let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append, pump: None };
     let mut ready = VecDeque::from(std::mem::take(&mut thread.scratch.ready));
     // While the log takes no changes, nothing can be popped, so clients keep waiting.
     while node.durability.accepts_writes()
@@ -33,11 +34,16 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
         let mut after = Place::default();
         loop {
             let key = Key { bytes: &made.key, hash: made.hash };
-            let mut tx = node.keyspace.begin(Locks::One(key.hash), thread.scratch, now_ms);
+            let locks = Locks::One(key.hash);
+            let Some(mut tx) = node.begin_or_busy(locks, thread.scratch, now_ms) else {
+                // A long script has the key. Its waiters are served after it.
+                thread.local.unserved.push(made);
+                break;
+            };
             let next = tx.next_waiter(made.db, key, after);
             tx.commit(&mut *thread.append);
             let Some((place, waiter)) = next else { break };
-            if !attempt(&mut thread, &waiter) {
+            if !attempt(&mut thread, Some(&made), &waiter) {
                 after = place;
             }
         }
@@ -46,9 +52,38 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
     }
 }
 
+/// Milliseconds until the next look at keys that a long script holds.
+const BUSY_PAUSE_MS: u64 = 10;
+
+/// Serves a waiter if time has made its command ready, and otherwise notes when to look again. Called
+/// by the client's thread; no lock is held.
+#[cold]
+pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
+    let wait = KeyWait::of(waiter);
+    let is_open =
+        thread.node.durability.accepts_writes() && thread.node.paused(thread.now_ms).is_none();
+    if is_open && attempt(thread, None, waiter) {
+        return serve(thread);
+    }
+    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
+    let Some(look_at) = wait.look_at else { return };
+    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let spec = node.table.spec(wait.command);
+    let next_ms = match begin_on_keys(node, spec, &args, scratch, *now_ms) {
+        Some(mut tx) => {
+            let next_ms = look_at(&mut tx, node.keyspace.select(wait.db), &args);
+            tx.commit(&mut **append);
+            next_ms
+        }
+        None => *now_ms + BUSY_PAUSE_MS,
+    };
+    wait.next_look_ms.store(next_ms.max(*now_ms + 1), Relaxed);
+}
+
 /// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
-/// reply is then among the thread's answers.
-fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
+/// reply is then among the thread's answers. While a long script holds its keys, `made` is kept for
+/// later.
+fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<Waiter>) -> bool {
     let (node, now_ms, wait) = (thread.node, thread.now_ms, KeyWait::of(waiter));
     let spec = node.table.spec(wait.command);
     let Handler::Run(handler) = spec.handler else { return false };
@@ -56,7 +91,10 @@ fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
     let is_full = spec.flags.has(Flags::DENYOOM) && eviction::make_room(thread) == Room::None;
     let ThreadParts { local, scratch, append, .. } = thread;
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
-    let mut tx = begin_on_keys(node, spec, &args, scratch, now_ms);
+    let Some(mut tx) = begin_on_keys(node, spec, &args, scratch, now_ms) else {
+        local.unserved.extend(made.cloned());
+        return false;
+    };
     let db = node.keyspace.select(wait.db);
     let is_ready = match wait.is_ready {
         Some(is_ready) => is_ready(&mut tx, db, &args),

@@ -15,6 +15,7 @@ mod delta;
 mod group;
 mod id;
 mod id_map;
+mod idle;
 mod node;
 mod reference;
 mod show;
@@ -405,6 +406,11 @@ impl Stream {
         inner.group_bytes += group_bytes(name, &group);
         inner.groups.insert(name.into(), Arc::new(group));
         true
+    }
+
+    /// See [`Group::delivered_until`].
+    pub(crate) fn index_by_time(&mut self, group: &[u8]) {
+        self.edit_group(group, Group::index_by_time);
     }
 
     fn remove_group(&mut self, name: &[u8]) -> bool {
