@@ -92,15 +92,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         add_math(state, globals);
         add_string(state, globals);
         add_table(state, globals);
-        lua_newtable(state);
-        set_function(state, c"clock", clock);
-        protect(state);
-        lua_setfield(state, globals, c"os".as_ptr());
-        for (name, open) in libraries::ALL {
-            open(state);
-            protect(state);
-            lua_setfield(state, globals, name.as_ptr());
-        }
+        add_libraries(state, globals);
 
         environment::push_for_libraries(state);
         forbid_undefined(state);
@@ -120,15 +112,15 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         lua_pushvalue(state, globals);
         places.globals = luaL_ref(state, LUA_REGISTRYINDEX);
         places.globals_metatable = protect_and_keep(state);
-        lua_newtable(state);
-        protect(state);
-        places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         lua_pushvalue(state, -1);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
         lua_pushvalue(state, -2);
         lua_setfield(state, -2, c"_G".as_ptr());
         lua_settop(state, -2);
         lua_replace(state, LUA_GLOBALSINDEX);
+        lua_newtable(state);
+        protect(state);
+        places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         (*core).places = places;
     }
     0
@@ -455,6 +447,22 @@ unsafe extern "C-unwind" fn clock(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state. POSIX: a second has a million ticks.
     unsafe { lua_pushnumber(state, clock() as f64 / 1e6) };
     1
+}
+
+/// `os`, and what Lua does not have by itself.
+unsafe fn add_libraries(state: State, globals: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_newtable(state);
+        set_function(state, c"clock", clock);
+        protect(state);
+        lua_setfield(state, globals, c"os".as_ptr());
+        for (name, open) in libraries::ALL {
+            open(state);
+            protect(state);
+            lua_setfield(state, globals, name.as_ptr());
+        }
+    }
 }
 
 unsafe fn add_math(state: State, globals: c_int) {
