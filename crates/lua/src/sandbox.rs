@@ -92,39 +92,35 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         add_math(state, globals);
         add_string(state, globals);
         add_table(state, globals);
-        lua_newtable(state);
-        set_function(state, c"clock", clock);
-        protect(state);
-        lua_setfield(state, globals, c"os".as_ptr());
-        for (name, open) in libraries::ALL {
-            open(state);
-            protect(state);
-            lua_setfield(state, globals, name.as_ptr());
-        }
+        add_libraries(state, globals);
 
-        lua_newtable(state);
         environment::push_for_libraries(state);
         forbid_undefined(state);
-        protect(state);
+        places.redis_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
+        environment::push_for_scripts(state);
+        lua_pushvalue(state, -1);
+        places.redis_of_scripts = luaL_ref(state, LUA_REGISTRYINDEX);
+        places.redis_metatable = protect_and_keep(state);
+        lua_newtable(state);
+        lua_pushvalue(state, -2);
         lua_setfield(state, -2, c"redis".as_ptr());
         forbid_undefined(state);
         places.globals_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
-        environment::push_for_scripts(state);
-        protect(state);
         lua_setfield(state, globals, c"redis".as_ptr());
 
         forbid_undefined(state);
         lua_pushvalue(state, globals);
         places.globals = luaL_ref(state, LUA_REGISTRYINDEX);
-        protect(state);
-        lua_getmetatable(state, -1);
-        places.globals_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
+        places.globals_metatable = protect_and_keep(state);
         lua_pushvalue(state, -1);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
         lua_pushvalue(state, -2);
         lua_setfield(state, -2, c"_G".as_ptr());
         lua_settop(state, -2);
         lua_replace(state, LUA_GLOBALSINDEX);
+        lua_newtable(state);
+        protect(state);
+        places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         (*core).places = places;
     }
     0
@@ -182,6 +178,16 @@ unsafe fn protect(state: State) {
         lua_rawset(state, -3);
         lua_settop(state, -2);
         lua_remove(state, -2);
+    }
+}
+
+/// As `protect`; keeps the metatable, and returns its number.
+unsafe fn protect_and_keep(state: State) -> c_int {
+    // SAFETY: As for `stack`.
+    unsafe {
+        protect(state);
+        lua_getmetatable(state, -1);
+        luaL_ref(state, LUA_REGISTRYINDEX)
     }
 }
 
@@ -264,12 +270,20 @@ unsafe extern "C-unwind" fn setmetatable(state: State) -> c_int {
     1
 }
 
-/// Of read-only tables there is none to see, and that of strings is read-only.
+/// Of read-only tables, only that of the globals is to be seen, as in Redis; it and that of strings
+/// are read-only.
 unsafe extern "C-unwind" fn getmetatable(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
         luaL_checkany(state, 1);
-        if push_real(state, 1) || lua_getmetatable(state, 1) == 0 {
+        if push_real(state, 1) {
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
+            if lua_rawequal(state, -1, -2) != 0 {
+                lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.shown_metatable);
+            } else {
+                lua_pushnil(state);
+            }
+        } else if lua_getmetatable(state, 1) == 0 {
             lua_pushnil(state);
         } else {
             luaL_getmetafield_(state, 1, c"__metatable".as_ptr());
@@ -435,6 +449,22 @@ unsafe extern "C-unwind" fn clock(state: State) -> c_int {
     1
 }
 
+/// `os`, and what Lua does not have by itself.
+unsafe fn add_libraries(state: State, globals: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_newtable(state);
+        set_function(state, c"clock", clock);
+        protect(state);
+        lua_setfield(state, globals, c"os".as_ptr());
+        for (name, open) in libraries::ALL {
+            open(state);
+            protect(state);
+            lua_setfield(state, globals, name.as_ptr());
+        }
+    }
+}
+
 unsafe fn add_math(state: State, globals: c_int) {
     // SAFETY: As for `stack`.
     unsafe {
@@ -461,7 +491,6 @@ unsafe fn add_string(state: State, globals: c_int) {
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, c"string".as_ptr());
         alias(state, b"gmatch", c"gfind");
-        set_function(state, c"dump", dump);
         protect(state);
         lua_pushvalue(state, -1);
         lua_setfield(state, globals, c"string".as_ptr());
@@ -476,12 +505,6 @@ unsafe fn add_string(state: State, globals: c_int) {
         lua_setfield(state, -2, c"__metatable".as_ptr());
         lua_settop(state, -4);
     }
-}
-
-/// Nobody could load it.
-unsafe extern "C-unwind" fn dump(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state.
-    unsafe { luaL_error(state, c"unable to dump given function".as_ptr()) }
 }
 
 unsafe fn add_table(state: State, globals: c_int) {

@@ -75,7 +75,9 @@ impl<'call> Buffer<'call> {
         self.reserve(bytes.len());
         // SAFETY: there is room, and no one else writes to the userdata. `bytes` may be those of a
         // Lua string, never of this buffer, which is borrowed.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes.add(self.length), bytes.len()) };
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes.add(self.length), bytes.len())
+        };
         self.length += bytes.len();
     }
 

@@ -146,9 +146,7 @@ fn size(stack: Stack<'_>) -> c_int {
         total = total.wrapping_add(format.padding(total, option));
         match option.letter {
             b's' => stack.raise_argument(1, c"option 's' has no fixed size"),
-            b'c' if option.size == 0 => {
-                stack.raise_argument(1, c"option 'c0' has no fixed size")
-            }
+            b'c' if option.size == 0 => stack.raise_argument(1, c"option 'c0' has no fixed size"),
             letter if !letter.is_ascii_alphanumeric() => format.control(letter),
             _ => {}
         }

@@ -122,8 +122,7 @@ impl Decoder<'_> {
 
     fn refuse(&self, expected: &str, found: Token<'_>) -> ! {
         let (found, position) = (found.name(), self.reader.position());
-        self.stack.raise(format_args!(
-            "Expected {expected} but found {found} at character {position}"
-        ))
+        self.stack
+            .raise(format_args!("Expected {expected} but found {found} at character {position}"))
     }
 }

@@ -55,8 +55,7 @@ fn unpack_some(stack: Stack<'_>, limit: c_int, offset: c_int) -> c_int {
     count + 1
 }
 
-const TOO_MANY: &CStr =
-    c"too many return values at once; use unpack_one or unpack_limit instead.";
+const TOO_MANY: &CStr = c"too many return values at once; use unpack_one or unpack_limit instead.";
 
 enum Broken {
     /// The text ends within a value.
