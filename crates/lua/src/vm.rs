@@ -101,6 +101,8 @@ pub(crate) struct Places {
     /// code of a library sees while it is loaded.
     pub(crate) globals_metatable: c_int,
     pub(crate) globals_of_libraries: c_int,
+    /// What scripts see as the metatable of the globals.
+    pub(crate) shown_metatable: c_int,
 }
 
 /// The core of a state.
