@@ -135,7 +135,7 @@ fn unpack(stack: Stack<'_>) -> c_int {
         }
         at = at.wrapping_add(bytes.len());
     }
-    stack.push_number(at.wrapping_add(1) as f64);
+    stack.push_number(at.wrapping_add(1) as i64 as f64);
     count + 1
 }
 

@@ -12,6 +12,9 @@ pub(super) fn pack(stack: Stack<'_>) -> c_int {
     if count == 0 {
         stack.raise_argument(0, c"MessagePack pack needs input.");
     }
+    if !stack.has_room(count) {
+        stack.raise_argument(0, c"Too many arguments for MessagePack pack.");
+    }
     let packed = Buffer::new(stack);
     let mut packer = Packer { stack, packed, pace: Pace::default() };
     for argument in 1..=count {

@@ -10,7 +10,9 @@ pub(super) fn unpack(stack: Stack<'_>) -> c_int {
 
 pub(super) fn unpack_one(stack: Stack<'_>) -> c_int {
     let offset = stack.optional_integer(2, 0) as c_int;
-    stack.set_height(1);
+    if stack.height() > 1 {
+        stack.set_height(1);
+    }
     unpack_some(stack, 1, offset)
 }
 
@@ -75,10 +77,6 @@ impl Unpacker<'_> {
     fn value(&mut self, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
         stack.check_room(1, TOO_MANY);
-        if depth > NESTING_MAX {
-            let text = TOO_MANY.to_str().unwrap_or_default();
-            stack.raise(format_args!("stack overflow ({text})"));
-        }
         self.pace.step(stack);
         let [kind] = self.take()?;
         match kind {
@@ -93,7 +91,7 @@ impl Unpacker<'_> {
             0xCC => stack.push_number(f64::from(u8::from_be_bytes(self.take()?))),
             0xCD => stack.push_number(f64::from(u16::from_be_bytes(self.take()?))),
             0xCE => stack.push_number(f64::from(u32::from_be_bytes(self.take()?))),
-            0xCF => stack.push_number(u64::from_be_bytes(self.take()?) as f64),
+            0xCF => stack.push_number(i64::from_be_bytes(self.take()?) as f64),
             0xD0 => stack.push_number(f64::from(i8::from_be_bytes(self.take()?))),
             0xD1 => stack.push_number(f64::from(i16::from_be_bytes(self.take()?))),
             0xD2 => stack.push_number(f64::from(i32::from_be_bytes(self.take()?))),
@@ -133,6 +131,7 @@ impl Unpacker<'_> {
 
     fn array(&mut self, length: u32, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
+        check_nesting(stack, depth, "in function mp_decode_to_lua_array");
         stack.new_table();
         stack.check_room(1, c"in function mp_decode_to_lua_array");
         for index in 1..=length {
@@ -145,6 +144,7 @@ impl Unpacker<'_> {
 
     fn map(&mut self, length: u32, depth: c_int) -> Result<(), Broken> {
         let stack = self.stack;
+        check_nesting(stack, depth, TOO_MANY.to_str().unwrap_or_default());
         stack.new_table();
         for _ in 0..length {
             self.value(depth + 1)?;
@@ -158,5 +158,11 @@ impl Unpacker<'_> {
         let (bytes, rest) = self.rest.split_first_chunk::<COUNT>().ok_or(Broken::End)?;
         self.rest = rest;
         Ok(*bytes)
+    }
+}
+
+fn check_nesting(stack: Stack<'_>, depth: c_int, text: &str) {
+    if depth >= NESTING_MAX {
+        stack.raise(format_args!("stack overflow ({text})"));
     }
 }
