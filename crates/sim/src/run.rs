@@ -322,14 +322,7 @@ impl Run {
             (std::mem::take(&mut wire.sent), std::mem::take(&mut wire.closed))
         };
         for (conn, bytes) in sent {
-            let listener =
-                self.listeners.iter_mut().find(|it| (it.worker, it.conn) == (worker, conn));
-            if let Some(listener) = listener {
-                let shown = listener.receive(&bytes, self.step)?;
-                for payload in shown {
-                    self.shown(&payload);
-                }
-            } else if conn != self.flooder() {
+            if !self.hears(worker, conn, &bytes)? && conn != self.flooder() {
                 let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
                 let client = client.ok_or("a reply for nobody")?;
                 client
@@ -351,6 +344,18 @@ impl Run {
             self.clients.retain(|client| client.worker != worker || client.conn != conn);
         }
         Ok(())
+    }
+
+    /// Gives bytes to the subscriber that they are for; whether there is one.
+    fn hears(&mut self, worker: usize, conn: ConnId, bytes: &[u8]) -> Result<bool, String> {
+        let mut listeners = self.listeners.iter_mut();
+        let Some(listener) = listeners.find(|it| (it.worker, it.conn) == (worker, conn)) else {
+            return Ok(false);
+        };
+        for payload in listener.receive(bytes, self.step)? {
+            self.shown(&payload);
+        }
+        Ok(true)
     }
 
     /// A subscriber has got a message: no crash may take back what its publisher did before.
