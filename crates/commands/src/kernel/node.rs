@@ -313,7 +313,8 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, the clients' buffers and the table of what they have read: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers, the table of what they have read, and the libraries of
+    /// functions: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -321,6 +322,7 @@ impl Node {
             + self.lazy_free.pending_bytes()
             + self.clients_memory()
             + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -332,7 +334,10 @@ impl Node {
 
     /// Bytes of [`Node::used_memory`] that are not data.
     pub fn overhead_memory(&self) -> u64 {
-        self.fixed_bytes + self.clients_memory() + self.tracking.bytes() as u64
+        self.fixed_bytes
+            + self.clients_memory()
+            + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// Bytes that the data and its tables take.
@@ -352,6 +357,7 @@ impl Node {
             + self.keyspace.slack_bytes().min(slack_max)
             + self.clients_memory()
             + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// The maximum observed value of [`Node::used_memory`].
