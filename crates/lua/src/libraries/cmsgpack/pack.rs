@@ -73,9 +73,11 @@ impl Packer<'_> {
     }
 
     fn integer(&mut self, number: i64) {
+        if (-32..=0x7F).contains(&number) {
+            return self.packed.add_byte(number as u8);
+        }
         // The type and the bytes of the number that it has.
         let (kind, length) = match number {
-            -32..=0x7F => return self.packed.add_byte(number as u8),
             0..=0xFF => (0xCC, 1),
             0..=0xFFFF => (0xCD, 2),
             0..=0xFFFF_FFFF => (0xCE, 4),
