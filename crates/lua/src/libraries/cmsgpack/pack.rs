@@ -79,9 +79,9 @@ impl Packer<'_> {
         // The type and the bytes of the number that it has.
         let (kind, length) = match number {
             0..=0xFF => (0xCC, 1),
-            0..=0xFFFF => (0xCD, 2),
-            0..=0xFFFF_FFFF => (0xCE, 4),
-            0.. => (0xCF, 8),
+            0x100..=0xFFFF => (0xCD, 2),
+            0x1_0000..=0xFFFF_FFFF => (0xCE, 4),
+            0x1_0000_0000.. => (0xCF, 8),
             -0x80.. => (0xD0, 1),
             -0x8000.. => (0xD1, 2),
             -0x8000_0000.. => (0xD2, 4),
