@@ -94,6 +94,7 @@ fn measure(
                             *log_end += record.changes().len() as u64;
                             Lsn(*log_end)
                         },
+                        pump: None,
                     };
                     execute(&mut thread, &mut client.session, request, &mut out);
                 }

@@ -52,6 +52,7 @@ fn allocations(
         scratch: &mut client.scratch,
         now_ms: common::START_MS,
         append: &mut |_| ladon_model::Lsn(u64::MAX),
+        pump: None,
     };
     let request = ladon_commands::Request { id, args, first_key };
     ladon_commands::execute(&mut thread, &mut client.session, request, out);

@@ -256,17 +256,44 @@ impl Keyspace {
         Tx::new(self, self.lock(locks), scratch, now_ms)
     }
 
-    /// As `begin`, unless `is_busy` says, while another thread holds one of the locks, that this
-    /// thread should not wait any longer. It is asked every few milliseconds.
+    /// As `begin`, unless `is_busy` says of a partition that another thread holds that this thread
+    /// should not wait for it any longer. It is asked every few milliseconds.
     pub fn begin_or_busy<'a>(
         &'a self,
         locks: Locks<'_>,
         scratch: &'a mut Scratch,
         now_ms: u64,
-        is_busy: impl Fn() -> bool,
+        is_busy: impl Fn(usize) -> bool,
     ) -> Option<Tx<'a>> {
         let locked = self.lock_unless_busy(locks, is_busy)?;
         Some(Tx::new(self, locked, scratch, now_ms))
+    }
+
+    /// As `begin_or_busy` on the partition of one key, for requests: as quick as `begin` while nobody
+    /// holds the lock.
+    #[inline(always)]
+    pub fn begin_one_or_busy<'a>(
+        &'a self,
+        hash: KeyHash,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+        is_busy: impl Fn(usize) -> bool,
+    ) -> Option<Tx<'a>> {
+        let index = partition_of(hash);
+        let guard = match self.cells[index].try_lock(index) {
+            Some(guard) => guard,
+            None => self.wait_for_one(index, is_busy)?,
+        };
+        Some(Tx::new(self, Locked::One(index as u16, guard), scratch, now_ms))
+    }
+
+    #[cold]
+    fn wait_for_one(
+        &self,
+        index: usize,
+        is_busy: impl Fn(usize) -> bool,
+    ) -> Option<PartitionGuard<'_>> {
+        self.cells[index].lock_unless_busy(index, &is_busy)
     }
 
     /// As `begin` on one partition; `None` if another thread holds it.
@@ -283,7 +310,7 @@ impl Keyspace {
     pub(crate) fn lock_unless_busy(
         &self,
         locks: Locks<'_>,
-        is_busy: impl Fn() -> bool,
+        is_busy: impl Fn(usize) -> bool,
     ) -> Option<Locked<'_>> {
         let lock = |index: usize| self.cells[index].lock_unless_busy(index, &is_busy);
         Some(match locks {

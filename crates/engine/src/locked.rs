@@ -22,6 +22,9 @@ pub enum Grown {
     /// Another thread holds one that must not be waited for. The transaction should be taken back,
     /// dropped, and run again with all its locks from the beginning.
     Refused,
+    /// Another thread holds one that it has been busy with for long. The transaction should be taken
+    /// back, and not run.
+    Busy,
 }
 
 /// Held locks.
@@ -57,6 +60,7 @@ impl<'a> Locked<'a> {
         &mut self,
         keyspace: &'a Keyspace,
         wanted: PartitionSet,
+        is_busy: &impl Fn(usize) -> bool,
         mut visit: impl FnMut(&Partition),
     ) -> Grown {
         let mut guards = match std::mem::replace(self, Locked::Many(Vec::new())) {
@@ -73,13 +77,13 @@ impl<'a> Locked<'a> {
         let mut grown = Grown::Held;
         for index in wanted.without(held) {
             let cell = keyspace.cell(index);
-            let guard = if highest.is_some_and(|highest| index < highest) {
-                try_for_a_moment(|| cell.try_lock(index))
+            let (guard, otherwise) = if highest.is_some_and(|highest| index < highest) {
+                (try_for_a_moment(|| cell.try_lock(index)), Grown::Refused)
             } else {
-                Some(cell.lock(index))
+                (cell.lock_unless_busy(index, is_busy), Grown::Busy)
             };
             let Some(guard) = guard else {
-                grown = Grown::Refused;
+                grown = otherwise;
                 break;
             };
             visit(&guard);

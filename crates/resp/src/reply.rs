@@ -69,6 +69,13 @@ impl<'a> Reply<'a> {
         self.out.split_off(position)
     }
 
+    /// Exchanges the buffer's memory with `other`: what follows is written there, until both are
+    /// exchanged again.
+    #[inline]
+    pub fn exchange(&mut self, other: &mut Vec<u8>) {
+        std::mem::swap(self.out, other);
+    }
+
     /// Appends bytes that already are a reply, or part of one.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);

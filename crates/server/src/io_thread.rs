@@ -110,31 +110,77 @@ impl Sink for ThreadSink<'_> {
     }
 }
 
-impl Net for AnyBackend {
+/// The thread's sockets, as its worker sees them.
+struct Sockets<'a> {
+    index: usize,
+    node: &'a Node,
+    backend: &'a mut AnyBackend,
+    handovers: &'a [Handover],
+    stop: &'a StopSignal,
+    /// Connections that this thread has accepted for itself.
+    mine: &'a mut Vec<Arriving>,
+}
+
+impl Net for Sockets<'_> {
     #[inline]
     fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool) {
         if more {
-            Backend::send(self, conn, outgoing);
+            Backend::send(self.backend, conn, outgoing);
         } else {
-            Backend::send_last(self, conn, outgoing);
+            Backend::send_last(self.backend, conn, outgoing);
         }
     }
 
     fn close(&mut self, conn: ConnId) {
-        Backend::close(self, conn);
+        Backend::close(self.backend, conn);
     }
 
     fn pause_receive(&mut self, conn: ConnId, paused: bool) {
-        Backend::pause_receive(self, conn, paused);
+        Backend::pause_receive(self.backend, conn, paused);
     }
 
     fn has_ended(&mut self, conn: ConnId) -> bool {
-        Backend::has_ended(self, conn)
+        Backend::has_ended(self.backend, conn)
+    }
+
+    fn poll(&mut self, worker: &mut Worker) -> bool {
+        // An error is found again by the thread's own poll.
+        let _ = self.take_in(worker, Duration::ZERO);
+        !self.stop.is_requested()
     }
 
     fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
-        let sender = Backend::direct_sender(self, conn)?;
+        let sender = Backend::direct_sender(self.backend, conn)?;
         Some(Box::new(move |bytes| sender.send(bytes)))
+    }
+}
+
+impl Sockets<'_> {
+    /// Passes events and new connections to the worker.
+    fn take_in(&mut self, worker: &mut Worker, timeout: Duration) -> std::io::Result<()> {
+        let Sockets { index, handovers, .. } = *self;
+        let mut sink = ThreadSink { index, worker: &mut *worker, handovers, mine: self.mine };
+        self.backend.poll(&mut sink, Some(timeout))?;
+        if !worker.takes_connections() {
+            return Ok(());
+        }
+        let handed = std::mem::take(&mut *handovers[index].sockets.lock());
+        for arriving in std::mem::take(self.mine).into_iter().chain(handed) {
+            self.adopt(worker, arriving);
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, worker: &mut Worker, arriving: Arriving) {
+        let Arriving { socket, info, carried } = arriving;
+        if let Some(carried) = carried {
+            let conn = self.backend.adopt(socket);
+            worker.opened_before(conn, *carried);
+            return;
+        }
+        let refusal = refusal(self.node, &info);
+        let conn = self.backend.adopt(socket);
+        worker.opened(start_of(conn, &info), refusal);
     }
 }
 
@@ -150,21 +196,27 @@ impl IoThread {
             } else {
                 self.worker.timeout()
             };
-            let mut sink = ThreadSink {
+            let mut sockets = Sockets {
                 index: self.index,
-                worker: &mut self.worker,
+                node: &self.node,
+                backend: &mut self.backend,
                 handovers: &self.handovers,
+                stop: &self.stop,
                 mine: &mut mine,
             };
-            self.backend.poll(&mut sink, Some(timeout))?;
-            let handed = std::mem::take(&mut *self.handovers[self.index].sockets.lock());
-            for arriving in mine.drain(..).chain(handed) {
-                self.adopt(arriving);
-            }
+            sockets.take_in(&mut self.worker, timeout)?;
             if stopping_since.is_none() {
                 self.follow_listening()?;
             }
-            self.worker.turn(&mut self.backend);
+            let mut sockets = Sockets {
+                index: self.index,
+                node: &self.node,
+                backend: &mut self.backend,
+                handovers: &self.handovers,
+                stop: &self.stop,
+                mine: &mut mine,
+            };
+            self.worker.turn(&mut sockets);
             if self.stop.is_requested() {
                 let since = *stopping_since.get_or_insert_with(|| {
                     self.backend.stop_listening();
@@ -187,18 +239,6 @@ impl IoThread {
         }
         self.listeners = wanted;
         Ok(())
-    }
-
-    fn adopt(&mut self, arriving: Arriving) {
-        let Arriving { socket, info, carried } = arriving;
-        if let Some(carried) = carried {
-            let conn = self.backend.adopt(socket);
-            self.worker.opened_before(conn, *carried);
-            return;
-        }
-        let refusal = refusal(&self.node, &info);
-        let conn = self.backend.adopt(socket);
-        self.worker.opened(start_of(conn, &info), refusal);
     }
 }
 

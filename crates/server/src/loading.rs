@@ -488,6 +488,7 @@ impl Room {
                 scratch: &mut self.scratch,
                 now_ms,
                 append: &mut |_| unreachable!("there is no data to change"),
+                pump: None,
             };
             let session = &mut client.session;
             let outcome = execute(&mut thread, session, request, &mut client.output);

@@ -253,6 +253,13 @@ settings! {
             Setting::new("notify-keyspace-events", Kind::EventClasses, "");
     }
 
+    section "Scripts" {
+        /// Milliseconds after which a script is slow: clients that need its keys get `BUSY`, and
+        /// `SCRIPT KILL` ends it; 0 for never.
+        busy_reply_threshold: u64 = Setting::integer("busy-reply-threshold", 0, i64::MAX, "5000")
+            .aliases(&["lua-time-limit"]);
+    }
+
     section "Observation" {
         /// Microseconds from which a command's execution enters the slow log; -1 for never.
         slowlog_log_slower_than: i64 =

@@ -113,9 +113,10 @@ fn count_keys(ctx: &mut Ctx<'_>) -> u64 {
     let databases = ctx.keyspace().databases();
     (0..rounds)
         .map(|partition| {
-            ctx.on_partition(partition, |tx| {
+            let keys = ctx.on_partition(partition, |tx| {
                 (0..databases).map(|db| tx.summary(db).0 as u64).sum::<u64>()
-            })
+            });
+            keys.unwrap_or_default()
         })
         .sum()
 }

@@ -13,7 +13,16 @@ pub(crate) const COMMANDS: &[Code] = &[
 ];
 
 fn time(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    let now_us = ctx.node.clock.unix_us();
+    let clock = || ctx.node.clock.unix_us();
+    let now_us = match &mut ctx.local.script {
+        // Time does not pass for a script.
+        Some(script) if script.time_us != 0 => script.time_us,
+        Some(script) => {
+            script.time_us = clock();
+            script.time_us
+        }
+        None => clock(),
+    };
     ctx.reply.array(2);
     ctx.reply.bulk_int((now_us / 1_000_000) as i64);
     ctx.reply.bulk_int((now_us % 1_000_000) as i64);

@@ -16,6 +16,10 @@ pub(super) fn randomkey(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let key = from_a_large_partition(ctx).or_else(|| weighted(ctx)).or_else(|| any(ctx));
     match key {
         Some(key) => ctx.reply.bulk(key),
+        // It was searched in the partitions only that no long script holds.
+        None if ctx.node.scripts.running.any_long() => {
+            return Err(ctx.node.scripts.running.busy());
+        }
         None => ctx.reply.null(),
     }
     Ok(())
@@ -50,7 +54,7 @@ fn any(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     let first = ctx.local.rng.below(PARTITIONS);
     let number = ctx.session.db;
     (0..PARTITIONS).map(|offset| (first + offset) % PARTITIONS).find_map(|partition| {
-        ctx.on_partition(partition, |tx| {
+        let found = ctx.on_partition(partition, |tx| {
             let db = tx.keyspace().select(number);
             tx.depend_on_all();
             let mut found: Option<Vec<u8>> = None;
@@ -65,16 +69,18 @@ fn any(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
                 }
             }
             found
-        })
+        });
+        found.ok().flatten()
     })
 }
 
 fn len(ctx: &mut Ctx<'_>, partition: usize) -> usize {
     let number = ctx.session.db;
-    ctx.on_partition(partition, |tx| {
+    let len = ctx.on_partition(partition, |tx| {
         let db = tx.keyspace().select(number);
         tx.len_of(db, partition)
-    })
+    });
+    len.unwrap_or_default()
 }
 
 fn pick(ctx: &mut Ctx<'_>, partition: usize) -> Option<Vec<u8>> {
@@ -85,5 +91,5 @@ fn pick(ctx: &mut Ctx<'_>, partition: usize) -> Option<Vec<u8>> {
         tx.random(db, partition, || rng.next_u64())
     });
     ctx.local.rng = rng;
-    key
+    key.ok().flatten()
 }

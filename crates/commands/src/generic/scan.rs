@@ -6,7 +6,7 @@
 
 use crate::kernel::args::cursor;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
+use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
@@ -56,7 +56,7 @@ pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             found += 1;
         }
         bulks.position() < PAGE_BYTES
-    });
+    })?;
     ctx.reply.array(2);
     ctx.reply.bulk_int(next as i64);
     ctx.reply.array(found);
@@ -71,11 +71,11 @@ fn walk(
     cursor: u64,
     count: usize,
     mut visit: impl FnMut(EntryRef<'_>) -> bool,
-) -> u64 {
+) -> Result<u64, CommandError> {
     let number = ctx.session.db;
     // A cursor that Ladon never returned ends the scan.
     if cursor > u64::MAX >> CURSOR_SHIFT {
-        return 0;
+        return Ok(0);
     }
     let mut at = KeyHash(cursor << CURSOR_SHIFT);
     let mut partition = partition_of(at);
@@ -87,13 +87,13 @@ fn walk(
             tx.scan(db, partition, at, buckets, |entry| {
                 seen = if visit(entry) { seen + 1 } else { count.max(seen + 1) };
             })
-        });
+        })?;
         match next {
             Some(next) => {
                 at = next;
                 buckets_left = buckets_left.saturating_sub(buckets);
             }
-            None if partition + 1 == PARTITIONS => return 0,
+            None if partition + 1 == PARTITIONS => return Ok(0),
             None => {
                 partition += 1;
                 at = KeyHash((partition as u64) << (64 - PARTITIONS.ilog2()));
@@ -102,7 +102,7 @@ fn walk(
         // Rounded down, so that no key is skipped; but the cursor must advance.
         let reached = at.0 >> CURSOR_SHIFT;
         if reached > cursor && (seen >= count || buckets_left == 0) {
-            return reached;
+            return Ok(reached);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandError;
 use crate::kernel::large::Large;
 use crate::kernel::outcome::Flow;
-use crate::kernel::session::Session;
+use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::slices::Slices;
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
@@ -253,11 +253,19 @@ pub(crate) fn is_much(large: Large, entry: EntryRef<'_>) -> bool {
 /// Cleans up after a request that may have had two runs, or after its connection.
 pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
     let Some(mut aside) = session.aside.take() else { return };
-    let ThreadParts { node, scratch, append, .. } = thread;
+    let ThreadParts { node, local, scratch, append, .. } = thread;
     let db = node.keyspace.select(aside.db);
     for name in &aside.watched {
         let key = Key { bytes: name, hash: node.keyspace.hash(name) };
-        let mut tx = node.keyspace.begin(Locks::One(key.hash), scratch, 0);
+        let tx = match local.serves_busy {
+            true => None,
+            false => node.begin_or_busy(Locks::One(key.hash), scratch, 0),
+        };
+        let Some(mut tx) = tx else {
+            let watched = WatchedKey { db: aside.db, key: name.clone() };
+            local.unwatch_later.push((watched, Arc::clone(&aside.flag)));
+            continue;
+        };
         tx.unwatch(db, key, &aside.flag);
         tx.commit(&mut **append);
     }

@@ -3,7 +3,7 @@
 use crate::kernel::args;
 use crate::kernel::error::CommandError;
 use crate::kernel::large::Large;
-use crate::kernel::local::{Append, Local, Unpublished};
+use crate::kernel::local::{Append, Local, Pump, Unpublished};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::{Deferred, Flow};
 use crate::kernel::pubsub::published::Kind;
@@ -40,6 +40,8 @@ pub struct Ctx<'a> {
     pub(crate) depends: Lsn,
     pub(crate) data: Data<'a>,
     pub(crate) append: Append<'a>,
+    /// Serves the thread's other connections in the middle of a long script, where that is possible.
+    pub(crate) pump: Option<Pump<'a>>,
 }
 
 /// The transaction, where there is one.
@@ -90,6 +92,7 @@ impl<'a> Ctx<'a> {
             depends: Lsn::ZERO,
             data: Data::Gone,
             append,
+            pump: None,
         }
     }
 
@@ -176,17 +179,29 @@ impl<'a> Ctx<'a> {
     }
 
     /// Runs `f` on one partition: inside `EXEC` within its transaction, otherwise in a separate one
-    /// that is committed before this returns.
-    pub fn on_partition<R>(&mut self, index: usize, f: impl FnOnce(&mut Tx<'_>) -> R) -> R {
+    /// that is committed before this returns. An error if a long script holds the partition.
+    pub fn on_partition<R>(
+        &mut self,
+        index: usize,
+        f: impl FnOnce(&mut Tx<'_>) -> R,
+    ) -> Result<R, CommandError> {
         self.on(Locks::Partition(index), f)
     }
 
     /// As `on_partition`, with any set of locks.
-    pub fn on<R>(&mut self, locks: Locks<'_>, f: impl FnOnce(&mut Tx<'_>) -> R) -> R {
-        match &mut self.data {
+    pub fn on<R>(
+        &mut self,
+        locks: Locks<'_>,
+        f: impl FnOnce(&mut Tx<'_>) -> R,
+    ) -> Result<R, CommandError> {
+        let result = match &mut self.data {
             Data::Held(tx) => f(tx),
             Data::Free(scratch) => {
-                let mut tx = self.node.keyspace.begin(locks, scratch, self.now_ms);
+                let tx = match self.local.serves_busy {
+                    true => None,
+                    false => self.node.begin_or_busy(locks, scratch, self.now_ms),
+                };
+                let mut tx = tx.ok_or_else(|| self.node.scripts.running.busy())?;
                 let result = f(&mut tx);
                 let (lsn, wrote) = tx.commit(&mut *self.append);
                 self.depends = self.depends.max(lsn);
@@ -196,7 +211,8 @@ impl<'a> Ctx<'a> {
                 result
             }
             Data::Gone => unreachable!("the transaction changes hands between commands only"),
-        }
+        };
+        Ok(result)
     }
 
     /// Ends the transaction, if there is one, and releases its locks. Returns the LSN that the

@@ -163,7 +163,7 @@ fn evict_until(
     victims: Victims,
     is_time_up: impl Fn(usize) -> bool,
 ) -> Room {
-    let ThreadParts { node, local, scratch, now_ms, append } = thread;
+    let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     let samples = node.settings.maxmemory_samples();
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
     scratch.read_only = false;

@@ -8,7 +8,7 @@ use crate::kernel::error::{CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
-use crate::kernel::local::Local;
+use crate::kernel::local::{Local, Pump};
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
@@ -85,7 +85,9 @@ pub fn execute(
 #[inline(always)]
 fn debug_assert_at_rest(scratch: &Scratch, local: &Local) {
     if cfg!(debug_assertions) {
-        lock_order::check(lock_order::Place::LOG_SYNC);
+        if !local.serves_busy {
+            lock_order::check(lock_order::Place::LOG_SYNC);
+        }
         assert!(scratch.ready.is_empty(), "a key came, and nobody was served");
         assert!(local.monitored.is_empty(), "a command was run, and not shown");
         assert!(local.unpublished.is_empty(), "a transaction's messages were not published");
@@ -179,7 +181,7 @@ struct Running<'a, 'thread> {
 impl Running<'_, '_> {
     /// Runs, queues, refuses or holds back a command.
     #[inline(always)]
-    fn run(self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
+    fn run(mut self, command: Command<'_>, first_key: Option<KeyHash>) -> Outcome {
         let Command { id, spec, args, .. } = command;
         let (node, now_ms) = (self.thread.node, self.thread.now_ms);
         let mut flags = spec.flags;
@@ -189,11 +191,14 @@ impl Running<'_, '_> {
             // `EXEC` does what was queued.
             flags = flags.or(multi.flags);
         }
-        let memory = if takes_memory(self.session, flags) {
+        let mut memory = if takes_memory(self.session, flags) {
             eviction::make_room(self.thread)
         } else {
             Room::Enough
         };
+        if flags.has(Flags::RUNS_SCRIPT) {
+            memory = self.begins_script(flags, memory);
+        }
         if let Err(error) = admit(node, self.session, memory, id, flags) {
             return self.reject(Some((id, spec)), &error);
         }
@@ -215,7 +220,7 @@ impl Running<'_, '_> {
             return Outcome::new(Lsn::ZERO, flow);
         }
         self.session.info.set_command(id);
-        let ThreadParts { local, scratch, append, .. } = self.thread;
+        let ThreadParts { local, scratch, append, pump, .. } = self.thread;
         let started = local.start(node, spec, args);
         // While writes are paused nothing may change, so expired keys are only hidden. An admitted
         // write continues even if the log fails at this very moment.
@@ -225,7 +230,14 @@ impl Running<'_, '_> {
         let reply = Reply::new(self.out, self.session.proto);
         let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
         ctx.first_key = first_key;
-        begin(&mut ctx, scratch, spec, args);
+        if flags.has(Flags::RUNS_SCRIPT) {
+            ctx.pump = pump.as_deref_mut().map(|pump| pump as Pump<'_>);
+        }
+        if !begin(&mut ctx, scratch, spec, args) {
+            drop(ctx);
+            let busy = node.scripts.running.busy();
+            return self.reject(Some((id, spec)), &busy);
+        }
         if cfg!(debug_assertions) && ctx.local.rehearses {
             undo::rehearse(&mut ctx, command);
         }
@@ -237,6 +249,17 @@ impl Running<'_, '_> {
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
         std::mem::forget(ctx);
         outcome
+    }
+
+    /// A script decides for itself what it does while memory is short, unless it is queued, or in
+    /// `EXEC` beside commands that need memory.
+    #[cold]
+    fn begins_script(&mut self, flags: Flags, memory: Room) -> Room {
+        let is_queued = self.session.multi.is_some() && !flags.has(Flags::RUNS_QUEUE);
+        let is_out_of_memory = memory == Room::None;
+        self.thread.local.is_out_of_memory = is_out_of_memory;
+        let runs = !is_queued && !flags.has(Flags::DENYOOM);
+        if runs { Room::Enough } else { memory }
     }
 
     /// Answers a request that must not run. It also aborts an open transaction; a refused `EXEC`
@@ -266,26 +289,38 @@ impl Running<'_, '_> {
 }
 
 /// Begins the transaction that the command needs, constructed in place, because moving one costs
-/// more than beginning it.
+/// more than beginning it. Returns `false` if a long script holds one of its locks.
 #[inline(always)]
-fn begin<'a>(ctx: &mut Ctx<'a>, scratch: &'a mut Scratch, spec: &CommandSpec, args: &[&[u8]]) {
+fn begin<'a>(
+    ctx: &mut Ctx<'a>,
+    scratch: &'a mut Scratch,
+    spec: &CommandSpec,
+    args: &[&[u8]],
+) -> bool {
     let (node, now_ms) = (ctx.node, ctx.now_ms);
     match spec.locks {
         LockNeed::None | LockNeed::Own => ctx.data = Data::Free(scratch),
         LockNeed::Keys | LockNeed::KeysUnless(_) if !reaches_further(spec, args) => {
             match ctx.first_key {
                 Some(hash) if spec.keys.is_one(args.len()) => {
-                    let locks = Locks::One(hash);
-                    ctx.data = Data::Held(node.keyspace.begin(locks, scratch, now_ms));
+                    let is_busy = |partition| node.scripts.running.is_held(partition);
+                    let tx = node.keyspace.begin_one_or_busy(hash, scratch, now_ms, is_busy);
+                    let Some(tx) = tx else { return false };
+                    ctx.data = Data::Held(tx);
                 }
                 _ => {
                     let tx = begin_on_keys(node, spec, args, scratch, now_ms);
+                    let Some(tx) = tx else { return false };
                     ctx.data = Data::Held(tx);
                 }
             }
         }
-        _ => ctx.data = Data::Held(begin_on_all(node, scratch, now_ms)),
+        _ => {
+            let Some(tx) = begin_on_all(node, scratch, now_ms) else { return false };
+            ctx.data = Data::Held(tx);
+        }
     }
+    true
 }
 
 /// Whether a command that locks its keys also reads keys that these arguments do not name.
@@ -296,8 +331,8 @@ fn reaches_further(spec: &CommandSpec, args: &[&[u8]]) -> bool {
 
 /// Begins a transaction on all data.
 #[inline(never)]
-fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Tx<'a> {
-    node.keyspace.begin(Locks::All, scratch, now_ms)
+fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Option<Tx<'a>> {
+    node.begin_or_busy(Locks::All, scratch, now_ms)
 }
 
 /// Queues a command for `EXEC`. A client whose queue outgrows the limit of its input buffer is
@@ -313,7 +348,8 @@ fn queue(node: &Node, multi: &mut Multi, id: CommandId, flags: Flags, args: &[&[
 /// Whether the command may enlarge the data. A queued command takes memory, whatever it will do.
 #[inline]
 fn takes_memory(session: &Session, flags: Flags) -> bool {
-    flags.has(Flags::DENYOOM) || session.multi.is_some() && !flags.has(Flags::NOT_QUEUED)
+    const TAKES: u32 = Flags::DENYOOM.0 | Flags::RUNS_SCRIPT.0;
+    flags.0 & TAKES != 0 || session.multi.is_some() && !flags.has(Flags::NOT_QUEUED)
 }
 
 /// The checks before anything runs or is queued; `flags` are the command's and, for `EXEC`, those
@@ -361,7 +397,8 @@ fn admit(
 }
 
 /// Flags of commands that may publish: by themselves, or the events of their changes.
-const PUBLISHES: u32 = Flags::PUBSUB.0 | Flags::WRITE.0 | Flags::RUNS_QUEUE.0;
+const PUBLISHES: u32 =
+    Flags::PUBSUB.0 | Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::RUNS_SCRIPT.0;
 
 fn is_held_back(flags: Flags, paused: Paused) -> bool {
     const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;

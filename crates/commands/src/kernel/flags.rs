@@ -26,6 +26,9 @@ impl Flags {
     pub const ALLOW_BUSY: Flags = Flags(1 << 15);
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 16);
     pub const PUBSUB: Flags = Flags(1 << 17);
+    pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 18);
+    /// Runs a script, whose commands may do anything. Not shown.
+    pub const RUNS_SCRIPT: Flags = Flags(1 << 26);
     /// Allowed over RESP2 while the connection has subscriptions.
     pub const WHILE_SUBSCRIBED: Flags = Flags(1 << 27);
     /// Runs what was queued: `EXEC`.
@@ -48,7 +51,7 @@ impl Flags {
     }
 
     /// As `COMMAND INFO` gives them, in Redis' order.
-    const NAMES: [(Flags, &str); 17] = [
+    const NAMES: [(Flags, &str); 18] = [
         (Flags::WRITE, "write"),
         (Flags::READONLY, "readonly"),
         (Flags::DENYOOM, "denyoom"),
@@ -64,6 +67,7 @@ impl Flags {
         (Flags::NO_AUTH, "no_auth"),
         (Flags::NO_ASYNC_LOADING, "no_async_loading"),
         (Flags::NO_MULTI, "no_multi"),
+        (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (Flags::MOVABLEKEYS, "movablekeys"),
         (Flags::ALLOW_BUSY, "allow_busy"),
     ];

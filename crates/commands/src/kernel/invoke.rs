@@ -1,5 +1,5 @@
-//! The one place where a command's handler runs: for a request, for each command inside `EXEC`, and
-//! for a client that waited for a key.
+//! The one place where a command's handler runs: for a request, for each command inside `EXEC` or a
+//! script, and for a client that waited for a key.
 //!
 //! The caller has checked the request and begun its transaction. `call` runs the handler, turns an
 //! error into the reply, commits, counts, and reports the command to monitoring clients.
@@ -35,6 +35,8 @@ pub(crate) enum Caller {
     /// `EXEC`: the transaction continues afterwards, and the slices of the reply stay in the
     /// context.
     Exec,
+    /// A script: as `Exec`, with a reply that is made at once.
+    Script,
     /// The thread that created a key that a client waits for.
     Waited,
 }
@@ -51,11 +53,11 @@ pub(crate) fn call(
         (ctx.in_exec, ctx.in_attempt),
         match caller {
             Caller::Request => (false, false),
-            Caller::Exec => (true, false),
+            Caller::Exec | Caller::Script => (true, false),
             Caller::Waited => (false, true),
         }
     );
-    let in_exec = caller == Caller::Exec;
+    let in_exec = matches!(caller, Caller::Exec | Caller::Script);
     let Command { id, spec, handler, args } = command;
     let position = ctx.reply.position();
     let failure = match handler(ctx, args) {
@@ -82,7 +84,8 @@ pub(crate) fn call(
     // After it ran, as in Redis: the commands of a transaction are shown before its EXEC. A command
     // that waited was shown when it began to wait.
     if caller != Caller::Waited && ctx.node.clients.has_monitors() {
-        monitored::note(ctx.node, ctx.local, ctx.session, spec, args);
+        let by_script = caller == Caller::Script;
+        monitored::note(ctx.node, ctx.local, ctx.session, spec, args, by_script);
     }
     if !in_exec && !ctx.local.monitored.is_empty() {
         monitored::show(ctx.node, ctx.local, depends);
@@ -103,13 +106,29 @@ fn fail(ctx: &mut Ctx<'_>, position: usize, error: &CommandError) -> String {
     text
 }
 
+/// Counts a command that answered with an error.
 #[cold]
-fn count_failure(ctx: &mut Ctx<'_>, id: CommandId, text: &str) {
-    debug_assert!(ctx.in_exec || !matches!(ctx.data, Data::Held(_)), "counted under locks");
+pub(crate) fn count_failure(ctx: &mut Ctx<'_>, id: CommandId, text: &str) {
+    debug_assert!(
+        ctx.in_exec || ctx.local.script.is_some() || !matches!(ctx.data, Data::Held(_)),
+        "counted under locks"
+    );
     ctx.local.stats.command(id).failed.add(1);
     ctx.local.stats.count_error(text.as_bytes());
     if let Some(begun) = &mut ctx.local.undoable {
         begun.failed(id, text);
+    }
+}
+
+/// Counts a command that a script must not run, or one that does not exist.
+#[cold]
+pub(crate) fn count_rejection(ctx: &mut Ctx<'_>, id: Option<CommandId>, text: &str) {
+    if let Some(id) = id {
+        ctx.local.stats.command(id).rejected.add(1);
+    }
+    ctx.local.stats.count_error(text.as_bytes());
+    if let Some(begun) = &mut ctx.local.undoable {
+        begun.rejected(id, text);
     }
 }
 
@@ -147,7 +166,7 @@ fn defer(ctx: &mut Ctx<'_>, command: Command<'_>, started: Started) -> bool {
     true
 }
 
-/// Begins a transaction on all keys of a request.
+/// Begins a transaction on all keys of a request; `None` if a long script holds one of them.
 #[inline(never)]
 pub(crate) fn begin_on_keys<'a>(
     node: &'a Node,
@@ -155,9 +174,9 @@ pub(crate) fn begin_on_keys<'a>(
     args: &[&[u8]],
     scratch: &'a mut Scratch,
     now_ms: u64,
-) -> Tx<'a> {
+) -> Option<Tx<'a>> {
     let positions = spec.keys.positions(args);
     let hashes: SmallVec<[KeyHash; 16]> =
         positions.map(|at| node.keyspace.hash(args[at])).collect();
-    node.keyspace.begin(Locks::Keys(&hashes), scratch, now_ms)
+    node.begin_or_busy(Locks::Keys(&hashes), scratch, now_ms)
 }

@@ -6,8 +6,11 @@ use crate::kernel::message::Answer;
 use crate::kernel::pubsub::fan_out::Subscribers;
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::rng::Rng;
+use crate::kernel::scripts::thread_vm::ThreadVm;
+use crate::kernel::session::WatchedKey;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::undoable_counts::Begun;
+use ladon_engine::{ReadyKey, WatchFlag, Waiter};
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
 
@@ -40,6 +43,22 @@ pub struct Local {
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
     pub(crate) undoable: Option<Box<Begun>>,
+    /// Memory was short when the request came that runs a script.
+    pub(crate) is_out_of_memory: bool,
+    /// Keys that clients wait for, to be served once a long script has released them.
+    pub(crate) unserved: Vec<ReadyKey>,
+    /// Runs commands while the thread's script holds locks: none of them may take one.
+    pub serves_busy: bool,
+    /// Clients that wait for nothing any more.
+    pub(crate) leave_later: Vec<Arc<Waiter>>,
+    /// Keys that clients watched, to be forgotten once a long script has released them.
+    pub(crate) unwatch_later: Vec<(WatchedKey, Arc<WatchFlag>)>,
+    /// A script inside `EXEC` was stopped: the transaction has to be taken back.
+    pub(crate) abandons_exec: bool,
+    /// The script that runs.
+    pub(crate) script: Option<ScriptRun>,
+    /// The thread's virtual machine, from its first script on.
+    pub(crate) vm: Option<Box<ThreadVm>>,
 }
 
 impl Local {
@@ -61,8 +80,42 @@ impl Local {
             timing: Timing::default(),
             eviction,
             undoable: None,
+            is_out_of_memory: false,
+            serves_busy: false,
+            unserved: Vec::new(),
+            leave_later: Vec::new(),
+            unwatch_later: Vec::new(),
+            abandons_exec: false,
+            script: None,
+            vm: None,
         }
     }
+}
+
+impl Local {
+    /// Whether a long script holds up what [`catch_up`] does.
+    ///
+    /// [`catch_up`]: crate::blocking::catch_up
+    #[inline]
+    pub fn is_held_up(&self) -> bool {
+        !(self.unserved.is_empty() && self.leave_later.is_empty() && self.unwatch_later.is_empty())
+    }
+}
+
+impl Local {
+    /// Takes over what another of the thread has put off.
+    pub fn take_over(&mut self, other: &mut Local) {
+        self.unserved.append(&mut other.unserved);
+        self.leave_later.append(&mut other.leave_later);
+        self.unwatch_later.append(&mut other.unwatch_later);
+    }
+}
+
+/// What commands inside a script need to know of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScriptRun {
+    /// The time that `TIME` tells: the same each time. Unix microseconds, 0 until it is asked.
+    pub(crate) time_us: u64,
 }
 
 /// A message that the present transaction publishes when it commits.
@@ -71,6 +124,10 @@ pub(crate) struct Unpublished {
     pub(crate) channel: Vec<u8>,
     pub(crate) payload: Vec<u8>,
 }
+
+/// Serves the thread's sockets while a script runs long. Returns whether the script may go on: not
+/// when the server ends.
+pub type Pump<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Writes a record of changes to the log and returns its LSN; called with locks held.
 pub type Append<'a> = &'a mut dyn FnMut(Record<'_>) -> Lsn;

@@ -36,6 +36,7 @@ pub mod outcome;
 pub mod pubsub;
 pub(crate) mod rates;
 pub mod rng;
+pub mod scripts;
 pub(crate) mod secrets;
 pub mod session;
 pub mod slices;

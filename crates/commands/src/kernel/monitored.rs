@@ -8,8 +8,8 @@ use crate::kernel::session::Session;
 use crate::kernel::spec::CommandSpec;
 use ladon_model::Lsn;
 
-/// Notes an executed command for the monitoring clients. Administrative commands and passwords are
-/// not shown. [`show`] follows once it is committed.
+/// Notes an executed command for the monitoring clients, on behalf of a client or of its script.
+/// Administrative commands and passwords are not shown. [`show`] follows once it is committed.
 #[cold]
 pub(crate) fn note(
     node: &Node,
@@ -17,18 +17,31 @@ pub(crate) fn note(
     session: &Session,
     spec: &CommandSpec,
     args: &[&[u8]],
+    by_script: bool,
 ) {
     if spec.flags.has(Flags::SKIP_MONITOR) || spec.flags.has(Flags::ADMIN) {
         return;
     }
+    push(node, local, session, args, by_script);
+}
+
+/// As `note`, for a command that runs a script, before it does.
+#[cold]
+pub(crate) fn note_script(node: &Node, local: &mut Local, session: &Session, args: &[&[u8]]) {
+    push(node, local, session, args, false);
+}
+
+fn push(node: &Node, local: &mut Local, session: &Session, args: &[&[u8]], by_script: bool) {
     let now_us = node.clock.unix_us();
-    let unix = if session.info.unix { "unix:" } else { "" };
+    let (unix, client) = match &session.info {
+        _ if by_script => ("", "lua"),
+        info => (if info.unix { "unix:" } else { "" }, &*info.addr),
+    };
     let mut line = format!(
-        "+{}.{:06} [{} {unix}{}]",
+        "+{}.{:06} [{} {unix}{client}]",
         now_us / 1_000_000,
         now_us % 1_000_000,
         session.db,
-        session.info.addr
     );
     for arg in secrets::shown(args) {
         line.push(' ');

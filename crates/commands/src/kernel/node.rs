@@ -15,10 +15,11 @@ use crate::kernel::notifications;
 use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
+use crate::kernel::scripts::Scripts;
 use crate::kernel::slow_log::SlowLog;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::table::CommandTable;
-use ladon_engine::Keyspace;
+use ladon_engine::{Keyspace, Locks, Scratch, Tx};
 use ladon_model::{Gate, KeyHasher, Lsn};
 use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_settings::Settings;
@@ -187,6 +188,8 @@ pub struct Node {
     pub aside: AsideCounts,
     /// Present while the data is being loaded, on the node that serves clients without data.
     pub loading: Option<Arc<Loading>>,
+    /// Scripts: their cache, and which run.
+    pub scripts: Scripts,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -234,6 +237,7 @@ impl Node {
         let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
         let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
         let event_forms = Arc::default();
+        let threads_count = threads.len();
         notifications::follow(&parts.keyspace, &pubsub, &event_forms);
         let node = Node {
             stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
@@ -260,6 +264,7 @@ impl Node {
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
             loading: None,
+            scripts: Scripts::new(threads_count),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),
@@ -271,6 +276,17 @@ impl Node {
         };
         node.apply_limits();
         node
+    }
+
+    /// Begins a transaction, unless a long script holds one of its locks.
+    pub(crate) fn begin_or_busy<'a>(
+        &'a self,
+        locks: Locks<'_>,
+        scratch: &'a mut Scratch,
+        now_ms: u64,
+    ) -> Option<Tx<'a>> {
+        let is_busy = |partition| self.scripts.running.is_held(partition);
+        self.keyspace.begin_or_busy(locks, scratch, now_ms, is_busy)
     }
 
     /// Whether writes have to wait for missing replicas: there are no replicas yet.

@@ -86,16 +86,15 @@ impl ThreadStats {
         *errors.entry(if full { "ERR".to_owned() } else { code }).or_default() += 1;
     }
 
-    /// Takes back that an error reply was counted.
-    pub(crate) fn take_back_error(&self, text: &[u8]) {
-        self.error_replies.take_back(1);
+    /// Takes back that error replies with this code were counted.
+    pub(crate) fn take_back_errors(&self, mut code: String, times: u64) {
+        self.error_replies.take_back(times);
         let mut errors = self.errors.lock();
-        let mut code = error_code(text);
         if !errors.contains_key(&code) {
             code = "ERR".to_owned();
         }
         if let Some(count) = errors.get_mut(&code) {
-            *count = count.saturating_sub(1);
+            *count = count.saturating_sub(times);
             if *count == 0 {
                 errors.remove(&code);
             }
@@ -140,7 +139,7 @@ impl ThreadStats {
 }
 
 /// The first word of an error reply's first line.
-fn error_code(text: &[u8]) -> String {
+pub(crate) fn error_code(text: &[u8]) -> String {
     let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
     let code = text.split(ends).next().unwrap_or_default();
     String::from_utf8_lossy(code).into_owned()

@@ -1,6 +1,6 @@
 //! What running commands takes of an IO thread.
 
-use crate::kernel::local::{Append, Local};
+use crate::kernel::local::{Append, Local, Pump};
 use crate::kernel::node::Node;
 use ladon_engine::Scratch;
 
@@ -16,4 +16,6 @@ pub struct ThreadParts<'a> {
     pub now_ms: u64,
     /// Takes the records of changes.
     pub append: Append<'a>,
+    /// Serves the thread's sockets while a script runs long; `None` where that is impossible.
+    pub pump: Option<Pump<'a>>,
 }

@@ -140,7 +140,12 @@ impl Local {
             let keep = node.settings.slowlog_max_len();
             let unix_seconds = node.clock.unix_ms() / 1000;
             let args = secrets::shown(args);
-            let client = (&*session.info.addr, &**session.info.name.lock());
+            let name = session.info.name.lock();
+            let client = match self.script {
+                // The command is one of a script.
+                Some(_) => ("?:0", &b""[..]),
+                None => (&*session.info.addr, &**name),
+            };
             node.slow_log.push(client, args, microseconds, unix_seconds, keep);
         }
         if node.latency_events.is_on() {

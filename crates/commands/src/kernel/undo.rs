@@ -42,7 +42,7 @@ impl Ctx<'_> {
             self.local.settle_now(self.node);
             self.local.undoable = Some(Box::new(Begun {
                 counted: Vec::new(),
-                failed: Vec::new(),
+                errors: Vec::new(),
                 monitored: self.local.monitored.len(),
                 unpublished: self.local.unpublished.len(),
                 rng: self.local.rng.clone(),

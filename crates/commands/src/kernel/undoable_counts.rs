@@ -2,7 +2,7 @@
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::rng::Rng;
-use crate::kernel::stats::ThreadStats;
+use crate::kernel::stats::{ThreadStats, error_code};
 use ladon_resp::Proto;
 
 /// The state of a thread and a session when the transaction became undoable, and what was counted
@@ -10,8 +10,8 @@ use ladon_resp::Proto;
 pub(crate) struct Begun {
     /// Commands that ran: how often, and for how many nanoseconds in total.
     pub(crate) counted: Vec<(CommandId, u64, u64)>,
-    /// Errors that they were answered with.
-    pub(crate) failed: Vec<(CommandId, String)>,
+    /// Errors that they were answered with; a script may make millions of the same kind.
+    pub(crate) errors: Vec<CountedError>,
     /// Number of lines for monitoring clients,
     pub(crate) monitored: usize,
     /// and of messages to publish.
@@ -21,10 +21,35 @@ pub(crate) struct Begun {
     pub(crate) proto: Proto,
 }
 
+/// An error that was counted so many times.
+pub(crate) struct CountedError {
+    /// `None` if there is no such command.
+    command: Option<CommandId>,
+    was_rejected: bool,
+    code: String,
+    times: u64,
+}
+
 impl Begun {
     /// A command failed.
     pub(crate) fn failed(&mut self, id: CommandId, text: &str) {
-        self.failed.push((id, text.to_owned()));
+        self.error(Some(id), false, text);
+    }
+
+    /// A command was refused.
+    pub(crate) fn rejected(&mut self, id: Option<CommandId>, text: &str) {
+        self.error(id, true, text);
+    }
+
+    fn error(&mut self, command: Option<CommandId>, was_rejected: bool, text: &str) {
+        let code = error_code(text.as_bytes());
+        let same = self.errors.iter_mut().find(|error| {
+            (error.command, error.was_rejected) == (command, was_rejected) && error.code == code
+        });
+        match same {
+            Some(error) => error.times += 1,
+            None => self.errors.push(CountedError { command, was_rejected, code, times: 1 }),
+        }
     }
 
     /// A command ran so many times, for so long altogether.
@@ -41,9 +66,14 @@ impl Begun {
             stats.command(id).nanoseconds.take_back(nanoseconds);
             stats.commands_processed.take_back(times);
         }
-        for (id, text) in self.failed {
-            stats.command(id).failed.take_back(1);
-            stats.take_back_error(text.as_bytes());
+        for CountedError { command, was_rejected, code, times } in self.errors {
+            if let Some(id) = command {
+                let of_command = stats.command(id);
+                let counter =
+                    if was_rejected { &of_command.rejected } else { &of_command.failed };
+                counter.take_back(times);
+            }
+            stats.take_back_errors(code, times);
         }
     }
 }

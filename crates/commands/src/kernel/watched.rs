@@ -3,8 +3,9 @@
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::thread_parts::ThreadParts;
-use ladon_engine::Locks;
+use ladon_engine::{Key, Locks};
 use ladon_resp::{Proto, Reply};
+use std::sync::Arc;
 
 /// Stops watching; also when a connection ends.
 pub(crate) fn forget(ctx: &mut Ctx<'_>) {
@@ -16,12 +17,40 @@ pub(crate) fn forget(ctx: &mut Ctx<'_>) {
     let flag = std::mem::take(&mut ctx.session.watch_flag);
     *ctx.session.info.watch_flag.lock() = None;
     for WatchedKey { db: number, key } in &watched {
-        let key = ctx.key(key);
-        ctx.on(Locks::One(key.hash), |tx| {
+        let hashed = ctx.key(key);
+        let done = ctx.on(Locks::One(hashed.hash), |tx| {
             let db = tx.keyspace().select(*number);
-            tx.unwatch(db, key, &flag);
+            tx.unwatch(db, hashed, &flag);
         });
+        if done.is_err() {
+            let watched = WatchedKey { db: *number, key: key.clone() };
+            ctx.local.unwatch_later.push((watched, Arc::clone(&flag)));
+        }
     }
+}
+
+/// As `forget`, where there is no transaction to do it in: [`forget_the_rest`] does it.
+pub(crate) fn forget_later(ctx: &mut Ctx<'_>) {
+    let watched = std::mem::take(&mut ctx.session.watched);
+    ctx.session.watched_bytes = 0;
+    let flag = std::mem::take(&mut ctx.session.watch_flag);
+    *ctx.session.info.watch_flag.lock() = None;
+    let later = watched.into_iter().map(|watched| (watched, Arc::clone(&flag)));
+    ctx.local.unwatch_later.extend(later);
+}
+
+/// Stops watching the keys whose partitions a long script held when their client went away.
+pub fn forget_the_rest(thread: &mut ThreadParts<'_>) {
+    let ThreadParts { node, local, scratch, append, now_ms, .. } = thread;
+    local.unwatch_later.retain(|(WatchedKey { db: number, key }, flag)| {
+        let key = Key { hash: node.keyspace.hash(key), bytes: key };
+        let tx = node.begin_or_busy(Locks::One(key.hash), scratch, *now_ms);
+        let Some(mut tx) = tx else { return true };
+        let db = tx.keyspace().select(*number);
+        tx.unwatch(db, key, flag);
+        tx.commit(&mut **append);
+        false
+    });
 }
 
 /// Forgets an open MULTI and what is watched.

@@ -1,53 +1,49 @@
-//! `SCRIPT` and `FUNCTION`, as far as they can be answered truthfully without scripts and
-//! functions. Test suites clean up with the two `FLUSH` commands.
+//! Scripts: `EVAL` and its relatives, and `SCRIPT`. `runner.rs` runs scripts and functions as one
+//! transaction each. `FUNCTION` answers only what can be answered truthfully without functions: test
+//! suites clean up with `FUNCTION FLUSH`.
+
+mod eval;
+mod host;
+mod runner;
+mod script;
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{Code, LockNeed};
+use crate::kernel::flags::Flags;
+use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
 
 pub(crate) const COMMANDS: &[Code] = &[
+    runs_script("eval", eval::eval).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),
+    runs_script("eval_ro", eval::eval_ro).with(Flags::RUNS_SCRIPT),
+    runs_script("evalsha", eval::evalsha).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),
+    runs_script("evalsha_ro", eval::evalsha_ro).with(Flags::RUNS_SCRIPT),
     Code::container("function", &[Code::with_locks("flush", LockNeed::None, function_flush), HELP]),
     Code::container(
         "script",
         &[
-            Code::with_locks("exists", LockNeed::None, exists),
-            Code::with_locks("flush", LockNeed::None, script_flush),
-            Code::with_locks("kill", LockNeed::None, kill),
+            Code::with_locks("debug", LockNeed::None, script::debug),
+            Code::with_locks("exists", LockNeed::None, script::exists),
+            Code::with_locks("flush", LockNeed::None, script::flush),
+            Code::with_locks("kill", LockNeed::None, script::kill),
+            Code::with_locks("load", LockNeed::None, script::load),
             HELP,
         ],
     ),
 ];
 
+/// A command that takes locks as its script asks for them; inside `EXEC`, it has all.
+const fn runs_script(name: &'static str, handler: HandlerFn) -> Code {
+    Code::with_locks(name, LockNeed::Own, handler)
+}
+
 fn function_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    flush(ctx, args, "FUNCTION FLUSH only supports SYNC|ASYNC option")
-}
-
-fn script_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    flush(ctx, args, "SCRIPT FLUSH only support SYNC|ASYNC option")
-}
-
-/// There are none, so all of them are removed at once.
-fn flush(ctx: &mut Ctx<'_>, args: &[&[u8]], usage: &str) -> CommandResult {
     match args {
         [_, _] => {}
         [_, _, how] if is(how, "sync") || is(how, "async") => {}
-        _ => return Err(CommandError::err(usage)),
+        _ => return Err(CommandError::err("FUNCTION FLUSH only supports SYNC|ASYNC option")),
     }
     ctx.reply.ok();
     Ok(())
-}
-
-fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let asked = &args[2..];
-    ctx.reply.array(asked.len());
-    for _ in asked {
-        ctx.reply.integer(0);
-    }
-    Ok(())
-}
-
-fn kill(_ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    Err(CommandError::text("NOTBUSY No scripts in execution right now."))
 }

@@ -67,7 +67,7 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         ctx.on(Locks::One(key.hash), |tx| {
             let db = tx.keyspace().select(number);
             tx.watch(db, key, &flag);
-        });
+        })?;
         ctx.session.watched_bytes += WATCHED_KEY_BYTES + 2 * name.len();
         ctx.session.watched.insert(watched);
     }
@@ -98,7 +98,10 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     };
     let wanted = Wanted::by(ctx, &multi);
     let locks = if wanted.all { Locks::All } else { Locks::Keys(&wanted.hashes) };
-    ctx.data = Data::Held(ctx.node.keyspace.begin(locks, scratch, ctx.now_ms));
+    let Some(tx) = ctx.node.begin_or_busy(locks, scratch, ctx.now_ms) else {
+        return busy(ctx);
+    };
+    ctx.data = Data::Held(tx);
     if is_outdated(ctx) {
         // The watched keys are forgotten within the same transaction, which holds their locks.
         watched::forget(ctx);
@@ -107,6 +110,11 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     }
     watched::forget(ctx);
     ctx.in_exec = true;
+    if multi.flags.has(Flags::RUNS_SCRIPT) {
+        // If a script is stopped, nothing of the transaction stays.
+        ctx.make_undoable();
+    }
+    let position = ctx.reply.position();
     Multi::publish(Some(&multi), &ctx.session.info);
     ctx.reply.array(multi.queued.len());
     let mut replies = Several::default();
@@ -124,6 +132,9 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         let started = ctx.local.start(ctx.node, spec, &args);
         let command = Command { id: queued.id, spec, handler, args: &args };
         invoke::call(ctx, command, started, Caller::Exec);
+        if ctx.local.abandons_exec {
+            return abandoned(ctx, position);
+        }
         if let Some(slices) = ctx.deferred.take().and_then(|deferred| deferred.slices) {
             replies.add(&mut ctx.reply, slices);
         }
@@ -134,6 +145,28 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ctx.reply_in_slices(rest);
     }
     Ok(())
+}
+
+/// Another client's script holds a lock for long. The transaction ends, as it does in Redis.
+#[cold]
+fn busy(ctx: &mut Ctx<'_>) -> CommandResult {
+    let busy = ctx.node.scripts.running.busy().to_string();
+    watched::forget_later(ctx);
+    Err(CommandError::Other(format!("EXECABORT Transaction discarded because of: {busy}").into()))
+}
+
+/// A script was stopped: nothing of the transaction happens.
+#[cold]
+fn abandoned(ctx: &mut Ctx<'_>, position: usize) -> CommandResult {
+    let text = String::from_utf8_lossy(&ctx.reply.take_from(position)).into_owned();
+    let reason = text.rsplit("\r\n").find(|line| line.starts_with('-'));
+    let reason = reason.map_or("a script was stopped", |line| &line[1..]);
+    let reason = reason.strip_prefix("ERR ").unwrap_or(reason);
+    ctx.local.abandons_exec = false;
+    ctx.in_exec = false;
+    ctx.first_key = None;
+    ctx.abort();
+    Err(CommandError::Other(format!("EXECABORT Transaction discarded because of: {reason}").into()))
 }
 
 /// What a transaction needs.

@@ -22,12 +22,33 @@ impl<'a> Tx<'a> {
         if hashes.iter().all(|&hash| self.holds(hash)) {
             return Grown::Held;
         }
-        self.grow_by(PartitionSet::of(hashes))
+        self.grow_by(PartitionSet::of(hashes), &|_| false)
     }
 
     /// Locks all partitions, by the same rules.
     pub fn grow_to_all(&mut self) -> Grown {
-        self.grow_by(PartitionSet::ALL)
+        self.grow_by(PartitionSet::ALL, &|_| false)
+    }
+
+    /// As `grow`, unless `is_busy` says, as for [`Keyspace::begin_or_busy`], that a partition should
+    /// not be waited for.
+    ///
+    /// [`Keyspace::begin_or_busy`]: crate::Keyspace::begin_or_busy
+    pub fn grow_or_busy(&mut self, hashes: &[KeyHash], is_busy: impl Fn(usize) -> bool) -> Grown {
+        if hashes.iter().all(|&hash| self.holds(hash)) {
+            return Grown::Held;
+        }
+        self.grow_by(PartitionSet::of(hashes), &is_busy)
+    }
+
+    /// As `grow_to_all`, unless a partition is busy.
+    pub fn grow_to_all_or_busy(&mut self, is_busy: impl Fn(usize) -> bool) -> Grown {
+        self.grow_by(PartitionSet::ALL, &is_busy)
+    }
+
+    /// The numbers of the partitions that are locked, in order.
+    pub fn held_partitions(&self) -> Vec<usize> {
+        self.locked.indexes()
     }
 
     /// Releases all locks, and begins as a new transaction with others, at the same time of day.
@@ -42,7 +63,7 @@ impl<'a> Tx<'a> {
     /// this returns `false`, and the transaction holds nothing.
     ///
     /// [`Keyspace::begin_or_busy`]: crate::Keyspace::begin_or_busy
-    pub fn begin_again_or_busy(&mut self, locks: Locks<'_>, is_busy: impl Fn() -> bool) -> bool {
+    pub fn begin_again_or_busy(&mut self, locks: Locks<'_>, is_busy: impl Fn(usize) -> bool) -> bool {
         self.release();
         let Some(locked) = self.keyspace.lock_unless_busy(locks, is_busy) else { return false };
         self.begin_with(locked);
@@ -64,10 +85,10 @@ impl<'a> Tx<'a> {
     }
 
     #[cold]
-    fn grow_by(&mut self, wanted: PartitionSet) -> Grown {
+    fn grow_by(&mut self, wanted: PartitionSet, is_busy: &impl Fn(usize) -> bool) -> Grown {
         #[cfg(debug_assertions)]
         let audit = &mut self.audit;
-        self.locked.grow(self.keyspace, wanted, |partition| {
+        self.locked.grow(self.keyspace, wanted, is_busy, |partition| {
             #[cfg(debug_assertions)]
             audit.is_grown_by(partition);
             let _ = partition;

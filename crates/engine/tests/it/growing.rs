@@ -92,7 +92,7 @@ fn who_is_told_that_the_holder_is_busy_does_not_wait() {
     let keyspace = &keyspace();
     let key = keyspace.hash(b"k");
     let mut scratch = Scratch::default();
-    assert!(keyspace.begin_or_busy(Locks::All, &mut scratch, 1, || true).is_some(), "all are free");
+    assert!(keyspace.begin_or_busy(Locks::All, &mut scratch, 1, |_| true).is_some(), "all are free");
     scope(|scope| {
         let (is_held, held) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
@@ -106,20 +106,20 @@ fn who_is_told_that_the_holder_is_busy_does_not_wait() {
         });
         held.recv().expect("it holds it");
         for locks in [Locks::One(key), Locks::Partition(partition_of(key)), Locks::All] {
-            assert!(keyspace.begin_or_busy(locks, &mut scratch, 1, || true).is_none());
+            assert!(keyspace.begin_or_busy(locks, &mut scratch, 1, |_| true).is_none());
             let asked = Cell::new(0);
-            let is_busy = || asked.replace(asked.get() + 1) == 3;
+            let is_busy = |_| asked.replace(asked.get() + 1) == 3;
             assert!(keyspace.begin_or_busy(locks, &mut scratch, 1, is_busy).is_none());
         }
         // What was locked on the way was released.
         let others = (0..PARTITIONS).filter(|&index| index != partition_of(key));
         for index in others {
             let locks = Locks::Partition(index);
-            assert!(keyspace.begin_or_busy(locks, &mut scratch, 1, || true).is_some());
+            assert!(keyspace.begin_or_busy(locks, &mut scratch, 1, |_| true).is_some());
         }
         // The holder ends while this thread waits.
         let release = Cell::new(Some(release));
-        let is_busy = || {
+        let is_busy = |_| {
             if let Some(release) = release.take() {
                 release.send(()).expect("it waits");
             }
@@ -198,7 +198,7 @@ fn transfer(
         assert!(is_first, "a transaction that holds its locks is not refused");
         is_first = false;
         tx.abort();
-        assert!(tx.begin_again_or_busy(Locks::Keys(&hashes), || false));
+        assert!(tx.begin_again_or_busy(Locks::Keys(&hashes), |_| false));
     }
 }
 
@@ -220,7 +220,7 @@ fn a_transaction_begins_again_with_other_locks() {
     tx.commit(|_| Lsn(1));
     let mut tx = keyspace.begin(Locks::All, &mut scratch, 1);
     assert_eq!((tx.len(0), is_free(&keyspace)), (1, false));
-    assert!(tx.begin_again_or_busy(Locks::One(hash(0)), || true));
+    assert!(tx.begin_again_or_busy(Locks::One(hash(0)), |_| true));
     assert!(tx.holds(hash(0)) && !tx.holds(hash(1)));
 }
 
@@ -228,7 +228,7 @@ fn a_transaction_begins_again_with_other_locks() {
 fn is_free(keyspace: &Keyspace) -> bool {
     let mut scratch = Scratch::default();
     std::thread::scope(|scope| {
-        let begin = || keyspace.begin_or_busy(Locks::All, &mut scratch, 1, || true).is_some();
+        let begin = || keyspace.begin_or_busy(Locks::All, &mut scratch, 1, |_| true).is_some();
         scope.spawn(begin).join().expect("no panic")
     })
 }

@@ -17,6 +17,7 @@ macro_rules! thread_parts {
             scratch: &mut $worker.scratch,
             now_ms: $worker.now_ms,
             append: &mut |record| $worker.appender.append_record(record, $worker.now_ms),
+            pump: None,
         }
     };
 }
@@ -32,6 +33,7 @@ mod fan_out;
 mod inbox;
 mod jobs;
 mod long_replies;
+mod long_scripts;
 mod network;
 mod reading;
 mod release;
@@ -78,11 +80,45 @@ pub trait Net {
     fn has_ended(&mut self, _conn: ConnId) -> bool {
         false
     }
+    /// Serves the network in the middle of a long script: passes its events to the worker without
+    /// waiting for any. Returns `false` if the server is about to stop.
+    fn poll(&mut self, _worker: &mut Worker) -> bool {
+        true
+    }
     /// A handle for sending on the connection from any thread, if the backend has one.
     fn send_now(&mut self, _conn: ConnId) -> Option<SendNow> {
         None
     }
 }
+
+impl Net for &mut dyn Net {
+    fn send(&mut self, conn: ConnId, outgoing: Outgoing, more: bool) {
+        (**self).send(conn, outgoing, more);
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        (**self).close(conn);
+    }
+
+    fn pause_receive(&mut self, conn: ConnId, paused: bool) {
+        (**self).pause_receive(conn, paused);
+    }
+
+    fn has_ended(&mut self, conn: ConnId) -> bool {
+        (**self).has_ended(conn)
+    }
+
+    fn poll(&mut self, worker: &mut Worker) -> bool {
+        (**self).poll(worker)
+    }
+
+    fn send_now(&mut self, conn: ConnId) -> Option<SendNow> {
+        (**self).send_now(conn)
+    }
+}
+
+/// The network, where a long script may let it be served.
+pub(super) type Wire<'a> = Option<&'a mut dyn Net>;
 
 /// What a worker is created from.
 pub struct WorkerParts {
@@ -157,6 +193,11 @@ pub struct Worker {
     published: bool,
     /// The log was far behind when the batch began.
     log_is_behind: bool,
+    /// The rest of the batch was put back.
+    batch_is_over: bool,
+    /// The connection whose script runs.
+    away: Option<long_scripts::Away>,
+    spare: Option<Box<long_scripts::Spare>>,
     seen: Positions,
     /// What the waiting connections need of the log, and how much of it was requested.
     awaited: Awaited,
@@ -233,6 +274,9 @@ impl Worker {
             turn: Turn::default(),
             published: false,
             log_is_behind: false,
+            batch_is_over: false,
+            away: None,
+            spare: None,
             awaited: Awaited::default(),
             registered: Awaited::default(),
             some_wait_is_over: false,
@@ -278,7 +322,7 @@ impl Worker {
 
     /// Runs requests within the turn's limits, then sends replies.
     pub fn turn(&mut self, net: &mut impl Net) {
-        self.run_requests();
+        self.run_requests_on(&mut Some(net as &mut dyn Net));
         self.release(net);
         let spent_ns = self.node.clock.monotonic_ns().saturating_sub(self.turn.began_ns);
         self.local.stats.count_cycle(spent_ns);
@@ -286,6 +330,10 @@ impl Worker {
 
     /// First half of a turn: runs requests and publishes to the log.
     pub fn run_requests(&mut self) {
+        self.run_requests_on(&mut None);
+    }
+
+    fn run_requests_on(&mut self, net: &mut Wire<'_>) {
         self.node.see_pauses(self.local.thread);
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
         self.now_ms = self.node.clock.unix_ms();
@@ -299,11 +347,12 @@ impl Worker {
             self.tick_soon();
             self.keep_house();
         }
+        self.catch_up();
         self.resume_paused();
         self.resume_held();
         self.publish();
         if !self.stopping {
-            self.run_batches();
+            self.run_batches(net);
         }
         // After the received requests, which may serve a wait.
         self.end_overdue();

@@ -51,7 +51,10 @@ impl Worker {
     pub fn received(&mut self, conn: ConnId, bytes: &[u8]) {
         self.local.stats.net_input_bytes.add(bytes.len() as u64);
         self.local.stats.reads_processed.add(1);
-        let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
+        let Some(connection) = &mut self.connections[conn.slot as usize] else {
+            self.keep_received(conn, bytes);
+            return;
+        };
         if connection.closing || connection.closed || connection.aborted {
             // None of its requests runs any more.
             return;
@@ -78,12 +81,20 @@ impl Worker {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.input_ended = true;
             connection.touch(&mut self.touched);
+        } else {
+            self.keep_input_end(conn);
         }
     }
 
     /// The kernel has taken a whole buffer.
     #[inline]
     pub fn sent(&mut self, conn: ConnId, outgoing: Outgoing) {
+        let outgoing = if self.away.is_some() {
+            let Some(outgoing) = self.keep_sent(conn, outgoing) else { return };
+            outgoing
+        } else {
+            outgoing
+        };
         self.local.stats.net_output_bytes.add(outgoing.len() as u64);
         self.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
@@ -115,6 +126,9 @@ impl Worker {
 
     /// A connection is closed.
     pub fn closed(&mut self, conn: ConnId) {
+        if self.away.is_some() && self.keep_closed(conn) {
+            return;
+        }
         self.withdraw(conn.slot);
         if self.connections[conn.slot as usize].as_ref().is_some_and(|c| c.long_reply.is_some()) {
             self.long_replies.retain(|&slot| slot != conn.slot);

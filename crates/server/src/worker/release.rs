@@ -24,7 +24,10 @@ impl Worker {
         let default_gate = self.node.settings.gate().max(self.turn_gate);
         let mut touched = std::mem::take(&mut self.touched);
         let published = std::mem::take(&mut self.published);
-        if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
+        if self.away.is_some() {
+            // Whoever holds partitions must not wait for the disk.
+            self.log.write_soon();
+        } else if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
             // One write for the turn, by the first thread that comes; a failure is in the log's
             // state.
             let _ = self.log.write_published();

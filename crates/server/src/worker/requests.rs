@@ -1,6 +1,6 @@
 //! Batches: up to 64 requests at a time, gathered, prefetched and run.
 
-use super::{Planted, Point, Worker};
+use super::{Planted, Point, Wire, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind};
 use crate::connection::{Again, Connection};
 use ladon_commands::aside_job::Lent;
@@ -20,10 +20,13 @@ const INLINE_ARGS: usize = 8;
 /// An unauthenticated client that leaves more than this unread is closed, as in Redis.
 const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
 
+/// What waits while the log is far behind. A script that only reads says so in its name.
+const WRITES: u32 = Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::MAY_REPLICATE.0;
+
 impl Worker {
-    pub(super) fn run_batches(&mut self) {
+    pub(super) fn run_batches(&mut self, net: &mut Wire<'_>) {
         while !self.ready.is_empty() {
-            let now_ns = self.run_batch();
+            let now_ns = self.run_batch(net);
             if self.turn_is_spent(now_ns) {
                 return;
             }
@@ -34,7 +37,7 @@ impl Worker {
     }
 
     /// Runs one batch. Returns the time in monotonic nanoseconds.
-    fn run_batch(&mut self) -> u64 {
+    fn run_batch(&mut self, net: &mut Wire<'_>) -> u64 {
         self.gather();
         self.log_is_behind = self.log.is_backlogged() && self.log.accepts_writes();
         let mut batch = std::mem::take(&mut self.batch);
@@ -44,7 +47,10 @@ impl Worker {
         for at in 0..batch.items.len() {
             batch.fetch_ahead(at, &mut lookahead);
             self.interrupt(Point::Between);
-            self.run_item(&batch, at);
+            self.run_item(&batch, at, net);
+            if std::mem::take(&mut self.batch_is_over) {
+                break;
+            }
             if self.turn_is_spent(self.local.clock_seen_ns()) {
                 self.put_back(&batch, at + 1);
                 break;
@@ -101,7 +107,7 @@ impl Worker {
     /// Ends the turn before the requests from `rest` on. Their connections go back to the front of
     /// the queue, except the one that has just run.
     #[cold]
-    fn put_back(&mut self, batch: &Batch, rest: usize) {
+    pub(super) fn put_back(&mut self, batch: &Batch, rest: usize) {
         let ran = batch.items[rest - 1].slot;
         let mut slots: Vec<u32> = batch.items[rest..].iter().map(|item| item.slot).collect();
         slots.dedup();
@@ -133,7 +139,7 @@ impl Worker {
         }
     }
 
-    fn run_item(&mut self, batch: &Batch, at: usize) {
+    pub(super) fn run_item(&mut self, batch: &Batch, at: usize, net: &mut Wire<'_>) {
         let item = &batch.items[at];
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
@@ -142,8 +148,14 @@ impl Worker {
             return;
         }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
-        if self.log_is_behind && (flags.has(Flags::WRITE) || flags.has(Flags::RUNS_QUEUE)) {
+        if self.log_is_behind && (flags.0 & WRITES != 0) {
             return self.waits_for_log_room(item);
+        }
+        if flags.0 & (Flags::RUNS_SCRIPT.0 | Flags::RUNS_QUEUE.0) != 0
+            && let Some(net) = net
+            && may_run_script(flags, connection)
+        {
+            return self.run_script(batch, at, &mut **net);
         }
         if connection.output.capacity() == 0 {
             // Growing a new buffer in every batch would cost more than writing the replies.
@@ -223,7 +235,7 @@ impl Worker {
 
     /// After a request: notes what its reply depends on, and starts what it left to do.
     #[inline(always)]
-    fn has_replied(&mut self, batch: &Batch, item: &Item, ran: Ran) {
+    pub(super) fn has_replied(&mut self, batch: &Batch, item: &Item, ran: Ran) {
         let Ran { outcome, gate, before, lends, again } = ran;
         let Outcome { depends, flow, deferred } = outcome;
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
@@ -300,16 +312,23 @@ impl Worker {
 }
 
 /// A request's outcome, and the connection's state before it.
-struct Ran {
-    outcome: Outcome,
+pub(super) struct Ran {
+    pub(super) outcome: Outcome,
     /// The gate that its connection had before.
-    gate: Option<Gate>,
+    pub(super) gate: Option<Gate>,
     /// The length that its connection's output had before.
-    before: usize,
+    pub(super) before: usize,
     /// The arguments to keep while one of them is lent.
-    lends: Option<Again>,
+    pub(super) lends: Option<Again>,
     /// The request itself, if it had lent an argument before.
-    again: Option<Box<Again>>,
+    pub(super) again: Option<Box<Again>>,
+}
+
+/// Whether a request with these flags runs a script, by itself or in its transaction.
+#[cold]
+fn may_run_script(flags: Flags, connection: &Connection) -> bool {
+    let multi = connection.session.multi.as_ref();
+    flags.has(Flags::RUNS_SCRIPT) || multi.is_some_and(|multi| multi.flags.has(Flags::RUNS_SCRIPT))
 }
 
 /// The arguments of a request that are not in the input.

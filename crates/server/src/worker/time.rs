@@ -7,7 +7,7 @@
 use super::Worker;
 use crate::connection::Connection;
 use crate::input;
-use ladon_commands::eviction;
+use ladon_commands::{blocking, eviction};
 use ladon_engine::{Locks, PARTITIONS};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -21,6 +21,10 @@ const QUIET_TICK_MS: u64 = 1000;
 
 /// Expired keys removed from a partition per lock, so that the lock is held briefly.
 const EXPIRE_MAX: usize = 64;
+
+/// How often a partition's lock is waited for, some milliseconds each time, before its expired keys
+/// are left to the next tick.
+const EXPIRE_WAITS: u32 = 1;
 
 /// Time that expiry and eviction may still use before the next tick. Each turn uses a little of it,
 /// so that no client waits for all of it.
@@ -70,6 +74,13 @@ impl Worker {
     /// Shortens the next tick to the usual interval after an event.
     pub(super) fn tick_soon(&mut self) {
         self.next_tick_ms = self.next_tick_ms.min(self.now_ms + self.tick_interval_ms());
+    }
+
+    /// Does what a long script has held up.
+    pub(super) fn catch_up(&mut self) {
+        if self.local.is_held_up() {
+            blocking::catch_up(&mut thread_parts!(self));
+        }
     }
 
     fn tick_interval_ms(&self) -> u64 {
@@ -208,8 +219,15 @@ impl Worker {
                     return true;
                 }
                 let (node, now_ms) = (&self.node, self.now_ms);
-                let mut tx =
-                    node.keyspace.begin(Locks::Partition(partition), &mut self.scratch, now_ms);
+                // Whoever holds the partition for longer than this would hold up the thread.
+                let tries = std::cell::Cell::new(0);
+                let is_busy = |_| tries.replace(tries.get() + 1) == EXPIRE_WAITS;
+                let locks = Locks::Partition(partition);
+                let Some(mut tx) =
+                    node.keyspace.begin_or_busy(locks, &mut self.scratch, now_ms, is_busy)
+                else {
+                    break;
+                };
                 let removed = tx.expire_due(partition, EXPIRE_MAX);
                 let appender = &mut self.appender;
                 tx.commit(|record| appender.append_record(record, now_ms));

@@ -96,7 +96,7 @@ pub(super) fn all(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
             });
         }
         digest
-    });
+    })?;
     // A status, as in Redis.
     ctx.reply.simple(&digest.hex());
     Ok(())
@@ -110,7 +110,7 @@ pub(super) fn values(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         let digest = ctx.on(Locks::One(key.hash), |tx| {
             let db = tx.keyspace().select(number);
             tx.peek(db, key).map(value_digest)
-        });
+        })?;
         ctx.reply.simple(&digest.unwrap_or_default().hex());
     }
     Ok(())

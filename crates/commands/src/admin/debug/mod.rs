@@ -234,7 +234,7 @@ fn sleep(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let seconds = str::from_utf8(args[2]).ok().and_then(|text| text.parse::<f64>().ok());
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let process = &ctx.node.process;
-    ctx.on(Locks::All, |_| process.sleep(duration.unwrap_or_default()));
+    ctx.on(Locks::All, |_| process.sleep(duration.unwrap_or_default()))?;
     ctx.reply.ok();
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(super) fn populate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             if !tx.exists(db, key) {
                 tx.put_string(db, key, &value, 0);
             }
-        });
+        })?;
     }
     ctx.reply.ok();
     Ok(())

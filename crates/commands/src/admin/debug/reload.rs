@@ -32,7 +32,7 @@ pub(super) fn reload(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         save_for_good(ctx).map_err(CommandError::err)?;
     }
-    rebuild(ctx);
+    rebuild(ctx)?;
     ctx.reply.ok();
     Ok(())
 }
@@ -41,16 +41,16 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let end = ctx.node.durability.reserved();
     ctx.node.durability.want_durable(end);
     ctx.depend_on(end);
-    rebuild(ctx);
+    rebuild(ctx)?;
     ctx.reply.ok();
     Ok(())
 }
 
-fn rebuild(ctx: &mut Ctx<'_>) {
+fn rebuild(ctx: &mut Ctx<'_>) -> CommandResult {
     let databases = ctx.keyspace().databases();
     ctx.on(Locks::All, |tx| {
         for db in 0..databases {
             tx.rebuild(db);
         }
-    });
+    })
 }

@@ -50,7 +50,7 @@ fn on_key<R>(
     let found = ctx.on(Locks::One(key.hash), |tx| {
         let db = tx.keyspace().select(number);
         tx.peek(db, key).map(show)
-    });
+    })?;
     found.ok_or(CommandError::NoSuchKey)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn htstats(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         let (part_keys, part_expires, _) = ctx.on_partition(partition, |tx| {
             let db = tx.keyspace().select(number as u16);
             tx.summary(db)
-        });
+        })?;
         keys += part_keys;
         expires += part_expires;
         fewest = fewest.min(part_keys);

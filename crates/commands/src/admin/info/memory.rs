@@ -35,9 +35,15 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     if let Some(machine) = facts.machine_memory_bytes {
         text.bytes("total_system_memory", machine);
     }
-    text.bytes("used_memory_lua", 0);
-    text.bytes("used_memory_scripts", 0);
-    text.none_of(&["number_of_cached_scripts", "number_of_functions", "number_of_libraries"]);
+    let (vms, scripts) = (node.scripts.vm_bytes(), node.scripts.cache.bytes() as u64);
+    text.bytes("used_memory_lua", vms);
+    text.field("used_memory_vm_eval", vms);
+    text.field("used_memory_scripts_eval", scripts);
+    text.field("number_of_cached_scripts", node.scripts.cache.count());
+    text.none_of(&["number_of_functions", "number_of_libraries", "used_memory_vm_functions"]);
+    text.bytes("used_memory_vm_total", vms);
+    text.none_of(&["used_memory_functions"]);
+    text.bytes("used_memory_scripts", scripts);
     text.bytes("maxmemory", node.settings.maxmemory());
     text.field("maxmemory_policy", node.settings.maxmemory_policy().name());
     let share = ratio(allocated.active, allocated.in_use);

@@ -26,6 +26,7 @@ use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
 use crate::kernel::thread_parts::ThreadParts;
+use crate::kernel::watched;
 use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
@@ -162,15 +163,37 @@ impl Ctx<'_> {
 
 /// Removes a waiter from its keys' queues; the caller has taken its claim.
 pub fn leave(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
-    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
+    let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     let wait = KeyWait::of(waiter);
     let hashes: SmallVec<[KeyHash; 4]> = wait.keys(node).map(|key| key.hash).collect();
-    let mut tx = node.keyspace.begin(Locks::Keys(&hashes), scratch, *now_ms);
+    let tx = match local.serves_busy {
+        true => None,
+        false => node.begin_or_busy(Locks::Keys(&hashes), scratch, *now_ms),
+    };
+    let Some(mut tx) = tx else {
+        // Nobody serves it without its claim, so that it may stay until a long script has ended.
+        local.leave_later.push(Arc::clone(waiter));
+        return;
+    };
     let db = node.keyspace.select(wait.db);
     for key in wait.keys(node) {
         tx.stop_waiting(db, key, waiter);
     }
     tx.commit(&mut **append);
+}
+
+/// Does what had to wait for the end of a long script: serves waiting clients, removes those that
+/// have left, and forgets what was watched.
+pub fn catch_up(thread: &mut ThreadParts<'_>) {
+    for waiter in std::mem::take(&mut thread.local.leave_later) {
+        leave(thread, &waiter);
+    }
+    watched::forget_the_rest(thread);
+    let unserved = std::mem::take(&mut thread.local.unserved);
+    if !unserved.is_empty() {
+        thread.scratch.ready.extend(unserved);
+        serve(thread);
+    }
 }
 
 /// Writes the reply to an unserved wait.

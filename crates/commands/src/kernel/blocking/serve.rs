@@ -10,7 +10,7 @@ use crate::kernel::message::Answer;
 use crate::kernel::session::Session;
 use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
-use ladon_engine::{Key, Locks, Place, Waiter};
+use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
 #[cold]
 pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
-    let ThreadParts { node, local, scratch, now_ms, append } = thread;
+    let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     // A transaction may have taken long, and what it created may have expired.
     let now_ms = node.clock.unix_ms().max(*now_ms);
-    let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append };
+    let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append, pump: None };
     let mut ready = VecDeque::from(std::mem::take(&mut thread.scratch.ready));
     // While the log takes no changes, nothing can be popped, so clients keep waiting.
     while node.durability.accepts_writes()
@@ -32,11 +32,16 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
         let mut after = Place::default();
         loop {
             let key = Key { bytes: &made.key, hash: made.hash };
-            let mut tx = node.keyspace.begin(Locks::One(key.hash), thread.scratch, now_ms);
+            let locks = Locks::One(key.hash);
+            let Some(mut tx) = node.begin_or_busy(locks, thread.scratch, now_ms) else {
+                // A long script has the key. Its waiters are served after it.
+                thread.local.unserved.push(made);
+                break;
+            };
             let next = tx.next_waiter(made.db, key, after);
             tx.commit(&mut *thread.append);
             let Some((place, waiter)) = next else { break };
-            if !attempt(&mut thread, &waiter) {
+            if !attempt(&mut thread, &made, &waiter) {
                 after = place;
             }
         }
@@ -47,7 +52,7 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
 
 /// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
 /// reply is then among the thread's answers.
-fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
+fn attempt(thread: &mut ThreadParts<'_>, made: &ReadyKey, waiter: &Arc<Waiter>) -> bool {
     let (node, now_ms, wait) = (thread.node, thread.now_ms, KeyWait::of(waiter));
     let spec = node.table.spec(wait.command);
     let Handler::Run(handler) = spec.handler else { return false };
@@ -55,7 +60,10 @@ fn attempt(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) -> bool {
     let is_full = spec.flags.has(Flags::DENYOOM) && eviction::make_room(thread) == Room::None;
     let ThreadParts { local, scratch, append, .. } = thread;
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
-    let mut tx = begin_on_keys(node, spec, &args, scratch, now_ms);
+    let Some(mut tx) = begin_on_keys(node, spec, &args, scratch, now_ms) else {
+        local.unserved.push(made.clone());
+        return false;
+    };
     let db = node.keyspace.select(wait.db);
     let is_ready = match wait.is_ready {
         Some(is_ready) => is_ready(&mut tx, db, &args),

@@ -96,6 +96,7 @@ impl TestNode {
             scratch: &mut client.scratch,
             now_ms,
             append: &mut |record| self.log.append(&record.changes()),
+            pump: None,
         };
         let request = Request { id, args, first_key };
         let outcome = execute(&mut thread, &mut client.session, request, &mut out);
@@ -118,6 +119,7 @@ impl TestNode {
             scratch,
             now_ms: self.node.clock.unix_ms(),
             append: &mut |record| self.log.append(&record.changes()),
+            pump: None,
         };
         disconnect(&mut thread, session);
     }

@@ -1,0 +1,103 @@
+//! A thread's virtual machine and what it has compiled.
+
+use crate::kernel::error::CommandError;
+use crate::kernel::node::Node;
+use crate::kernel::scripts::cache::{Digest, Script};
+use ladon_lua::{ScriptHandle, Vm, VmOptions};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Scripts that a thread keeps compiled although they may have left the cache.
+const STALE_MAX: usize = 64;
+
+/// A reply's buffer is freed after its script if it has grown beyond this.
+const OUT_KEPT_MAX: usize = 64 << 10;
+
+/// A thread's virtual machine.
+pub struct ThreadVm {
+    /// Runs the scripts.
+    pub vm: Vm,
+    /// What a script replies, before the client gets it.
+    pub out: Vec<u8>,
+    compiled: HashMap<Digest, Compiled>,
+    /// Compiled scripts from which those that left the cache are looked for.
+    prune_at: usize,
+    /// How often the node's cache was emptied when this was made.
+    flushes: u64,
+}
+
+/// A script that this thread can run.
+#[derive(Clone)]
+pub struct Compiled {
+    /// The cache's.
+    pub script: Arc<Script>,
+    /// The virtual machine's.
+    pub handle: ScriptHandle,
+}
+
+impl ThreadVm {
+    /// A machine that has compiled nothing.
+    pub fn new(node: &Node) -> ThreadVm {
+        ThreadVm {
+            vm: Vm::new(VmOptions::default()),
+            out: Vec::new(),
+            compiled: HashMap::new(),
+            prune_at: STALE_MAX,
+            flushes: node.scripts.cache.flushes(),
+        }
+    }
+
+    /// Whether the cache was not emptied since this was made.
+    pub fn is_fresh(&self, node: &Node) -> bool {
+        self.flushes == node.scripts.cache.flushes()
+    }
+
+    /// A script that is compiled, unless it has left the cache.
+    #[inline]
+    pub fn find(&self, node: &Node, digest: &Digest) -> Option<Compiled> {
+        let compiled = self.compiled.get(digest).filter(|found| !found.script.is_gone())?;
+        node.scripts.cache.touch(&compiled.script);
+        Some(compiled.clone())
+    }
+
+    /// Compiles a script of the cache.
+    pub fn compile(&mut self, node: &Node, script: Arc<Script>) -> Result<Compiled, CommandError> {
+        let handle = self.check(&script.digest, &script.body)?;
+        Ok(self.keep(node, script, handle))
+    }
+
+    /// Compiles a source.
+    pub fn check(&mut self, digest: &Digest, body: &[u8]) -> Result<ScriptHandle, CommandError> {
+        self.vm.load(digest, body).map_err(|error| CommandError::Other(error.into()))
+    }
+
+    /// Keeps what was compiled.
+    pub fn keep(&mut self, node: &Node, script: Arc<Script>, handle: ScriptHandle) -> Compiled {
+        if self.compiled.len() >= self.prune_at {
+            self.prune();
+            self.prune_at = STALE_MAX + 2 * node.scripts.cache.count();
+        }
+        let compiled = Compiled { script, handle };
+        let before = self.compiled.insert(compiled.script.digest, compiled.clone());
+        if let Some(before) = before {
+            self.vm.unload(before.handle);
+        }
+        compiled
+    }
+
+    /// Forgets the scripts that have left the cache.
+    fn prune(&mut self) {
+        let gone = self.compiled.extract_if(|_, compiled| compiled.script.is_gone());
+        for (_, compiled) in gone {
+            self.vm.unload(compiled.handle);
+        }
+    }
+
+    /// After a script.
+    pub fn rest(&mut self, node: &Node, thread: usize) {
+        if self.out.capacity() > OUT_KEPT_MAX {
+            self.out = Vec::new();
+        }
+        node.scripts.set_vm_bytes(thread, self.vm.memory_bytes());
+    }
+}

@@ -1,0 +1,124 @@
+//! `EVAL`, `EVALSHA` and their read-only forms.
+
+use crate::kernel::args;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::scripts::cache::{Digest, Script};
+use crate::kernel::scripts::running::Kind;
+use crate::kernel::scripts::shebang;
+use crate::kernel::scripts::thread_vm::{Compiled, ThreadVm};
+use crate::scripting::runner::{self, Task};
+use std::sync::Arc;
+
+pub(super) fn eval(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, Source::Body, false)
+}
+
+pub(super) fn eval_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, Source::Body, true)
+}
+
+pub(super) fn evalsha(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, Source::Digest, false)
+}
+
+pub(super) fn evalsha_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, Source::Digest, true)
+}
+
+/// What the first argument is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Body,
+    Digest,
+}
+
+fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> CommandResult {
+    runner::show(ctx, args);
+    if source == Source::Digest && args[1].len() != 40 {
+        return Err(unknown_script());
+    }
+    let (keys, arguments) = split(args)?;
+    runner::with_vm(ctx, |ctx: &mut Ctx<'_>, thread_vm| {
+        let Compiled { script, handle } = match source {
+            Source::Body => of_body(ctx, thread_vm, args[1], false)?,
+            Source::Digest => of_digest(ctx, thread_vm, args[1])?,
+        };
+        let name = std::str::from_utf8(&script.digest).unwrap_or_default();
+        let task = Task {
+            command: args[0],
+            kind: Kind::Script,
+            name,
+            flags: script.flags,
+            read_only,
+            learnt: &script.learnt,
+            keys,
+        };
+        let proto = ctx.reply.proto();
+        runner::run(ctx, thread_vm, task, |vm, host, out| {
+            vm.run(&handle, keys, arguments, proto, host, out)
+        })
+    })
+}
+
+/// The keys and the other arguments, behind `numkeys` at position 2.
+pub(super) fn split<'a, 'b>(
+    args: &'a [&'b [u8]],
+) -> Result<(&'a [&'b [u8]], &'a [&'b [u8]]), CommandError> {
+    let rest = &args[3..];
+    let count = args::integer(args[2])?;
+    if count > rest.len() as i64 {
+        return Err(CommandError::err("Number of keys can't be greater than number of args"));
+    }
+    let Ok(count) = usize::try_from(count) else {
+        return Err(CommandError::err("Number of keys can't be negative"));
+    };
+    Ok(rest.split_at(count))
+}
+
+fn unknown_script() -> CommandError {
+    CommandError::text("NOSCRIPT No matching script. Please use EVAL.")
+}
+
+/// The script of a digest, in digits of either case.
+fn of_digest(
+    ctx: &Ctx<'_>,
+    thread_vm: &mut ThreadVm,
+    digits: &[u8],
+) -> Result<Compiled, CommandError> {
+    let digest = digest_of_digits(digits).ok_or_else(unknown_script)?;
+    if let Some(compiled) = thread_vm.find(ctx.node, &digest) {
+        return Ok(compiled);
+    }
+    let script = ctx.node.scripts.cache.find(&digest).ok_or_else(unknown_script)?;
+    thread_vm.compile(ctx.node, script)
+}
+
+/// A digest in lower case, if it has the length of one.
+pub(super) fn digest_of_digits(digits: &[u8]) -> Option<Digest> {
+    let mut digest: Digest = digits.try_into().ok()?;
+    digest.make_ascii_lowercase();
+    Some(digest)
+}
+
+/// The script of a source, which is kept.
+pub(super) fn of_body(
+    ctx: &Ctx<'_>,
+    thread_vm: &mut ThreadVm,
+    body: &[u8],
+    loaded: bool,
+) -> Result<Compiled, CommandError> {
+    let cache = &ctx.node.scripts.cache;
+    let digest = ladon_lua::sha1_hex(body);
+    if !loaded && let Some(compiled) = thread_vm.find(ctx.node, &digest) {
+        return Ok(compiled);
+    }
+    let known: Option<Arc<Script>> = cache.find(&digest).filter(|_| !loaded);
+    if let Some(script) = known {
+        return thread_vm.compile(ctx.node, script);
+    }
+    let (flags, rest) = shebang::parse(body)?;
+    let handle = thread_vm.check(&digest, rest)?;
+    let script = cache.keep(digest, rest, flags, loaded);
+    Ok(thread_vm.keep(ctx.node, script, handle))
+}

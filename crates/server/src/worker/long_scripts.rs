@@ -1,0 +1,334 @@
+//! A thread's other connections while one of its scripts runs long.
+//!
+//! The script runs inside its request. From time to time it lets the worker serve its sockets: the
+//! worker then answers the few commands that are allowed, and `-BUSY` to all others. For that, a
+//! script's request takes with it what it runs on, and leaves the worker spares:
+//!
+//! ```text
+//! worker: connections, queues, buffers     + spare local, scratch, appender, for the pump
+//! script: its connection                   + local, scratch, appender
+//! ```
+//!
+//! What the network reports about the script's own connection is kept until the script has ended.
+
+use super::{Net, Worker};
+use crate::batch::{Batch, Item, ItemKind};
+use crate::connection::{Again, Connection};
+use ladon_commands::local::Local;
+use ladon_commands::rng::Rng;
+use ladon_commands::{CommandSpec, Flags, Handler, LockNeed, Request, ThreadParts, execute};
+use ladon_engine::Scratch;
+use ladon_log::Appender;
+use ladon_net::{ConnId, Outgoing};
+use ladon_resp::{Parser, Reply};
+use std::sync::Arc;
+
+/// How often a long script lets the worker serve its sockets, nanoseconds.
+const PUMP_EVERY_NS: u64 = 2_000_000;
+
+/// Requests of one connection that are answered at once.
+const REQUESTS_MAX: usize = 16;
+
+/// What the script's client may send while the script runs, before it is not read any more.
+const AWAY_BYTES_MAX: usize = 1 << 20;
+
+/// What the pump's commands run on.
+pub(super) struct Spare {
+    local: Local,
+    scratch: Scratch,
+    appender: Appender,
+}
+
+/// A connection whose script runs, and what the network reports about it meanwhile.
+pub(super) struct Away {
+    conn: ConnId,
+    events: Vec<Event>,
+    bytes: usize,
+    /// The connection is not read because of its bytes.
+    paused: bool,
+    /// Whether sockets were served since the script began.
+    was_pumped: bool,
+    pumped_ns: u64,
+}
+
+enum Event {
+    Received(Vec<u8>),
+    InputEnded,
+    Sent(Outgoing),
+    Closed,
+}
+
+impl Worker {
+    /// Runs a request that may run a script.
+    pub(super) fn run_script(&mut self, batch: &Batch, at: usize, net: &mut dyn Net) {
+        let item = &batch.items[at];
+        let slot = item.slot as usize;
+        let again: Option<Box<Again>> = None;
+        let Some(mut connection) = self.connections[slot].take() else { return };
+        if connection.output.capacity() == 0 {
+            connection.output = self.buffers.take();
+        }
+        self.published |= self.planted.publish(&mut self.appender);
+        self.away = Some(Away {
+            conn: connection.conn,
+            events: Vec::new(),
+            bytes: 0,
+            paused: false,
+            was_pumped: false,
+            pumped_ns: 0,
+        });
+        let mut spare = self.spare.take().unwrap_or_else(|| Box::new(self.make_spare()));
+        self.exchange(&mut spare);
+        let (gate, before) = (connection.session.gate, connection.output.len());
+        let outcome = {
+            let Connection { session, output, input, .. } = &mut *connection;
+            let args: Vec<&[u8]> = match &item.kind {
+                ItemKind::InPlace { first, count } => {
+                    let input = &input[item.start..];
+                    let args = &batch.args[*first as usize..(*first + *count) as usize];
+                    args.iter().map(|arg| arg.of(input)).collect()
+                }
+                ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
+                ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it runs no script"),
+            };
+            let (node, now_ms) = (Arc::clone(&self.node), self.now_ms);
+            let Spare { local, scratch, appender } = &mut *spare;
+            let mut thread = ThreadParts {
+                node: &node,
+                local,
+                scratch,
+                now_ms,
+                append: &mut |record| appender.append_record(record, now_ms),
+                pump: Some(&mut || self.pump(batch, at, net)),
+            };
+            let request = Request { id: item.id, args: &args, first_key: item.first_key };
+            execute(&mut thread, session, request, output)
+        };
+        self.exchange(&mut spare);
+        self.local.take_over(&mut spare.local);
+        self.spare = Some(spare);
+        self.return_connection(connection);
+        let ran = super::requests::Ran { outcome, gate, before, lends: None, again };
+        self.has_replied(batch, item, ran);
+        self.replay();
+    }
+
+    fn make_spare(&self) -> Spare {
+        let stats = Arc::clone(&self.node.stats[self.local.thread]);
+        let mut local = Local::new(self.local.thread, stats, Rng::new(self.local.thread as u64));
+        local.serves_busy = true;
+        Spare { local, scratch: Scratch::default(), appender: self.log.appender() }
+    }
+
+    fn exchange(&mut self, spare: &mut Spare) {
+        std::mem::swap(&mut self.local, &mut spare.local);
+        std::mem::swap(&mut self.scratch, &mut spare.scratch);
+        std::mem::swap(&mut self.appender, &mut spare.appender);
+    }
+
+    /// Serves the sockets in the middle of a long script. Returns whether the script may go on.
+    fn pump(&mut self, batch: &Batch, at: usize, net: &mut dyn Net) -> bool {
+        let now_ns = self.node.clock.monotonic_ns();
+        let Some(away) = &mut self.away else { return true };
+        if now_ns.saturating_sub(away.pumped_ns) < PUMP_EVERY_NS {
+            return true;
+        }
+        away.pumped_ns = now_ns;
+        if !std::mem::replace(&mut away.was_pumped, true) {
+            // The requests behind the script get their answers now.
+            self.put_back(batch, at + 1);
+            self.batch_is_over = true;
+        }
+        let goes_on = net.poll(self);
+        self.now_ms = self.node.clock.unix_ms();
+        self.read_inbox();
+        self.answer_busy();
+        let mut net = net;
+        self.release(&mut net);
+        if let Some(away) = &mut self.away
+            && away.bytes > AWAY_BYTES_MAX
+            && !std::mem::replace(&mut away.paused, true)
+        {
+            net.pause_receive(away.conn, true);
+        }
+        goes_on
+    }
+
+    /// Answers the requests of all connections that have some.
+    fn answer_busy(&mut self) {
+        let away = self.away.as_ref().map(|away| away.conn.slot);
+        let mut batch = Batch::default();
+        for slot in std::mem::take(&mut self.ready) {
+            if Some(slot) == away {
+                // It is queued again when it returns.
+                continue;
+            }
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            connection.in_ready = false;
+            connection.touch(&mut self.touched);
+            if !connection.is_runnable() {
+                continue;
+            }
+            if self.replies.holds_back(connection) {
+                self.replies.hold_back(connection);
+                continue;
+            }
+            if connection.again.is_some() {
+                // A request that has begun goes on after the script.
+                connection.make_ready(&mut self.ready);
+                continue;
+            }
+            batch.clear(&self.node, REQUESTS_MAX);
+            let gathered = batch.gather(connection, slot, &self.node, &self.limits);
+            if gathered == crate::batch::Gathered::Full {
+                connection.make_ready(&mut self.ready);
+            }
+            for at in 0..batch.items.len() {
+                if self.is_allowed(&batch, at) {
+                    self.run_item(&batch, at, &mut None);
+                } else {
+                    self.refuse_busy(&batch.items[at]);
+                }
+            }
+        }
+    }
+
+    /// Whether a request runs while a script does: it must neither need a lock nor wait.
+    fn is_allowed(&self, batch: &Batch, at: usize) -> bool {
+        let item = &batch.items[at];
+        let Some(connection) = &self.connections[item.slot as usize] else { return true };
+        let args: Vec<&[u8]> = match &item.kind {
+            ItemKind::InPlace { first, count } => {
+                let input = &connection.input[item.start..];
+                let args = &batch.args[*first as usize..(*first + *count) as usize];
+                args.iter().map(|arg| arg.of(input)).collect()
+            }
+            ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
+            ItemKind::Invalid(_) => return true,
+            ItemKind::Again => return false,
+        };
+        // Unknown commands and strangers get their usual answers.
+        let Some(id) = item.id else { return true };
+        if !connection.session.authenticated {
+            let spec = self.node.table.spec(id);
+            return !spec.flags.has(Flags::NO_AUTH) || spec.flags.has(Flags::ALLOW_BUSY);
+        }
+        let spec = match (self.node.table.spec(id), args.get(1)) {
+            (CommandSpec { handler: Handler::Container, .. }, Some(name)) => {
+                match self.node.table.find_subcommand(id, name) {
+                    Some(id) => self.node.table.spec(id),
+                    None => return true,
+                }
+            }
+            (spec, _) => spec,
+        };
+        if spec.name == "shutdown" {
+            return args[1..].iter().any(|word| word.eq_ignore_ascii_case(b"nosave"));
+        }
+        spec.flags.has(Flags::ALLOW_BUSY) && matches!(spec.locks, LockNeed::None)
+    }
+
+    fn refuse_busy(&mut self, item: &Item) {
+        let busy = self.node.scripts.running.busy().to_string();
+        let Some(connection) = &mut self.connections[item.slot as usize] else { return };
+        if !connection.is_runnable() {
+            connection.parser = Parser::new();
+            return;
+        }
+        if connection.output.capacity() == 0 {
+            connection.output = self.buffers.take();
+        }
+        if let Some(multi) = &mut connection.session.multi {
+            multi.aborted = true;
+        }
+        let proto = connection.session.proto;
+        Reply::new(&mut connection.output, proto).error(&busy);
+        self.local.stats.count_error(busy.as_bytes());
+        if let Some(id) = item.id {
+            self.local.stats.command(id).rejected.add(1);
+        }
+        connection.consumed = item.end;
+    }
+
+    /// The script's connection is one of the worker's again.
+    fn return_connection(&mut self, mut connection: Box<Connection>) {
+        let slot = connection.conn.slot;
+        let Some(away) = &self.away else { return };
+        if away.was_pumped {
+            // The lists were gone through without it.
+            for list in [&mut self.touched, &mut self.waiting] {
+                list.retain(|&other| other != slot);
+            }
+            self.ready.retain(|&other| other != slot);
+            (connection.in_touched, connection.waiting, connection.in_ready) = (false, false, false);
+            connection.parser = Parser::new();
+            connection.touch(&mut self.touched);
+            connection.make_ready(&mut self.ready);
+        }
+        connection.receive_paused |= away.paused;
+        self.connections[slot as usize] = Some(connection);
+    }
+
+    /// Takes in what the network has reported about the connection meanwhile.
+    fn replay(&mut self) {
+        let Some(Away { conn, events, .. }) = self.away.take() else { return };
+        for event in events {
+            match event {
+                Event::Received(bytes) => self.received(conn, &bytes),
+                Event::InputEnded => self.input_ended(conn),
+                Event::Sent(outgoing) => self.sent(conn, outgoing),
+                Event::Closed => self.closed(conn),
+            }
+        }
+    }
+
+    /// Whether new connections may come: not while the script's, which is closed, has its slot.
+    pub(crate) fn takes_connections(&self) -> bool {
+        let events = self.away.as_ref().map_or(&[][..], |away| &away.events);
+        !events.iter().any(|event| matches!(event, Event::Closed))
+    }
+
+    fn away(&mut self, conn: ConnId) -> Option<&mut Away> {
+        self.away.as_mut().filter(|away| away.conn == conn)
+    }
+
+    /// Keeps received bytes if the connection's script runs. Returns whether it does.
+    #[cold]
+    pub(super) fn keep_received(&mut self, conn: ConnId, bytes: &[u8]) -> bool {
+        let Some(away) = self.away(conn) else { return false };
+        away.bytes += bytes.len();
+        match away.events.last_mut() {
+            Some(Event::Received(before)) => before.extend_from_slice(bytes),
+            _ => away.events.push(Event::Received(bytes.to_vec())),
+        }
+        true
+    }
+
+    /// As `keep_received`, for the input's end.
+    #[cold]
+    pub(super) fn keep_input_end(&mut self, conn: ConnId) {
+        if let Some(away) = self.away(conn) {
+            away.events.push(Event::InputEnded);
+        }
+    }
+
+    /// As `keep_received`, for a buffer that was sent. Gives it back if no script runs.
+    #[cold]
+    pub(super) fn keep_sent(&mut self, conn: ConnId, outgoing: Outgoing) -> Option<Outgoing> {
+        match self.away(conn) {
+            Some(away) => {
+                away.events.push(Event::Sent(outgoing));
+                None
+            }
+            None => Some(outgoing),
+        }
+    }
+
+    /// As `keep_received`, for the connection's end.
+    #[cold]
+    pub(super) fn keep_closed(&mut self, conn: ConnId) -> bool {
+        let Some(away) = self.away(conn) else { return false };
+        away.events.push(Event::Closed);
+        true
+    }
+}
