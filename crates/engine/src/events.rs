@@ -2,8 +2,13 @@
 //!
 //! A transaction collects its events. Its commit passes them to the keyspace's sink while the locks
 //! are held, so that the events of one key have the order of its changes.
+//!
+//! Beside the events that have names, it collects what concerns copies of values outside the server:
+//! which keys changed, in whatever way, and who has read which. That is all one batch for a
+//! transaction, in its order.
 
-use ladon_model::{DbId, Lsn};
+use crate::tx::Key;
+use ladon_model::{DbId, KeyHasher, Lsn};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -26,6 +31,8 @@ impl EventClass {
     pub const KEY_MISS: EventClass = EventClass(1 << 11);
     pub const MODULE: EventClass = EventClass(1 << 13);
     pub const NEW: EventClass = EventClass(1 << 14);
+    /// Every change of a key: see [`CopyEvent`]. Not one of Redis'.
+    pub const CHANGED: EventClass = EventClass(1 << 31);
 }
 
 /// One event.
@@ -43,11 +50,39 @@ pub struct Event<'a> {
 /// partitions locked: it must not wait for anything that may take long.
 pub type EventSink = Box<dyn Fn(&Event<'_>, Lsn) + Send + Sync>;
 
+/// What happened to copies of values that clients keep.
+#[derive(Clone, Copy, Debug)]
+pub enum CopyEvent<'a> {
+    /// A client has read a key, in some database, and may keep a copy.
+    Made {
+        /// The key.
+        key: Key<'a>,
+        /// The client, as the reader has named it ([`Tx::note_read`]).
+        ///
+        /// [`Tx::note_read`]: crate::Tx::note_read
+        reader: u32,
+    },
+    /// Copies of a key's value became invalid, in whichever database.
+    Invalid {
+        /// The key.
+        key: Key<'a>,
+        /// The server changed it (the key expired or was evicted), and not the caller's command.
+        by_server: bool,
+    },
+    /// Those of all keys did.
+    AllInvalid,
+}
+
+/// Receives what a transaction did to copies, and the LSN that it depends on. Called as an
+/// [`EventSink`].
+pub type CopySink = Box<dyn Fn(&CopyEvents<'_>, Lsn) + Send + Sync>;
+
 /// Which events are wanted, and who receives them.
 #[derive(Default)]
 pub(crate) struct Wanted {
     classes: AtomicU32,
     sink: OnceLock<EventSink>,
+    copy_sink: OnceLock<CopySink>,
 }
 
 impl Wanted {
@@ -56,9 +91,21 @@ impl Wanted {
         self.classes.load(Relaxed) & class.0 != 0
     }
 
-    /// Collects events of these classes from now on.
+    /// Collects events of these classes from now on, `CHANGED` as before.
     pub(crate) fn set(&self, classes: EventClass) {
-        self.classes.store(classes.0, Relaxed);
+        let changed = EventClass::CHANGED.0;
+        let keep = |before| Some(classes.0 & !changed | before & changed);
+        let _ = self.classes.fetch_update(Relaxed, Relaxed, keep);
+    }
+
+    /// Collects changes from now on, or no longer.
+    pub(crate) fn set_changes(&self, wanted: bool) {
+        let changed = EventClass::CHANGED.0;
+        if wanted {
+            self.classes.fetch_or(changed, Relaxed);
+        } else {
+            self.classes.fetch_and(!changed, Relaxed);
+        }
     }
 
     /// # Panics
@@ -70,6 +117,16 @@ impl Wanted {
     pub(crate) fn sink(&self) -> Option<&EventSink> {
         self.sink.get()
     }
+
+    /// # Panics
+    /// If there is a sink.
+    pub(crate) fn deliver_copies_to(&self, sink: CopySink) {
+        assert!(self.copy_sink.set(sink).is_ok(), "one node per keyspace");
+    }
+
+    pub(crate) fn copy_sink(&self) -> Option<&CopySink> {
+        self.copy_sink.get()
+    }
 }
 
 /// A transaction's events so far.
@@ -78,13 +135,21 @@ pub(crate) struct Collected {
     events: Vec<Noted>,
     /// Their keys, concatenated.
     keys: Vec<u8>,
+    /// Some concern copies.
+    of_copies: bool,
 }
 
 struct Noted {
-    name: &'static str,
-    db: DbId,
+    what: What,
     /// End of its key.
     key_end: usize,
+}
+
+enum What {
+    Event(&'static str, DbId),
+    Read(u32),
+    Changed { by_server: bool },
+    Flushed,
 }
 
 /// Memory that a thread keeps for later transactions.
@@ -96,28 +161,106 @@ impl Collected {
         self.events.is_empty()
     }
 
+    /// Whether some concern copies of values.
+    pub(crate) fn are_of_copies(&self) -> bool {
+        self.of_copies
+    }
+
     #[cold]
     pub(crate) fn push(&mut self, name: &'static str, db: DbId, key: &[u8]) {
         self.keys.extend_from_slice(key);
-        self.events.push(Noted { name, db, key_end: self.keys.len() });
+        self.note(What::Event(name, db));
+    }
+
+    /// A client has read a key.
+    #[cold]
+    pub(crate) fn push_read(&mut self, key: &[u8], reader: u32) {
+        self.of_copies = true;
+        self.keys.extend_from_slice(key);
+        self.note(What::Read(reader));
+    }
+
+    /// A key changed.
+    #[cold]
+    pub(crate) fn push_changed(&mut self, key: &[u8]) {
+        self.of_copies = true;
+        self.keys.extend_from_slice(key);
+        self.note(What::Changed { by_server: false });
+    }
+
+    /// The last change of a key was the server's own.
+    #[cold]
+    pub(crate) fn was_by_server(&mut self) {
+        let last = self.events.iter_mut().rev();
+        for Noted { what, .. } in last {
+            if let What::Changed { by_server } = what {
+                *by_server = true;
+                return;
+            }
+        }
+    }
+
+    /// All keys of a database changed. Two databases in a row count as one.
+    #[cold]
+    pub(crate) fn push_flushed(&mut self) {
+        if !matches!(self.events.last(), Some(Noted { what: What::Flushed, .. })) {
+            self.of_copies = true;
+            self.note(What::Flushed);
+        }
+    }
+
+    fn note(&mut self, what: What) {
+        self.events.push(Noted { what, key_end: self.keys.len() });
     }
 
     /// Forgets all of them.
     pub(crate) fn clear(&mut self) {
         self.events.clear();
         self.keys.clear();
+        self.of_copies = false;
     }
 
-    /// Visits name, database and key of each, and forgets them.
+    /// Visits name, database and key of each event, and forgets all that was collected.
     #[cold]
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, DbId, &[u8])) {
         let mut start = 0;
-        for Noted { name, db, key_end } in self.events.drain(..) {
-            visit(name, db, &self.keys[std::mem::replace(&mut start, key_end)..key_end]);
+        for Noted { what, key_end } in self.events.drain(..) {
+            let key = &self.keys[std::mem::replace(&mut start, key_end)..key_end];
+            if let What::Event(name, db) = what {
+                visit(name, db, key);
+            }
         }
         self.keys.clear();
+        self.of_copies = false;
         if self.keys.capacity() > KEPT_BYTES_MAX {
             *self = Collected::default();
         }
+    }
+}
+
+/// What a transaction did to copies of values.
+pub struct CopyEvents<'a> {
+    pub(crate) collected: &'a Collected,
+    pub(crate) hasher: &'a KeyHasher,
+    /// Who made the changes, as the committer has said by [`Tx::set_origin`]; 0 if it has not.
+    ///
+    /// [`Tx::set_origin`]: crate::Tx::set_origin
+    pub origin: u64,
+}
+
+impl CopyEvents<'_> {
+    /// Each of them, in order. A key that changed twice comes twice.
+    pub fn iter(&self) -> impl Iterator<Item = CopyEvent<'_>> {
+        let mut start = 0;
+        self.collected.events.iter().filter_map(move |&Noted { ref what, key_end }| {
+            let bytes = &self.collected.keys[std::mem::replace(&mut start, key_end)..key_end];
+            let key = || Key { bytes, hash: self.hasher.hash(bytes) };
+            match *what {
+                What::Event(..) => None,
+                What::Read(reader) => Some(CopyEvent::Made { key: key(), reader }),
+                What::Changed { by_server } => Some(CopyEvent::Invalid { key: key(), by_server }),
+                What::Flushed => Some(CopyEvent::AllInvalid),
+            }
+        })
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::access::AccessRules;
 use crate::compact::Compaction;
-use crate::events::{EventClass, EventSink, Wanted};
+use crate::events::{CopySink, EventClass, EventSink, Wanted};
 use crate::locked::{Locked, PartitionSet};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
@@ -167,6 +167,20 @@ impl Keyspace {
     /// When called twice.
     pub fn deliver_events(&self, sink: EventSink) {
         self.events.deliver_to(sink);
+    }
+
+    /// From now on, transactions note which keys they change, or no longer. A transaction that
+    /// begins to hold a lock after this takes notice.
+    pub fn collect_changes(&self, wanted: bool) {
+        self.events.set_changes(wanted);
+    }
+
+    /// Each committed transaction passes to `sink` what concerns copies of values.
+    ///
+    /// # Panics
+    /// When called twice.
+    pub fn deliver_copy_events(&self, sink: CopySink) {
+        self.events.deliver_copies_to(sink);
     }
 
     /// Bytes of data, as of each thread's last batch.

@@ -72,6 +72,8 @@ pub struct Scratch {
     stored: Option<Box<LargeRecord>>,
     touched: Vec<KeyHash>,
     events: Collected,
+    /// Who makes the changes, for those that keep copies of values.
+    origin: u64,
     body: Vec<u8>,
     /// Counters, to be read and reset by the owner.
     pub counters: TxCounters,
@@ -452,6 +454,7 @@ impl<'a> Tx<'a> {
             self.scratch.undo().forget_saved_keys();
         }
         self.scratch.changes.push(Change::FlushDb { db });
+        self.invalidate_all();
         self.touched_all = true;
     }
 
@@ -492,6 +495,7 @@ impl<'a> Tx<'a> {
             self.note_all_ready(second_db, index);
         }
         self.scratch.changes.push(Change::SwapDb { first, second });
+        self.invalidate_all();
         self.touched_all = true;
     }
 
@@ -627,9 +631,10 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Notifies a key's watchers of a change.
+    /// Notifies a key's watchers of a change, and notes that copies of its value are invalid.
     #[inline(always)]
     fn touch_watchers(&mut self, db: DbId, key: Key<'_>, exists: bool) {
+        self.invalidate(key);
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         if !database.watched.is_empty() {
             let mut untold = self.scratch.undoable.then(Untold::default);

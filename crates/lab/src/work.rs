@@ -298,6 +298,12 @@ pub enum Own {
     LoadTypes,
     /// An operation of a data type.
     Type,
+    /// A script, alone and in pipelines.
+    Script,
+    /// Messages to many subscribers.
+    Publish,
+    /// Writes that say what they do to keys, and the same when they do not.
+    Notifications,
     /// Large values, for [`Own::Stall`].
     LoadLarge,
     /// Small reads beside a long command.

@@ -338,6 +338,19 @@ impl Connection {
         }
     }
 
+    /// Where an invalidation goes: after every reply that may show an older value.
+    pub(crate) fn behind_replies(&mut self) -> &mut Vec<u8> {
+        // A wait that was served: the reply is on its way from another thread.
+        let is_served = self.waiter().is_some_and(|waiter| !waiter.claim.is_free());
+        if self.long_reply.is_some() || is_served { &mut self.held } else { &mut self.output }
+    }
+
+    /// Appends what was held back behind a reply, which is complete now.
+    pub(crate) fn release_held(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.output.extend_from_slice(&held);
+    }
+
     /// Appends the rest of a reply whose beginning another thread sent while nothing else was left
     /// to send. The reply has passed the gate.
     pub(crate) fn go_on_with(&mut self, rest: &[u8]) {

@@ -66,8 +66,9 @@ pub(crate) fn publish(connection: &Connection) {
     let names = info.name_bytes.load(Relaxed);
     let subscribed = connection.session.subscribed.as_ref();
     let subscribed = subscribed.map_or(0, |subscribed| subscribed.bytes);
+    let tracking = connection.session.tracking.as_ref().map_or(0, |tracking| tracking.bytes);
     let watched = connection.session.watched_bytes;
-    let held = again + partial.parser_bytes + names + watched + subscribed;
+    let held = again + partial.parser_bytes + names + watched + subscribed + tracking;
     info.held_bytes.store(held, Relaxed);
 }
 

@@ -377,6 +377,15 @@ impl Room {
                     self.clients.iter_mut().flatten().for_each(|client| client.is_awake = true);
                 }
                 Message::Publish(message) => self.fan_out(message),
+                // There are no keys to track, and only the transactions of data flush them.
+                Message::Invalidate(invalid) => {
+                    self.messages += 1;
+                    self.node.pubsub.delivered(invalid.weight);
+                }
+                Message::Redirect(invalid) => {
+                    self.messages += 1;
+                    self.node.pubsub.delivered(invalid.weight);
+                }
                 // No client waits here for a key, for the log or for a job.
                 Message::Answer(_) | Message::Unblock { .. } | Message::Computed { .. } => {}
             }

@@ -159,7 +159,6 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
         "Ladon does not have this data type yet",
     ),
     harmless(&["lua-time-limit", "busy-reply-threshold"], "Ladon runs no scripts yet"),
-    harmless(&["tracking-table-max-keys"], "Ladon tracks no keys for clients' caches yet"),
     harmless(&["acllog-max-len", "acl-pubsub-default"], "Ladon has one user, the default one"),
     harmless(
         &[

@@ -251,6 +251,10 @@ settings! {
         /// event), further letters the classes, `A` all but `m` and `n`. Empty: none.
         notify_keyspace_events: String =
             Setting::new("notify-keyspace-events", Kind::EventClasses, "");
+        /// Keys up to which the server remembers which clients have read them (`CLIENT TRACKING`);
+        /// beyond that, it tells clients to forget some. 0 for no limit.
+        tracking_table_max_keys: usize =
+            Setting::integer("tracking-table-max-keys", 0, i64::MAX, "1000000");
     }
 
     section "Scripts" {

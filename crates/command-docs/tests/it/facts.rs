@@ -26,8 +26,7 @@ const NOT_RECORDED: &[&str] =
     &["client|gate", "delex", "delifeq", "digest", "msetex", "sdiffcard", "sunioncard"];
 
 /// Recorded from 7.0 only.
-const NOT_RECORDED_IN_8_0: &[&str] =
-    &["role", "function", "function|flush", "function|help", "client|getredir"];
+const NOT_RECORDED_IN_8_0: &[&str] = &["role", "function", "function|flush", "function|help"];
 
 /// Commands that Redis 7.0 did not have.
 const NEW_SINCE_7_0: &[&str] = &[

@@ -10,6 +10,7 @@ use crate::kernel::outcome::Flow;
 use crate::kernel::pubsub::joining;
 use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{Code, LockNeed};
+use crate::kernel::tracking;
 use crate::kernel::watched;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;
@@ -62,6 +63,7 @@ fn quit(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     watched::abandon(ctx);
     joining::abandon(ctx.node, ctx.local, ctx.session);
+    tracking::joining::turn_off(ctx.node, ctx.local, ctx.session);
     let session = &mut *ctx.session;
     if session.monitor {
         session.monitor = false;

@@ -78,6 +78,14 @@ pub struct ClientInfo {
     pub monitor: AtomicBool,
     /// Numbers of subscriptions: to channels, shard channels, patterns.
     pub subscriptions: [AtomicU32; 3],
+    /// `CLIENT TRACKING` is on,
+    pub tracked: AtomicBool,
+    /// in broadcasting mode.
+    pub tracked_by_prefix: AtomicBool,
+    /// The connection that gets its invalidations instead; 0 for none.
+    pub redirect: AtomicU64,
+    /// That one is gone.
+    pub redirect_broken: AtomicBool,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
@@ -100,7 +108,7 @@ pub struct ClientInfo {
 const CONNECTION_BYTES: usize = 2 * SESSION_BYTES + size_of::<ClientInfo>() + 256;
 
 /// Memory of a `Session`, which checks it.
-pub(crate) const SESSION_BYTES: usize = 104;
+pub(crate) const SESSION_BYTES: usize = 112;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;

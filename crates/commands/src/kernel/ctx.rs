@@ -203,6 +203,7 @@ impl<'a> Ctx<'a> {
                 };
                 let mut tx = tx.ok_or_else(|| self.node.scripts.running.busy())?;
                 let result = f(&mut tx);
+                tx.set_origin(self.session.info.id);
                 let (lsn, wrote) = tx.commit(&mut *self.append);
                 self.depends = self.depends.max(lsn);
                 if wrote {
@@ -221,6 +222,7 @@ impl<'a> Ctx<'a> {
     pub(crate) fn commit(&mut self) -> Lsn {
         let Data::Held(tx) = &mut self.data else { return self.depends };
         let changes = tx.change_count();
+        tx.set_origin(self.session.info.id);
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
         if !self.local.unpublished.is_empty() {
             // While the locks are held, so that a transaction's messages have the order of its

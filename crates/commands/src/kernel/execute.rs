@@ -14,6 +14,7 @@ use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
+use crate::kernel::tracking::remember;
 use crate::kernel::undo;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
@@ -62,6 +63,9 @@ pub fn execute(
     }
     if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
         aside::forget(thread, session);
+    }
+    if session.tracking.is_some() {
+        remember::after_request(session, request.args[0], &outcome.flow);
     }
     debug_assert_at_rest(thread.scratch, thread.local);
     match session.reply_mode {

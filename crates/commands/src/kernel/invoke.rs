@@ -14,6 +14,7 @@ use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::session::{Blocked, ReplyMode};
 use crate::kernel::spec::{CommandSpec, HandlerFn};
 use crate::kernel::timing::Started;
+use crate::kernel::tracking::remember;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn};
 use smallvec::SmallVec;
@@ -64,6 +65,9 @@ pub(crate) fn call(
         Ok(()) => None,
         Err(error) => Some(fail(ctx, position, &error)),
     };
+    if ctx.session.tracking.is_some() {
+        remember::note_reads(ctx, command);
+    }
     let depends = if in_exec { Lsn::ZERO } else { ctx.commit() };
     if let Some(text) = failure {
         // Without the locks, but within `EXEC`, whose next command may ask for the count.

@@ -9,6 +9,7 @@ use crate::kernel::rng::Rng;
 use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::kernel::session::WatchedKey;
 use crate::kernel::stats::ThreadStats;
+use crate::kernel::tracking::fan_out::Trackers;
 use crate::kernel::undoable_counts::Begun;
 use ladon_engine::{ReadyKey, WatchFlag, Waiter};
 use ladon_model::{Lsn, Record};
@@ -37,6 +38,8 @@ pub struct Local {
     pub(crate) monitored: Vec<Arc<[u8]>>,
     /// The subscribers among its connections.
     pub subscribers: Subscribers,
+    /// The trackers among its connections.
+    pub trackers: Trackers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
     pub(crate) timing: Timing,
@@ -76,6 +79,7 @@ impl Local {
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),
+            trackers: Trackers::default(),
             unpublished: Vec::new(),
             timing: Timing::default(),
             eviction,

@@ -2,6 +2,7 @@
 
 use crate::kernel::aside_job::Computed;
 use crate::kernel::pubsub::published::ForThread;
+use crate::kernel::tracking::batch::{ForTrackers, Redirected};
 use ladon_engine::Waiter;
 use ladon_model::Lsn;
 use parking_lot::Mutex;
@@ -24,6 +25,10 @@ pub enum Message {
     },
     /// A message for the subscribers among its connections.
     Publish(ForThread),
+    /// What became invalid, for those of its connections that are tracked.
+    Invalidate(ForTrackers),
+    /// The same, for one of its connections that a tracked one has chosen to get it.
+    Redirect(Redirected),
     /// A connection that waited was served.
     Answer(Answer),
     /// Ends a connection's wait, whose claim is already taken.
@@ -61,7 +66,8 @@ pub enum Message {
 #[derive(Default)]
 struct Inbox {
     messages: Vec<Message>,
-    /// Published messages that were left so far, the ones that were read included.
+    /// Published messages and invalidations that were left so far, the ones that were read
+    /// included.
     published: u64,
 }
 
@@ -92,7 +98,7 @@ impl ThreadHandle {
     /// Leaves a message for the thread's next turn, at the next tick at the latest.
     pub fn leave(&self, message: Message) {
         let mut inbox = self.inbox.lock();
-        if matches!(message, Message::Publish(_)) {
+        if matches!(message, Message::Publish(_) | Message::Invalidate(_) | Message::Redirect(_)) {
             inbox.published += 1;
             self.unwoken.store(true, Relaxed);
         }

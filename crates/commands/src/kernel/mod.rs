@@ -46,6 +46,7 @@ pub mod stats;
 pub mod table;
 pub(crate) mod thread_parts;
 pub(crate) mod timing;
+pub mod tracking;
 pub(crate) mod undo;
 pub(crate) mod undoable_counts;
 pub(crate) mod watched;

@@ -20,6 +20,7 @@ use crate::kernel::slow_log::SlowLog;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::table::CommandTable;
 use ladon_engine::{Keyspace, Locks, Scratch, Tx};
+use crate::kernel::tracking::registry::{self as trackers, Tracking};
 use ladon_model::{Gate, KeyHasher, Lsn};
 use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_settings::Settings;
@@ -142,6 +143,8 @@ pub struct Node {
     /// Who subscribes to what.
     pub pubsub: Arc<PubSub>,
     event_forms: Arc<notifications::Forms>,
+    /// Who keeps copies of which values.
+    pub tracking: Arc<Tracking>,
     /// Counters, one for each IO thread.
     pub stats: Vec<Arc<ThreadStats>>,
     /// All connections.
@@ -239,6 +242,8 @@ impl Node {
         let event_forms = Arc::default();
         let threads_count = threads.len();
         notifications::follow(&parts.keyspace, &pubsub, &event_forms);
+        let tracking = Arc::new(Tracking::new(Arc::clone(&pubsub), Arc::clone(&parts.settings)));
+        trackers::follow(&parts.keyspace, &tracking);
         let node = Node {
             stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
             started_ms: parts.clock.unix_ms(),
@@ -251,6 +256,7 @@ impl Node {
             threads,
             pubsub,
             event_forms,
+            tracking,
             clients: Clients::default(),
             table: parts.table,
             replication_id: Mutex::new(hex_id(&mut Rng::new(seed))),
@@ -303,13 +309,14 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, and the clients' buffers: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers and the table of what they have read: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
             + self.keyspace.slack_bytes()
             + self.lazy_free.pending_bytes()
             + self.clients_memory()
+            + self.tracking.bytes() as u64
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -321,7 +328,7 @@ impl Node {
 
     /// Bytes of [`Node::used_memory`] that are not data.
     pub fn overhead_memory(&self) -> u64 {
-        self.fixed_bytes + self.clients_memory()
+        self.fixed_bytes + self.clients_memory() + self.tracking.bytes() as u64
     }
 
     /// Bytes that the data and its tables take.
@@ -337,7 +344,10 @@ impl Node {
     pub fn evictable_memory(&self) -> u64 {
         const SLACK_SHARE: u64 = 8;
         let slack_max = self.settings.maxmemory() / SLACK_SHARE;
-        self.data_memory() + self.keyspace.slack_bytes().min(slack_max) + self.clients_memory()
+        self.data_memory()
+            + self.keyspace.slack_bytes().min(slack_max)
+            + self.clients_memory()
+            + self.tracking.bytes() as u64
     }
 
     /// The maximum observed value of [`Node::used_memory`].

@@ -6,6 +6,7 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::flags::Flags;
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::pubsub::subscriptions::Subscriptions;
+use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Claim, Waiter, WatchFlag};
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Proto;
@@ -167,6 +168,8 @@ pub struct Session {
     pub monitor: bool,
     /// What it subscribes to; `None` if nothing.
     pub subscribed: Option<Box<Subscriptions>>,
+    /// Which invalidations it gets (`CLIENT TRACKING`); `None` until it asks for some.
+    pub tracking: Option<Box<TrackingState>>,
     /// Its `CLIENT PAUSE` waits until every thread has seen the pause of this number.
     pub(crate) pausing: Option<u64>,
 }
@@ -221,6 +224,7 @@ impl Session {
             aside: None,
             monitor: false,
             subscribed: None,
+            tracking: None,
             pausing: None,
         }
     }

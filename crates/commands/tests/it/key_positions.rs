@@ -1,6 +1,6 @@
 //! Where a command's keys are.
 
-use ladon_commands::{KeyPositions, families};
+use ladon_commands::{Flags, KeyPositions, LockNeed, families};
 
 #[test]
 fn one_key_is_the_one_at_position_1() {
@@ -19,4 +19,21 @@ fn one_key_is_the_one_at_position_1() {
             assert_eq!(is_one, positions == [1], "{}, {count}", entry.full_name);
         }
     }
+}
+
+/// What a tracked client reads is noted within the transaction of the reading command.
+#[test]
+fn commands_that_read_keys_hold_their_locks() {
+    let mut count = 0;
+    for (_, entry) in families::table().iter() {
+        let spec = entry.spec;
+        let reads = spec.flags.has(Flags::READONLY) && !spec.flags.has(Flags::NOSCRIPT);
+        if reads && !matches!(spec.keys, KeyPositions::None) {
+            count += 1;
+            let holds =
+                matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_) | LockNeed::All);
+            assert!(holds, "{}: {:?}", entry.full_name, spec.locks);
+        }
+    }
+    assert!(count > 50, "{count} commands read keys");
 }

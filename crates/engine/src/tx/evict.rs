@@ -128,6 +128,7 @@ impl Tx<'_> {
         let Some(removed) = self.remove(db, key) else { return false };
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
+        self.was_by_server();
         self.notify(EventClass::EVICTED, "evicted", db, key);
         self.scratch.counters.evicted += 1;
         true

@@ -83,6 +83,7 @@ impl Tx<'_> {
         let Some(removed) = self.remove(db, key) else { return };
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
+        self.was_by_server();
         self.notify(EventClass::EXPIRED, "expired", db, key);
         self.scratch.counters.expired += 1;
     }
@@ -130,11 +131,14 @@ impl Tx<'_> {
             partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
             // So that expiry visits the partition as soon as it can log the removal.
             self.keyspace.note_expiry(key.hash, now_ms);
-        } else if is_empty {
+            return count;
+        }
+        if is_empty {
             self.changed(key, Change::Delete { db, key: key.bytes });
         } else {
             self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
         }
+        self.was_by_server();
         count
     }
 
@@ -149,6 +153,7 @@ impl Tx<'_> {
                 None => self.changed(key, Change::Delete { db, key: &bytes }),
                 Some(op) => self.changed(key, Change::Update { db, key: &bytes, kind, op }),
             }
+            self.was_by_server();
         }
     }
 

@@ -43,6 +43,7 @@ impl Tx<'_> {
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });
         if removed.expire_at != 0 && removed.expire_at <= self.now_ms {
+            self.was_by_server();
             self.notify(EventClass::EXPIRED, "expired", db, key);
             self.scratch.counters.expired += 1;
             return false;

@@ -12,6 +12,7 @@ use hdrhistogram::Histogram;
 
 use super::driver::Waiting;
 use super::io_threads::IoThreads;
+use super::words::bulks;
 use crate::systems::control::Control;
 
 /// What is done.
@@ -192,13 +193,12 @@ fn wait(pause: Duration, waiting: Waiting) {
     }
 }
 
-/// An array of bulk strings: a request, and also `BLPOP`'s reply.
+/// A request, and also `BLPOP`'s reply.
 fn request(words: &[&str]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len());
-    for word in words {
-        bytes += &format!("${}\r\n{word}\r\n", word.len());
-    }
-    bytes.into_bytes()
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let mut bytes = Vec::new();
+    bulks(&words, &mut bytes);
+    bytes
 }
 
 fn histogram() -> io::Result<Histogram<u64>> {

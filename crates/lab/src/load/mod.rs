@@ -13,6 +13,7 @@
 pub mod data;
 pub mod driver;
 pub mod fairness;
+pub mod fan_out;
 pub mod handover;
 pub mod impolite;
 pub mod io_threads;

@@ -11,6 +11,14 @@ pub fn array(count: usize, to: &mut Vec<u8>) {
     head(b'*', count as u64, to);
 }
 
+/// Appends an array of bulk strings: a request, and some replies.
+pub fn bulks(words: &[&[u8]], to: &mut Vec<u8>) {
+    array(words.len(), to);
+    for word in words {
+        bulk(word, to);
+    }
+}
+
 /// Appends a bulk string.
 #[inline]
 pub fn bulk(bytes: &[u8], to: &mut Vec<u8>) {

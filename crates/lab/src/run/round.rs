@@ -41,6 +41,24 @@ pub fn round_of(
     }
 }
 
+/// As [`round_of`], for a load that keeps its own times.
+#[must_use]
+pub fn round_of_times(
+    elapsed: Duration,
+    operations: u64,
+    times_ns: &Histogram<u64>,
+    usage: Option<(Usage, Usage)>,
+) -> Round {
+    let each_us = |time: Duration| time.as_secs_f64() * 1e6 / operations.max(1) as f64;
+    Round {
+        cpu_user_us: usage.map(|(before, after)| each_us(after.user.saturating_sub(before.user))),
+        cpu_system_us: usage
+            .map(|(before, after)| each_us(after.system.saturating_sub(before.system))),
+        latency_us: Some(percentiles_of(times_ns)),
+        ..Round::new(elapsed.as_secs_f64(), operations)
+    }
+}
+
 /// Where the curve of latencies is looked at, in percent: closer together towards the tail.
 const CURVE: [f64; 21] = [
     0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 93.0, 95.0, 97.0, 98.0, 99.0,

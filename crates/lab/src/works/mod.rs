@@ -16,7 +16,9 @@ pub mod kv;
 pub mod memory;
 pub mod mixed;
 pub mod pipeline;
+pub mod publish;
 pub mod replica;
+pub mod scripts;
 pub mod sets;
 pub mod shared;
 pub mod stall;
@@ -42,6 +44,8 @@ pub static ALL: &[Work] = &[
     cluster::WORK,
     web::WORK,
     types::WORK,
+    scripts::WORK,
+    publish::WORK,
     stall::WORK,
     fairness::WORK,
     handover::WORK,

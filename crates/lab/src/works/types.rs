@@ -11,7 +11,8 @@ pub const WORK: Work = Work {
     title: "Data types",
     repeats: "no published test: the operations of redis-benchmark's list, with data of the usual sizes",
     what: "Hashes of 20 fields, lists of 100 elements, a set and a sorted set (of a million members each, or a \
-           tenth of it), bitmaps of 4 KiB, counters. 50 users ask about random ones of them, 16 requests \
+           tenth of it), bitmaps of 4 KiB, counters, streams of 1,000 entries, HyperLogLogs of 5,000 \
+           elements, places along a street. 50 users ask about random ones of them, 16 requests \
            at once; every answer is compared with the one right answer.",
     settings: Settings::Chosen,
     topology: Topology::Single,
@@ -24,7 +25,7 @@ pub(crate) const USERS: usize = 50;
 pub(crate) const DEPTH: usize = 16;
 
 /// What is measured, under which name.
-pub(crate) const PARTS: [(&[&str; 1], Operation, &str); 16] = [
+pub(crate) const PARTS: [(&[&str; 1], Operation, &str); 20] = [
     (&["hset"], Operation::Hset, "HSET of a field that is there"),
     (&["hget"], Operation::Hget, "HGET of a field"),
     (&["hgetall"], Operation::Hgetall, "HGETALL of 20 fields"),
@@ -41,6 +42,10 @@ pub(crate) const PARTS: [(&[&str; 1], Operation, &str); 16] = [
     (&["setbit"], Operation::Setbit, "SETBIT"),
     (&["bitcount"], Operation::Bitcount, "BITCOUNT of 4 KiB"),
     (&["incr"], Operation::Incr, "INCR of a counter"),
+    (&["xadd"], Operation::Xadd, "XADD, MAXLEN ~ 1000"),
+    (&["xadd-xreadgroup"], Operation::XaddXreadgroupXack, "XADD, XREADGROUP and XACK, as often"),
+    (&["pfadd"], Operation::Pfadd, "PFADD of an element that was counted"),
+    (&["geosearch"], Operation::Geosearch, "GEOSEARCH of 41 places around one"),
 ];
 
 /// Elements that a load takes in, roughly, for the plan of a run.
@@ -50,8 +55,8 @@ fn plan(scale: &Scale) -> Plan {
     let parts = PARTS.iter().map(|(name, _, title)| {
         Part::new(name[0], format!("{title}; {USERS} users, {DEPTH} requests at once"), usual())
     });
-    // Fields, members twice, counters; lists and bitmaps are few.
-    let beside_seconds = 4.0 * f64::from(scale.keys_or(1_000_000)) / LOADED_PER_SECOND + 1.0;
+    // Fields, members twice, counters; lists and bitmaps are few. Elements that are counted.
+    let beside_seconds = 5.0 + 4.0 * f64::from(scale.keys_or(1_000_000)) / LOADED_PER_SECOND + 1.0;
     let load = Custom::in_redis_commands(Own::LoadTypes, &[]);
     let mut steps = vec![Step::Load(Custom { beside_seconds, ..load })];
     steps.extend(PARTS.iter().map(|(parts, ..)| {
@@ -77,6 +82,10 @@ pub(crate) fn sizes(scale: &Scale) -> Sizes {
         bitmaps: 1_000,
         bitmap_bytes: 4096,
         counters: things,
+        streams: 1_000,
+        hyperloglogs: 1_000,
+        hyperloglog_elements: 5_000,
+        places: things.min(200_000),
     }
 }
 
@@ -88,7 +97,8 @@ mod tests {
 
     #[test]
     fn every_operation_has_its_part() {
-        for operation in Operation::value_variants() {
+        let scripts = [Operation::Evalsha, Operation::EvalshaUndeclared];
+        for operation in Operation::value_variants().iter().filter(|it| !scripts.contains(it)) {
             let parts = PARTS.iter().filter(|(_, other, _)| other == operation);
             assert_eq!(parts.count(), 1, "{operation:?}");
         }

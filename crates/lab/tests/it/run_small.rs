@@ -340,7 +340,7 @@ fn nodes_indexes_pages_and_memory() {
 #[test]
 fn types_stalls_and_handovers() {
     // Beside a work that has users: an option that changes nothing at all is refused.
-    all_measured("redis", "counter,types,stall,handover", &[]);
+    all_measured("redis", "counter,types,scripts,publish,stall,handover", &[]);
 }
 
 #[test]

@@ -203,6 +203,7 @@ impl Worker {
         self.forget_deadline(slot);
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         connection.unblock();
+        connection.release_held();
         connection.touch(&mut self.touched);
         connection.make_ready(&mut self.ready);
     }

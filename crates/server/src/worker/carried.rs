@@ -4,6 +4,7 @@ use super::Worker;
 use crate::connection::Connection;
 use ladon_commands::Session;
 use ladon_commands::subscriptions::joining;
+use ladon_commands::tracking;
 use ladon_net::ConnId;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ impl Worker {
         let info = Arc::new(session.info.moved(self.local.thread, conn.slot));
         session.move_to(Arc::clone(&info), &self.node.clients);
         joining::renew(&self.node, &mut self.local, &mut session);
+        tracking::joining::renew(&self.node, &mut self.local, &mut session);
         let mut connection = Box::new(Connection::new(conn, session));
         connection.input = input;
         connection.make_ready(&mut self.ready);

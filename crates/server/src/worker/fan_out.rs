@@ -1,8 +1,11 @@
-//! Published messages: passes them to this thread's subscribers, a bounded number per turn.
+//! Published messages and invalidations: passes them to this thread's subscribers and trackers, a
+//! bounded number per turn.
 
 use super::Worker;
 use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
 use ladon_commands::subscriptions::published::ForThread;
+use ladon_commands::tracking::batch::{ForTrackers, Redirected};
+use ladon_commands::tracking::fan_out as invalidation;
 
 /// Nanoseconds of deliveries in a turn.
 const FAN_OUT_NS: u64 = 200_000;
@@ -19,11 +22,18 @@ const SLICE_BYTES: usize = 1 << 20;
 /// Messages on their way to this thread's subscribers.
 #[derive(Default)]
 pub(super) struct FanOuts {
-    queue: std::collections::VecDeque<FanOut>,
-    /// Published messages that came out of the inbox so far.
+    queue: std::collections::VecDeque<Pending>,
+    /// Messages that came out of the inbox so far.
     read: u64,
-    /// Memory for the subscribers of one slice.
-    found: Vec<Delivery>,
+    /// Memory for the receivers of one slice.
+    pub(super) found: Vec<Delivery>,
+}
+
+/// A message that is being delivered.
+enum Pending {
+    Published(FanOut),
+    Invalid(invalidation::FanOut),
+    Redirected(Redirected),
 }
 
 impl FanOuts {
@@ -32,7 +42,18 @@ impl FanOuts {
     }
 
     pub(super) fn add(&mut self, message: ForThread) {
-        self.queue.push_back(FanOut::new(message, self.read));
+        self.queue.push_back(Pending::Published(FanOut::new(message, self.read)));
+        self.read += 1;
+    }
+
+    pub(super) fn add_invalid(&mut self, invalid: ForTrackers) {
+        let fan_out = invalidation::FanOut::new(invalid, self.read);
+        self.queue.push_back(Pending::Invalid(fan_out));
+        self.read += 1;
+    }
+
+    pub(super) fn add_redirected(&mut self, invalid: Redirected) {
+        self.queue.push_back(Pending::Redirected(invalid));
         self.read += 1;
     }
 }
@@ -75,14 +96,37 @@ impl Worker {
         }
     }
 
-    /// Delivers a message to some of its subscribers, and returns to how many; `None` if nothing is
-    /// left to deliver.
+    /// Delivers the next message to some of its receivers, and returns to how many; `None` if nothing
+    /// is left to deliver.
     fn fan_out_slice(&mut self) -> Option<usize> {
-        let fan_out = self.fan_outs.queue.front_mut()?;
-        let found = &mut self.fan_outs.found;
+        let mut pending = self.fan_outs.queue.pop_front()?;
+        let mut found = std::mem::take(&mut self.fan_outs.found);
+        let done = match &mut pending {
+            Pending::Published(fan_out) => {
+                self.publish_slice(fan_out, &mut found);
+                fan_out.is_over().then_some(fan_out.weight)
+            }
+            Pending::Invalid(fan_out) => {
+                self.invalidate_slice(fan_out, &mut found);
+                fan_out.is_over().then_some(fan_out.weight)
+            }
+            Pending::Redirected(invalid) => {
+                self.deliver_redirected(invalid);
+                Some(invalid.weight)
+            }
+        };
+        match done {
+            Some(weight) => self.node.pubsub.delivered(weight),
+            None => self.fan_outs.queue.push_front(pending),
+        }
+        let delivered = found.len();
+        self.fan_outs.found = found;
+        Some(delivered)
+    }
+
+    fn publish_slice(&mut self, fan_out: &mut FanOut, found: &mut Vec<Delivery>) {
         let (depends, length) = (fan_out.message().depends, fan_out.message().payload().len());
-        let most = (SLICE_BYTES / length.max(1)).clamp(1, SLICE);
-        let bytes = fan_out.next(&self.local.subscribers, most, found);
+        let bytes = fan_out.next(&self.local.subscribers, slice_of(length), found);
         for &Delivery { client, slot } in found.iter() {
             let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
             let connection = connection.filter(|c| c.session.info.id == client);
@@ -92,12 +136,10 @@ impl Worker {
             connection.depends = connection.depends.max(depends);
             connection.touch(&mut self.touched);
         }
-        let delivered = found.len();
-        if fan_out.is_over()
-            && let Some(done) = self.fan_outs.queue.pop_front()
-        {
-            self.node.pubsub.delivered(done.weight);
-        }
-        Some(delivered)
     }
+}
+
+/// How many receivers get a message of this length between two looks at the clock.
+pub(super) fn slice_of(bytes: usize) -> usize {
+    (SLICE_BYTES / bytes.max(1)).clamp(1, SLICE)
 }

@@ -24,6 +24,8 @@ impl Worker {
                     self.deliver(client, slot, &bytes, depends);
                 }
                 Message::Publish(message) => self.fan_outs.add(message),
+                Message::Invalidate(invalid) => self.fan_outs.add_invalid(invalid),
+                Message::Redirect(invalid) => self.fan_outs.add_redirected(invalid),
                 Message::Answer(answer) => self.answer(answer),
                 Message::Unblock { client, slot, how } => self.end_wait(client, slot, how),
                 Message::Computed { client, slot, computed } => {

@@ -87,8 +87,7 @@ impl Worker {
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
         Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
         connection.mark_up_to(connection.output.len(), gate);
-        let held = std::mem::take(&mut connection.held);
-        connection.output.extend_from_slice(&held);
+        connection.release_held();
         connection.make_ready(&mut self.ready);
     }
 }

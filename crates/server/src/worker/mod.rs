@@ -31,6 +31,7 @@ mod compaction;
 mod everysec;
 mod fan_out;
 mod inbox;
+mod invalidate;
 mod jobs;
 mod long_replies;
 mod long_scripts;
@@ -172,6 +173,8 @@ pub struct Worker {
     /// Connections with an unfinished long reply, in the order in which they get a slice.
     long_replies: VecDeque<u32>,
     fan_outs: FanOuts,
+    /// There is more to do for the table of what clients have read.
+    is_tidying: bool,
     batch: Batch,
     limits: Limits,
     limits_generation: u64,
@@ -258,6 +261,7 @@ impl Worker {
             unpaused: false,
             long_replies: VecDeque::new(),
             fan_outs: FanOuts::default(),
+            is_tidying: false,
             batch: Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,
@@ -364,6 +368,7 @@ impl Worker {
         }
         self.publish();
         self.deliver_answers();
+        self.tidy_trackers();
         self.fan_out();
         self.settle_counters();
     }

@@ -48,6 +48,7 @@ impl Worker {
             || !self.touched.is_empty()
             || !(self.stopping || self.ready.is_empty() && self.next_turn.is_empty())
             || self.housekeeping.is_due()
+            || self.is_tidying
             || self.has_messages()
         {
             return Duration::ZERO;

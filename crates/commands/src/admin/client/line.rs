@@ -57,7 +57,7 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
         "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db={} sub={} psub={} \
          ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={argv} multi-mem={multi_bytes} \
          rbs={} rbp={} obl={} oll={} omem={} tot-mem={total} events={} cmd={command} \
-         user={DEFAULT_USER} redir=-1 resp={} lib-name={} lib-ver={}",
+         user={DEFAULT_USER} redir={} resp={} lib-name={} lib-ver={}",
         info.id,
         info.addr,
         info.laddr,
@@ -76,6 +76,7 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
         if listed { output.div_ceil(REPLY_BUFFER_BYTES) } else { 0 },
         if listed { output } else { 0 },
         if info.writing.load(Relaxed) { "rw" } else { "r" },
+        if info.tracked.load(Relaxed) { info.redirect.load(Relaxed) as i64 } else { -1 },
         info.resp.load(Relaxed).max(2),
         text(&info.lib_name),
         text(&info.lib_ver),
@@ -90,6 +91,9 @@ fn flags(info: &ClientInfo) -> String {
         (info.is_subscribed(), 'P'),
         (info.multi.load(Relaxed) >= 0, 'x'),
         (info.blocked.load(Relaxed), 'b'),
+        (info.tracked.load(Relaxed), 't'),
+        (info.redirect_broken.load(Relaxed), 'R'),
+        (info.tracked_by_prefix.load(Relaxed), 'B'),
         (dirty, 'd'),
         (info.unix, 'U'),
         (info.no_evict.load(Relaxed), 'e'),

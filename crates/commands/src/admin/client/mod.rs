@@ -7,6 +7,7 @@ mod list;
 mod names;
 mod pause;
 mod switches;
+mod tracking;
 mod unblock;
 
 use crate::kernel::args::is;
@@ -31,7 +32,10 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
         Code::with_locks("pause", LockNeed::None, pause::pause),
         Code::with_locks("unpause", LockNeed::None, pause::unpause),
         Code::with_locks("unblock", LockNeed::None, unblock::unblock),
-        Code::with_locks("getredir", LockNeed::None, getredir),
+        Code::with_locks("tracking", LockNeed::None, tracking::tracking),
+        Code::with_locks("trackinginfo", LockNeed::None, tracking::info),
+        Code::with_locks("caching", LockNeed::None, tracking::caching),
+        Code::with_locks("getredir", LockNeed::None, tracking::getredir),
         Code::with_locks("gate", LockNeed::None, gate::gate),
         crate::shared::help::HELP,
     ],
@@ -40,12 +44,6 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
 fn id(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let id = ctx.session.info.id;
     ctx.reply.integer(id as i64);
-    Ok(())
-}
-
-/// Where invalidation messages go: nowhere, because no connection redirects them.
-fn getredir(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    ctx.reply.integer(-1);
     Ok(())
 }
 

@@ -34,7 +34,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("client_recent_max_output_buffer", output);
     let blocked = clients.iter().filter(|client| client.blocked.load(Relaxed)).count();
     text.field("blocked_clients", blocked);
-    text.none_of(&["tracking_clients"]);
+    text.field("tracking_clients", node.tracking.clients());
     let subscribed = clients.iter().filter(|client| client.is_subscribed()).count();
     text.field("pubsub_clients", subscribed);
     text.field("watching_clients", watching.clone().filter(|&watched| watched > 0).count());

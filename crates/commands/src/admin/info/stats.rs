@@ -44,8 +44,11 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         text.field(name, node.pubsub.names(kind));
     }
     text.none_of(&["latest_fork_usec", "total_forks", "migrate_cached_sockets"]);
-    text.none_of(&["slave_expires_tracked_keys", "tracking_total_keys", "tracking_total_items"]);
-    text.none_of(&["tracking_total_prefixes", "unexpected_error_replies"]);
+    text.none_of(&["slave_expires_tracked_keys"]);
+    text.field("tracking_total_keys", node.tracking.keys());
+    text.field("tracking_total_items", node.tracking.items());
+    text.field("tracking_total_prefixes", node.tracking.prefixes());
+    text.none_of(&["unexpected_error_replies"]);
     text.field("total_error_replies", total(|s| s.error_replies.get()));
     text.field("total_reads_processed", total(|s| s.reads_processed.get()));
     text.field("total_writes_processed", total(|s| s.writes_processed.get()));

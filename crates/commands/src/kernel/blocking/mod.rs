@@ -27,6 +27,7 @@ use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
 use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::watched;
+use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
@@ -65,6 +66,8 @@ pub struct KeyWait {
     db: u16,
     proto: Proto,
     no_touch: bool,
+    /// The number under which its reads are noted, if they are.
+    tracked: Option<u32>,
     info: Arc<ClientInfo>,
     /// When to give up, Unix milliseconds; `None`: never.
     pub deadline_ms: Option<u64>,
@@ -146,6 +149,7 @@ impl Ctx<'_> {
             db: self.session.db,
             proto: self.reply.proto(),
             no_touch: self.session.no_touch,
+            tracked: self.session.tracking.as_deref().and_then(TrackingState::notes_reads),
             info: Arc::clone(&self.session.info),
             deadline_ms,
             gate: self.session.gate,

@@ -11,6 +11,7 @@ use crate::kernel::session::Session;
 use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
+use crate::kernel::tracking::state::TrackingState;
 use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
@@ -79,6 +80,7 @@ fn attempt(thread: &mut ThreadParts<'_>, made: &ReadyKey, waiter: &Arc<Waiter>) 
     let mut session = Session::new(Arc::clone(&wait.info), true);
     session.db = wait.db;
     session.proto = wait.proto;
+    session.tracking = wait.tracked.map(|number| Box::new(TrackingState::of_number(number)));
     let mut out = Vec::new();
     let handler: HandlerFn = if is_full { refuse } else { handler };
     let command = Command { id: wait.command, spec, handler, args: &args };

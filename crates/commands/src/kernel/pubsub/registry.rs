@@ -207,13 +207,29 @@ impl PubSub {
         for &(thread, count) in &receivers {
             sum += count as usize;
             let weight = count as usize + payload.len() / BYTES_PER_WEIGHT;
-            self.undelivered.fetch_add(weight, Relaxed);
             let message = ForThread { message: Arc::clone(&message), weight };
-            self.threads[usize::from(thread)].leave(Message::Publish(message));
+            self.leave(usize::from(thread), Message::Publish(message), weight);
         }
         // The next message on this channel is left after this one.
         drop(part);
         sum
+    }
+
+    /// Leaves a message for a thread, which counts as undelivered. The thread is woken by
+    /// [`PubSub::wake`], as after [`PubSub::publish`].
+    pub fn leave(&self, thread: usize, message: Message, weight: usize) {
+        self.undelivered.fetch_add(weight, Relaxed);
+        self.threads[thread].leave(message);
+    }
+
+    /// Number of messages that were left for a thread so far.
+    pub(crate) fn published(&self, thread: usize) -> u64 {
+        self.threads[thread].published()
+    }
+
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.len()
     }
 
     /// Wakes the threads for which messages were left, except `thread`, which is awake.

@@ -16,6 +16,23 @@ impl Counters {
     pub fn new(count: u32) -> Self {
         Self(vec![START; count as usize])
     }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Notes that a counter was counted up.
+    pub fn add(&mut self, counter: u32) {
+        self.0[counter as usize] += 1;
+    }
+
+    /// What a counter stands at.
+    #[must_use]
+    pub fn value(&self, counter: u32) -> u32 {
+        self.0[counter as usize]
+    }
 }
 
 /// `SET` of a counter to its first value.
@@ -24,7 +41,7 @@ pub struct Fill<'a>(pub &'a Counters);
 
 impl Question for Fill<'_> {
     fn count(&self) -> u32 {
-        self.0.0.len() as u32
+        self.0.count()
     }
 
     fn write(&mut self, about: u32, to: &mut Vec<u8>) {
@@ -58,17 +75,17 @@ impl Question for Incr<'_> {
     const ORDERED: bool = true;
 
     fn count(&self) -> u32 {
-        self.counters.0.len() as u32
+        self.counters.count()
     }
 
     #[inline]
     fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.counters.0[about as usize] += 1;
+        self.counters.add(about);
         self.request.append(to).word(0).copy_from_slice(&name(b'c', about));
     }
 
     #[inline]
     fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.counters.0[about as usize].into(), to);
+        integer(self.counters.value(about).into(), to);
     }
 }

@@ -3,10 +3,14 @@
 
 pub mod bitmap;
 pub mod counter;
+pub mod geo;
 pub mod hash;
+pub mod hyperloglog;
 pub mod list;
+pub mod script;
 pub mod set;
 pub mod sorted_set;
+pub mod stream;
 pub mod world;
 
 /// Members that one request of a load carries.

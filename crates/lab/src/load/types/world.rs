@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{bitmap, counter, hash, list, set, sorted_set};
+use super::{bitmap, counter, geo, hash, hyperloglog, list, script, set, sorted_set, stream};
 use crate::load::question::Question;
 
 /// How many things of each type there are, and how large.
@@ -33,6 +33,14 @@ pub struct Sizes {
     pub bitmap_bytes: u32,
     /// Counters.
     pub counters: u32,
+    /// Streams.
+    pub streams: u32,
+    /// HyperLogLogs.
+    pub hyperloglogs: u32,
+    /// Elements that each has counted.
+    pub hyperloglog_elements: u32,
+    /// Places on the map.
+    pub places: u32,
 }
 
 /// Where questions are put: a server under measurement.
@@ -91,6 +99,18 @@ pub enum Operation {
     Bitcount,
     /// A counter's next value.
     Incr,
+    /// An entry for a stream that is cut.
+    Xadd,
+    /// XADD, XREADGROUP and XACK of an entry, as often.
+    XaddXreadgroupXack,
+    /// An element that was counted before.
+    Pfadd,
+    /// Places around one.
+    Geosearch,
+    /// A script about a key that the request declares.
+    Evalsha,
+    /// A script about a key that it does not.
+    EvalshaUndeclared,
 }
 
 /// The models of one server's data; of types that no operation needs there is none.
@@ -103,6 +123,10 @@ pub struct World {
     set: Option<set::Set>,
     bitmaps: Option<bitmap::Bitmaps>,
     counters: Option<counter::Counters>,
+    logs: Option<stream::Streams>,
+    streams: Option<stream::Streams>,
+    hyperloglogs: Option<hyperloglog::Counts>,
+    street: Option<geo::Street>,
 }
 
 impl World {
@@ -151,10 +175,33 @@ impl World {
             ground.fill(bitmap::Fill(&bitmaps))?;
             world.bitmaps = Some(bitmaps);
         }
-        if any(&[O::Incr]) {
+        if any(&[O::Incr, O::Evalsha, O::EvalshaUndeclared]) {
             let counters = counter::Counters::new(sizes.counters);
             ground.fill(counter::Fill(&counters))?;
             world.counters = Some(counters);
+        }
+        if any(&[O::Evalsha, O::EvalshaUndeclared]) {
+            ground.fill(script::Fill)?;
+        }
+        if any(&[O::Xadd]) {
+            let logs = stream::Streams::new(b'r', sizes.streams, sizes.element_bytes);
+            ground.fill(stream::Fill(&logs))?;
+            world.logs = Some(logs);
+        }
+        if any(&[O::XaddXreadgroupXack]) {
+            let streams = stream::Streams::new(b'x', sizes.streams, sizes.element_bytes);
+            ground.fill(stream::Fill(&streams))?;
+            world.streams = Some(streams);
+        }
+        if any(&[O::Pfadd]) {
+            let counts = hyperloglog::Counts::new(sizes.hyperloglogs, sizes.hyperloglog_elements);
+            ground.fill(hyperloglog::Fill(&counts))?;
+            world.hyperloglogs = Some(counts);
+        }
+        if any(&[O::Geosearch]) {
+            let street = geo::Street::new(sizes.places);
+            ground.fill(geo::Fill(&street))?;
+            world.street = Some(street);
         }
         Ok(world)
     }
@@ -190,6 +237,14 @@ impl World {
             O::Setbit => on.take(bitmap::Setbit(loaded(&mut self.bitmaps)?)),
             O::Bitcount => on.take(bitmap::Bitcount::new(loaded(&mut self.bitmaps)?)),
             O::Incr => on.take(counter::Incr::new(loaded(&mut self.counters)?)),
+            O::Xadd => on.take(stream::Xadd::new(loaded(&mut self.logs)?)),
+            O::XaddXreadgroupXack => on.take(stream::Work::new(loaded(&mut self.streams)?)),
+            O::Pfadd => on.take(hyperloglog::Pfadd::new(loaded(&mut self.hyperloglogs)?)),
+            O::Geosearch => on.take(geo::Geosearch(loaded(&mut self.street)?)),
+            O::Evalsha | O::EvalshaUndeclared => {
+                let is_declared = operation == O::Evalsha;
+                on.take(script::Evalsha::new(loaded(&mut self.counters)?, is_declared))
+            }
         };
         seen.map_err(MeasureError::Ground)
     }

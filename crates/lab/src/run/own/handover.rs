@@ -5,9 +5,8 @@ use std::time::Duration;
 use crate::load::handover::{HandoverError, Handovers};
 use crate::load::io_threads::IoThreads;
 use crate::operation::OperationKind;
-use crate::results::schema::Round;
 use crate::run::cell::CellError;
-use crate::run::round::percentiles_of;
+use crate::run::round::round_of_times;
 use crate::run::stage::Stage;
 
 pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
@@ -31,20 +30,9 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
         HandoverError::Io(error) => CellError::Broken(error.to_string()),
     })?;
     let operations = seen.handover_ns.len();
-    let used = before.zip(stage.usage()).map(|(before, after)| {
-        let each = |time: Duration| time.as_secs_f64() * 1e6 / operations.max(1) as f64;
-        (
-            each(after.user.saturating_sub(before.user)),
-            each(after.system.saturating_sub(before.system)),
-        )
-    });
     let push_p50 = seen.push_ns.value_at_quantile(0.5) as f64 / 1e3;
-    let round = Round {
-        cpu_user_us: used.map(|(user, _)| user),
-        cpu_system_us: used.map(|(_, system)| system),
-        latency_us: Some(percentiles_of(&seen.handover_ns)),
-        ..Round::new(seen.elapsed.as_secs_f64(), operations)
-    };
+    let usage = before.zip(stage.usage());
+    let round = round_of_times(seen.elapsed, operations, &seen.handover_ns, usage);
     stage.put("handover", None, round.with_extra([("push_p50_us", push_p50)]));
     Ok(())
 }

@@ -9,6 +9,8 @@ mod idle;
 mod lag;
 mod memory;
 mod ping;
+mod publish;
+mod scripts;
 mod shards;
 mod slots;
 mod snapshot;
@@ -32,6 +34,9 @@ pub fn run(own: Own, stage: &mut Stage<'_>, part: &str) -> Result<(), CellError>
         Own::Lag => lag::run,
         Own::LoadTypes => types::load,
         Own::Type => types::run,
+        Own::Script => scripts::run,
+        Own::Publish => publish::run,
+        Own::Notifications => publish::notifications,
         Own::LoadLarge => stall::load,
         Own::Stall => stall::run,
         Own::Fairness => fairness::run,

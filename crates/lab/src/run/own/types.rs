@@ -13,32 +13,43 @@ pub(super) fn load(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     stage.can_do(OperationKind::AddMember)?;
     let sizes = sizes(&stage.bench.scale);
     let operations: Vec<Operation> = PARTS.iter().map(|(_, operation, _)| *operation).collect();
-    let world = World::load(&mut OnStage { stage }, &sizes, &operations)?;
+    let world = World::load(&mut on(stage), &sizes, &operations)?;
     stage.kept = Some(Box::new(world));
     Ok(())
 }
 
 /// Measures the operation of `part`.
 pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
-    let not_loaded = || CellError::Broken("its data were not loaded".to_owned());
+    let not_loaded = || CellError::from(MeasureError::NotLoaded);
     let sizes = sizes(&stage.bench.scale);
     let (_, operation, _) =
         PARTS.iter().find(|(name, ..)| name[0] == part).ok_or_else(not_loaded)?;
     let kept = stage.kept.take().ok_or_else(not_loaded)?;
     let mut world = kept.downcast::<World>().map_err(|_| not_loaded())?;
-    let round = world.measure(*operation, &sizes, &mut OnStage { stage });
-    let round = round.map_err(|error| match error {
-        MeasureError::NotLoaded => not_loaded(),
-        MeasureError::Ground(error) => error,
-    })?;
+    let round = world.measure(*operation, &sizes, &mut on(stage))?;
     stage.kept = Some(world);
     stage.put(part, None, round);
     Ok(())
 }
 
-/// A server on a stage, for the questions of the types.
-struct OnStage<'a, 'b> {
-    stage: &'a mut Stage<'b>,
+const fn on<'a, 'b>(stage: &'a mut Stage<'b>) -> OnStage<'a, 'b> {
+    OnStage { stage, users: USERS, depth: DEPTH }
+}
+
+impl From<MeasureError<CellError>> for CellError {
+    fn from(error: MeasureError<CellError>) -> Self {
+        match error {
+            MeasureError::NotLoaded => CellError::Broken("its data were not loaded".to_owned()),
+            MeasureError::Ground(error) => error,
+        }
+    }
+}
+
+/// A server on a stage, for questions that so many users ask, so many at once.
+pub(super) struct OnStage<'a, 'b> {
+    pub(super) stage: &'a mut Stage<'b>,
+    pub(super) users: usize,
+    pub(super) depth: usize,
 }
 
 impl Ground for OnStage<'_, '_> {
@@ -51,7 +62,7 @@ impl Ground for OnStage<'_, '_> {
 
     fn take<Q: Question>(&mut self, question: Q) -> Result<Round, CellError> {
         let seed = self.stage.next_seed();
-        let asking = Asking::at_random(question, DEPTH, USERS, seed);
-        self.stage.measure_resp(USERS, asking)
+        let asking = Asking::at_random(question, self.depth, self.users, seed);
+        self.stage.measure_resp(self.users, asking)
     }
 }

@@ -1,0 +1,42 @@
+//! Notes what a tracked client reads.
+
+use super::state::TrackingState;
+use crate::kernel::ctx::Ctx;
+use crate::kernel::flags::Flags;
+use crate::kernel::invoke::Command;
+use crate::kernel::outcome::Flow;
+use crate::kernel::session::Session;
+
+/// Notes the keys of a command that has just run, if it reads for a client whose reads are noted;
+/// its transaction passes them on while the locks are held.
+///
+/// A key that the command did not find is noted too: it may come. An error is no reason not to note
+/// it, as in Redis.
+#[cold]
+pub(crate) fn note_reads(ctx: &mut Ctx<'_>, command: Command<'_>) {
+    let Command { spec, args, .. } = command;
+    // A script that only reads names keys, but its commands are what reads them.
+    if !spec.flags.has(Flags::READONLY) || spec.flags.has(Flags::NOSCRIPT) {
+        return;
+    }
+    let number = ctx.session.tracking.as_deref().and_then(TrackingState::notes_reads);
+    let Some(number) = number else { return };
+    for at in spec.keys.positions(args) {
+        let key = ctx.key(args[at]);
+        ctx.tx().note_read(key, number);
+    }
+}
+
+/// After a request of a connection whose tracking is or was on: `CLIENT CACHING` was for that
+/// request, unless it belongs to a transaction that is still open.
+#[cold]
+pub(crate) fn after_request(session: &mut Session, name: &[u8], flow: &Flow) {
+    let runs_again = matches!(flow, Flow::Again | Flow::Paused | Flow::Compute);
+    if let Some(tracking) = &mut session.tracking
+        && session.multi.is_none()
+        && !runs_again
+        && !name.eq_ignore_ascii_case(b"client")
+    {
+        tracking.caching = false;
+    }
+}

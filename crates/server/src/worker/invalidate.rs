@@ -1,0 +1,101 @@
+//! Invalidations: passes them to this thread's trackers, or to the connections that these have
+//! chosen.
+
+use super::Worker;
+use super::fan_out::slice_of;
+use crate::connection::Connection;
+use ladon_commands::Message;
+use ladon_commands::subscriptions::fan_out::Delivery;
+use ladon_commands::tracking::batch::{self, Invalid, Redirected};
+use ladon_commands::tracking::fan_out::FanOut;
+use ladon_commands::tracking::joining;
+use ladon_engine::Garbage;
+use ladon_model::Lsn;
+use ladon_resp::Proto;
+
+impl Worker {
+    /// Keeps the table of what clients have read within its limit.
+    pub(super) fn tidy_trackers(&mut self) {
+        let tracking = &self.node.tracking;
+        self.is_tidying = tracking.tidy();
+        if let Some(garbage) = tracking.take_garbage() {
+            self.scratch.garbage.push(Garbage::of(garbage));
+        }
+    }
+
+    /// Tells the next trackers of a batch.
+    pub(super) fn invalidate_slice(&mut self, fan_out: &mut FanOut, found: &mut Vec<Delivery>) {
+        let place = (self.local.thread, self.node.threads.len());
+        fan_out.next(&self.local.trackers, place, slice_of(fan_out.bytes()), found);
+        let depends = fan_out.depends();
+        for &Delivery { client, slot } in found.iter() {
+            let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
+            let connection = connection.filter(|c| c.session.info.id == client);
+            let Some(connection) = connection.filter(|c| !c.closing) else { continue };
+            let Some(tracking) = &connection.session.tracking else { continue };
+            let Some(keys) = fan_out.keys_for(client, tracking) else { continue };
+            if tracking.redirect != 0 {
+                let keys = keys.map_or(Invalid::All, |keys| Invalid::Keys(keys.into()));
+                self.redirect(slot, keys, depends);
+            } else if connection.session.proto == Proto::Resp3 {
+                self.turn.output_bytes += deliver(connection, keys, depends);
+                connection.touch(&mut self.touched);
+            }
+        }
+    }
+
+    /// Passes an invalidation to the connection that a tracked one has chosen to get it, or tells the
+    /// tracked one that there is no such connection any more.
+    fn redirect(&mut self, from: u32, keys: Invalid, depends: Lsn) {
+        let Some(connection) = &mut self.connections[from as usize] else { return };
+        let Some(tracking) = &mut connection.session.tracking else { return };
+        let target = self.node.clients.find(tracking.redirect).filter(|info| !info.is_gone());
+        if let Some(target) = target {
+            let weight = 1;
+            let (client, slot) = (target.id, target.slot);
+            let invalid = Redirected { client, slot, keys, depends, weight };
+            if target.thread == self.local.thread {
+                self.deliver_redirected(&invalid);
+            } else {
+                self.node.pubsub.leave(target.thread, Message::Redirect(invalid), weight);
+            }
+            return;
+        }
+        tracking.is_broken = true;
+        let redirect = tracking.redirect;
+        joining::show(&connection.session);
+        if connection.session.proto == Proto::Resp3 {
+            batch::write_broken(connection.behind_replies(), redirect);
+            connection.depends = connection.depends.max(depends);
+            connection.touch(&mut self.touched);
+        }
+    }
+
+    /// Delivers an invalidation to the connection that was chosen to get it, if it can take it: over
+    /// RESP2 only a subscriber can.
+    pub(super) fn deliver_redirected(&mut self, invalid: &Redirected) {
+        let connection = self.connections.get_mut(invalid.slot as usize).and_then(Option::as_mut);
+        let connection = connection.filter(|c| c.session.info.id == invalid.client && !c.closing);
+        let Some(connection) = connection else { return };
+        if connection.session.proto == Proto::Resp2 && !connection.session.is_subscribed() {
+            return;
+        }
+        let keys = match &invalid.keys {
+            Invalid::Keys(keys) => Some(&**keys),
+            Invalid::All => None,
+        };
+        self.turn.output_bytes += deliver(connection, keys, invalid.depends);
+        connection.touch(&mut self.touched);
+    }
+}
+
+/// Appends an invalidation to a connection's output; returns its length.
+fn deliver(connection: &mut Connection, keys: Option<&[u8]>, depends: Lsn) -> usize {
+    let proto = connection.session.proto;
+    let out = connection.behind_replies();
+    let before = out.len();
+    batch::write(out, proto, keys);
+    let length = out.len() - before;
+    connection.depends = connection.depends.max(depends);
+    length
+}
