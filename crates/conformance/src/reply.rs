@@ -178,6 +178,16 @@ fn invalid(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 
+/// A line's text. Bytes that are not UTF-8 stay distinct, as escapes.
+fn text(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
 fn read_line(input: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     input.read_until(b'\n', &mut line)?;
@@ -185,7 +195,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<String> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     match line.strip_suffix(b"\r\n") {
-        Some(line) => Ok(String::from_utf8_lossy(line).into_owned()),
+        Some(line) => Ok(text(line)),
         None => Err(invalid(format!("a line without CRLF: {}", quote(&line)))),
     }
 }
@@ -237,7 +247,7 @@ fn read_at(input: &mut impl BufRead, depth: usize) -> io::Result<Reply> {
         },
         '!' => {
             let bytes = read_bytes(input, number()?)?;
-            Reply::Error(String::from_utf8_lossy(&bytes).into_owned())
+            Reply::Error(text(&bytes))
         }
         '=' => {
             let bytes = read_bytes(input, number()?)?;
@@ -279,8 +289,16 @@ mod tests {
         check("*2\r\n:1\r\n$1\r\na\r\n", "[:1, \"a\"]", "[:1, \"a\"]");
         check("%1\r\n+a\r\n,1.5\r\n", "{+a: ,1.5}", "[+a, \"1.5\"]");
         check("=7\r\ntxt:a\nb\r\n", "=txt:\"a\\nb\"", "\"a\\nb\"");
+        check("+é\r\n", "+é", "+é");
         check("", "closed", "closed");
         check("$3\r\nab", "closed", "closed");
+    }
+
+    #[test]
+    fn tells_bytes_that_are_not_utf_8_apart() {
+        let error = |byte| Reply::read(&mut [b'-', byte, b'\r', b'\n'].as_slice());
+        assert_eq!(error(0xff).show(), "-\\xff");
+        assert_ne!(error(0xff), error(0xfe));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use crate::access::AccessNow;
 use crate::checkpoint_coverage::CheckpointCoverage;
 use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
+use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Weight;
 use crate::save::SavedBlock;
@@ -15,9 +16,10 @@ use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
 use crate::types::{self, string};
 use ladon_model::{
-    Change, ChangeError, Changes, DbId, KeyHash, Lsn, UnixMillis, ValueKind, varint,
+    Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, UnixMillis, ValueKind, varint,
 };
 use parking_lot::Mutex;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a change cannot be applied: the files contradict each other.
@@ -40,6 +42,9 @@ pub enum ApplyError {
     /// A database number out of range.
     #[error("database {0} is out of range; raise 'databases' to read this data")]
     NoSuchDb(DbId),
+    /// A library's body is malformed.
+    #[error("malformed library '{0}'")]
+    Library(String),
     /// The select map in a checkpoint is malformed.
     #[error("malformed select map")]
     SelectMap,
@@ -75,6 +80,9 @@ impl<'a> Recovering<'a> {
             let loaded = self.piece(*change, &mut bytes_delta);
             self.keyspace.add_used_bytes(bytes_delta);
             return loaded;
+        }
+        if let Some(Ok(Change::Library { .. })) = changes.peek() {
+            return changes.try_for_each(|change| self.library(change?));
         }
         let partition = partition_of(KeyHash(block.hash_first));
         self.held.add(block);
@@ -166,6 +174,13 @@ impl<'a> Recovering<'a> {
                         keyspace.set_select(second, a);
                     }
                 }
+                change @ (Change::Library { .. }
+                | Change::DeleteLibrary { .. }
+                | Change::FlushLibraries) => {
+                    if worker == 0 {
+                        self.library(change)?;
+                    }
+                }
                 change => {
                     let (db, bytes) = change.key().expect("the other changes have a key");
                     self.check_db(db)?;
@@ -192,6 +207,26 @@ impl<'a> Recovering<'a> {
             self.keyspace.set_select(number, db);
         }
         *self.select_lsn.lock() = lsn;
+        Ok(())
+    }
+
+    /// Applies a change of a library.
+    ///
+    /// Replay repeats all changes since the checkpoint's begin over the libraries as the checkpoint
+    /// saved them, perhaps later. The last change to a library decides, so it need not be recorded
+    /// when that was.
+    fn library(&self, change: Change<'_>) -> Result<(), ApplyError> {
+        let libraries = &self.keyspace.libraries;
+        match change {
+            Change::Library { name, body } => {
+                let body =
+                    LibraryBody::decode(body).ok_or_else(|| ApplyError::Library(readable(name)))?;
+                libraries.put(Arc::new(Library::new(name, body)));
+            }
+            Change::DeleteLibrary { name } => drop(libraries.remove(name)),
+            Change::FlushLibraries => drop(libraries.take()),
+            _ => return Err(ApplyError::Library(String::new())),
+        }
         Ok(())
     }
 
@@ -258,7 +293,7 @@ impl<'a> Recovering<'a> {
                 exists.then_some(()).ok_or_else(|| ApplyError::NoSuchValue(readable(key.bytes)))
             }
             Change::Update { db, kind, op, .. } => self.update(db, key, kind, op, bytes_delta),
-            Change::FlushDb { .. } | Change::SwapDb { .. } => {
+            _ => {
                 unreachable!("changes without a key are applied by `record`")
             }
         }

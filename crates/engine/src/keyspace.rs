@@ -6,6 +6,7 @@
 use crate::access::AccessRules;
 use crate::compact::Compaction;
 use crate::events::{CopySink, EventClass, EventSink, Wanted};
+use crate::libraries::Libraries;
 use crate::locked::{Locked, PartitionSet};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
@@ -57,6 +58,7 @@ pub struct Keyspace {
     next_due: Box<[AtomicU64]>,
     pub(crate) compaction: Compaction,
     pub(crate) events: Wanted,
+    pub(crate) libraries: Libraries,
 }
 
 /// Address of a database's part of a partition.
@@ -104,6 +106,7 @@ impl Keyspace {
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
             compaction: Compaction::default(),
             events: Wanted::default(),
+            libraries: Libraries::default(),
         }
     }
 

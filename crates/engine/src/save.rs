@@ -18,15 +18,22 @@
 //!
 //! For a value whose order counts, and for a long string, a snapshot is taken with the segment and
 //! encoded without the lock, as a separate block that covers the same hashes as of the same LSN.
+//!
+//! The libraries of functions come last, in blocks of their own, which cover no keys.
 
 use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
+use crate::libraries::Library;
 use crate::table::entry::ValueRef;
 use crate::types;
 use crate::types::collection::{Saving, Snapshot};
 use ladon_model::{Change, DbId, KeyHash, Lsn, ValueKind};
+use std::sync::Arc;
 
 /// Minimum number of elements of a piece, except the last: about a tenth of a millisecond's work.
 const PIECE_ELEMENTS: usize = 2048;
+
+/// Libraries share a block up to this size.
+const LIBRARIES_BYTES: usize = 64 << 10;
 
 /// The progress of a saver.
 pub struct SaveCursor {
@@ -36,6 +43,8 @@ pub struct SaveCursor {
     piece: usize,
     /// Large values of the last segment that are still to be saved.
     large: Vec<LargeValue>,
+    /// After the last partition: the libraries that are still to be saved, as of one LSN.
+    libraries: Option<(Lsn, std::vec::IntoIter<Arc<Library>>)>,
 }
 
 struct LargeValue {
@@ -74,8 +83,8 @@ pub struct SavedBlock {
 
 impl Keyspace {
     /// Saves the segment or the piece at `cursor`: appends changes to `out` (a `Put` for each key
-    /// of a segment, one `Update` for a piece), advances the cursor, and returns what was saved;
-    /// `None` if nothing is left.
+    /// of a segment, one `Update` for a piece, a `Library` for each library), advances the cursor, and
+    /// returns what was saved; `None` if nothing is left.
     ///
     /// `reserved` returns the present end of the log; it is called under the partition's lock.
     /// Partitions that hold nothing and have not changed since `begin` are skipped.
@@ -95,7 +104,7 @@ impl Keyspace {
         }
         loop {
             if cursor.db >= self.databases() {
-                return None;
+                return self.save_libraries(cursor, &reserved, out);
             }
             let (db, partition) = (cursor.db, cursor.partition);
             let mut held = self.lock(Locks::Partition(partition));
@@ -149,6 +158,29 @@ impl Keyspace {
             }
             return Some(block);
         }
+    }
+
+    /// Saves the next libraries: they do not change while others are saved, and code is shared, so
+    /// that the lock is held for their list only.
+    fn save_libraries(
+        &self,
+        cursor: &mut SaveCursor,
+        reserved: impl Fn() -> Lsn,
+        out: &mut Vec<u8>,
+    ) -> Option<SavedBlock> {
+        let (lsn, rest) = cursor.libraries.get_or_insert_with(|| {
+            let _held = self.lock(Locks::Partition(0));
+            (reserved(), self.libraries.all().into_iter())
+        });
+        let mut body = Vec::new();
+        while out.len() < LIBRARIES_BYTES {
+            let Some(library) = rest.next() else { break };
+            body.clear();
+            library.body.encode(&mut body);
+            Change::Library { name: &library.name, body: &body }.encode(out);
+        }
+        let block = SavedBlock { db: 0, hash_first: 0, hash_last: 0, lsn: *lsn, keys: 0 };
+        (!out.is_empty()).then_some(block)
     }
 
     /// Saves more of a large value, if it still exists. Returns what then remains.
@@ -235,7 +267,7 @@ impl SaveCursor {
     /// A cursor at the beginning. Values of more than twice `piece` elements are saved in pieces of
     /// at least `piece`.
     pub fn in_pieces_of(piece: usize) -> SaveCursor {
-        SaveCursor { db: 0, partition: 0, local: 0, piece, large: Vec::new() }
+        SaveCursor { db: 0, partition: 0, local: 0, piece, large: Vec::new(), libraries: None }
     }
 
     fn next_partition(&mut self) {

@@ -11,6 +11,7 @@ mod expiry;
 mod grow;
 mod hashes;
 mod keys;
+mod libraries;
 mod lists;
 mod lookup;
 mod rebuild;
@@ -605,7 +606,7 @@ impl<'a> Tx<'a> {
             }
             Change::Expire { db, .. } => self.noted(db, key, true, None),
             Change::Delete { db, .. } => self.noted(db, key, false, None),
-            Change::FlushDb { .. } | Change::SwapDb { .. } => self.scratch.touched.push(key.hash),
+            _ => unreachable!("changes without a key are recorded where they are made"),
         }
     }
 

@@ -1,192 +1,177 @@
-//! The virtual machine.
+//! The virtual machine of one thread.
 
-use crate::convert::{from_resp, to_resp};
-use crate::{Ended, Host, LogLevel};
+use crate::environment::Registering;
+use crate::memory::{Memory, allocate};
+use crate::run::{self, Ended, Frame, TICK_INSTRUCTIONS, with_host};
+use crate::stack::{State, bytes, push_bytes};
+use crate::{Host, sandbox};
 use ladon_resp::{Proto, Reply};
-use mlua::{Function, HookTriggers, Lua, MultiValue, RegistryKey, Value, VmState};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use mlua::ffi::*;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 
-/// Limits of a virtual machine.
-#[derive(Clone, Copy, Debug)]
+/// What a machine is created with.
+#[derive(Clone, Debug)]
 pub struct VmOptions {
-    /// Bytes that scripts may take.
+    /// The most memory that scripts may take, in bytes.
     pub memory_bytes_max: usize,
+    /// `redis.REDIS_VERSION`, as in `7.2.4`.
+    pub version: String,
 }
 
 impl Default for VmOptions {
     fn default() -> VmOptions {
-        VmOptions { memory_bytes_max: 256 << 20 }
+        VmOptions { memory_bytes_max: 512 << 20, version: "7.2.4".to_owned() }
     }
 }
 
 /// A compiled script.
 #[derive(Clone, Debug)]
 pub struct ScriptHandle {
-    function: Arc<RegistryKey>,
-    digest: [u8; 40],
+    function: c_int,
+    /// Its SHA1, which errors name.
+    name: [u8; 40],
 }
 
-/// The host of the script that runs; only set while it does.
-#[derive(Clone, Copy)]
-struct HostPtr(NonNull<dyn Host>);
-// SAFETY: used by the thread that runs the script only.
-unsafe impl Send for HostPtr {}
+/// A function of a library.
+#[derive(Clone, Debug)]
+pub struct FunctionHandle(pub(crate) c_int);
 
-#[derive(Default)]
-struct State {
-    host: Mutex<Option<HostPtr>>,
-    poisoned: AtomicBool,
+/// What a library has registered.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    /// Its functions, in the order of their registration.
+    pub functions: Vec<RegisteredFunction>,
 }
 
-impl State {
-    fn with<R>(&self, run: impl FnOnce(&mut dyn Host) -> R) -> mlua::Result<R> {
-        let host = *self.host.lock().expect("no panic");
-        let Some(HostPtr(mut host)) = host else {
-            return Err(mlua::Error::runtime("redis.call/pcall can only be called inside a script invocation"));
-        };
-        // SAFETY: `run` keeps the host borrowed for as long as it is set here.
-        Ok(run(unsafe { host.as_mut() }))
-    }
-
-    fn stop<R>(&self) -> mlua::Result<R> {
-        self.poisoned.store(true, Relaxed);
-        Err(mlua::Error::runtime("stopped"))
-    }
+/// One call of `redis.register_function`.
+#[derive(Clone, Debug)]
+pub struct RegisteredFunction {
+    /// Its name, as given.
+    pub name: Vec<u8>,
+    /// Its description, if it has one.
+    pub description: Option<Vec<u8>>,
+    /// The names of its flags, in lower case.
+    pub flags: Vec<Vec<u8>>,
+    /// To run it.
+    pub handle: FunctionHandle,
 }
 
-/// A virtual machine.
+/// The state that functions find when Lua calls them. Its beginning is the allocator's.
+#[repr(C)]
+pub(crate) struct Core {
+    pub(crate) memory: Memory,
+    /// While a script runs.
+    pub(crate) host: Option<*mut dyn Host>,
+    pub(crate) is_stopped: bool,
+    /// The globals `KEYS` and `ARGV` are those of a script that ran.
+    pub(crate) has_keys: bool,
+    /// As `redis.setresp` chose.
+    pub(crate) proto: Proto,
+    /// What the function that is entered works on.
+    pub(crate) frame: *mut c_void,
+    pub(crate) places: Places,
+    /// Space for a call of a command: its reply,
+    pub(crate) reply: Vec<u8>,
+    /// its arguments, which live on Lua's stack and in `numbers`,
+    pub(crate) arguments: Vec<&'static [u8]>,
+    pub(crate) numbers: Vec<u8>,
+    /// State of `math.random`, of 48 bits.
+    pub(crate) random: u64,
+    pub(crate) registering: Registering,
+    pub(crate) version: String,
+}
+
+/// The registry's numbers of values that are needed often.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) enter: c_int,
+    pub(crate) load: c_int,
+    pub(crate) on_error: c_int,
+    pub(crate) tostring: c_int,
+    /// Lua's own `next`.
+    pub(crate) next: c_int,
+    /// Lua's own `load`.
+    pub(crate) load_text: c_int,
+    /// What scripts see as globals.
+    pub(crate) globals: c_int,
+    /// From each read-only table to the table that has its fields.
+    pub(crate) protected: c_int,
+    /// The metatable of the table that scripts see as globals, and where else it may read: what the
+    /// code of a library sees while it is loaded.
+    pub(crate) globals_metatable: c_int,
+    pub(crate) globals_of_libraries: c_int,
+}
+
+/// The core of a state.
+pub(crate) unsafe fn core(state: State) -> *mut Core {
+    let mut memory = null_mut();
+    // SAFETY: The state is live. Its allocator was given the address of its core.
+    unsafe { lua_getallocf(state, &raw mut memory) };
+    memory.cast()
+}
+
+/// A Lua state with the sandbox of Redis.
 pub struct Vm {
-    lua: Lua,
-    state: Arc<State>,
-    reseed: Function,
-    /// Lua's own.
-    pcall: Function,
+    state: State,
+    core: Box<Core>,
 }
+
+// SAFETY: Nothing of a state belongs to a thread; `&mut` keeps threads apart.
+unsafe impl Send for Vm {}
 
 impl Vm {
-    /// A machine without scripts.
+    /// A machine that has not run anything.
+    ///
+    /// # Panics
+    /// If the memory is not enough for the libraries.
+    #[must_use]
     pub fn new(options: VmOptions) -> Vm {
-        Vm::make(options).expect("the environment can be made")
+        let mut core = Box::new(Core {
+            memory: Memory { used: 0, max: options.memory_bytes_max },
+            host: None,
+            is_stopped: false,
+            has_keys: false,
+            proto: Proto::Resp2,
+            frame: null_mut(),
+            places: Places::default(),
+            reply: Vec::new(),
+            arguments: Vec::new(),
+            numbers: Vec::new(),
+            random: sandbox::SEED,
+            registering: Registering::default(),
+            version: options.version,
+        });
+        let memory: *mut Core = &raw mut *core;
+        // SAFETY: The box keeps its address, and is dropped after the state is closed.
+        let state = unsafe { lua_newstate(allocate, memory.cast()) };
+        assert!(!state.is_null(), "scripts have too little memory to begin with");
+        // SAFETY: The state is live; errors end in the protected call.
+        let status = unsafe { lua_cpcall(state, sandbox::build, null_mut()) };
+        assert!(status == LUA_OK, "scripts have too little memory to begin with");
+        // SAFETY: As above.
+        unsafe { lua_sethook(state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS) };
+        Vm { state, core }
     }
 
-    fn make(options: VmOptions) -> mlua::Result<Vm> {
-        // SAFETY: the debug library is removed from the environment again.
-        let lua = unsafe { Lua::unsafe_new() };
-        // The hook is not called from compiled code.
-        lua.load("jit.off()").exec()?;
-        let pcall: Function = lua.globals().get("pcall")?;
-        let state = Arc::new(State::default());
-        let redis = lua.create_table()?;
-        lua.globals().set("redis", &redis)?;
-        let shared = Arc::clone(&state);
-        let raw_call = lua.create_function(move |lua, args: MultiValue| {
-            if shared.poisoned.load(Relaxed) {
-                return shared.stop();
-            }
-            let mut texts: Vec<Vec<u8>> = Vec::with_capacity(args.len());
-            for arg in &args {
-                match arg {
-                    Value::String(text) => texts.push(text.as_bytes().to_vec()),
-                    Value::Integer(number) => texts.push(number.to_string().into_bytes()),
-                    Value::Number(number) if number.fract() == 0.0 && number.abs() < 1e17 => {
-                        texts.push((*number as i64).to_string().into_bytes());
-                    }
-                    Value::Number(number) => texts.push(format!("{number:.17}").into_bytes()),
-                    _ => {
-                        let table = lua.create_table()?;
-                        table.raw_set(
-                            "err",
-                            "ERR Lua redis lib command arguments must be strings or integers",
-                        )?;
-                        return Ok((true, Value::Table(table)));
-                    }
-                }
-            }
-            if texts.is_empty() {
-                let table = lua.create_table()?;
-                table.raw_set(
-                    "err",
-                    "ERR Please specify at least one argument for this redis.call()",
-                )?;
-                return Ok((true, Value::Table(table)));
-            }
-            let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-            let mut reply = Vec::new();
-            if shared.with(|host| host.call(&texts, &mut reply))?.is_err() {
-                return shared.stop();
-            }
-            let (value, _) = from_resp(lua, &reply)?;
-            Ok((reply.first() == Some(&b'-'), value))
-        })?;
-        let shared = Arc::clone(&state);
-        let log = lua.create_function(move |_, (level, text): (i64, mlua::String)| {
-            let level = match level {
-                0 => LogLevel::Debug,
-                1 => LogLevel::Verbose,
-                2 => LogLevel::Notice,
-                _ => LogLevel::Warning,
-            };
-            shared.with(|host| host.log(level, &text.as_bytes()))
-        })?;
-        redis.set("log", log)?;
-        let shared = Arc::clone(&state);
-        let setresp = lua.create_function(move |_, version: i64| {
-            let proto = if version == 3 { Proto::Resp3 } else { Proto::Resp2 };
-            shared.with(|host| host.set_resp(proto))
-        })?;
-        redis.set("setresp", setresp)?;
-        let sha1hex = lua.create_function(|lua, text: mlua::String| {
-            lua.create_string(crate::sha1_hex(&text.as_bytes()))
-        })?;
-        redis.set("sha1hex", sha1hex)?;
-        let reseed: Function = lua.load("math.randomseed(0)").into_function()?;
-        for (name, level) in [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOTICE", 2), ("LOG_WARNING", 3)] {
-            redis.set(name, level)?;
-        }
-        lua.globals().set("KEYS", lua.create_table()?)?;
-        lua.globals().set("ARGV", lua.create_table()?)?;
-        let shared = Arc::clone(&state);
-        let is_stopped =
-            lua.create_function(move |_, ()| Ok(shared.poisoned.load(Relaxed)))?;
-        lua.load(include_str!("prelude.lua")).set_name("=prelude").call::<()>((raw_call, is_stopped, redis))?;
-        lua.set_memory_limit(options.memory_bytes_max).ok();
-        let shared = Arc::clone(&state);
-        let triggers = HookTriggers::new().every_nth_instruction(10_000);
-        lua.set_global_hook(triggers, move |_, _| {
-            let host = shared.host.lock().expect("no panic").is_some();
-            if host && (shared.poisoned.load(Relaxed) || shared.with(|host| host.tick())?.is_err()) {
-                return shared.stop();
-            }
-            Ok(VmState::Continue)
-        })?;
-        Ok(Vm { lua, state, reseed, pcall })
-    }
-
-    /// Compiles a script.
+    /// Compiles a script, whose first line may be a shebang.
     ///
     /// # Errors
     /// The text of the error reply.
-    pub fn load(&mut self, digest: &[u8; 40], body: &[u8]) -> Result<ScriptHandle, String> {
-        let chunk = self.lua.load(body).set_name("@user_script").set_mode(mlua::ChunkMode::Text);
-        let failed = |error: mlua::Error| {
-            let text = error.to_string();
-            let text = text.strip_prefix("syntax error: ").unwrap_or(&text).to_owned();
-            format!("ERR Error compiling script (new function): {text}")
-        };
-        let function = chunk.into_function().map_err(failed)?;
-        let key = self.lua.create_registry_value(function).map_err(failed)?;
-        Ok(ScriptHandle { function: Arc::new(key), digest: *digest })
+    pub fn load(&mut self, sha: &[u8; 40], body: &[u8]) -> Result<ScriptHandle, String> {
+        let function = self
+            .compile(body, b"@user_script\0")
+            .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
+        Ok(ScriptHandle { function, name: *sha })
     }
 
     /// Forgets a script.
-    pub fn unload(&mut self, handle: ScriptHandle) {
-        drop(handle);
-        self.lua.expire_registry_values();
+    pub fn unload(&mut self, script: &ScriptHandle) {
+        // SAFETY: The state is live; a reference is given back without allocating.
+        unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, script.function) }
     }
 
-    /// Runs a script; appends its reply to `out`.
+    /// Runs a script, and appends its reply.
     pub fn run(
         &mut self,
         script: &ScriptHandle,
@@ -196,78 +181,207 @@ impl Vm {
         host: &mut dyn Host,
         out: &mut Vec<u8>,
     ) -> Ended {
-        // SAFETY: the pointer is removed before the borrow ends.
-        let host: NonNull<dyn Host> = unsafe { std::mem::transmute(NonNull::from(host)) };
-        *self.state.host.lock().expect("no panic") = Some(HostPtr(host));
-        self.state.poisoned.store(false, Relaxed);
-        let result = self.call(script, keys, args);
-        *self.state.host.lock().expect("no panic") = None;
-        if self.state.poisoned.load(Relaxed) {
+        let reply = &mut Reply::new(out, proto);
+        let (function, name) = (script.function, script.name.as_slice());
+        self.run_frame(Frame { function, name, keys, args, is_function: false, reply }, host)
+    }
+
+    /// Runs a function of a library by this name, and appends its reply.
+    #[allow(clippy::too_many_arguments, reason = "as `run`, with a name")]
+    pub fn run_function(
+        &mut self,
+        function: &FunctionHandle,
+        name: &[u8],
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        proto: Proto,
+        host: &mut dyn Host,
+        out: &mut Vec<u8>,
+    ) -> Ended {
+        let reply = &mut Reply::new(out, proto);
+        let function = function.0;
+        self.run_frame(Frame { function, name, keys, args, is_function: true, reply }, host)
+    }
+
+    fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
+        let position = frame.reply.position();
+        let enter = self.core.places.enter;
+        let status = with_host(&mut self.core, host, |core| {
+            core.frame = (&raw mut frame).cast();
+            // SAFETY: The frame lives until the call returns, and errors end in it.
+            unsafe { call_protected(self.state, enter) }
+        });
+        if self.recover() {
+            frame.reply.rewind(position);
             return Ended::Stopped;
         }
-        let mut reply = Reply::new(out, proto);
-        let position = reply.position();
-        let written = match result {
-            Ok(value) => to_resp(&value, 0, &mut reply).map_err(|error| error.to_string()),
-            Err(error) => Err(error),
-        };
-        if let Err(text) = written {
-            reply.rewind(position);
-            reply.error(text);
+        if status != LUA_OK {
+            frame.reply.rewind(position);
+            frame.reply.error("ERR not enough memory");
         }
         Ended::Replied
     }
 
-    fn call(&self, script: &ScriptHandle, keys: &[&[u8]], args: &[&[u8]]) -> Result<Value, String> {
-        let run = || {
-            let list = |texts: &[&[u8]]| {
-                let table = self.lua.create_table_with_capacity(texts.len(), 0)?;
-                for (at, text) in texts.iter().enumerate() {
-                    table.raw_set(at + 1, self.lua.create_string(text)?)?;
-                }
-                Ok::<_, mlua::Error>(table)
-            };
-            let globals = self.lua.globals();
-            globals.raw_set("KEYS", list(keys)?)?;
-            globals.raw_set("ARGV", list(args)?)?;
-            self.reseed.call::<()>(())?;
-            let function: Function = self.lua.registry_value(&script.function)?;
-            // Errors may be tables, which only Lua's own pcall passes on.
-            self.pcall.call::<(bool, Value)>(function)
+    /// After a run: whether it was stopped.
+    fn recover(&mut self) -> bool {
+        const KEPT: usize = 64 << 10;
+        self.core.frame = null_mut();
+        self.core.arguments.clear();
+        self.core.numbers.clear();
+        self.core.reply.clear();
+        self.core.reply.shrink_to(KEPT);
+        // SAFETY: The state is live.
+        unsafe { lua_settop(self.state, 0) };
+        if self.core.memory.used > self.core.memory.max / 4 * 3 {
+            self.collect();
+        }
+        let was_stopped = std::mem::take(&mut self.core.is_stopped);
+        if was_stopped {
+            // SAFETY: The state is live.
+            unsafe {
+                lua_sethook(self.state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS);
+            }
+        }
+        was_stopped
+    }
+
+    /// Frees everything that is no longer used, so that the next script has memory to begin with.
+    fn collect(&mut self) {
+        // The collector itself allocates when it makes tables smaller.
+        let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
+        // SAFETY: The state is live; errors end in the protected call.
+        unsafe { lua_cpcall(self.state, sandbox::collect, null_mut()) };
+        self.core.memory.max = max;
+    }
+
+    /// Runs the code of a library, and returns what it registered.
+    ///
+    /// # Errors
+    /// The text of the error reply.
+    pub fn load_library(&mut self, body: &[u8], host: &mut dyn Host) -> Result<Library, String> {
+        let function = self
+            .compile(body, b"@user_function\0")
+            .map_err(|text| format!("ERR Error compiling function: {text}"))?;
+        let mut out = Vec::new();
+        self.core.registering = Registering { is_open: true, functions: Vec::new() };
+        self.set_globals(self.core.places.globals_of_libraries);
+        let mut reply = Reply::new(&mut out, Proto::Resp2);
+        let frame = Frame {
+            function,
+            name: b"",
+            keys: &[],
+            args: &[],
+            is_function: true,
+            reply: &mut reply,
         };
-        match run() {
-            Ok((true, value)) => Ok(value),
-            Ok((false, error)) => Err(self.text_of(script, error)),
-            Err(error) => Err(format!("ERR {error}")),
+        let ended = self.run_frame(frame, host);
+        self.set_globals(self.core.places.globals);
+        // SAFETY: As in `unload`.
+        unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function) };
+        let library = Library { functions: std::mem::take(&mut self.core.registering).functions };
+        let text = match (ended, out.strip_prefix(b"-")) {
+            (Ended::Stopped, _) => "ERR FUNCTION LOAD timeout".to_owned(),
+            (Ended::Replied, Some(text)) => {
+                let text = String::from_utf8_lossy(text);
+                text.trim_end().split(" script: ").next().unwrap_or_default().to_owned()
+            }
+            _ => return Ok(library),
+        };
+        self.unload_library(&library);
+        Err(format!("ERR Error registering functions: {text}"))
+    }
+
+    /// Forgets the functions of a library.
+    pub fn unload_library(&mut self, library: &Library) {
+        for function in &library.functions {
+            // SAFETY: As in `unload`.
+            unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function.handle.0) }
         }
     }
 
-    fn text_of(&self, script: &ScriptHandle, error: Value) -> String {
-        let digest = String::from_utf8_lossy(&script.digest);
-        match error {
-            Value::Table(table) => {
-                let text: String = table.raw_get("err").unwrap_or_default();
-                match table.raw_get::<Option<i64>>("line") {
-                    Ok(Some(line)) => format!("{text} script: {digest}, on @user_script:{line}."),
-                    _ => text,
-                }
-            }
-            Value::String(text) => {
-                let text = text.to_string_lossy();
-                // `user_script:7: what happened`
-                let line = text.split(':').nth(1).filter(|_| text.starts_with("user_script:"));
-                let line = line.and_then(|line| line.parse::<u32>().ok()).unwrap_or(1);
-                format!("ERR {text} script: {digest}, on @user_script:{line}.")
-            }
-            value => {
-                let text = value.to_string().unwrap_or_default();
-                format!("ERR {text} script: {digest}, on @user_script:1.")
-            }
+    /// Exchanges which globals there are.
+    fn set_globals(&mut self, contents: c_int) {
+        // SAFETY: The field is there already, so that nothing is allocated but its name, which Lua
+        // has as well.
+        unsafe {
+            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, self.core.places.globals_metatable);
+            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
+            lua_setfield(self.state, -2, c"__index".as_ptr());
+            lua_settop(self.state, 0);
         }
     }
 
-    /// Bytes that it takes.
+    /// Bytes that scripts and what they have left behind take.
+    #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.lua.used_memory()
+        self.core.memory.used
     }
+
+    /// Compiles a chunk; returns its number in the registry.
+    fn compile(&mut self, body: &[u8], name: &'static [u8]) -> Result<c_int, String> {
+        let mut chunk = Chunk { body: source(body), name, result: Err(String::new()) };
+        self.core.frame = (&raw mut chunk).cast();
+        // SAFETY: The chunk lives until the call returns, and errors end in it.
+        let status = unsafe { call_protected(self.state, self.core.places.load) };
+        self.recover();
+        if status != LUA_OK { Err("not enough memory".to_owned()) } else { chunk.result }
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // SAFETY: Nobody has the state any more.
+        unsafe { lua_close(self.state) }
+    }
+}
+
+/// Calls the function with this number in the registry, without arguments and results.
+unsafe fn call_protected(state: State, function: c_int) -> c_int {
+    // SAFETY: As promised by the callers. Neither of these allocates.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, function);
+        lua_pcall(state, 0, 0, 0)
+    }
+}
+
+/// A script without its shebang; the line stays, so that the others keep their numbers.
+fn source(body: &[u8]) -> &[u8] {
+    if !body.starts_with(b"#!") {
+        return body;
+    }
+    let end = body.iter().position(|&byte| byte == b'\n').unwrap_or(body.len());
+    &body[end..]
+}
+
+/// Text to be compiled.
+struct Chunk<'a> {
+    body: &'a [u8],
+    name: &'static [u8],
+    result: Result<c_int, String>,
+}
+
+/// Compiles the chunk of [`Core::frame`].
+pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
+    // SAFETY: `Vm::compile` has put a chunk there, which lives until this returns. No value that
+    // must be dropped is alive where an error may be raised.
+    unsafe {
+        let chunk = &mut *(*core(state)).frame.cast::<Chunk<'_>>();
+        if chunk.body.starts_with(b"\x1b") {
+            chunk.result = Err("bytecode is not accepted".to_owned());
+            return 0;
+        }
+        // A string of Lua's, so that the machine's limit covers it.
+        push_bytes(state, chunk.body);
+        let body = bytes(state, -1).unwrap_or_default();
+        let status =
+            luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
+        if status == LUA_OK {
+            let function = luaL_ref(state, LUA_REGISTRYINDEX);
+            chunk.result = Ok(function);
+        } else {
+            let text = bytes(state, -1).unwrap_or(b"unknown error");
+            chunk.result = Err(String::from_utf8_lossy(text).into_owned());
+        }
+    }
+    0
 }

@@ -2,7 +2,7 @@
 //!
 //! Replay needs no command code, no clock and no randomness: applying the changes of every record
 //! in order to an empty keyspace yields the keyspace. One record (one transaction) is a sequence of
-//! encoded changes. A checkpoint's blocks use the same encoding, `Put` only.
+//! encoded changes. A checkpoint's blocks use the same encoding, `Put` and `Library` only.
 //!
 //! ```text
 //! change := tag u8, db varint, then by tag
@@ -12,6 +12,9 @@
 //!   4 Expire  key bytes, expire_at varint (0: never expires)
 //!   5 FlushDb
 //!   6 SwapDb  other varint                          (positions in the SELECT map, not DbIds)
+//!   7 Library         name bytes, body bytes        (see `library.rs`; db is 0, as in 8 and 9)
+//!   8 DeleteLibrary   name bytes
+//!   9 FlushLibraries
 //! bytes := length varint, then that many bytes
 //! ```
 
@@ -82,6 +85,12 @@ pub enum Change<'a> {
     FlushDb { db: DbId },
     /// `SELECT first` and `SELECT second` changed their meaning with each other.
     SwapDb { first: DbId, second: DbId },
+    /// The library of this name is now this one, whatever was there before.
+    Library { name: &'a [u8], body: &'a [u8] },
+    /// The library was removed.
+    DeleteLibrary { name: &'a [u8] },
+    /// Every library was removed.
+    FlushLibraries,
 }
 
 const TAG_PUT: u8 = 1;
@@ -90,6 +99,9 @@ const TAG_DELETE: u8 = 3;
 const TAG_EXPIRE: u8 = 4;
 const TAG_FLUSH_DB: u8 = 5;
 const TAG_SWAP_DB: u8 = 6;
+const TAG_LIBRARY: u8 = 7;
+const TAG_DELETE_LIBRARY: u8 = 8;
+const TAG_FLUSH_LIBRARIES: u8 = 9;
 
 impl Change<'_> {
     /// Appends the encoding.
@@ -143,6 +155,17 @@ impl Change<'_> {
                 head(out, TAG_SWAP_DB, first);
                 varint::put(out, u64::from(second));
             }
+            Change::Library { name, body } => {
+                out.reserve(name.len() + body.len() + 20);
+                head(out, TAG_LIBRARY, 0);
+                varint::put_bytes(out, name);
+                varint::put_bytes(out, body);
+            }
+            Change::DeleteLibrary { name } => {
+                head(out, TAG_DELETE_LIBRARY, 0);
+                varint::put_bytes(out, name);
+            }
+            Change::FlushLibraries => head(out, TAG_FLUSH_LIBRARIES, 0),
         }
     }
 
@@ -162,14 +185,19 @@ impl Change<'_> {
         varint::put(out, body_bytes as u64);
     }
 
-    /// The key that the change touches, with its database; `None` for whole databases.
+    /// The key that the change touches, with its database; `None` for whole databases and
+    /// libraries.
     pub fn key(&self) -> Option<(DbId, &[u8])> {
         match *self {
             Change::Put { db, key, .. }
             | Change::Update { db, key, .. }
             | Change::Delete { db, key }
             | Change::Expire { db, key, .. } => Some((db, key)),
-            Change::FlushDb { .. } | Change::SwapDb { .. } => None,
+            Change::FlushDb { .. }
+            | Change::SwapDb { .. }
+            | Change::Library { .. }
+            | Change::DeleteLibrary { .. }
+            | Change::FlushLibraries => None,
         }
     }
 }
@@ -248,6 +276,12 @@ fn take_change<'a>(input: &mut &'a [u8]) -> Result<Change<'a>, ChangeError> {
         }
         TAG_FLUSH_DB => Change::FlushDb { db },
         TAG_SWAP_DB => Change::SwapDb { first: db, second: take_db(input)? },
+        TAG_LIBRARY => {
+            let name = bytes()?;
+            Change::Library { name, body: bytes()? }
+        }
+        TAG_DELETE_LIBRARY => Change::DeleteLibrary { name: bytes()? },
+        TAG_FLUSH_LIBRARIES => Change::FlushLibraries,
         other => return Err(ChangeError::UnknownTag(other)),
     })
 }
@@ -401,6 +435,9 @@ mod tests {
             Change::Expire { db: 1, key: b"k", expire_at: 0 },
             Change::FlushDb { db: 15 },
             Change::SwapDb { first: 0, second: 400 },
+            Change::Library { name: b"mylib", body: &[7; 200] },
+            Change::DeleteLibrary { name: b"mylib" },
+            Change::FlushLibraries,
         ];
         for change in changes {
             let mut out = Vec::new();

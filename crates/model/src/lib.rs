@@ -7,6 +7,7 @@
 pub mod change;
 pub mod gate;
 pub mod hash;
+pub mod library;
 pub mod lsn;
 pub mod record;
 pub mod varint;
@@ -14,6 +15,7 @@ pub mod varint;
 pub use change::{Change, ChangeBuffer, ChangeError, Changes, ValueKind};
 pub use gate::Gate;
 pub use hash::{KeyHash, KeyHasher};
+pub use library::{FunctionFacts, LibraryBody};
 pub use lsn::Lsn;
 pub use record::{LargeRecord, Record, RecordPart};
 

@@ -5,12 +5,14 @@
 //! to even), sums are rounded once, and 17 decimals are printed from the exact binary value.
 
 use crate::big::Big;
+use std::cmp::Ordering;
+use std::ops::Neg;
 
 /// An 80-bit extended floating-point number; never NaN.
 ///
 /// Value: `mantissa * 2^exponent`. Numbers are normal (highest mantissa bit set) unless they are
 /// zero or have the lowest exponent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct LongDouble {
     negative: bool,
     mantissa: u64,
@@ -27,6 +29,15 @@ const DECIMAL_EXPONENT_MAX: i64 = 20_000;
 const DECIMALS: u32 = 17;
 
 impl LongDouble {
+    /// Zero.
+    pub const ZERO: LongDouble =
+        LongDouble { negative: false, mantissa: 0, exponent: EXPONENT_MIN };
+    /// The greatest number that is not infinite.
+    pub const MAX: LongDouble =
+        LongDouble { negative: false, mantissa: u64::MAX, exponent: EXPONENT_MAX };
+    /// The least number that is not infinite.
+    pub const MIN: LongDouble = LongDouble { negative: true, ..LongDouble::MAX };
+
     /// Reads a number as Redis does: what C's `strtold` takes in full (decimal or hexadecimal,
     /// with or without an exponent, `inf`), but no space, no `nan`, and nothing whose value is
     /// too great or too small to be told from infinity or zero.
@@ -150,6 +161,50 @@ impl LongDouble {
         if fraction != 0 {
             let text = format!(".{fraction:017}");
             out.extend_from_slice(text.trim_end_matches('0').as_bytes());
+        }
+    }
+}
+
+impl Neg for LongDouble {
+    type Output = LongDouble;
+
+    fn neg(self) -> LongDouble {
+        LongDouble { negative: !self.negative, ..self }
+    }
+}
+
+impl PartialEq for LongDouble {
+    fn eq(&self, other: &LongDouble) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for LongDouble {}
+
+impl PartialOrd for LongDouble {
+    fn partial_cmp(&self, other: &LongDouble) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By value: the two zeros are equal.
+impl Ord for LongDouble {
+    fn cmp(&self, other: &LongDouble) -> Ordering {
+        let is_zero = |number: &LongDouble| number.is_finite() && number.mantissa == 0;
+        // Numbers are normal, so the exponent decides first.
+        let size = |number: &LongDouble| (number.exponent, number.mantissa);
+        match (is_zero(self), is_zero(other)) {
+            (true, true) => Ordering::Equal,
+            (true, false) if other.negative => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, true) if self.negative => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => match (self.negative, other.negative) {
+                (true, true) => size(other).cmp(&size(self)),
+                (true, false) => Ordering::Less,
+                (false, true) => Ordering::Greater,
+                (false, false) => size(self).cmp(&size(other)),
+            },
         }
     }
 }
@@ -373,5 +428,28 @@ mod tests {
                 "{short}"
             );
         }
+    }
+
+    #[test]
+    fn numbers_have_an_order() {
+        let texts = [
+            "-inf", "-1e4000", "-2", "-1.5", "-1e-4940", "0", "1e-4940", "1", "1.5", "2", "1e4000",
+            "inf",
+        ];
+        let numbers = texts.map(|text| LongDouble::parse(text.as_bytes()).unwrap());
+        for (at, number) in numbers.iter().enumerate() {
+            for (other_at, other) in numbers.iter().enumerate() {
+                assert_eq!(
+                    number.cmp(other),
+                    at.cmp(&other_at),
+                    "{} {}",
+                    texts[at],
+                    texts[other_at]
+                );
+            }
+        }
+        assert_eq!(LongDouble::parse(b"-0"), Some(LongDouble::ZERO));
+        assert!(LongDouble::MAX < numbers[11] && LongDouble::MAX > numbers[10]);
+        assert!(LongDouble::MIN > numbers[0] && LongDouble::MIN < numbers[1]);
     }
 }

@@ -1,6 +1,7 @@
 //! Replies: values -> bytes, in the protocol version that the connection chose with `HELLO`.
 
 use crate::double::write_double;
+use crate::long_double::LongDouble;
 
 /// Which version of the protocol a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,11 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn position(&self) -> usize {
         self.out.len()
+    }
+
+    /// The bytes after `position`, which came from [`Reply::position`].
+    pub fn written_since(&self, position: usize) -> &[u8] {
+        &self.out[position..]
     }
 
     /// Takes back everything after `position`, which came from [`Reply::position`].
@@ -183,6 +189,13 @@ impl<'a> Reply<'a> {
         let text = text.trim_end_matches('0').trim_end_matches('.');
         let text = if text == "-0" { "0" } else { text };
         self.typed_line(b',', text.as_bytes());
+    }
+
+    /// As `human_double`, of a longer one.
+    pub fn long_double(&mut self, value: LongDouble) {
+        let mut text = Vec::with_capacity(32);
+        value.write_human(&mut text);
+        self.typed_line(b',', &text);
     }
 
     /// A decimal integer of any size, given as digits; in RESP2 a string.

@@ -9,12 +9,15 @@ const REDIS_7_0: &str = include_str!("../fixtures/redis-7.0.15.json");
 const REDIS_8_0: &str = include_str!("../fixtures/redis-8.0.6.json");
 
 /// Ours alone: SET has Valkey's IFEQ, BITOP the operations of Redis 8.2, GEOSEARCH Valkey's
-/// polygons, ZUNION and ZINTER what Redis 8.8 counts.
+/// polygons, ZUNION and ZINTER what Redis 8.8 counts, XADD and XTRIM what Redis 8.2 does with references.
 const OWN: &[(&str, &[&str])] = &[
     ("set", &["arguments", "history"]),
     ("bitop", &["arguments", "history"]),
     ("geosearch", &["arguments", "history"]),
     ("geosearchstore", &["arguments", "history"]),
+    ("xadd", &["arguments", "history"]),
+    ("xreadgroup", &["arguments"]),
+    ("xtrim", &["arguments", "history"]),
     ("zinter", &["arguments", "history"]),
     ("zinterstore", &["arguments", "history"]),
     ("zunion", &["arguments", "history"]),
@@ -22,11 +25,29 @@ const OWN: &[(&str, &[&str])] = &[
 ];
 
 /// Ladon's own, and what is newer than Redis 8.0.
-const NOT_RECORDED: &[&str] =
-    &["client|gate", "delex", "delifeq", "digest", "msetex", "sdiffcard", "sunioncard"];
+const NOT_RECORDED: &[&str] = &[
+    "blmovem",
+    "client|gate",
+    "commandlog",
+    "commandlog|get",
+    "commandlog|help",
+    "commandlog|len",
+    "commandlog|reset",
+    "delex",
+    "delifeq",
+    "digest",
+    "increx",
+    "lmovem",
+    "msetex",
+    "sdiffcard",
+    "sunioncard",
+    "xackdel",
+    "xdelex",
+    "xnack",
+];
 
 /// Recorded from 7.0 only.
-const NOT_RECORDED_IN_8_0: &[&str] = &["role", "function", "function|flush", "function|help"];
+const NOT_RECORDED_IN_8_0: &[&str] = &["role"];
 
 /// Commands that Redis 7.0 did not have.
 const NEW_SINCE_7_0: &[&str] = &[
@@ -97,7 +118,6 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("zrevrangebylex", &["arguments"]),
     ("zrevrangebyscore", &["arguments"]),
     ("zrevrank", &["arity", "history", "arguments"]),
-    ("xadd", &["arguments"]),
     ("xclaim", &["arguments"]),
     ("xgroup|create", &["arguments"]),
     ("xgroup|createconsumer", &["arguments"]),
@@ -106,7 +126,6 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("xgroup|setid", &["arguments"]),
     ("xinfo|consumers", &["history", "arguments"]),
     ("xinfo|stream", &["history", "arguments"]),
-    ("xreadgroup", &["arguments"]),
     ("xsetid", &["arguments"]),
     // A command without arguments may be asked about.
     ("command|getkeys", &["arguments", "arity"]),

@@ -77,5 +77,64 @@ pub fn shown(argument: &[u8]) -> String {
 pub fn shown_up_to(argument: &[u8], most: usize) -> String {
     let end = argument.iter().take(most).position(|&byte| byte == 0);
     let end = end.unwrap_or(argument.len().min(most));
-    String::from_utf8_lossy(&argument[..end]).into_owned()
+    let mut text = String::with_capacity(end);
+    for chunk in argument[..end].utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match byte_of(character) {
+                None => text.push(character),
+                Some(_) => {
+                    character.encode_utf8(&mut [0; 4]).bytes().for_each(|it| escape(it, &mut text))
+                }
+            }
+        }
+        chunk.invalid().iter().for_each(|&byte| escape(byte, &mut text));
+    }
+    text
+}
+
+/// Bytes of arguments that are not UTF-8 are these characters and the byte's value in a text. They
+/// are for private use; an argument that has one of them is escaped byte by byte.
+const ESCAPED: u32 = 0x10_ff00;
+
+fn escape(byte: u8, text: &mut String) {
+    text.extend(char::from_u32(ESCAPED + u32::from(byte)));
+}
+
+fn byte_of(character: char) -> Option<u8> {
+    let byte = u32::from(character).checked_sub(ESCAPED)?;
+    u8::try_from(byte).ok()
+}
+
+/// The text of an error as the client gets it: what `shown` escaped is the argument's bytes again.
+pub fn bytes_of(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() || !text.chars().any(|it| byte_of(it).is_some()) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        match byte_of(character) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_shown_byte_by_byte() {
+        for argument in [
+            &b"plain"[..],
+            b"\xff\xc3",
+            "\u{e9}".as_bytes(),
+            "\u{10ffe9}\u{10ff00}".as_bytes(),
+            b"a\xf0\x9f",
+        ] {
+            assert_eq!(bytes_of(&shown(argument)).as_ref(), argument);
+        }
+        assert_eq!(bytes_of(&shown(b"a\x80\0b")).as_ref(), b"a\x80");
+    }
 }

@@ -4,7 +4,7 @@ use crate::kernel::aside;
 use crate::kernel::blocking;
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Data};
-use crate::kernel::error::{CommandError, shown, shown_up_to};
+use crate::kernel::error::{self, CommandError, shown, shown_up_to};
 use crate::kernel::eviction::{self, Room};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
@@ -68,21 +68,30 @@ pub fn execute(
         remember::after_request(session, request.args[0], &outcome.flow);
     }
     debug_assert_at_rest(thread.scratch, thread.local);
-    match session.reply_mode {
-        ReplyMode::On => {}
-        ReplyMode::SkipNext => out.truncate(start),
-        ReplyMode::Off => out.truncate(start),
-        // The reply comes later.
-        ReplyMode::Skip if matches!(outcome.flow, Flow::Block(_)) => {}
-        ReplyMode::Skip if matches!(outcome.flow, Flow::Paused | Flow::Compute | Flow::Again) => {
-            session.reply_mode = ReplyMode::SkipNext;
-        }
-        ReplyMode::Skip => {
-            out.truncate(start);
-            session.reply_mode = ReplyMode::On;
-        }
+    if session.reply_mode != ReplyMode::On {
+        silence(thread.local, session, &outcome.flow, out, start);
     }
+    thread.local.unsilenced.clear();
     outcome
+}
+
+/// Removes a reply, starting at `start`, that the client does not want. What confirms subscriptions
+/// is no reply, and stays.
+#[cold]
+fn silence(local: &Local, session: &mut Session, flow: &Flow, out: &mut Vec<u8>, start: usize) {
+    let is_later = matches!(flow, Flow::Paused | Flow::Compute | Flow::Again);
+    match session.reply_mode {
+        // The reply comes later.
+        ReplyMode::Skip if matches!(flow, Flow::Block(_)) => return,
+        ReplyMode::Skip if is_later => session.reply_mode = ReplyMode::SkipNext,
+        ReplyMode::Skip => session.reply_mode = ReplyMode::On,
+        ReplyMode::On | ReplyMode::Off | ReplyMode::SkipNext => {}
+    }
+    out.truncate(start);
+    // A request that runs again subscribes again.
+    if !is_later {
+        out.extend_from_slice(&local.unsilenced);
+    }
 }
 
 /// Between two requests: no lock is held, and nothing is left of the one before.
@@ -287,7 +296,7 @@ impl Running<'_, '_> {
             multi.aborted = true;
         }
         self.thread.local.stats.count_error(text.as_bytes());
-        Reply::new(self.out, self.session.proto).error(text);
+        Reply::new(self.out, self.session.proto).error(error::bytes_of(&text));
         Outcome::new(Lsn::ZERO, Flow::Continue)
     }
 }

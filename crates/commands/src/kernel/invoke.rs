@@ -6,7 +6,7 @@
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Data};
-use crate::kernel::error::CommandError;
+use crate::kernel::error::{self, CommandError};
 use crate::kernel::long_reply::LongReply;
 use crate::kernel::monitored;
 use crate::kernel::node::Node;
@@ -106,7 +106,7 @@ fn fail(ctx: &mut Ctx<'_>, position: usize, error: &CommandError) -> String {
     let text = error.to_string();
     ctx.deferred = None;
     ctx.reply.rewind(position);
-    ctx.reply.error(&text);
+    ctx.reply.error(error::bytes_of(&text));
     text
 }
 

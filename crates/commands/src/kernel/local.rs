@@ -11,7 +11,7 @@ use crate::kernel::session::WatchedKey;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::tracking::fan_out::Trackers;
 use crate::kernel::undoable_counts::Begun;
-use ladon_engine::{ReadyKey, WatchFlag, Waiter};
+use ladon_engine::{ReadyKey, Waiter, WatchFlag};
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct Local {
     pub trackers: Trackers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
+    /// Confirmations of the present request's subscriptions, which `CLIENT REPLY` does not silence.
+    pub(crate) unsilenced: Vec<u8>,
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
@@ -81,6 +83,7 @@ impl Local {
             subscribers: Subscribers::default(),
             trackers: Trackers::default(),
             unpublished: Vec::new(),
+            unsilenced: Vec::new(),
             timing: Timing::default(),
             eviction,
             undoable: None,

@@ -69,8 +69,7 @@ impl Begun {
         for CountedError { command, was_rejected, code, times } in self.errors {
             if let Some(id) = command {
                 let of_command = stats.command(id);
-                let counter =
-                    if was_rejected { &of_command.rejected } else { &of_command.failed };
+                let counter = if was_rejected { &of_command.rejected } else { &of_command.failed };
                 counter.take_back(times);
             }
             stats.take_back_errors(code, times);

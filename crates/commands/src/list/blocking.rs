@@ -2,7 +2,7 @@
 
 use super::ends::{PopFrom, pop_first};
 use super::relocate::move_element;
-use super::{end, popped, reply_element};
+use super::shared::{end, popped, reply_element};
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;

@@ -1,6 +1,6 @@
 //! Changing a list in place: LSET, LINSERT, LREM, LTRIM.
 
-use super::{index_of, range_of};
+use super::shared::{index_of, range_of};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};

@@ -1,6 +1,6 @@
 //! Pushing and popping at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
-use super::{end, popped, pushed, reply_element};
+use super::shared::{end, popped, pushed, reply_element};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};

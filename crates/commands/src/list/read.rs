@@ -1,6 +1,6 @@
 //! Looking at a list: LLEN, LRANGE, LINDEX.
 
-use super::{index_of, range_of, reply_element};
+use super::shared::{index_of, range_of, reply_element};
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;

@@ -1,6 +1,6 @@
 //! From one list to another: LMOVE, RPOPLPUSH.
 
-use super::{end, popped, pushed};
+use super::shared::{end, popped, pushed};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{End, ListValue};

@@ -5,6 +5,7 @@ use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::flags::Flags;
 use crate::kernel::pubsub::joining;
 use crate::kernel::pubsub::published::Kind;
+use crate::kernel::session::ReplyMode;
 use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
 
@@ -54,6 +55,10 @@ fn count(ctx: &Ctx<'_>, kind: Kind) -> i64 {
 }
 
 fn subscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
+    if kind == Kind::Shard && ctx.in_exec {
+        let text = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client";
+        return Err(CommandError::text(text));
+    }
     let word = ["subscribe", "ssubscribe", "psubscribe"][kind as usize];
     for name in &args[1..] {
         joining::subscribe(ctx.node, ctx.local, ctx.session, kind, name);
@@ -85,6 +90,7 @@ fn unsubscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
 /// Tells the client about one name.
 fn confirm(ctx: &mut Ctx<'_>, word: &str, name: Option<&[u8]>, kind: Kind) {
     let count = count(ctx, kind);
+    let start = ctx.reply.position();
     ctx.reply.push(3);
     ctx.reply.bulk(word);
     match name {
@@ -92,6 +98,9 @@ fn confirm(ctx: &mut Ctx<'_>, word: &str, name: Option<&[u8]>, kind: Kind) {
         None => ctx.reply.null(),
     }
     ctx.reply.integer(count);
+    if ctx.session.reply_mode != ReplyMode::On {
+        ctx.local.unsilenced.extend_from_slice(ctx.reply.written_since(start));
+    }
 }
 
 fn publish(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {

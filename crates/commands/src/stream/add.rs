@@ -14,7 +14,7 @@ const TOO_SMALL: CommandError = CommandError::text(
 
 pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let options = match args[2] {
-        b"*" => Options { trim: None, id_at: 2, id: NewId::Automatic, may_create: true },
+        b"*" => Options::DEFAULT,
         _ => options(args, true, ctx.node.settings.stream_node_max_entries())?,
     };
     let words = args.get(options.id_at + 1..).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let add = |stream: &mut StreamEdit<'_>| {
         let id = new_id(stream, options.id, now_ms)?;
         stream.add(id, words);
-        let trimmed = options.trim.as_ref().map_or(0, |trim| stream.trim(trim));
+        let trimmed = options.trim.as_ref().map_or(0, |trim| stream.trim(trim, options.references));
         Ok::<_, CommandError>((id, trimmed))
     };
     let added = if options.may_create {

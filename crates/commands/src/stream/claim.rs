@@ -1,6 +1,7 @@
 //! Taking over what is pending with others: XCLAIM, XAUTOCLAIM.
 
-use super::{id, is_new_consumer, no_key_or_group, notify_consumer, reply, text};
+use super::shared::{is_new_consumer, no_key_or_group, notify_consumer, text};
+use super::{id, reply};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};

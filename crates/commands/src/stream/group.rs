@@ -1,6 +1,7 @@
 //! Consumer groups: XGROUP and XACK.
 
-use super::{id, no_group, notify_consumer};
+use super::id;
+use super::shared::{no_group, notify_consumer};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};

@@ -2,6 +2,7 @@
 
 use crate::kernel::error::CommandError;
 use ladon_engine::types::stream::StreamId;
+use ladon_resp::parse_i64;
 
 const INVALID: CommandError =
     CommandError::text("ERR Invalid stream ID specified as stream command argument");
@@ -94,6 +95,23 @@ fn number(text: &[u8]) -> Result<u64, CommandError> {
     let spaces = text.iter().take_while(|byte| is_space(byte)).count();
     let digits = std::str::from_utf8(&text[spaces..]).ok();
     digits.and_then(|digits| digits.parse().ok()).ok_or(INVALID)
+}
+
+/// Arguments.
+type Words<'s, 'a> = &'s [&'a [u8]];
+
+/// The texts of as many ids as `number` says, and what follows them.
+pub(super) fn counted<'s, 'a>(
+    number: &[u8],
+    words: Words<'s, 'a>,
+) -> Result<(Words<'s, 'a>, Words<'s, 'a>), CommandError> {
+    let number = parse_i64(number).and_then(|number| usize::try_from(number).ok());
+    let number = number
+        .filter(|number| *number > 0)
+        .ok_or(CommandError::text("ERR Number of IDs must be a positive integer"))?;
+    words
+        .split_at_checked(number)
+        .ok_or(CommandError::text("ERR The `numids` parameter must match the number of arguments"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! XINFO.
 
-use super::{no_group, reply};
+use super::reply;
+use super::shared::no_group;
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -97,7 +98,9 @@ fn full(reply: &mut Reply<'_>, stream: &Stream, count: usize) {
     reply.bulk("groups");
     reply.array(stream.group_count());
     for (name, group) in stream.groups() {
-        reply.map(7);
+        // As long as nobody uses XNACK the reply is that of Redis 7.2.
+        let released = Some(group.released()).filter(|&count| count != 0);
+        reply.map(7 + usize::from(released.is_some()));
         reply.bulk("name");
         reply.bulk(name);
         progress(reply, stream, group);
@@ -108,7 +111,7 @@ fn full(reply: &mut Reply<'_>, stream: &Stream, count: usize) {
         for (id, pending) in group.pending_from(StreamId::MIN).take(count) {
             reply.array(4);
             reply::id(reply, *id);
-            reply.bulk(group.consumer_of(pending).name());
+            reply.bulk(group.consumer_of(pending).map_or(&b""[..], Consumer::name));
             reply.integer(pending.delivered_ms as i64);
             reply.integer(pending.count as i64);
         }
@@ -116,6 +119,10 @@ fn full(reply: &mut Reply<'_>, stream: &Stream, count: usize) {
         reply.array(group.consumer_count());
         for consumer in group.consumers() {
             full_consumer(reply, group, consumer, count);
+        }
+        if let Some(released) = released {
+            reply.bulk("nacked-count");
+            reply.integer(released as i64);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod add;
 mod claim;
+mod delete;
 mod group;
 mod id;
 mod info;
@@ -9,23 +10,22 @@ mod pending;
 mod range;
 mod read;
 mod read_group;
+mod release;
 mod reply;
+mod shared;
 mod streams_option;
 mod trim;
 
-use crate::kernel::error::{CommandError, shown_up_to};
 use crate::kernel::spec::{Code, KeyPositions, Part};
 use crate::shared::help::HELP;
-use ladon_engine::types::stream::Stream;
-use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("xadd", add::xadd).at(Part::Whole),
     Code::on_keys("xlen", range::xlen).at(Part::Whole),
     Code::on_keys("xrange", range::xrange).at(Part::Whole),
     Code::on_keys("xrevrange", range::xrevrange).at(Part::Whole),
-    Code::on_keys("xdel", trim::xdel).at(Part::Whole),
+    Code::on_keys("xdel", delete::xdel).at(Part::Whole),
+    Code::on_keys("xdelex", delete::xdelex).at(Part::Whole),
     Code::on_keys("xtrim", trim::xtrim).at(Part::Whole),
     Code::on_keys("xsetid", trim::xsetid),
     Code::on_keys("xread", read::xread)
@@ -44,6 +44,8 @@ pub(crate) const COMMANDS: &[Code] = &[
         ],
     ),
     Code::on_keys("xack", group::xack).at(Part::Whole),
+    Code::on_keys("xackdel", delete::xackdel).at(Part::Whole),
+    Code::on_keys("xnack", release::xnack).at(Part::Whole),
     Code::on_keys("xpending", pending::xpending),
     Code::on_keys("xclaim", claim::xclaim),
     Code::on_keys("xautoclaim", claim::xautoclaim),
@@ -57,32 +59,3 @@ pub(crate) const COMMANDS: &[Code] = &[
         ],
     ),
 ];
-
-/// An argument for an error message: as much of it as C's `printf` shows.
-fn text(argument: &[u8]) -> String {
-    shown_up_to(argument, usize::MAX)
-}
-
-/// The group does not exist, nor perhaps the key.
-fn no_key_or_group(key: &[u8], group: &[u8]) -> CommandError {
-    let (key, group) = (text(key), text(group));
-    let text = format!("NOGROUP No such key '{key}' or consumer group '{group}'");
-    CommandError::Other(text.into())
-}
-
-/// The group does not exist, but the key does.
-fn no_group(key: &[u8], group: &[u8]) -> CommandError {
-    let (key, group) = (text(key), text(group));
-    let text = format!("NOGROUP No such consumer group '{group}' for key name '{key}'");
-    CommandError::Other(text.into())
-}
-
-/// Whether a group has no such consumer yet, so that reading or claiming creates it.
-fn is_new_consumer(stream: &Stream, group: &[u8], consumer: &[u8]) -> bool {
-    stream.group(group).is_some_and(|group| group.consumer(consumer).is_none())
-}
-
-/// A consumer was created.
-fn notify_consumer(tx: &mut Tx<'_>, db: DbId, key: Key<'_>) {
-    tx.notify(EventClass::STREAM, "xgroup-createconsumer", db, key);
-}

@@ -1,6 +1,7 @@
 //! XPENDING.
 
-use super::{id, no_key_or_group, reply};
+use super::shared::no_key_or_group;
+use super::{id, reply};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -87,8 +88,16 @@ fn list(reply: &mut Reply<'_>, group: &Group, query: &Query<'_>, now_ms: u64) {
         }
         reply.array(4);
         reply::id(reply, id);
-        reply.bulk(group.consumer_of(pending).name());
-        reply.integer(idle_ms.max(0));
+        match group.consumer_of(pending) {
+            Some(consumer) => {
+                reply.bulk(consumer.name());
+                reply.integer(idle_ms.max(0));
+            }
+            None => {
+                reply.bulk("");
+                reply.integer(-1);
+            }
+        }
         reply.integer(pending.count as i64);
         count += 1;
         Continue(())

@@ -45,8 +45,12 @@ pub(super) fn xread(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             for (id, fixed) in ids.iter_mut().zip(&fixed).filter(|(id, _)| **id == b"$") {
                 *id = fixed;
             }
-            let wanted =
-                Wanted { kind: ValueKind::Stream, hears_loss: false, is_ready: Some(is_ready) };
+            let wanted = Wanted {
+                kind: ValueKind::Stream,
+                hears_loss: false,
+                is_ready: Some(is_ready),
+                look_at: None,
+            };
             ctx.block_or_answer_null(&args, options.keys, wanted, deadline_ms);
         }
     }

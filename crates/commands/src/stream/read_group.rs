@@ -1,17 +1,21 @@
 //! XREADGROUP.
 
 use super::read::{begin_part, halves, peek};
+use super::shared::{is_new_consumer, notify_consumer, text};
 use super::streams_option::Options;
-use super::{id, is_new_consumer, notify_consumer, reply, text};
-use crate::kernel::blocking::Wanted;
+use super::{id, reply};
+use crate::kernel::blocking::{LookAt, Wanted};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::types::stream::{Step, Stream, StreamId};
+use ladon_engine::types::stream::{Claimed, Group, Step, Stream, StreamId};
 use ladon_engine::{StreamEdit, Tx};
 use ladon_model::{DbId, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::ops::ControlFlow::{Break, Continue};
+
+/// Milliseconds between two looks of who waits for what nobody has got yet.
+const LOOK_PAUSE_MS: u64 = 100;
 
 /// Stands for `>`: what no consumer of the group has got.
 const NEW: StreamId = StreamId::MAX;
@@ -30,7 +34,8 @@ pub(super) fn xreadgroup(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         after.push(after_of(text)?);
     }
-    let request = Request { group, consumer, now_ms, count: options.count, no_ack: options.no_ack };
+    let Options { count, no_ack, claim_idle_ms, .. } = options;
+    let request = Request { group, consumer, now_ms, count, no_ack, claim_idle_ms };
     let is_map = ctx.reply.proto() == Proto::Resp3;
     let position = ctx.reply.position();
     let mark = if is_map { ctx.reply.begin_map() } else { ctx.reply.begin_array() };
@@ -60,8 +65,12 @@ pub(super) fn xreadgroup(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match options.block {
         None => ctx.reply.null_array(),
         Some(deadline_ms) => {
-            let wanted =
-                Wanted { kind: ValueKind::Stream, hears_loss: true, is_ready: Some(is_ready) };
+            let wanted = Wanted {
+                kind: ValueKind::Stream,
+                hears_loss: true,
+                is_ready: Some(is_ready),
+                look_at: claim_idle_ms.map(|_| look_at as LookAt),
+            };
             ctx.block_or_answer_null(args, options.keys, wanted, deadline_ms);
         }
     }
@@ -98,11 +107,37 @@ fn is_ready(tx: &mut Tx<'_>, db: DbId, args: &[&[u8]]) -> bool {
     let Ok(options) = Options::parse(args, true, 0) else { return true };
     let Some((group, _)) = options.group else { return true };
     let (names, _) = halves(args, &options);
+    let now_ms = tx.now_ms();
     // Only who asks for new entries waits.
     names.iter().any(|name| {
         let key = tx.key(name);
         let Ok(Some(stream)) = peek(tx, db, key) else { return true };
-        stream.group(group).is_none_or(|group| has_new(stream, group.last_id))
+        stream.group(group).is_none_or(|group| {
+            let claims = options.claim_idle_ms.and_then(|idle_ms| now_ms.checked_sub(idle_ms));
+            let oldest_ms = || group.oldest_delivery().unwrap_or(u64::MAX);
+            has_new(stream, group.last_id) || claims.is_some_and(|until_ms| oldest_ms() <= until_ms)
+        })
+    })
+}
+
+/// When a waiting XREADGROUP may find something to claim: when the oldest entry that is pending now
+/// will be idle for long enough, or one that could be delivered meanwhile.
+fn look_at(tx: &mut Tx<'_>, db: DbId, args: &[&[u8]]) -> u64 {
+    let now_ms = tx.now_ms();
+    let Ok(Options { group: Some((group, _)), claim_idle_ms: Some(idle_ms), keys, .. }) =
+        Options::parse(args, true, 0)
+    else {
+        return u64::MAX;
+    };
+    let later_ms = now_ms.saturating_add(idle_ms.max(LOOK_PAUSE_MS));
+    args[keys].iter().fold(later_ms, |soonest_ms, name| {
+        let key = tx.key(name);
+        let oldest_ms = peek(tx, db, key)
+            .ok()
+            .flatten()
+            .and_then(|stream| stream.group(group).and_then(Group::oldest_delivery));
+        let due_ms = oldest_ms.map_or(u64::MAX, |oldest_ms| oldest_ms.saturating_add(idle_ms));
+        soonest_ms.min(due_ms.max(now_ms + 1))
     })
 }
 
@@ -116,6 +151,7 @@ struct Request<'a> {
     now_ms: u64,
     count: usize,
     no_ack: bool,
+    claim_idle_ms: Option<u64>,
 }
 
 impl Request<'_> {
@@ -138,34 +174,94 @@ impl Request<'_> {
             self.repeat(stream, after, reply);
             return true;
         }
-        if !has_new(stream, last_delivered) {
+        let position = reply.position();
+        begin_part(reply, name);
+        let array = reply.begin_array();
+        let mut count = 0;
+        if let Some(idle_ms) = self.claim_idle_ms
+            && let Some(until_ms) = now_ms.checked_sub(idle_ms)
+        {
+            count += self.claim(stream, until_ms, reply);
+        }
+        if count < self.count && has_new(stream, last_delivered) {
+            count += self.deliver(stream, last_delivered, self.count - count, reply);
+        }
+        if count == 0 {
+            reply.rewind(position);
             return false;
         }
-        begin_part(reply, name);
-        self.deliver(stream, last_delivered, reply);
+        reply.end_array(array, count);
         true
     }
 
-    /// Delivers what follows the last delivered entry.
-    fn deliver(&self, stream: &mut StreamEdit<'_>, after: StreamId, reply: &mut Reply<'_>) {
+    /// Claims what was delivered at `until_ms` or before, the oldest first; returns how many
+    /// entries. What does not exist any more is no longer pending, as with XCLAIM.
+    fn claim(&self, stream: &mut StreamEdit<'_>, until_ms: u64, reply: &mut Reply<'_>) -> usize {
+        let Request { group, consumer, now_ms, .. } = *self;
+        stream.index_by_time(group);
+        let mut claimed = Vec::new();
+        while claimed.len() < self.count {
+            // No more than are wanted, and more only where entries did not exist.
+            let wanted = self.count - claimed.len();
+            let of = stream.group(group);
+            let ids = of.map_or(Vec::new(), |group| group.delivered_until(until_ms, wanted));
+            let (mut gone, mut taken) = (Vec::new(), Vec::new());
+            for id in ids {
+                let pending = stream.group(group).and_then(|group| group.pending_entry(id));
+                let Some(&pending) = pending else { continue };
+                let Some(entry) = stream.get(id) else {
+                    gone.push(id);
+                    continue;
+                };
+                let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
+                reply::delivered_entry(reply, entry, idle_ms, pending.count);
+                let count = pending.count.saturating_add(1).min(i64::MAX as u64);
+                taken.push(Claimed { id, delivered_ms: now_ms, count });
+            }
+            let is_over = gone.is_empty() || until_ms == now_ms;
+            if !gone.is_empty() {
+                stream.apply(Step::Acknowledge { group, ids: gone });
+            }
+            if !taken.is_empty() {
+                let taken = taken.clone();
+                stream.apply(Step::Claim { group, consumer, at_ms: now_ms, claimed: taken });
+            }
+            claimed.append(&mut taken);
+            if is_over {
+                break;
+            }
+        }
+        claimed.len()
+    }
+
+    /// Delivers up to `max` entries that follow the last delivered one; returns how many.
+    fn deliver(
+        &self,
+        stream: &mut StreamEdit<'_>,
+        after: StreamId,
+        max: usize,
+        reply: &mut Reply<'_>,
+    ) -> usize {
         let Request { group, consumer, now_ms: at_ms, .. } = *self;
-        let array = reply.begin_array();
         let mut read = stream.group(group).and_then(|group| group.entries_read);
         let (mut last, mut count) = (after, 0);
         let first = after.next().unwrap_or(StreamId::MAX);
         let _ = stream.walk(first, StreamId::MAX, |entry| {
             read = stream.read_after(read, last, entry.id);
             last = entry.id;
-            reply::entry(reply, entry);
+            match self.claim_idle_ms {
+                None => reply::entry(reply, entry),
+                Some(_) => reply::delivered_entry(reply, entry, 0, 0),
+            }
             count += 1;
-            if count == self.count { Break(()) } else { Continue(()) }
+            if count == max { Break(()) } else { Continue(()) }
         });
-        reply.end_array(array, count);
         stream.apply(if self.no_ack {
             Step::SetGroup { group, last, read }
         } else {
             Step::Deliver { group, consumer, at_ms, last, read }
         });
+        count
     }
 
     /// Delivers again what is pending with the consumer.

@@ -13,6 +13,19 @@ pub(super) fn id(reply: &mut Reply<'_>, id: StreamId) {
 #[inline]
 pub(super) fn entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
     reply.array(2);
+    content(reply, entry);
+}
+
+/// An entry with the time since its last delivery and the number of deliveries before this one.
+pub(super) fn delivered_entry(reply: &mut Reply<'_>, entry: Entry<'_>, idle_ms: u64, count: u64) {
+    reply.array(4);
+    content(reply, entry);
+    reply.integer(idle_ms as i64);
+    reply.integer(count as i64);
+}
+
+#[inline]
+fn content(reply: &mut Reply<'_>, entry: Entry<'_>) {
     id(reply, entry.id);
     reply.array(2 * entry.len());
     entry.for_each(|field, value| {

@@ -2,6 +2,7 @@
 
 use crate::kernel::args::{self, is};
 use crate::kernel::error::{CommandError, CommandResult};
+use ladon_resp::parse_i64;
 use std::ops::Range;
 
 /// What the options say.
@@ -12,6 +13,8 @@ pub(super) struct Options<'a> {
     pub(super) block: Option<Option<u64>>,
     pub(super) group: Option<(&'a [u8], &'a [u8])>,
     pub(super) no_ack: bool,
+    /// Since when an entry must be pending to be claimed, milliseconds.
+    pub(super) claim_idle_ms: Option<u64>,
     /// Positions of the keys.
     pub(super) keys: Range<usize>,
 }
@@ -23,8 +26,14 @@ impl<'a> Options<'a> {
         is_group: bool,
         now_ms: u64,
     ) -> Result<Options<'a>, CommandError> {
-        let mut options =
-            Options { count: usize::MAX, block: None, group: None, no_ack: false, keys: 0..0 };
+        let mut options = Options {
+            count: usize::MAX,
+            block: None,
+            group: None,
+            no_ack: false,
+            claim_idle_ms: None,
+            keys: 0..0,
+        };
         let mut at = 1;
         while let Some(word) = args.get(at) {
             let more = &args[at + 1..];
@@ -51,6 +60,15 @@ impl<'a> Options<'a> {
                 }
                 options.group = Some((more[0], more[1]));
                 at += 3;
+            } else if is(word, "claim") && !more.is_empty() {
+                if !is_group {
+                    return Err(CommandError::text(
+                        "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD \
+                         instead.",
+                    ));
+                }
+                options.claim_idle_ms = Some(min_idle(more[0])?);
+                at += 2;
             } else if is(word, "noack") {
                 if !is_group {
                     return Err(CommandError::text(
@@ -79,6 +97,13 @@ impl<'a> Options<'a> {
     }
 }
 
+fn min_idle(text: &[u8]) -> Result<u64, CommandError> {
+    let number =
+        parse_i64(text).ok_or(CommandError::text("ERR min-idle-time is not an integer"))?;
+    u64::try_from(number)
+        .map_err(|_| CommandError::text("ERR min-idle-time must be a positive integer"))
+}
+
 fn unbalanced(is_group: bool) -> CommandError {
     let (name, sign) = if is_group { ("xreadgroup", '>') } else { ("xread", '$') };
     CommandError::err(format_args!(
@@ -99,7 +124,7 @@ pub(super) fn keys_of_xreadgroup(args: &[&[u8]]) -> Range<usize> {
 fn keys(args: &[&[u8]], is_group: bool) -> Range<usize> {
     let mut at = 1;
     while let Some(word) = args.get(at) {
-        if is(word, "block") || is(word, "count") {
+        if is(word, "block") || is(word, "count") || is_group && is(word, "claim") {
             at += 2;
         } else if is_group && is(word, "group") {
             at += 3;

@@ -1,12 +1,12 @@
-//! Removing entries, and setting a stream's counters: XDEL, XTRIM, XSETID. The options that XTRIM
-//! and XADD share.
+//! Trimming, and setting a stream's counters: XTRIM, XSETID. The options that XTRIM and XADD share.
 
+use super::delete;
 use super::id::{self, NewId};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
-use ladon_engine::types::stream::{Step, Stream, StreamId, Threshold, Trim};
+use ladon_engine::types::stream::{References, Step, StreamId, Threshold, Trim};
 
 /// Maximum number of entries that `~` removes if the command does not say, as a number of nodes.
 const NODES_MAX: u64 = 100;
@@ -17,10 +17,23 @@ const LIMIT_MAX: u64 = 1_000_000;
 /// The options of XADD and XTRIM.
 pub(super) struct Options {
     pub(super) trim: Option<Trim>,
+    /// What happens to references to what is trimmed.
+    pub(super) references: References,
     /// Position of the id, for XADD.
     pub(super) id_at: usize,
     pub(super) id: NewId,
     pub(super) may_create: bool,
+}
+
+impl Options {
+    /// What `XADD key *` means.
+    pub(super) const DEFAULT: Options = Options {
+        trim: None,
+        references: References::Keep,
+        id_at: 2,
+        id: NewId::Automatic,
+        may_create: true,
+    };
 }
 
 /// Reads the options, and for XADD the id that follows them. `node_entries` is the maximum number
@@ -30,8 +43,8 @@ pub(super) fn options(
     is_add: bool,
     node_entries: usize,
 ) -> Result<Options, CommandError> {
-    let mut options =
-        Options { trim: None, id_at: args.len(), id: NewId::Automatic, may_create: true };
+    let mut options = Options { id_at: args.len(), ..Options::DEFAULT };
+    let mut references = None;
     let (mut threshold, mut approximate, mut limit) = (None, false, None);
     let mut at = 2;
     while let Some(word) = args.get(at) {
@@ -46,21 +59,18 @@ pub(super) fn options(
                     "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
                 ));
             }
-            approximate = more.len() >= 2 && more[0] == b"~";
             let operator = usize::from(more.len() >= 2 && matches!(more[0], b"~" | b"="));
-            threshold = Some(if is_length {
-                let length = u64::try_from(args::integer(more[operator])?)
-                    .map_err(|_| CommandError::text("ERR The MAXLEN argument must be >= 0."))?;
-                Threshold::Length(length)
-            } else {
-                Threshold::Id(id::strict(more[operator], 0)?)
-            });
+            approximate = operator == 1 && more[0] == b"~";
+            threshold = Some(read_threshold(more[operator], is_length)?);
             at += 2 + operator;
         } else if is(word, "limit") && !more.is_empty() {
             let value = u64::try_from(args::integer(more[0])?)
                 .map_err(|_| CommandError::text("ERR The LIMIT argument must be >= 0."))?;
             limit = Some(value);
             at += 2;
+        } else if references.is_none() && delete::references(word).is_some() {
+            references = delete::references(word);
+            at += 1;
         } else if is_add && is(word, "nomkstream") {
             options.may_create = false;
             at += 1;
@@ -72,6 +82,7 @@ pub(super) fn options(
         }
     }
     options.id_at = at;
+    options.references = references.unwrap_or(References::Keep);
     let Some(threshold) = threshold else {
         if limit.is_some_and(|limit| limit != 0) {
             return Err(CommandError::text(
@@ -101,6 +112,15 @@ pub(super) fn options(
     Ok(options)
 }
 
+fn read_threshold(text: &[u8], is_length: bool) -> Result<Threshold, CommandError> {
+    if !is_length {
+        return Ok(Threshold::Id(id::strict(text, 0)?));
+    }
+    let length = u64::try_from(args::integer(text)?)
+        .map_err(|_| CommandError::text("ERR The MAXLEN argument must be >= 0."))?;
+    Ok(Threshold::Length(length))
+}
+
 const LIMIT_WITHOUT_TILDE: CommandError =
     CommandError::text("ERR syntax error, LIMIT cannot be used without the special ~ option");
 
@@ -109,37 +129,12 @@ pub(super) fn xtrim(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let options = options(args, false, node_entries)?;
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let trimmed = ctx.tx().stream_change(db, key, |stream| {
-        options.trim.as_ref().map_or(0, |trim| stream.trim(trim))
+        options.trim.as_ref().map_or(0, |trim| stream.trim(trim, options.references))
     })?;
     if trimmed.is_some_and(|trimmed| trimmed != 0) {
         ctx.tx().notify(EventClass::STREAM, "xtrim", db, key);
     }
     ctx.reply.integer(trimmed.unwrap_or(0) as i64);
-    Ok(())
-}
-
-pub(super) fn xdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (db, key) = (ctx.db(), ctx.first_key(args));
-    // As in Redis, ids are not read if there is no stream.
-    if ctx.tx().get_value::<Stream>(db, key)?.is_none() {
-        ctx.reply.integer(0);
-        return Ok(());
-    }
-    let ids = id::all(&args[2..])?;
-    let removed = ctx.tx().stream_change(db, key, |stream| {
-        let mut removed = 0;
-        for id in ids {
-            if stream.contains(id) {
-                stream.apply(Step::Remove { ids: vec![id] });
-                removed += 1;
-            }
-        }
-        removed
-    })?;
-    if removed.is_some_and(|removed| removed != 0) {
-        ctx.tx().notify(EventClass::STREAM, "xdel", db, key);
-    }
-    ctx.reply.integer(removed.unwrap_or(0));
     Ok(())
 }
 

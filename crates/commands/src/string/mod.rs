@@ -1,5 +1,6 @@
 //! Strings and counters.
 
+mod bounded_counter;
 mod compare;
 mod counter;
 mod edit;
@@ -22,6 +23,7 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("incrby", counter::incrby),
     Code::on_keys("decrby", counter::decrby),
     Code::on_keys("incrbyfloat", counter::incrbyfloat),
+    Code::on_keys("increx", bounded_counter::increx),
     Code::on_keys("mget", several_keys::mget),
     Code::on_keys("mset", several_keys::mset),
     Code::on_keys("msetnx", several_keys::msetnx),

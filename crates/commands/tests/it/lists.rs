@@ -248,6 +248,102 @@ fn other_types_are_refused() {
     check(&script);
 }
 
+/// By the documentation of Redis 8.10: the reply has the order of the destination.
+#[test]
+fn several_from_list_to_list() {
+    let mut script = String::new();
+    for (ends, obo, bulk) in [
+        (
+            "LEFT LEFT",
+            [r#""b" "a""#, r#"["b" "a" "x" "y"]"#],
+            [r#""a" "b""#, r#"["a" "b" "x" "y"]"#],
+        ),
+        (
+            "LEFT RIGHT",
+            [r#""a" "b""#, r#"["x" "y" "a" "b"]"#],
+            [r#""a" "b""#, r#"["x" "y" "a" "b"]"#],
+        ),
+        (
+            "RIGHT LEFT",
+            [r#""c" "d""#, r#"["c" "d" "x" "y"]"#],
+            [r#""c" "d""#, r#"["c" "d" "x" "y"]"#],
+        ),
+        (
+            "RIGHT RIGHT",
+            [r#""d" "c""#, r#"["x" "y" "d" "c"]"#],
+            [r#""c" "d""#, r#"["x" "y" "c" "d"]"#],
+        ),
+    ] {
+        let kept = if ends.starts_with("LEFT") { r#"["c" "d"]"# } else { r#"["a" "b"]"# };
+        for (order, [moved, destination]) in [("obo", obo), ("BULK", bulk)] {
+            for how in ["COUNT 2", "exactly 2"] {
+                script += &format!(
+                    "
+                    RPUSH l a b c d     => :4
+                    RPUSH m x y         => :2
+                    LMOVEM l m {ends} {how} {order} =>> [{moved}]
+                    LRANGE l 0 -1       =>> {kept}
+                    LRANGE m 0 -1       =>> {destination}
+                    DEL l m             => :2
+                    "
+                );
+            }
+        }
+    }
+    check(&script);
+}
+
+#[test]
+fn several_are_moved_within_bounds() {
+    check(
+        r#"
+        RPUSH l 1 2 3                               => :3
+        LMOVEM l m LEFT LEFT                        =>> ["1"]
+        LMOVEM l m LEFT RIGHT EXACTLY 3 OBO         =>> nil-array
+        LMOVEM l m LEFT RIGHT COUNT 9223372036854775807 OBO =>> ["2" "3"]
+        EXISTS l                                    =>> :0
+        LRANGE m 0 -1                               =>> ["1" "2" "3"]
+        LMOVEM l m LEFT LEFT                        =>> nil-array
+        LMOVEM l m LEFT LEFT COUNT 3 BULK           =>> nil-array
+        RPUSH k a b c d                             => :4
+        LMOVEM k k LEFT LEFT COUNT 2 BULK           =>> ["a" "b"]
+        LRANGE k 0 -1                               => ["a" "b" "c" "d"]
+        LMOVEM k k LEFT LEFT COUNT 2 OBO            =>> ["b" "a"]
+        LRANGE k 0 -1                               =>> ["b" "a" "c" "d"]
+        LMOVEM k k LEFT RIGHT COUNT 3 BULK          =>> ["b" "a" "c"]
+        LRANGE k 0 -1                               =>> ["d" "b" "a" "c"]
+        LMOVEM k k RIGHT RIGHT EXACTLY 4 OBO        =>> ["c" "a" "b" "d"]
+        LRANGE k 0 -1                               =>> ["c" "a" "b" "d"]
+        LMOVEM k k RIGHT RIGHT EXACTLY 5 OBO        =>> nil-array
+        LMOVEM k n LEFT RIGHT COUNT 0 BULK          =>> -ERR count should be greater than 0
+        LMOVEM k n LEFT RIGHT COUNT -1 BULK         =>> -ERR count should be greater than 0
+        LMOVEM k n LEFT RIGHT EXACTLY x BULK        =>> -ERR count should be greater than 0
+        LMOVEM k n LEFT RIGHT COUNT 2               =>> -ERR syntax error
+        LMOVEM k n LEFT RIGHT COUNT 2 OBO BULK      =>> -ERR syntax error
+        LMOVEM k n LEFT RIGHT ALL 2 OBO             =>> -ERR syntax error
+        LMOVEM k n LEFT RIGHT COUNT 2 SORTED        =>> -ERR syntax error
+        LMOVEM k n UP RIGHT COUNT 2 OBO             =>> -ERR syntax error
+        LMOVEM k n LEFT                             =>> -ERR wrong number of arguments for 'lmovem' command
+        SET s x                                     => +OK
+        LMOVEM s n LEFT LEFT                        =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        LMOVEM k s LEFT LEFT COUNT 2 OBO            =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        LLEN k                                      => :4
+        LMOVEM none s LEFT LEFT                     =>> nil-array
+        BLMOVEM k n LEFT LEFT 0 COUNT 2 BULK        =>> ["c" "a"]
+        BLMOVEM k n LEFT LEFT 0                     =>> ["b"]
+        BLMOVEM k n LEFT LEFT -1                    =>> -ERR timeout is negative
+        BLMOVEM k n LEFT LEFT x                     =>> -ERR timeout is not a float or out of range
+        BLMOVEM k s LEFT LEFT 0                     =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        MULTI                                       => +OK
+        BLMOVEM k n LEFT LEFT 0 EXACTLY 2 BULK      =>> +QUEUED
+        BLMOVEM k n LEFT LEFT 0 COUNT 2 BULK        =>> +QUEUED
+        EXEC                                        =>> [nil-array ["d"]]
+        LRANGE n 0 -1                               =>> ["d" "b" "c" "a"]
+        COMMAND GETKEYS LMOVEM a b LEFT LEFT        =>> ["a" "b"]
+        "#,
+    );
+}
+
 #[test]
 fn generic_commands_know_lists() {
     check(

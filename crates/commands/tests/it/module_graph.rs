@@ -9,9 +9,8 @@
 
 use ladon_testkit::module_graph::Graph;
 
-/// The largest circle of files that import each other: the files of LIST. The one of the kernel is
-/// node, table, spec and ctx, as a handler gets the node that has its table. Lower it when the circle
-/// shrinks.
+/// The largest circle of files that import each other: node, table, spec, ctx and what a thread has
+/// for itself, as a handler gets the node that has its table. Lower it when the circle shrinks.
 const CIRCLE_FILES_MAX: usize = 6;
 
 /// Whether a module of the first folder may import one of the second.

@@ -257,6 +257,232 @@ fn pending_entries_change_hands() {
 }
 
 #[test]
+fn entries_leave_with_their_references_or_stay_for_them() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        XDELEX missing IDS 2 1-1 2-2 => [:-1 :-1]
+        XACKDEL missing g IDS 1 1-1 => [:-1]
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XDELEX s ACKED IDS 1 1-0    => [:2]
+        XACKDEL s g IDS 1 1-0       => [:-1]
+        XGROUP CREATE s g 0         => +OK
+        XGROUP CREATE s h 0         => +OK
+        XREADGROUP GROUP g c COUNT 3 STREAMS s > => *
+        XREADGROUP GROUP h c COUNT 2 STREAMS s > => *
+        # Acknowledged by one group, pending in another or not yet delivered to it.
+        XACK s g 1-0 3-0            => :2
+        XDELEX s ACKED IDS 5 1-0 2-0 3-0 4-0 9-0 => [:2 :2 :2 :2 :-1]
+        XACKDEL s h ACKED IDS 2 1-0 2-0 => [:1 :2]
+        XACKDEL s h ACKED IDS 1 2-0 => [:-1]
+        XRANGE s - +                => [["2-0" ["f" "2"]] ["3-0" ["f" "3"]] ["4-0" ["f" "4"]]]
+        XACKDEL s g acked IDS 1 2-0 => [:1]
+        # References that stay, and that go later.
+        XREADGROUP GROUP h c STREAMS s > => *
+        XREADGROUP GROUP g c STREAMS s > => *
+        XDELEX s IDS 2 3-0 3-0 KEEPREF => [:1 :-1]
+        XPENDING s h                => [:2 "3-0" "4-0" [["c" "2"]]]
+        XDELEX s DELREF IDS 1 3-0   => [:-1]
+        XPENDING s h                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XACKDEL s g DELREF IDS 1 4-0 => [:1]
+        XPENDING s h                => [:0 nil nil nil-array]
+        XPENDING s g                => [:0 nil nil nil-array]
+        XLEN s                      => :0
+        # One group acknowledges what another one removed.
+        XADD s 5-0 f 5              => "5-0"
+        XREADGROUP GROUP g c STREAMS s > => *
+        XREADGROUP GROUP h c STREAMS s > => *
+        XACKDEL s g KEEPREF IDS 1 5-0 => [:1]
+        XPENDING s h                => [:1 "5-0" "5-0" [["c" "1"]]]
+        XACKDEL s h IDS 1 5-0       => [:1]
+        XPENDING s h                => [:0 nil nil nil-array]
+        XINFO STREAM s              => ["length" :0 "radix-tree-keys" :0 "radix-tree-nodes" :1 "last-generated-id" "5-0" "max-deleted-entry-id" "5-0" "entries-added" :5 "recorded-first-entry-id" "0-0" "groups" :2 "first-entry" nil "last-entry" nil]
+        "#,
+    );
+    check(
+        r#"
+        XDELEX s IDS 1              => -ERR wrong number of arguments for 'xdelex' command
+        XDELEX s KEEPREF DELREF IDS 1 1-1 => -ERR syntax error
+        XDELEX s IDS x 1-1          => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS 0 1-1          => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS -5 1-1         => -ERR Number of IDs must be a positive integer
+        XDELEX s IDS 3 1-1 2-2      => -ERR The `numids` parameter must match the number of arguments
+        XDELEX s IDS 1 1-1 2-2      => -ERR syntax error
+        XDELEX s WHAT IDS 1 1-1     => -ERR syntax error
+        XDELEX s IDS 2 1-1 x        => -ERR Invalid stream ID specified as stream command argument
+        XACKDEL s g ACKED ACKED IDS 1 1-1 => -ERR syntax error
+        XACKDEL s KEEPREF DELREF ACKED IDS => -ERR syntax error
+        XACKDEL s g IDS 1 x         => -ERR Invalid stream ID specified as stream command argument
+        SET string x                => +OK
+        XDELEX string IDS 1 1-1     => -WRONGTYPE Operation against a key holding the wrong kind of value
+        XACKDEL string g IDS 1 1-1  => -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
+#[test]
+fn a_trim_spares_what_groups_need_or_removes_their_references() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s ACKED MAXLEN 3 4-0 f 4 => "4-0"
+        XLEN s                      => :3
+        XGROUP CREATE s g 0         => +OK
+        XADD s MAXLEN = 1 ACKED 5-0 f 5 => "5-0"
+        XLEN s                      => :4
+        XREADGROUP GROUP g c COUNT 3 STREAMS s > => *
+        XTRIM s MAXLEN 1 ACKED      => :0
+        XACK s g 3-0                => :1
+        XTRIM s MAXLEN 0 ACKED      => :1
+        XRANGE s - + COUNT 2        => [["2-0" ["f" "2"]] ["4-0" ["f" "4"]]]
+        XACK s g 2-0                => :1
+        XTRIM s ACKED MINID 2       => :0
+        XTRIM s ACKED MINID 9       => :1
+        XRANGE s - +                => [["4-0" ["f" "4"]] ["5-0" ["f" "5"]]]
+        XTRIM s MAXLEN 0 KEEPREF    => :2
+        XPENDING s g                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XADD s 6-0 f 6              => "6-0"
+        XADD s 7-0 f 7              => "7-0"
+        XREADGROUP GROUP g c STREAMS s > => *
+        XADD s DELREF MAXLEN 1 8-0 f 8 => "8-0"
+        # What had gone before keeps its reference.
+        XPENDING s g                => [:1 "4-0" "4-0" [["c" "1"]]]
+        XLEN s                      => :1
+        XTRIM s MAXLEN 0 DELREF KEEPREF => -ERR syntax error
+        XADD s ACKED KEEPREF 9-0 f 9 => -ERR Invalid stream ID specified as stream command argument
+        "#,
+    );
+}
+
+/// However many entries are pending, a trim that spares them ends.
+#[test]
+fn a_trim_takes_no_more_than_so_many_looks() {
+    const GROUPS: usize = 60;
+    const ENTRIES: usize = 20_000;
+    let node = TestNode::new();
+    let mut script = String::new();
+    for at in 0..GROUPS {
+        script += &format!("XGROUP CREATE s g{at} 0 MKSTREAM => +OK\n");
+    }
+    for at in 1..=ENTRIES {
+        script += &format!("XADD s {at}-0 f 1 => *\n");
+    }
+    for at in 0..GROUPS {
+        script += &format!("XREADGROUP GROUP g{at} c STREAMS s > => *\n");
+    }
+    // The last ones are acknowledged, and too far away.
+    for at in 0..GROUPS {
+        script += &format!("XACK s g{at} {}-0 5-0 => :2\n", ENTRIES - 1);
+    }
+    check_on(&node, &(script + "XTRIM s MAXLEN 0 ACKED => :1"));
+}
+
+/// By the documentation and the tests of Redis 8.4.
+#[test]
+fn who_reads_claims_what_is_idle() {
+    check(
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XGROUP CREATE s g 0         => +OK
+        XREADGROUP GROUP g a CLAIM 100 COUNT 1 STREAMS s >  =>> [["s" [["1-0" ["f" "1"] :0 :0]]]]
+        @advance 60
+        XREADGROUP GROUP g a COUNT 1 STREAMS s >            =>> [["s" [["2-0" ["f" "2"]]]]]
+        @advance 50
+        XREADGROUP GROUP g b CLAIM 100 COUNT 2 STREAMS s >  =>> [["s" [["1-0" ["f" "1"] :110 :1] ["3-0" ["f" "3"] :0 :0]]]]
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :2] ["2-0" "a" :50 :1] ["3-0" "b" :0 :1]]
+        XREADGROUP GROUP g c COUNT 9 CLAIM 10 NOACK STREAMS s > =>> [["s" [["2-0" ["f" "2"] :50 :1] ["4-0" ["f" "4"] :0 :0]]]]
+        # NOACK is not about what is claimed.
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :2] ["2-0" "c" :0 :2] ["3-0" "b" :0 :1]]
+        XREADGROUP GROUP g c CLAIM 10 STREAMS s >           =>> nil-array
+        @advance 10
+        XCLAIM s g a 0 3-0 IDLE 1000 JUSTID                 =>> ["3-0"]
+        # The oldest first, whatever the ids.
+        XREADGROUP GROUP g d CLAIM 10 COUNT 2 STREAMS s >   =>> [["s" [["3-0" ["f" "3"] :1000 :1] ["1-0" ["f" "1"] :10 :2]]]]
+        XREADGROUP GROUP g d CLAIM 10 STREAMS s >           =>> [["s" [["2-0" ["f" "2"] :10 :2]]]]
+        XREADGROUP GROUP g d CLAIM 0 STREAMS s >            =>> [["s" [["1-0" ["f" "1"] :0 :3] ["2-0" ["f" "2"] :0 :3] ["3-0" ["f" "3"] :0 :2]]]]
+        # What does not exist is no longer pending.
+        XDEL s 1-0 3-0              =>> :2
+        @advance 5
+        XREADGROUP GROUP g e CLAIM 5 COUNT 1 STREAMS s >    =>> [["s" [["2-0" ["f" "2"] :5 :4]]]]
+        XPENDING s g - + 9          =>> [["2-0" "e" :0 :5] ["3-0" "d" :5 :3]]
+        # It says nothing where history is read.
+        XREADGROUP GROUP g e CLAIM 0 STREAMS s 0            =>> [["s" [["2-0" ["f" "2"]]]]]
+        XREADGROUP GROUP g e CLAIM 9223372036854775807 STREAMS s > =>> nil-array
+        XREADGROUP CLAIM 0 GROUP g e STREAMS s >            =>> [["s" [["2-0" ["f" "2"] :0 :6]]]]
+        XREADGROUP GROUP g e CLAIM -1 STREAMS s >           =>> -ERR min-idle-time must be a positive integer
+        XREADGROUP GROUP g e CLAIM x STREAMS s >            =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP g e CLAIM -0 STREAMS s >           =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP g e CLAIM STREAMS s >              =>> -ERR min-idle-time is not an integer
+        XREADGROUP GROUP none e CLAIM 1 STREAMS s >         =>> -NOGROUP No such key 's' or consumer group 'none' in XREADGROUP with GROUP option
+        XREAD CLAIM 1 STREAMS s 0                           =>> -ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.
+        COMMAND GETKEYS XREADGROUP GROUP g c CLAIM 5 STREAMS s t > > =>> ["s" "t"]
+        "#,
+    );
+}
+
+/// By the documentation of Redis 8.8.
+#[test]
+fn who_fails_gives_entries_back() {
+    check(
+        r#"
+        XADD s 1-0 f 1              => "1-0"
+        XADD s 2-0 f 2              => "2-0"
+        XADD s 3-0 f 3              => "3-0"
+        XADD s 4-0 f 4              => "4-0"
+        XGROUP CREATE s g 0         => +OK
+        XREADGROUP GROUP g a COUNT 3 STREAMS s > => *
+        XNACK s g FAIL IDS 2 1-0 9-0            =>> :1
+        XNACK s g silent ids 1 2-0              =>> :1
+        XNACK s g FATAL IDS 1 3-0               =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "" :-1 :1] ["2-0" "" :-1 :0] ["3-0" "" :-1 :9223372036854775807]]
+        XPENDING s g                =>> [:3 "1-0" "3-0" []]
+        XPENDING s g - + 9 a        =>> []
+        XINFO CONSUMERS s g         =>> [["name" "a" "pending" :0 "idle" :0 "inactive" :0]]
+        XREADGROUP GROUP g a STREAMS s 0        =>> [["s" []]]
+        XNACK s g SILENT IDS 1 2-0              =>> :1
+        XNACK s g FAIL IDS 1 1-0 RETRYCOUNT 5   =>> :1
+        XNACK s g FAIL IDS 1 4-0                =>> :0
+        XNACK s g FAIL IDS 2 4-0 9-0 FORCE      =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "" :-1 :5] ["2-0" "" :-1 :0] ["3-0" "" :-1 :9223372036854775807] ["4-0" "" :-1 :0]]
+        XINFO STREAM s FULL COUNT 1 =>> ["length" :4 "radix-tree-keys" :1 "radix-tree-nodes" :2 "last-generated-id" "4-0" "max-deleted-entry-id" "0-0" "entries-added" :4 "recorded-first-entry-id" "1-0" "entries" [["1-0" ["f" "1"]]] "groups" [["name" "g" "last-delivered-id" "3-0" "entries-read" :3 "lag" :1 "pel-count" :4 "pending" [["1-0" "" :0 :5]] "consumers" [["name" "a" "seen-time" :1700000000000 "active-time" :1700000000000 "pel-count" :0 "pending" []]] "nacked-count" :4]]]
+        DEBUG RELOAD                => *
+        # At once, however long it should have been idle.
+        XREADGROUP GROUP g b CLAIM 1000000 COUNT 1 STREAMS s > =>> [["s" [["1-0" ["f" "1"] :1700000000000 :5]]]]
+        XCLAIM s g c 1000000 2-0    =>> [["2-0" ["f" "2"]]]
+        XAUTOCLAIM s g d 1000000 0 COUNT 1 JUSTID =>> ["4-0" ["3-0"] []]
+        XACK s g 4-0                =>> :1
+        XPENDING s g - + 9          =>> [["1-0" "b" :0 :6] ["2-0" "c" :0 :1] ["3-0" "d" :0 :9223372036854775807]]
+        XNACK s g FAIL IDS 1 3-0    =>> :1
+        XGROUP DELCONSUMER s g d    =>> :0
+        XDEL s 3-0                  =>> :1
+        XCLAIM s g c 0 3-0          =>> []
+        XPENDING s g                =>> [:2 "1-0" "2-0" [["b" "1"] ["c" "1"]]]
+        XNACK s none FAIL IDS 1 1-0 =>> -NOGROUP No such key 's' or consumer group 'none'
+        XNACK none g FAIL IDS 1 1-0 =>> -NOGROUP No such key 'none' or consumer group 'g'
+        XNACK s g LATER IDS 1 1-0   =>> -ERR syntax error
+        XNACK s g FAIL 1 1-0 2-0    =>> -ERR syntax error
+        XNACK s g FAIL IDS 0 1-0    =>> -ERR Number of IDs must be a positive integer
+        XNACK s g FAIL IDS 99999999999 1-0 =>> -ERR The `numids` parameter must match the number of arguments
+        XNACK s g FAIL IDS 1 1-0 2-0 =>> -ERR syntax error
+        XNACK s g FAIL IDS 1 x      =>> -ERR Invalid stream ID specified as stream command argument
+        XNACK s g FAIL IDS 1 1-0 RETRYCOUNT -1 =>> -ERR Invalid RETRYCOUNT option argument for XNACK
+        XNACK s g FAIL IDS 1        =>> -ERR wrong number of arguments for 'xnack' command
+        SET t x                     => +OK
+        XNACK t g FAIL IDS 1 1-0    =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        "#,
+    );
+}
+
+#[test]
 fn streams_are_copied_renamed_and_described() {
     check_on(
         &TestNode::new(),

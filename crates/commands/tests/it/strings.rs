@@ -453,3 +453,139 @@ fn several_strings_with_a_condition() {
         "#,
     );
 }
+
+/// By the documentation and the tests of Redis 8.8.
+#[test]
+fn counters_have_bounds() {
+    check(
+        r#"
+        INCREX n                                    =>> [:1 :1]
+        INCREX n BYINT 99                           =>> [:100 :99]
+        OBJECT ENCODING n                           =>> "int"
+        INCREX n BYINT -10                          =>> [:90 :-10]
+        INCREX n byint 20 ubound 100                =>> [:90 :0]
+        INCREX n BYINT 20 UBOUND 100 SATURATE       =>> [:100 :10]
+        INCREX n BYINT -200 LBOUND 0                =>> [:100 :0]
+        INCREX n LBOUND 0 BYINT -200 SATURATE UBOUND 100 =>> [:0 :-100]
+        INCREX n BYINT 100 UBOUND 100 LBOUND 0      =>> [:100 :100]
+        INCREX n BYINT 5 UBOUND 30                  =>> [:100 :0]
+        INCREX n BYINT -75 UBOUND 30                =>> [:25 :-75]
+        INCREX none BYINT 5 LBOUND 10               =>> [:0 :0]
+        EXISTS none                                 => :0
+        INCREX none BYINT 0 LBOUND 5 SATURATE       =>> [:5 :5]
+        SET max 9223372036854775800                 => +OK
+        INCREX max BYINT 9223372036854775800        =>> [:9223372036854775800 :0]
+        INCREX max BYINT 9223372036854775800 SATURATE =>> [:9223372036854775807 :7]
+        INCREX max BYINT 1 UBOUND -9223372036854775808 SATURATE =>> -ERR applied increment would overflow
+        SET min -9223372036854775800                => +OK
+        INCREX min BYINT -9223372036854775800       =>> [:-9223372036854775800 :0]
+        INCREX min BYINT -9223372036854775800 SATURATE =>> [:-9223372036854775808 :-8]
+        INCREX f BYFLOAT 1.5                        =>> ["1.5" "1.5"]
+        INCREX f BYFLOAT 0.25 UBOUND 10             =>> ["1.75" "0.25"]
+        INCREX f BYFLOAT 100 UBOUND 2.5             =>> ["1.75" "0"]
+        INCREX f BYFLOAT 100 UBOUND 2.5 SATURATE    =>> ["2.5" "0.75"]
+        INCREX f BYFLOAT -100 LBOUND -0.5 SATURATE  =>> ["-0.5" "-3"]
+        INCREX f BYFLOAT 0.5 UBOUND inf LBOUND -inf =>> ["0" "0.5"]
+        OBJECT ENCODING f                           =>> "embstr"
+        INCREX f                                    =>> [:1 :1]
+        SET huge 1e4932                             => +OK
+        INCREX huge BYFLOAT 1e4932                  =>> *
+        GET huge                                    => "1e4932"
+        INCREX n NX                                 =>> [:25 :0]
+        INCREX absent XX                            =>> [:0 :0]
+        INCREX absent XX BYFLOAT 1                  =>> ["0" "0"]
+        EXISTS absent                               => :0
+        INCREX absent NX BYINT 3                    =>> [:3 :3]
+        @resp3
+        INCREX f BYFLOAT 0.5                        =>> [,1.5 ,0.5]
+        INCREX f BYFLOAT 0.5 UBOUND 1               =>> [,1.5 ,0]
+        INCREX n                                    =>> [:26 :1]
+        "#,
+    );
+}
+
+#[test]
+fn bounded_counters_expire() {
+    check(
+        r#"
+        INCREX n EX 100                             =>> [:1 :1]
+        TTL n                                       =>> :100
+        INCREX n EX 50 ENX                          =>> [:2 :1]
+        TTL n                                       =>> :100
+        INCREX n BYINT 9 UBOUND 5 EX 500            =>> [:2 :0]
+        TTL n                                       =>> :100
+        INCREX n BYINT 9 UBOUND 5 PX 500000 SATURATE =>> [:5 :3]
+        TTL n                                       =>> :500
+        INCREX n EXAT 1 ENX                         =>> [:6 :1]
+        TTL n                                       =>> :500
+        INCREX n                                    =>> [:7 :1]
+        TTL n                                       =>> :500
+        INCREX n PERSIST                            =>> [:8 :1]
+        TTL n                                       =>> :-1
+        INCREX n EX 100 ENX                         =>> [:9 :1]
+        TTL n                                       =>> :100
+        INCREX n PXAT 1                             =>> [:10 :1]
+        EXISTS n                                    => :0
+        INCREX n EXAT 1                             =>> [:1 :1]
+        EXISTS n                                    => :0
+        "#,
+    );
+}
+
+#[test]
+fn bounded_counters_refuse_what_redis_refuses() {
+    let mut script = String::new();
+    for options in [
+        "FOO",
+        "BYINT",
+        "BYINT 1 FOO",
+        "BYINT 1 BYFLOAT 1.5",
+        "BYFLOAT 1.5 BYINT 1",
+        "EX 10 PX 5000",
+        "EX 10 EX 10",
+        "EX 10 PERSIST",
+        "PERSIST EX 10",
+        "PERSIST ENX",
+        "ENX PERSIST",
+        "BYINT 1 BYINT 2",
+        "LBOUND 0 LBOUND 0",
+        "UBOUND 9 UBOUND 9",
+        "LBOUND",
+        "SATURATE SATURATE",
+        "SAT LBOUND 0",
+        "ENX ENX EX 10",
+        "PERSIST PERSIST",
+        "NX XX",
+        "EX",
+    ] {
+        script += &format!("INCREX k {options} =>> -ERR syntax error\n");
+    }
+    script += r#"
+        INCREX                          =>> -ERR wrong number of arguments for 'increx' command
+        INCREX k ENX                    =>> -ERR ENX flag requires an expiration
+        INCREX k BYINT abc              =>> -ERR Increment is not an integer or out of range
+        INCREX k BYINT 1.5              =>> -ERR Increment is not an integer or out of range
+        INCREX k BYFLOAT abc            =>> -ERR Increment is not a valid float
+        INCREX k BYFLOAT nan            =>> -ERR Increment is not a valid float
+        INCREX k BYFLOAT -inf           =>> -ERR BYFLOAT increment cannot be Infinity
+        INCREX k LBOUND 1.5             =>> -ERR LBOUND is not an integer or out of range
+        INCREX k UBOUND x               =>> -ERR UBOUND is not an integer or out of range
+        INCREX k BYFLOAT 1 UBOUND x     =>> -ERR UBOUND is not a valid float
+        INCREX k BYFLOAT 1 LBOUND x     =>> -ERR LBOUND is not a valid float
+        INCREX k LBOUND 2 UBOUND 1      =>> -ERR LBOUND can't be greater than UBOUND
+        INCREX k BYFLOAT 1 LBOUND inf   =>> -ERR LBOUND can't be greater than UBOUND
+        INCREX k EX 0                   =>> -ERR invalid expire time in 'increx' command
+        INCREX k PX -1                  =>> -ERR invalid expire time in 'increx' command
+        INCREX k EX x                   =>> -ERR value is not an integer or out of range
+        EXISTS k                        => :0
+        RPUSH l a                       => :1
+        INCREX l EXAT 1                 =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        INCREX l BYFLOAT 1              =>> -WRONGTYPE Operation against a key holding the wrong kind of value
+        SET text hello                  => +OK
+        INCREX text                     =>> -ERR value is not an integer or out of range
+        INCREX text BYFLOAT 1 EXAT 1    =>> -ERR value is not a valid float
+        SET text -inf                   => +OK
+        INCREX text BYFLOAT 0 LBOUND -9 =>> -ERR value cannot be Infinity
+    "#;
+    check(&script);
+}

@@ -57,6 +57,16 @@ fn keys(ask: &mut Ask<'_>, encodings: bool) -> Vec<Request> {
         requests.push(Request::new(Check::About, &[b"PEXPIRETIME", key]));
         let Some((Reply::Simple(kind), _)) = kind.first() else { continue };
         requests.extend(content(kind, key));
+        if kind == "stream" {
+            requests.push(Request::new(Check::Times, &[b"XINFO", b"STREAM", key]));
+            requests.push(Request::new(Check::Exact, &[b"XINFO", b"GROUPS", key]));
+            let full = [b"XINFO", &b"STREAM"[..], key, b"FULL", b"COUNT", b"0"];
+            requests.push(Request::new(Check::Times, &full));
+            for group in [b"g1", b"g2"] {
+                let pending = [b"XPENDING", &key[..], group, b"-", b"+", b"10000"];
+                requests.push(Request::new(Check::Times, &pending));
+            }
+        }
         if kind == "hash" {
             let fields = ask(&[Request::new(Check::Exact, &[b"HKEYS", key])]);
             let Some((reply, _)) = fields.first() else { continue };
@@ -84,6 +94,7 @@ fn content(kind: &str, key: &[u8]) -> Option<Request> {
         "hash" => Request::new(Check::Pairs, &[b"HGETALL", key]),
         "list" => Request::new(Check::Exact, &[b"LRANGE", key, b"0", b"-1"]),
         "set" => Request::new(Check::Unordered, &[b"SMEMBERS", key]),
+        "stream" => Request::new(Check::Exact, &[b"XRANGE", key, b"-", b"+"]),
         "zset" => Request::new(Check::Scores, &[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"]),
         _ => return None,
     })

@@ -26,6 +26,12 @@ impl Tx<'_> {
                 Step::Moved(moved) => self.move_back(*moved),
                 Step::Flushed(flushed) => self.restore_database(*flushed),
                 Step::Swapped { first, second } => self.exchange(first, second),
+                Step::Library { name, before } => self.restore_library(&name, before),
+                Step::LibrariesTaken(before) => {
+                    for library in before {
+                        self.restore_library(&[], Some(library));
+                    }
+                }
                 Step::Unlogged { partition, before } => {
                     self.locked.at(partition).unlogged = before;
                 }

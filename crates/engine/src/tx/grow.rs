@@ -63,7 +63,11 @@ impl<'a> Tx<'a> {
     /// this returns `false`, and the transaction holds nothing.
     ///
     /// [`Keyspace::begin_or_busy`]: crate::Keyspace::begin_or_busy
-    pub fn begin_again_or_busy(&mut self, locks: Locks<'_>, is_busy: impl Fn(usize) -> bool) -> bool {
+    pub fn begin_again_or_busy(
+        &mut self,
+        locks: Locks<'_>,
+        is_busy: impl Fn(usize) -> bool,
+    ) -> bool {
         self.release();
         let Some(locked) = self.keyspace.lock_unless_busy(locks, is_busy) else { return false };
         self.begin_with(locked);

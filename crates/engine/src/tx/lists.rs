@@ -2,7 +2,7 @@
 
 use super::{Key, Tx};
 use crate::types::collection::WrongType;
-use crate::types::list::{Element, End, ListLimits, ListValue, Needle, Step};
+use crate::types::list::{Element, Elements, End, ListLimits, ListValue, Needle, Step};
 use ladon_model::DbId;
 use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;
@@ -90,6 +90,34 @@ impl Tx<'_> {
             Some(element)
         })?;
         Ok(moved.flatten())
+    }
+
+    /// Pops up to `count` elements of the key's list into `popped` and pushes them, one after the
+    /// other, to an end, the same or the other: in the order in which they left, or `reversed`.
+    /// Returns whether there is a list.
+    pub fn list_rotate_many(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        (from, to): (End, End),
+        count: usize,
+        reversed: bool,
+        popped: &mut Elements,
+    ) -> Result<bool, WrongType> {
+        let limits = self.list_limits();
+        let found = self.change_value(db, key, |list: &mut ListValue, op, _| {
+            let count = count.min(list.len());
+            if count == 0 {
+                return;
+            }
+            for _ in 0..count {
+                list.pop(from, |element| popped.push(element));
+            }
+            Step::Pop(from, count).encode(op);
+            push(list, op, limits, to, popped.in_order(reversed).into_iter());
+            list.settle(limits);
+        })?;
+        Ok(found.is_some())
     }
 
     /// Replaces an element of the key's list. `index` computes its index from the list's length.

@@ -2,7 +2,9 @@
 
 use super::{Key, Tx};
 use crate::types::collection::WrongType;
-use crate::types::stream::{Step, Stream, StreamId, StreamLimits, Trim, encode_add};
+use crate::types::stream::{
+    References, Spared, Step, Stream, StreamId, StreamLimits, Trim, encode_add,
+};
 use ladon_model::{Change, DbId, ValueKind};
 use std::ops::Deref;
 
@@ -35,12 +37,37 @@ impl StreamEdit<'_> {
     }
 
     /// Trims the stream; returns how many entries were removed.
-    pub fn trim(&mut self, trim: &Trim) -> usize {
-        let count = self.stream.trimmed(trim);
+    pub fn trim(&mut self, trim: &Trim, references: References) -> usize {
+        let spared = match references {
+            References::Spare => self.stream.trimmed_sparing(trim),
+            _ => Spared { first: self.stream.trimmed(trim), others: Vec::new() },
+        };
+        let Spared { first: count, others } = spared;
         if count != 0 {
+            if references == References::Remove {
+                for (group, ids) in self.stream.pending_of_first(count) {
+                    self.apply(Step::Acknowledge { group: &group, ids });
+                }
+            }
             self.apply(Step::Trim { count });
         }
-        count
+        let removed = count + others.len();
+        if !others.is_empty() {
+            self.apply(Step::Remove { ids: others });
+        }
+        removed
+    }
+
+    /// Makes an entry pending in no group.
+    pub fn remove_references(&mut self, id: StreamId) {
+        for group in self.stream.groups_with(id) {
+            self.apply(Step::Acknowledge { group: &group, ids: vec![id] });
+        }
+    }
+
+    /// Makes `delivered_until` and `oldest_delivery` quick for a group. No change: it is not logged.
+    pub fn index_by_time(&mut self, group: &[u8]) {
+        self.stream.index_by_time(group);
     }
 
     /// Applies a step that fits the stream.

@@ -22,6 +22,7 @@
 
 use super::{Garbage, GarbageKind, Key, Scratch, Tx, TxCounters};
 use crate::expiry::Expires;
+use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Unlogged;
 use crate::table::Table;
@@ -83,6 +84,8 @@ pub(super) enum Step {
     Moved(Box<Moved>),
     Flushed(Box<Flushed>),
     Swapped { first: u16, second: u16 },
+    Library { name: Box<[u8]>, before: Option<Arc<Library>> },
+    LibrariesTaken(Vec<Arc<Library>>),
     Unlogged { partition: usize, before: Vec<Unlogged> },
     Watchers { db: DbId, partition: usize, before: Vec<WatcherBefore> },
 }
@@ -406,6 +409,7 @@ impl Tx<'_> {
                     self.scratch.discard_saved(value);
                 }
                 Step::Flushed(flushed) => self.scratch.garbage.extend(flushed.into_garbage()),
+                Step::LibrariesTaken(before) => self.scratch.garbage.push(Garbage::of(before)),
                 _ => {}
             }
         }

@@ -5,12 +5,13 @@ use crate::check;
 use ladon_engine::types::list::End;
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{
-    Key, Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, Tx,
-    ValueRef,
+    Key, Keyspace, KeyspaceOptions, Library, Locks, Recovering, SaveCursor, SavedBlock, Scratch,
+    Tx, ValueRef,
 };
-use ladon_model::{DbId, Lsn};
+use ladon_model::{Change, Changes, DbId, FunctionFacts, LibraryBody, Lsn};
 use ladon_testkit::Random;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 fn keyspace() -> Keyspace {
     Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 3 })
@@ -173,8 +174,47 @@ fn change_list(node: &Node, random: &mut Random) {
     });
 }
 
+/// Something happens to some library of functions.
+fn change_library(node: &Node, random: &mut Random) {
+    let name = format!("library{}", random.below(4)).into_bytes();
+    // Functions change hands.
+    let function = format!("function{}", random.below(5)).into_bytes();
+    let (choice, code) = (random.below(12), vec![b'x'; random.below(90_000) as usize]);
+    node.run(|tx| match choice {
+        0 => tx.flush_libraries(),
+        1..4 => {
+            tx.delete_library(&name);
+        }
+        _ => {
+            if let Some((owner, _)) = tx.library_with_function(&function) {
+                tx.delete_library(&owner.name);
+            }
+            let facts = FunctionFacts { name: function, ..FunctionFacts::default() };
+            let body = LibraryBody { code, functions: vec![facts] };
+            tx.put_library(Arc::new(Library::new(&name, body)));
+        }
+    });
+}
+
+/// The libraries, and who has which function.
+fn libraries(keyspace: &Keyspace) -> Vec<(Vec<u8>, LibraryBody, Vec<u8>)> {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    let mut found = Vec::new();
+    for library in tx.libraries() {
+        let function = &library.body.functions[0].name;
+        let (owner, _) = tx.library_with_function(function).expect("its function is known");
+        found.push((library.name.to_vec(), library.body.clone(), owner.name.to_vec()));
+    }
+    assert_eq!(tx.library_counts().functions, found.len());
+    found
+}
+
 /// Something happens to some key; sets mostly stay large.
 fn change(node: &Node, random: &mut Random) {
+    if random.below(20) == 0 {
+        return change_library(node, random);
+    }
     match random.below(5) {
         0 => return change_sorted_set(node, random),
         1 => return change_list(node, random),
@@ -277,11 +317,11 @@ struct Seen {
     pieces: usize,
     begun: usize,
     ended: usize,
+    libraries: usize,
 }
 
-fn run(seed: u64, seen: &mut Seen) {
-    let mut random = Random::new(seed);
-    let node = Node::new();
+/// Makes large values.
+fn fill(node: &Node) {
     for number in 0..KEYS / 2 {
         let key = format!("key{number}").into_bytes();
         node.run(|tx| {
@@ -302,6 +342,12 @@ fn run(seed: u64, seen: &mut Seen) {
             tx.list_push(0, tx.key(&list), End::Back, slices(&members)).unwrap();
         });
     }
+}
+
+fn run(seed: u64, seen: &mut Seen) {
+    let mut random = Random::new(seed);
+    let node = Node::new();
+    fill(&node);
     for _ in 0..random.below(60) {
         change(&node, &mut random);
     }
@@ -316,7 +362,14 @@ fn run(seed: u64, seen: &mut Seen) {
         let mut out = Vec::new();
         let saved = node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out);
         let Some(block) = saved else { break };
-        if block.keys == 0 && !out.is_empty() {
+        let first = Changes::new(&out).next();
+        if matches!(first, Some(Ok(Change::Library { .. }))) {
+            seen.libraries += 1;
+            // The next block is as of the same moment.
+            for _ in 0..random.below(3) {
+                change_library(&node, &mut random);
+            }
+        } else if block.keys == 0 && !out.is_empty() {
             seen.pieces += 1;
             seen.begun += usize::from(block.hash_first == 0);
             seen.ended += usize::from(block.hash_last == u64::MAX);
@@ -348,6 +401,8 @@ fn run(seed: u64, seen: &mut Seen) {
         }
     }
     assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
+    assert!(libraries(&restored) == libraries(&node.keyspace), "seed {seed}: the libraries differ");
+    assert_eq!(restored.library_bytes(), node.keyspace.library_bytes());
     assert_eq!(longest_idle(&restored), 0, "seed {seed}: what was loaded counts as used then");
     let counted = restored.used_bytes();
     assert_eq!(counted, freed_by_flushing(&restored), "seed {seed}: memory is accounted for");
@@ -385,6 +440,7 @@ fn a_checkpoint_and_the_log_give_back_what_was_there() {
         run(seed, &mut seen);
     }
     assert!(seen.pieces > 1000, "only {} pieces", seen.pieces);
+    assert!(seen.libraries > 20, "only {} blocks of libraries", seen.libraries);
     assert!(seen.begun > seen.ended, "every set stayed until it was saved");
 }
 

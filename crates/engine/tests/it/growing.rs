@@ -92,7 +92,10 @@ fn who_is_told_that_the_holder_is_busy_does_not_wait() {
     let keyspace = &keyspace();
     let key = keyspace.hash(b"k");
     let mut scratch = Scratch::default();
-    assert!(keyspace.begin_or_busy(Locks::All, &mut scratch, 1, |_| true).is_some(), "all are free");
+    assert!(
+        keyspace.begin_or_busy(Locks::All, &mut scratch, 1, |_| true).is_some(),
+        "all are free"
+    );
     scope(|scope| {
         let (is_held, held) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();

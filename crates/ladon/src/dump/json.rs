@@ -12,7 +12,8 @@
 //!
 //! A change has `op` (`put`, `update`, `delete`, `expire`, `flushdb`, `swapdb`), `db`, and
 //! depending on its kind `key`, `kind`, `value` (a string, or a list of members), `expire_at_ms`
-//! (0: never).
+//! (0: never). Those of libraries (`library`, `delete-library`, `flush-libraries`) have `name`,
+//! `code` and `functions` instead.
 
 use super::Format;
 use ladon_engine::types::dump_value::Shown;
@@ -21,7 +22,7 @@ use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Frame;
 use ladon_log::segment::SegmentHeader;
-use ladon_model::{Change, ChangeError, Changes};
+use ladon_model::{Change, ChangeError, Changes, FunctionFacts, LibraryBody};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -126,8 +127,26 @@ fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
         Ok(Change::SwapDb { first, second }) => {
             json!({ "op": "swapdb", "db": first, "other": second })
         }
+        Ok(Change::Library { name, body }) => match LibraryBody::decode(body) {
+            Some(library) => json!({
+                "op": "library", "name": bytes(name), "code": bytes(&library.code),
+                "functions": library.functions.iter().map(function).collect::<Value>(),
+            }),
+            None => json!({ "op": "library", "name": bytes(name), "unknown": bytes(body) }),
+        },
+        Ok(Change::DeleteLibrary { name }) => {
+            json!({ "op": "delete-library", "name": bytes(name) })
+        }
+        Ok(Change::FlushLibraries) => json!({ "op": "flush-libraries" }),
         Err(error) => json!({ "error": error.to_string() }),
     }
+}
+
+fn function(function: &FunctionFacts) -> Value {
+    let FunctionFacts { name, description, flags } = function;
+    json!({
+        "name": bytes(name), "description": description.as_deref().map(bytes), "flags": flags,
+    })
 }
 
 fn shown(what: &Shown<'_>) -> Value {

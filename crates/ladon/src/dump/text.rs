@@ -8,7 +8,7 @@ use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Frame;
 use ladon_log::segment::SegmentHeader;
-use ladon_model::{Change, Changes};
+use ladon_model::{Change, Changes, LibraryBody};
 use std::io::{self, Write};
 
 /// Longer values are cut; JSON lines have all of them.
@@ -100,6 +100,17 @@ fn one_change(change: &Change<'_>) -> String {
         }
         Change::FlushDb { db } => format!("flushdb {db}"),
         Change::SwapDb { first, second } => format!("swapdb {first} {second}"),
+        Change::Library { name, body } => match LibraryBody::decode(body) {
+            Some(LibraryBody { code, functions }) => {
+                let names: Vec<String> =
+                    functions.iter().map(|function| key_of(&function.name)).collect();
+                let names = names.join(" ");
+                format!("library {} functions {{{names}}} code {}", key_of(name), quoted(&code))
+            }
+            None => format!("library {} unknown {}", key_of(name), quoted(body)),
+        },
+        Change::DeleteLibrary { name } => format!("delete library {}", key_of(name)),
+        Change::FlushLibraries => "flush libraries".to_owned(),
     }
 }
 

@@ -249,6 +249,82 @@ fn a_reply_waits_at_the_gate_for_what_it_took() {
     });
 }
 
+/// `BLMOVEM ... EXACTLY` takes nothing until there is enough, and leaves the rest to others.
+#[test]
+fn who_waits_for_several_holds_up_nobody_who_waits_for_one() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let request = ["BLMOVEM", "a", "b", "LEFT", "RIGHT", "0", "EXACTLY", "3", "BULK"];
+        for _ in 0..20 {
+            let mut several = waiters(server, &mut control, 1, &request).remove(0);
+            let mut one = connect(server);
+            one.request(&["BLPOP", "a", "0"]).expect("sent");
+            until_blocked(&mut control, 2);
+            call(&mut control, &["RPUSH", "a", "1", "2"]);
+            // It came later, and one is enough for it.
+            assert_eq!(one.reply().expect("served"), popped("a", "1"));
+            until_blocked(&mut control, 1);
+            // Nor does a newcomer wait behind who is not served.
+            assert_eq!(call(&mut one, &["BLPOP", "a", "0"]), popped("a", "2"));
+            call(&mut control, &["RPUSH", "a", "3", "5"]);
+            assert_eq!(call(&mut control, &["EXISTS", "b"]), Value::Integer(0));
+            // An element between two others makes it enough, and not only one at an end.
+            call(&mut control, &["LINSERT", "a", "BEFORE", "5", "4"]);
+            let moved = Value::Array(["3", "4", "5"].map(bulk).to_vec());
+            assert_eq!(several.reply().expect("served"), moved);
+            assert_eq!(call(&mut control, &["EXISTS", "a"]), Value::Integer(0));
+            assert_eq!(call(&mut control, &["DEL", "b"]), Value::Integer(1));
+        }
+    });
+}
+
+fn claiming<'a>(consumer: &'a str, idle_ms: &'a str, block_ms: &'a str) -> Vec<&'a str> {
+    let words = ["XREADGROUP", "GROUP", "g", consumer, "CLAIM", idle_ms, "BLOCK", block_ms];
+    [&words[..], &["STREAMS", "s", ">"]].concat()
+}
+
+/// `XREADGROUP ... CLAIM`: what is pending with others becomes idle while a client waits.
+#[test]
+fn a_wait_ends_when_time_makes_something_claimable() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        call(&mut control, &["XADD", "s", "1-0", "f", "1"]);
+        assert_eq!(call(&mut control, &["XGROUP", "CREATE", "s", "g", "0"]), ok());
+        call(&mut control, &["XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">"]);
+        let deliveries = |reply: &Value| {
+            let Value::Array(streams) = reply else { panic!("{reply:?}") };
+            let Value::Array(stream) = &streams[0] else { panic!("{reply:?}") };
+            let Value::Array(entries) = &stream[1] else { panic!("{reply:?}") };
+            let Value::Array(entry) = &entries[0] else { panic!("{reply:?}") };
+            entry[3].clone()
+        };
+        // Pending when the wait begins.
+        let began = Instant::now();
+        let words = claiming("b", "150", "0");
+        assert_eq!(deliveries(&control.call(&words).expect("served")), Value::Integer(1));
+        assert!(began.elapsed() < Duration::from_secs(20));
+        // Two wait for the same entry: one gets it, and the other when that was long ago, too.
+        let mut waiting: Vec<Client> = ["c", "d"].map(|_| connect(server)).into();
+        for (client, consumer) in waiting.iter_mut().zip(["c", "d"]) {
+            client.request(&claiming(consumer, "150", "0")).expect("sent");
+        }
+        let mut counts: Vec<Value> =
+            waiting.iter_mut().map(|client| deliveries(&client.reply().expect("served"))).collect();
+        counts.sort_by_key(|count| format!("{count:?}"));
+        assert_eq!(counts, [Value::Integer(2), Value::Integer(3)]);
+        assert_eq!(call(&mut control, &["XACK", "s", "g", "1-0"]), Value::Integer(1));
+        // Nothing is pending yet; and a wait that is not served ends at its time.
+        let mut late = connect(server);
+        late.request(&claiming("e", "120", "0")).expect("sent");
+        until_blocked(&mut control, 1);
+        call(&mut control, &["XADD", "s", "2-0", "f", "2"]);
+        assert_eq!(deliveries(&late.reply().expect("served")), Value::Integer(0));
+        let words = claiming("f", "100000", "30");
+        assert_eq!(control.call(&words).expect("a reply"), Value::NullArray);
+        until_blocked(&mut control, 0);
+    });
+}
+
 /// The reply to a wait may be sent by another thread than the connection's own.
 #[test]
 fn what_is_asked_behind_a_wait_is_answered_behind_it() {

@@ -46,8 +46,8 @@ fn a_sound_directory() {
     let totals = run.stdout.lines().find(|line| line.starts_with("checked ")).expect("totals");
     let size = |extension| fs::metadata(file(&dir, extension)).expect("metadata").len();
     assert!(totals.contains(&format!("(1 keys, 1 changes, {} bytes)", size("checkpoint"))));
-    // A key, then two changes, one, and two.
-    assert!(totals.contains("(4 records, 6 changes, "), "{totals}");
+    // A key, then two changes, one, two, and three.
+    assert!(totals.contains("(5 records, 9 changes, "), "{totals}");
 }
 
 #[test]
@@ -189,6 +189,8 @@ fn dump_as_text() {
         "  update 3 \"tags\" set remove {\"a\"}\n",
         "  delete 0 \"greeting\"\n",
         "  flushdb 3\n  swapdb 0 3\n",
+        "  library \"numbers\" functions {\"double\"} code \"#!lua name=numbers\\n\"\n",
+        "  delete library \"numbers\"\n  flush libraries\n",
         ": clean-end, on the disk up to ",
     ] {
         assert!(run.stdout.contains(expected), "{expected:?} in\n{}", run.stdout);
@@ -212,5 +214,12 @@ fn dump_as_json_lines() {
     assert_eq!(tags["time_ms"], 1_700_000_000_123u64);
     assert_eq!(tags["changes"][0]["value"], serde_json::json!(["a", { "hex": "fffe" }]));
     assert_eq!(tags["changes"][1]["remove"], serde_json::json!(["a"]));
+    let library = changes.iter().find(|line| line["changes"][0]["op"] == "library");
+    let library = &library.expect("a library")["changes"];
+    assert_eq!(library[0]["code"], "#!lua name=numbers\n");
+    let function = serde_json::json!({ "name": "double", "description": null, "flags": 1 });
+    assert_eq!(library[0]["functions"], serde_json::json!([function]));
+    assert_eq!(library[1], serde_json::json!({ "op": "delete-library", "name": "numbers" }));
+    assert_eq!(library[2], serde_json::json!({ "op": "flush-libraries" }));
     assert_eq!(of("clean-end").len(), 1);
 }

@@ -13,6 +13,7 @@ mod crash_rounds;
 mod cut_requests;
 mod disk_failures;
 mod documents_hold_together;
+mod functions;
 mod idle;
 mod impolite_clients;
 mod listening_elsewhere;

@@ -1,13 +1,14 @@
 //! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and
 //! three segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record.
-//! Both are from before there was a `log-end`; `fixtures/v1-log-end/clean` has one.
+//! Both are from before there was a `log-end`; `fixtures/v1-log-end/clean` has one. In
+//! `fixtures/v1-libraries/clean`, checkpoint and log have libraries of functions.
 //!
-//! `cargo test -p ladon-log --test it fixtures:: -- --ignored` writes the newest format's fixtures;
-//! do that only for a new format, into a new folder.
+//! `cargo test -p ladon-log --test it fixtures::write -- --ignored` writes the newest format's
+//! fixtures; do that only for a new format, into a new folder.
 
 use crate::common::{ManualClock, MemorySink};
 use ladon_log::{BlockHeader, DataDir, Log, LogOptions, RecoveryReport, verify};
-use ladon_model::{Change, ChangeBuffer, Changes, Lsn, ValueKind};
+use ladon_model::{Change, ChangeBuffer, Changes, FunctionFacts, LibraryBody, ValueKind};
 use ladon_platform::SystemDisk;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Where the newest format's fixtures are.
-const NEWEST: &str = "v1-log-end";
+const NEWEST: &str = "v1-libraries";
 
 fn open(path: &Path) -> (Arc<Log>, MemorySink, RecoveryReport) {
     let options = LogOptions { segment_bytes: 1000, node_id: 5, ..LogOptions::default() };
@@ -45,34 +46,77 @@ fn record(number: u8) -> Vec<u8> {
     changes.as_bytes().to_vec()
 }
 
+/// Changes of libraries.
+fn library_record(number: u8) -> Vec<u8> {
+    let mut changes = ChangeBuffer::new();
+    match number % 5 {
+        3 => changes.push(Change::DeleteLibrary { name: b"library2" }),
+        4 => changes.push(Change::FlushLibraries),
+        _ => {
+            let name = format!("library{number}");
+            let mut body = Vec::new();
+            library(number).encode(&mut body);
+            changes.push(Change::Library { name: name.as_bytes(), body: &body });
+        }
+    }
+    changes.as_bytes().to_vec()
+}
+
+fn library(number: u8) -> LibraryBody {
+    let function = |n: u8| FunctionFacts {
+        name: format!("function{n}").into_bytes(),
+        description: n.is_multiple_of(2).then(|| vec![0xc3, b'd', n]),
+        flags: u64::from(n) * 7,
+    };
+    let code = format!("#!lua name=library{number}\n-- \u{7f}").into_bytes();
+    LibraryBody { code, functions: (0..=number % 3).map(function).collect() }
+}
+
 #[test]
 #[ignore = "writes the fixtures of the newest format"]
 fn write_fixtures() {
-    for name in ["clean"] {
-        let path = folder(NEWEST).join(name);
-        let _ = fs::remove_dir_all(&path);
-        let (log, ..) = open(&path);
-        let mut appender = log.appender();
-        let mut last = Lsn::ZERO;
-        for number in 0..30 {
-            if number == 10 && name == "clean" {
-                let mut writer = log.begin_checkpoint().unwrap();
-                let lsn = writer.begin_lsn();
-                for db in 0..2 {
-                    let (hash_first, hash_last) = (0, u64::MAX);
-                    let block = BlockHeader { db, hash_first, hash_last, lsn, keys: 1 };
-                    writer.block(&block, &record(db as u8)).unwrap();
-                }
-                writer.finish(lsn, b"meta").unwrap();
-            }
-            last = appender.append(&record(number), 1_800_000_000_000 + u64::from(number));
-            appender.publish();
-            log.write_published().unwrap();
+    let path = folder(NEWEST).join("clean");
+    let _ = fs::remove_dir_all(&path);
+    let (log, ..) = open(&path);
+    let mut appender = log.appender();
+    for number in 0..30 {
+        if number == 10 {
+            let mut writer = log.begin_checkpoint().unwrap();
+            let lsn = writer.begin_lsn();
+            let block = BlockHeader { db: 0, hash_first: 0, hash_last: 0, lsn, keys: 0 };
+            writer.block(&block, &library_record(1)).unwrap();
+            writer.finish(lsn, b"meta").unwrap();
         }
-        log.close().unwrap();
-        assert!(last > Lsn::ZERO);
-        let _ = fs::remove_file(path.join("LOCK"));
+        appender.append(&library_record(number), 1_800_000_000_000 + u64::from(number));
+        appender.publish();
+        log.write_published().unwrap();
     }
+    log.close().unwrap();
+    let _ = fs::remove_file(path.join("LOCK"));
+}
+
+#[test]
+fn libraries_of_format_1_read() {
+    let copy = copy_of("v1-libraries/clean");
+    let (_log, sink, report) = open(copy.path());
+    assert!(report.clean && report.torn.is_none());
+    assert_eq!(sink.payloads(), (10..30).map(library_record).collect::<Vec<_>>());
+    let blocks = sink.blocks.lock().unwrap();
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks[0].1, library_record(1));
+    let read = |payload: &[u8]| match Changes::new(payload).next().unwrap().unwrap() {
+        Change::Library { name, body } => {
+            format!("{} {:?}", name.escape_ascii(), LibraryBody::decode(body).unwrap())
+        }
+        other => format!("{other:?}"),
+    };
+    let expected = format!("library11 {:?}", library(11));
+    assert_eq!(read(&sink.payloads()[1]), expected);
+    assert_eq!(
+        read(&sink.payloads()[3]),
+        "DeleteLibrary { name: [108, 105, 98, 114, 97, 114, 121, 50] }"
+    );
+    assert_eq!(read(&sink.payloads()[4]), "FlushLibraries");
 }
 
 /// Recovery writes, so it gets a copy.

@@ -12,6 +12,7 @@ use ladon_commands::blocking::{self, KeyWait, UNBLOCKED};
 use ladon_commands::message::{Answer, Unserved};
 use ladon_commands::session::ReplyMode;
 use ladon_commands::{Blocked, Session};
+use ladon_engine::Waiter;
 use ladon_model::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
@@ -26,9 +27,8 @@ impl Worker {
         *info.claim.lock() = Some(Arc::clone(blocked.claim()));
         let deadline_ms = deadline_of(&blocked);
         info.times_out.store(deadline_ms.is_some(), Relaxed);
-        if let Some(deadline_ms) = deadline_ms {
-            self.deadlines.insert((deadline_ms, slot));
-        }
+        self.deadlines.extend(deadline_ms.map(|deadline_ms| (deadline_ms, slot)));
+        self.deadlines.extend(next_look_of(&blocked).map(|look_ms| (look_ms, slot)));
         connection.blocked = Some(blocked);
     }
 
@@ -52,7 +52,24 @@ impl Worker {
             let is_it = |blocked: &&Blocked| deadline_of(blocked) == Some(deadline_ms);
             if blocked.filter(is_it).is_some_and(|blocked| blocked.claim().take()) {
                 self.end_unserved(slot, Unserved::Timeout);
+            } else if let Some(Blocked::Keys(waiter)) = blocked
+                && next_look_of_keys(waiter) == Some(deadline_ms)
+            {
+                // It may take as long as a command: one in a turn.
+                return self.look_again(slot, &Arc::clone(waiter));
             }
+        }
+    }
+
+    /// A waiting client may have something to get because time went by.
+    fn look_again(&mut self, slot: u32, waiter: &Arc<Waiter>) {
+        if !waiter.claim.is_free() {
+            return;
+        }
+        let mut thread = thread_parts!(self);
+        blocking::look_again(&mut thread, waiter);
+        if waiter.claim.is_free() {
+            self.deadlines.extend(next_look_of_keys(waiter).map(|look_ms| (look_ms, slot)));
         }
     }
 
@@ -193,8 +210,9 @@ impl Worker {
 
     pub(super) fn forget_deadline(&mut self, slot: u32) {
         let Some(connection) = &self.connections[slot as usize] else { return };
-        if let Some(deadline_ms) = connection.blocked.as_ref().and_then(deadline_of) {
-            self.deadlines.remove(&(deadline_ms, slot));
+        let Some(blocked) = &connection.blocked else { return };
+        for at_ms in [deadline_of(blocked), next_look_of(blocked)].into_iter().flatten() {
+            self.deadlines.remove(&(at_ms, slot));
         }
     }
 
@@ -215,6 +233,18 @@ fn deadline_of(blocked: &Blocked) -> Option<u64> {
         Blocked::Log(wait) => wait.deadline_ms,
         Blocked::Keys(waiter) => KeyWait::of(waiter).deadline_ms,
     }
+}
+
+/// When to look again whether a wait is over, Unix milliseconds.
+fn next_look_of(blocked: &Blocked) -> Option<u64> {
+    match blocked {
+        Blocked::Log(_) => None,
+        Blocked::Keys(waiter) => next_look_of_keys(waiter),
+    }
+}
+
+fn next_look_of_keys(waiter: &Waiter) -> Option<u64> {
+    KeyWait::of(waiter).next_look_ms()
 }
 
 /// Removes a reply, starting at `before`, that the client does not want (`CLIENT REPLY`).

@@ -260,7 +260,8 @@ impl Worker {
                 list.retain(|&other| other != slot);
             }
             self.ready.retain(|&other| other != slot);
-            (connection.in_touched, connection.waiting, connection.in_ready) = (false, false, false);
+            (connection.in_touched, connection.waiting, connection.in_ready) =
+                (false, false, false);
             connection.parser = Parser::new();
             connection.touch(&mut self.touched);
             connection.make_ready(&mut self.ready);

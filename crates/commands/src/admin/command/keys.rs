@@ -5,7 +5,7 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::spec::{Handler, KeyPositions};
-use ladon_command_docs::{BeginSearch, FindKeys};
+use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
 
 pub(super) fn getkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let command = &args[2..];
@@ -44,17 +44,35 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
     });
     let id = id.ok_or(CommandError::text("ERR Invalid command specified"))?;
     let spec = table.spec(id);
-    if matches!(spec.keys, KeyPositions::None) {
+    let are_channels = |specs: &[KeySpec]| {
+        !specs.is_empty() && specs.iter().all(|it| it.flags.contains(&"not_key"))
+    };
+    if matches!(spec.keys, KeyPositions::None) || are_channels(&table.entry(id).doc.key_specs) {
         return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !spec.accepts(command.len()) {
         return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
     }
-    let positions: Vec<usize> = spec.keys.positions(command).collect();
+    let by_keyword =
+        table.entry(id).doc.key_specs.iter().find_map(|spec| after_keyword(spec, command));
+    let positions = by_keyword.unwrap_or_else(|| spec.keys.positions(command).collect());
     if positions.is_empty() || !counts_right(spec.keys, command, positions.len()) {
         return Err(CommandError::text("ERR Invalid arguments specified for command"));
     }
     Ok((id, positions))
+}
+
+/// The keys that follow a keyword, whatever the options before it: those may be wrong. `None`: the
+/// keys stand elsewhere.
+fn after_keyword(spec: &KeySpec, command: &[&[u8]]) -> Option<Vec<usize>> {
+    let BeginSearch::Keyword { keyword, from } = spec.begin_search else { return None };
+    let FindKeys::Range { last_key: -1, key_step: 1, limit } = spec.find_keys else { return None };
+    let from = usize::try_from(from).ok()?;
+    let first = (from..command.len())
+        .find(|&at| command[at].eq_ignore_ascii_case(keyword.as_bytes()))
+        .map_or(command.len(), |at| at + 1);
+    let keys = (command.len() - first) / usize::try_from(limit).ok()?.max(1);
+    Some((first..first + keys).collect())
 }
 
 /// Whether the number of keys found agrees with the command's own count.

@@ -15,6 +15,7 @@ mod direct_reply;
 mod serve;
 
 pub use direct_reply::{SendNow, ShortWay};
+pub use serve::look_again;
 pub(crate) use serve::serve;
 
 use crate::kernel::clients::ClientInfo;
@@ -26,14 +27,14 @@ use crate::kernel::node::Node;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, Session};
 use crate::kernel::thread_parts::ThreadParts;
-use crate::kernel::watched;
 use crate::kernel::tracking::state::TrackingState;
+use crate::kernel::watched;
 use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
 use ladon_model::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Whether a command with these arguments has something to answer now. It runs under the locks of
 /// its keys.
@@ -48,11 +49,17 @@ pub struct Wanted {
     pub hears_loss: bool,
     /// If the value alone is not enough.
     pub is_ready: Option<IsReady>,
+    /// If time alone may be enough.
+    pub look_at: Option<LookAt>,
 }
+
+/// When to look again whether a command has something to answer though nothing changed, Unix
+/// milliseconds. It runs as [`IsReady`] does.
+pub type LookAt = fn(&mut Tx<'_>, DbId, &[&[u8]]) -> u64;
 
 impl From<ValueKind> for Wanted {
     fn from(kind: ValueKind) -> Wanted {
-        Wanted { kind, hears_loss: false, is_ready: None }
+        Wanted { kind, hears_loss: false, is_ready: None, look_at: None }
     }
 }
 
@@ -60,6 +67,9 @@ impl From<ValueKind> for Wanted {
 pub struct KeyWait {
     command: CommandId,
     is_ready: Option<IsReady>,
+    look_at: Option<LookAt>,
+    /// What `look_at` said last; 0 without it. Only the client's thread changes it.
+    next_look_ms: AtomicU64,
     args: Vec<Vec<u8>>,
     /// Positions of the awaited keys in the arguments; a command may have other keys.
     awaited: SmallVec<[usize; 4]>,
@@ -84,6 +94,11 @@ impl KeyWait {
     /// If the waiter was not made by [`Ctx::block`].
     pub fn of(waiter: &Waiter) -> &KeyWait {
         waiter.request.downcast_ref().expect("commands make all waiters")
+    }
+
+    /// When to call [`look_again`], Unix milliseconds.
+    pub fn next_look_ms(&self) -> Option<u64> {
+        Some(self.next_look_ms.load(Relaxed)).filter(|&at_ms| at_ms != 0)
     }
 
     /// The reply was sent directly, so other threads need not treat the client as waiting until its
@@ -137,13 +152,17 @@ impl Ctx<'_> {
         wants: impl Into<Wanted>,
         deadline_ms: Option<u64>,
     ) {
-        let Wanted { kind: wants, hears_loss, is_ready } = wants.into();
+        let Wanted { kind: wants, hears_loss, is_ready, look_at } = wants.into();
         debug_assert!(!self.must_answer(), "it must not wait");
         let Some(command) = self.node.table.find(args[0]) else { return };
         let claim = Arc::<Claim>::default();
+        let db = self.db();
+        let next_look_ms = look_at.map_or(0, |look_at| look_at(self.tx(), db, args));
         let wait = KeyWait {
             command,
             is_ready,
+            look_at,
+            next_look_ms: next_look_ms.into(),
             args: args.iter().map(|arg| arg.to_vec()).collect(),
             awaited: awaited.collect(),
             db: self.session.db,
@@ -157,7 +176,7 @@ impl Ctx<'_> {
         };
         *self.session.info.claim.lock() = Some(Arc::clone(&claim));
         let waiter = Arc::new(Waiter { wants, hears_loss, claim, request: Box::new(wait) });
-        let (node, db) = (self.node, self.db());
+        let node = self.node;
         for key in KeyWait::of(&waiter).keys(node) {
             self.tx().wait(db, key, &waiter);
         }

@@ -10,12 +10,13 @@ use crate::kernel::message::Answer;
 use crate::kernel::session::Session;
 use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
-use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
 use crate::kernel::tracking::state::TrackingState;
+use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
 use ladon_model::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Serves the waiters of the keys that the last transaction created: keys and their waiters in
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
@@ -42,7 +43,7 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
             let next = tx.next_waiter(made.db, key, after);
             tx.commit(&mut *thread.append);
             let Some((place, waiter)) = next else { break };
-            if !attempt(&mut thread, &made, &waiter) {
+            if !attempt(&mut thread, Some(&made), &waiter) {
                 after = place;
             }
         }
@@ -51,9 +52,38 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
     }
 }
 
+/// Milliseconds until the next look at keys that a long script holds.
+const BUSY_PAUSE_MS: u64 = 10;
+
+/// Serves a waiter if time has made its command ready, and otherwise notes when to look again. Called
+/// by the client's thread; no lock is held.
+#[cold]
+pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
+    let wait = KeyWait::of(waiter);
+    let is_open =
+        thread.node.durability.accepts_writes() && thread.node.paused(thread.now_ms).is_none();
+    if is_open && attempt(thread, None, waiter) {
+        return serve(thread);
+    }
+    let ThreadParts { node, scratch, now_ms, append, .. } = thread;
+    let Some(look_at) = wait.look_at else { return };
+    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let spec = node.table.spec(wait.command);
+    let next_ms = match begin_on_keys(node, spec, &args, scratch, *now_ms) {
+        Some(mut tx) => {
+            let next_ms = look_at(&mut tx, node.keyspace.select(wait.db), &args);
+            tx.commit(&mut **append);
+            next_ms
+        }
+        None => *now_ms + BUSY_PAUSE_MS,
+    };
+    wait.next_look_ms.store(next_ms.max(*now_ms + 1), Relaxed);
+}
+
 /// Runs a waiter's command again if one of its keys has what it wants. Returns whether it did; the
-/// reply is then among the thread's answers.
-fn attempt(thread: &mut ThreadParts<'_>, made: &ReadyKey, waiter: &Arc<Waiter>) -> bool {
+/// reply is then among the thread's answers. While a long script holds its keys, `made` is kept for
+/// later.
+fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<Waiter>) -> bool {
     let (node, now_ms, wait) = (thread.node, thread.now_ms, KeyWait::of(waiter));
     let spec = node.table.spec(wait.command);
     let Handler::Run(handler) = spec.handler else { return false };
@@ -62,7 +92,7 @@ fn attempt(thread: &mut ThreadParts<'_>, made: &ReadyKey, waiter: &Arc<Waiter>) 
     let ThreadParts { local, scratch, append, .. } = thread;
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
     let Some(mut tx) = begin_on_keys(node, spec, &args, scratch, now_ms) else {
-        local.unserved.push(made.clone());
+        local.unserved.extend(made.cloned());
         return false;
     };
     let db = node.keyspace.select(wait.db);

@@ -82,7 +82,13 @@ impl Cache {
 
     /// Keeps a script that compiles; returns the one that was there first, if another thread was
     /// quicker.
-    pub fn keep(&self, digest: Digest, body: &[u8], flags: ScriptFlags, loaded: bool) -> Arc<Script> {
+    pub fn keep(
+        &self,
+        digest: Digest,
+        body: &[u8],
+        flags: ScriptFlags,
+        loaded: bool,
+    ) -> Arc<Script> {
         let mut scripts = self.scripts.write();
         let now = self.came.fetch_add(1, Relaxed) + 1;
         let script = scripts.entry(digest).or_insert_with(|| {

@@ -28,6 +28,17 @@ impl ScriptFlags {
         (ScriptFlags::ALLOW_CROSS_SLOT_KEYS, "allow-cross-slot-keys"),
     ];
 
+    /// The flags of these bits, as a library has them; what is unknown is left out.
+    pub fn of_bits(bits: u64) -> ScriptFlags {
+        let known = ScriptFlags::NAMES.iter().fold(0, |all, (flag, _)| all | flag.0);
+        ScriptFlags(bits as u8 & known)
+    }
+
+    /// The bits.
+    pub fn bits(self) -> u64 {
+        self.0.into()
+    }
+
     /// The flag of this name.
     pub fn named(name: &[u8]) -> Option<ScriptFlags> {
         let known = ScriptFlags::NAMES.iter().find(|(_, known)| known.as_bytes() == name);
@@ -36,7 +47,10 @@ impl ScriptFlags {
 
     /// The names of the flags.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        ScriptFlags::NAMES.into_iter().filter(move |&(flag, _)| self.has(flag)).map(|(_, name)| name)
+        ScriptFlags::NAMES
+            .into_iter()
+            .filter(move |&(flag, _)| self.has(flag))
+            .map(|(_, name)| name)
     }
 
     /// Both sets together.
@@ -64,7 +78,9 @@ pub fn parse(body: &[u8]) -> Result<(ScriptFlags, &[u8]), CommandError> {
     let engine = words.next().unwrap_or_default();
     if engine != b"#!lua" {
         let engine = shown(engine);
-        return Err(CommandError::err(format_args!("Unexpected engine in script shebang: {engine}")));
+        return Err(CommandError::err(format_args!(
+            "Unexpected engine in script shebang: {engine}"
+        )));
     }
     let mut flags = ScriptFlags::default();
     for word in words {

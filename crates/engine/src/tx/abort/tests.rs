@@ -2,6 +2,7 @@
 //! then as it was. And an undoable transaction that is committed does what a plain one does.
 
 use crate::access::{Tracking, next_random};
+use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Unlogged;
 use crate::table::entry::{EntryRef, ValueRef};
@@ -13,7 +14,7 @@ use crate::types::{self};
 use crate::wait::Waiter;
 use crate::watch::WatchFlag;
 use crate::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
-use ladon_model::{DbId, Lsn, ValueKind};
+use ladon_model::{DbId, FunctionFacts, LibraryBody, Lsn, ValueKind};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ const NOW_MS: u64 = 400_000;
 type Op = (u8, u8, u8, u16, u16);
 
 fn op() -> impl Strategy<Value = Op> {
-    (0u8..32, 0..KEYS, 0..KEYS, any::<u16>(), any::<u16>())
+    (0u8..33, 0..KEYS, 0..KEYS, any::<u16>(), any::<u16>())
 }
 
 fn keyspace(frequency: bool) -> Keyspace {
@@ -116,6 +117,7 @@ fn run(tx: &mut Tx<'_>, (what, key, other, a, b): Op) {
         0..=7 => change_string(tx, &doing),
         8..=15 => change_set_or_hash(tx, &doing),
         16..=21 => change_ordered(tx, &doing),
+        32 => change_library(tx, &doing),
         _ => change_key(tx, &doing),
     }
 }
@@ -282,6 +284,22 @@ fn change_key(tx: &mut Tx<'_>, doing: &Doing<'_>) {
     }
 }
 
+fn change_library(tx: &mut Tx<'_>, doing: &Doing<'_>) {
+    let name = doing.key.bytes;
+    match doing.a % 8 {
+        0 => tx.flush_libraries(),
+        1 | 2 => {
+            tx.delete_library(name);
+        }
+        _ => {
+            let function = FunctionFacts { name: name.to_vec(), ..FunctionFacts::default() };
+            let code = doing.words.concat();
+            let body = LibraryBody { code, functions: vec![function] };
+            tx.put_library(Arc::new(Library::new(name, body)));
+        }
+    }
+}
+
 fn put_stored(
     tx: &mut Tx<'_>,
     (db, key): (DbId, Key<'_>),
@@ -364,6 +382,8 @@ struct Picture {
     keys: BTreeMap<(DbId, Vec<u8>), Seen>,
     parts: Vec<Part>,
     select: Vec<DbId>,
+    libraries: Vec<(Box<[u8]>, LibraryBody)>,
+    library_bytes: u64,
     unlogged: Vec<(usize, Vec<Unlogged>)>,
     touched: Vec<bool>,
     changed: Vec<Lsn>,
@@ -396,7 +416,13 @@ fn picture(keyspace: &Keyspace, observers: &Observers) -> Picture {
     }
     let select = (0..DATABASES).map(|number| keyspace.select(number)).collect();
     let touched = observers.flags.iter().map(|flag| flag.is_touched()).collect();
-    Picture { keys, parts, select, unlogged, touched, changed }
+    let found = keyspace.libraries.all();
+    assert!(found.iter().all(|library| !library.is_gone()));
+    let counted: usize = found.iter().map(|library| library.bytes()).sum();
+    let library_bytes = keyspace.library_bytes();
+    assert_eq!(counted as u64, library_bytes);
+    let libraries = found.iter().map(|found| (found.name.clone(), found.body.clone())).collect();
+    Picture { keys, parts, select, libraries, library_bytes, unlogged, touched, changed }
 }
 
 /// A value's elements; in their order, if that is part of the value.

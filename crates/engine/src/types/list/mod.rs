@@ -14,6 +14,7 @@ mod chunks;
 mod collection;
 mod compressed;
 mod delta;
+mod elements;
 mod entry;
 mod limits;
 mod link;
@@ -23,6 +24,7 @@ mod walk;
 mod tests;
 
 pub use delta::Step;
+pub use elements::Elements;
 pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
 

@@ -51,7 +51,10 @@ impl Stream {
             | Step::See { group, .. }
             | Step::RemoveConsumer { group, .. }
             | Step::Acknowledge { group, .. }
-            | Step::Claim { group, .. } => self.edit_group(group, |group| group.apply(step))??,
+            | Step::Claim { group, .. }
+            | Step::Release { group, .. } => {
+                self.edit_group(group, |group| group.apply(step))??
+            }
         }
         Some(())
     }
@@ -110,6 +113,11 @@ impl Group {
                     self.assign(*id, number, *delivered_ms, *count)?;
                 }
                 self.set_active(number, Some(*at_ms));
+            }
+            Step::Release { released, .. } => {
+                for (id, count) in released {
+                    self.release(*id, *count);
+                }
             }
             _ => return None,
         }

@@ -5,12 +5,13 @@
 //! node     := id removed bytes                         see node.rs
 //! group    := name id read count consumer* count pending*
 //! consumer := name seen active                         times; active + 1, or 0 for never
-//! pending  := id consumer time count                   the consumer's place among the above
+//! pending  := id consumer time count                   the consumer's place among the above, or
+//!                                                      their number if it was released
 //! ```
 //! Ids are two numbers, in `pending` relative to the one before. Numbers are varints.
 
 use super::delta::{put_optional, take_optional};
-use super::{Group, Node, SharedNode, Step, Stream, StreamId, StreamLimits, Value, node};
+use super::{Consumer, Group, Node, SharedNode, Step, Stream, StreamId, StreamLimits, Value, node};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::Shown;
 use ladon_model::varint;
@@ -73,7 +74,7 @@ impl Collection for Stream {
             }
             for (id, pending) in group.pending_from(StreamId::MIN) {
                 let times = format!("{} {}", pending.delivered_ms, pending.count);
-                let consumer = group.consumer_of(pending).name();
+                let consumer = group.consumer_of(pending).map_or(&b""[..], Consumer::name);
                 visit(&[&id.to_text(), consumer, times.as_bytes()]);
             }
         }
@@ -204,7 +205,8 @@ fn encode_group(group: &Group, out: &mut Vec<u8>) {
     for (id, pending) in group.pending_from(StreamId::MIN) {
         id.put_after(before, out);
         before = *id;
-        varint::put(out, places[pending.consumer() as usize]);
+        let place = pending.consumer().map(|number| places[number as usize]);
+        varint::put(out, place.unwrap_or(group.consumer_count() as u64));
         varint::put(out, pending.delivered_ms);
         varint::put(out, pending.count);
     }
@@ -229,9 +231,13 @@ fn decode_group(input: &mut &[u8]) -> Option<Group> {
             return None;
         }
         before = id;
-        let consumer = u32::try_from(varint::take(input)?).ok()?;
+        let consumer = varint::take(input)?;
         let (delivered_ms, count) = (varint::take(input)?, varint::take(input)?);
-        group.assign(id, consumer, delivered_ms, count)?;
+        if consumer == consumers {
+            (delivered_ms == 0).then(|| group.release(id, count))?;
+        } else {
+            group.assign(id, u32::try_from(consumer).ok()?, delivered_ms, count)?;
+        }
     }
     Some(group)
 }

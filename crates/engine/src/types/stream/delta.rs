@@ -17,6 +17,8 @@
 //!                                                         from this id on delivered again
 //!        | 12 group ids                                   acknowledged
 //!        | 13 group consumer time count (id time count)*  claimed: delivered when, how often
+//!        | 14 group count (id count)*                     released: pending with no consumer,
+//!                                                         how often delivered
 //! ids   := count id*
 //! words := count word*
 //! read  := 0 if it is not known, else the number of entries read + 1
@@ -40,6 +42,7 @@ const DELIVER: u8 = 10;
 const REDELIVER: u8 = 11;
 const ACKNOWLEDGE: u8 = 12;
 const CLAIM: u8 = 13;
+const RELEASE: u8 = 14;
 
 /// An entry that a consumer claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub enum Step<'a> {
     Acknowledge { group: &'a [u8], ids: Vec<StreamId> },
     /// Entries that are now pending with a consumer.
     Claim { group: &'a [u8], consumer: &'a [u8], at_ms: u64, claimed: Vec<Claimed> },
+    /// Entries that are now pending with no consumer, and how often they count as delivered.
+    Release { group: &'a [u8], released: Vec<(StreamId, u64)> },
 }
 
 /// Appends the encoding of a [`Step::Add`] of borrowed words.
@@ -119,10 +124,7 @@ impl<'a> Step<'a> {
                 last.put(op);
                 put_optional(*read, op);
             }
-            Step::RemoveGroup { group } => {
-                op.push(REMOVE_GROUP);
-                varint::put_bytes(op, group);
-            }
+            Step::RemoveGroup { group } => put_group(REMOVE_GROUP, group, op),
             Step::See { group, consumer, at_ms } => {
                 put_member(SEE, group, consumer, op);
                 varint::put(op, *at_ms);
@@ -143,8 +145,7 @@ impl<'a> Step<'a> {
                 varint::put(op, *count);
             }
             Step::Acknowledge { group, ids } => {
-                op.push(ACKNOWLEDGE);
-                varint::put_bytes(op, group);
+                put_group(ACKNOWLEDGE, group, op);
                 put_ids(ids, op);
             }
             Step::Claim { group, consumer, at_ms, claimed } => {
@@ -154,6 +155,14 @@ impl<'a> Step<'a> {
                 for Claimed { id, delivered_ms, count } in claimed {
                     id.put(op);
                     varint::put(op, *delivered_ms);
+                    varint::put(op, *count);
+                }
+            }
+            Step::Release { group, released } => {
+                put_group(RELEASE, group, op);
+                varint::put(op, released.len() as u64);
+                for (id, count) in released {
+                    id.put(op);
                     varint::put(op, *count);
                 }
             }
@@ -214,6 +223,11 @@ impl<'a> Step<'a> {
                 };
                 Step::Claim { group, consumer, at_ms, claimed: take_list(op, take)? }
             }
+            RELEASE => {
+                let group = bytes(op)?;
+                let take = |op: &mut &'a [u8]| Some((StreamId::take(op)?, varint::take(op)?));
+                Step::Release { group, released: take_list(op, take)? }
+            }
             _ => return None,
         })
     }
@@ -225,13 +239,17 @@ impl<'a> Step<'a> {
 
     /// Whether those who wait for the key may have to be served.
     pub(crate) fn serves_waiters(&self) -> bool {
-        matches!(self, Step::Add { .. } | Step::RemoveGroup { .. })
+        matches!(self, Step::Add { .. } | Step::RemoveGroup { .. } | Step::Release { .. })
     }
 }
 
-fn put_member(tag: u8, group: &[u8], consumer: &[u8], op: &mut Vec<u8>) {
+fn put_group(tag: u8, group: &[u8], op: &mut Vec<u8>) {
     op.push(tag);
     varint::put_bytes(op, group);
+}
+
+fn put_member(tag: u8, group: &[u8], consumer: &[u8], op: &mut Vec<u8>) {
+    put_group(tag, group, op);
     varint::put_bytes(op, consumer);
 }
 

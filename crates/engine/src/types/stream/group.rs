@@ -1,10 +1,11 @@
 //! Consumer groups: how far each has read, what it delivered and to whom.
 //!
 //! **Invariant:** an entry that is pending in a group is pending with one of the group's consumers,
-//! and the other way round.
+//! and the other way round, unless it was released: then no consumer has it.
 
 use super::id::StreamId;
 use super::id_map::IdMap;
+use super::idle::ByTime;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,9 +16,13 @@ pub struct Pending {
     pub delivered_ms: u64,
     /// How often it was delivered.
     pub count: u64,
-    /// Number of its consumer in the group.
+    /// Number of its consumer in the group, or `NOBODY`.
     consumer: u32,
 }
+
+/// Stands for a consumer's number in a released entry. As it was delivered at no time, it is idle
+/// for longer than all others.
+const NOBODY: u32 = u32::MAX;
 
 /// A member of a group.
 #[derive(Clone)]
@@ -30,13 +35,16 @@ pub struct Consumer {
     pending: IdMap<()>,
 }
 
+/// Bytes of a tree's node: one allocation.
+const DROP_BYTES: usize = 256;
+
 /// About what a map takes for each of its items beyond their sizes.
 const TREE_BYTES: usize = 16;
 
 impl Pending {
-    /// Number of its consumer in the group.
-    pub(super) fn consumer(&self) -> u32 {
-        self.consumer
+    /// Number of its consumer in the group; `None` if it was released.
+    pub(super) fn consumer(&self) -> Option<u32> {
+        Some(self.consumer).filter(|&number| number != NOBODY)
     }
 }
 
@@ -65,6 +73,7 @@ pub struct Group {
     /// How many of the entries that were ever added it has read, where that is known.
     pub entries_read: Option<u64>,
     pending: IdMap<Pending>,
+    by_time: ByTime,
     /// By their numbers; a free number is used again.
     consumers: Vec<Option<Consumer>>,
     names: BTreeMap<Arc<[u8]>, u32>,
@@ -78,6 +87,7 @@ impl Clone for Group {
             last_id: self.last_id,
             entries_read: self.entries_read,
             pending: self.pending.clone(),
+            by_time: self.by_time.clone(),
             consumers: self.consumers.clone(),
             names: self.names.clone(),
             consumer_bytes: 0,
@@ -94,12 +104,13 @@ impl Group {
 
     /// Bytes of memory, itself included.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Group>() + 2 * size_of::<usize>() + self.pending.bytes() + self.consumer_bytes
+        let pending = self.pending.bytes() + self.by_time.bytes();
+        size_of::<Group>() + 2 * size_of::<usize>() + pending + self.consumer_bytes
     }
 
     /// Cost of dropping it, in allocations.
     pub(super) fn drop_effort(&self) -> usize {
-        self.pending.runs() + 2 * self.names.len()
+        self.pending.runs() + 2 * self.names.len() + self.by_time.bytes() / DROP_BYTES
     }
 
     /// Number of pending entries.
@@ -123,9 +134,15 @@ impl Group {
         self.consumers[number as usize].as_ref()
     }
 
-    /// The consumer with which an entry is pending.
-    pub fn consumer_of(&self, pending: &Pending) -> &Consumer {
-        self.consumers[pending.consumer as usize].as_ref().expect("a pending entry has a consumer")
+    /// The consumer with which an entry is pending; `None` if it was released.
+    pub fn consumer_of(&self, pending: &Pending) -> Option<&Consumer> {
+        let number = pending.consumer()? as usize;
+        Some(self.consumers[number].as_ref().expect("a pending entry has a consumer"))
+    }
+
+    /// Number of pending entries that were released.
+    pub fn released(&self) -> usize {
+        self.pending.len() - self.consumers().map(Consumer::pending).sum::<usize>()
     }
 
     /// A pending entry.
@@ -141,6 +158,40 @@ impl Group {
     /// The pending entries from this id on.
     pub fn pending_from(&self, id: StreamId) -> impl Iterator<Item = &(StreamId, Pending)> {
         self.pending.from(id)
+    }
+
+    /// When the entry was delivered that has been pending longest.
+    pub fn oldest_delivery(&self) -> Option<u64> {
+        match self.by_time.iter() {
+            Some(mut index) => index.next().map(|(delivered_ms, _)| delivered_ms),
+            None => self.pending.iter().map(|(_, pending)| pending.delivered_ms).min(),
+        }
+    }
+
+    /// Up to `max` entries that were delivered at `until_ms` or before, the oldest first. Quick
+    /// after `index_by_time`.
+    pub fn delivered_until(&self, until_ms: u64, max: usize) -> Vec<StreamId> {
+        let is_old = |(delivered_ms, _): &(u64, StreamId)| *delivered_ms <= until_ms;
+        let id = |(_, id): (u64, StreamId)| id;
+        match self.by_time.iter() {
+            Some(index) => index.take_while(is_old).map(id).take(max).collect(),
+            None => {
+                let mut all: Vec<_> = self.times().filter(is_old).collect();
+                all.sort_unstable();
+                all.into_iter().map(id).take(max).collect()
+            }
+        }
+    }
+
+    /// Builds the index of pending entries by time, unless there is one.
+    pub(super) fn index_by_time(&mut self) {
+        let mut by_time = std::mem::take(&mut self.by_time);
+        by_time.build(self.times());
+        self.by_time = by_time;
+    }
+
+    fn times(&self) -> impl Iterator<Item = (u64, StreamId)> {
+        self.pending.iter().map(|(id, pending)| (pending.delivered_ms, *id))
     }
 
     /// The entries from this id on that are pending with a consumer.
@@ -204,7 +255,9 @@ impl Group {
         let consumer = self.consumers[number as usize].take()?;
         self.consumer_bytes -= consumer.bytes();
         for (id, ()) in consumer.pending.iter() {
-            self.pending.remove(*id);
+            if let Some(pending) = self.pending.remove(*id) {
+                self.by_time.remove(pending.delivered_ms, *id);
+            }
         }
         while self.consumers.last().is_some_and(Option::is_none) {
             self.consumers.pop();
@@ -224,6 +277,10 @@ impl Group {
         self.consumers.get(consumer as usize)?.as_ref()?;
         let before = self.pending.insert(id, Pending { delivered_ms, count, consumer });
         if let Some(before) = before {
+            self.by_time.remove(before.delivered_ms, id);
+        }
+        self.by_time.insert(delivered_ms, id);
+        if let Some(before) = before {
             if before.consumer == consumer {
                 return Some(());
             }
@@ -233,17 +290,33 @@ impl Group {
         Some(())
     }
 
+    /// Makes an entry pending with no consumer, whatever it was before.
+    pub(super) fn release(&mut self, id: StreamId, count: u64) {
+        let released = Pending { delivered_ms: 0, count, consumer: NOBODY };
+        let before = self.pending.insert(id, released);
+        if let Some(before) = before {
+            self.by_time.remove(before.delivered_ms, id);
+            self.on_consumer(before.consumer, |consumer| consumer.pending.remove(id));
+        }
+        self.by_time.insert(0, id);
+    }
+
     /// Counts another delivery of a pending entry.
     pub(super) fn redeliver(&mut self, id: StreamId, at_ms: u64) {
-        self.pending.update(id, |pending| {
-            pending.delivered_ms = at_ms;
+        let before = self.pending.update(id, |pending| {
             pending.count = pending.count.saturating_add(1);
+            std::mem::replace(&mut pending.delivered_ms, at_ms)
         });
+        if let Some(before) = before {
+            self.by_time.remove(before, id);
+            self.by_time.insert(at_ms, id);
+        }
     }
 
     /// An entry is no longer pending; returns whether it was.
     pub(super) fn acknowledge(&mut self, id: StreamId) -> bool {
         let Some(pending) = self.pending.remove(id) else { return false };
+        self.by_time.remove(pending.delivered_ms, id);
         self.on_consumer(pending.consumer, |consumer| consumer.pending.remove(id));
         true
     }
@@ -251,6 +324,11 @@ impl Group {
     #[cfg(test)]
     pub(super) fn check(&self) {
         self.pending.check();
+        if let Some(index) = self.by_time.iter() {
+            let mut times: Vec<_> = self.times().collect();
+            times.sort_unstable();
+            assert!(index.eq(times));
+        }
         let mut count = 0;
         let mut bytes = 0;
         for consumer in self.consumers() {
@@ -259,9 +337,11 @@ impl Group {
             bytes += consumer.bytes();
             for (id, ()) in consumer.pending.iter() {
                 let pending = self.pending.get(*id).expect("pending in the group");
-                assert_eq!(self.consumer_of(pending).name(), consumer.name());
+                assert_eq!(self.consumer_of(pending).map(Consumer::name), Some(consumer.name()));
             }
         }
-        assert_eq!((count, bytes), (self.pending.len(), self.consumer_bytes));
+        let released = self.pending.iter().filter(|(_, pending)| pending.consumer().is_none());
+        assert_eq!(released.count(), self.released());
+        assert_eq!((count + self.released(), bytes), (self.pending.len(), self.consumer_bytes));
     }
 }

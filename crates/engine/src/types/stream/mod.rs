@@ -15,7 +15,9 @@ mod delta;
 mod group;
 mod id;
 mod id_map;
+mod idle;
 mod node;
+mod reference;
 mod show;
 mod trim;
 mod value;
@@ -28,6 +30,7 @@ pub use delta::{Claimed, Step};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
 pub use node::Entry;
+pub use reference::{References, Spared};
 pub use trim::{Threshold, Trim};
 pub use value::Value;
 
@@ -403,6 +406,11 @@ impl Stream {
         inner.group_bytes += group_bytes(name, &group);
         inner.groups.insert(name.into(), Arc::new(group));
         true
+    }
+
+    /// See [`Group::delivered_until`].
+    pub(crate) fn index_by_time(&mut self, group: &[u8]) {
+        self.edit_group(group, Group::index_by_time);
     }
 
     fn remove_group(&mut self, name: &[u8]) -> bool {

@@ -46,6 +46,10 @@ impl<'a> Step<'a> {
                 let ids: Vec<StreamId> = claimed.iter().map(|claimed| claimed.id).collect();
                 ("claim", with(show_member(group, consumer, at_ms)?, "ids", show_ids(&ids)))
             }
+            Step::Release { group, released } => {
+                let ids: Vec<StreamId> = released.iter().map(|(id, _)| *id).collect();
+                ("release", with(show_group(group), "ids", show_ids(&ids)))
+            }
         };
         Some(Shown::Record(vec![(verb, Shown::Record(parts))]))
     }

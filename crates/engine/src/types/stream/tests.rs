@@ -8,6 +8,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Consumer of a released entry.
+const NOBODY: u8 = 0;
+
 /// A pending entry: consumer, when, how often.
 type ModelPending = BTreeMap<StreamId, (u8, u64, u64)>;
 
@@ -42,7 +45,8 @@ impl Model {
         });
         for (name, group) in stream.groups() {
             let pending = group.pending_from(StreamId::MIN).map(|(id, pending)| {
-                let consumer = group.consumer_of(pending).name()[0];
+                let consumer =
+                    group.consumer_of(pending).map_or(NOBODY, |consumer| consumer.name()[0]);
                 (*id, (consumer, pending.delivered_ms, pending.count))
             });
             let consumers = group.consumers().map(|consumer| {
@@ -99,7 +103,7 @@ proptest! {
     #[test]
     fn it_does_what_maps_do_and_every_step_is_logged(
         steps in prop::collection::vec(
-            (0u8..16, any::<u8>(), 0u64..40, 0u64..40),
+            (0u8..17, any::<u8>(), 0u64..40, 0u64..40),
             0..if cfg!(miri) { 15 } else { 200 },
         ),
     ) {
@@ -222,6 +226,14 @@ proptest! {
                     let claimed = vec![Claimed { id, delivered_ms: b, count: a }];
                     Step::Claim { group, consumer, at_ms: now_ms, claimed }
                 }
+                15 => {
+                    let Some(of) = model.groups.get_mut(&group[0]) else { continue };
+                    let ids = of.pending.keys().skip(a as usize % 4).take(b as usize % 3);
+                    let mut ids: Vec<StreamId> = ids.copied().collect();
+                    ids.extend(model.entries.keys().nth(a as usize));
+                    of.pending.extend(ids.iter().map(|id| (*id, (NOBODY, 0, a))));
+                    Step::Release { group, released: ids.into_iter().map(|id| (id, a)).collect() }
+                }
                 _ => {
                     let Some(of) = model.groups.get_mut(&group[0]) else { continue };
                     if !of.consumers.contains_key(&consumer[0]) {
@@ -238,7 +250,11 @@ proptest! {
                 }
             };
             stream.apply(&step, LIMITS).expect("it fits");
+            if kind.is_multiple_of(4) {
+                stream.index_by_time(group);
+            }
             stream.check();
+            check_times(&stream, &model, group, b);
             op.clear();
             step.encode(&mut op);
             let mut input = &op[..];
@@ -263,6 +279,17 @@ proptest! {
         prop_assert_eq!(stream.last_entry_id(), model.entries.keys().next_back().copied());
         check_ranges(&stream, &model);
     }
+}
+
+fn check_times(stream: &Stream, model: &Model, group: &[u8], until_ms: u64) {
+    let (Some(found), Some(known)) = (stream.group(group), model.groups.get(&group[0])) else {
+        return;
+    };
+    let mut times: Vec<_> = known.pending.iter().map(|(id, pending)| (pending.1, *id)).collect();
+    times.sort_unstable();
+    assert_eq!(found.oldest_delivery(), times.first().map(|(at_ms, _)| *at_ms));
+    let old = times.iter().filter(|(at_ms, _)| *at_ms <= until_ms).map(|(_, id)| *id);
+    assert_eq!(found.delivered_until(until_ms, 3), old.take(3).collect::<Vec<_>>());
 }
 
 fn check_ranges(stream: &Stream, model: &Model) {
@@ -363,8 +390,16 @@ fn steps_that_do_not_fit_are_refused() {
     ] {
         assert_eq!(stream.apply(&step, LIMITS), None, "{step:?}");
     }
-    for op in [&[][..], &[0], &[1, 5, 0, 1], &[1, 5, 0, 3, 0, 0, 0], &[2, 200], &[14], &[13, 0, 0]]
-    {
+    for op in [
+        &[][..],
+        &[0],
+        &[1, 5, 0, 1],
+        &[1, 5, 0, 3, 0, 0, 0],
+        &[2, 200],
+        &[15],
+        &[14, 0],
+        &[13, 0, 0],
+    ] {
         assert_eq!(Step::take(&mut &op[..]), None, "{op:?}");
     }
 }

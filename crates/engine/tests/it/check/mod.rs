@@ -14,7 +14,7 @@
 use ladon_engine::{
     Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, ValueRef, types,
 };
-use ladon_model::{Change, DbId, Lsn, ValueKind};
+use ladon_model::{Change, DbId, LibraryBody, Lsn, ValueKind};
 use std::collections::BTreeMap;
 
 const DATABASES: u16 = 2;
@@ -27,6 +27,8 @@ pub fn check(data: &[u8]) {
     let found = dump(&keyspace);
     let loaded = saved_and_loaded(&keyspace);
     assert_eq!(dump(&loaded), found, "a checkpoint loads as the same data");
+    assert_eq!(libraries(&loaded), libraries(&keyspace), "a checkpoint loads the same libraries");
+    assert_eq!(loaded.library_bytes(), keyspace.library_bytes());
     check_account(&loaded);
     if all_applied {
         check_account(&keyspace);
@@ -114,6 +116,13 @@ pub fn dump(keyspace: &Keyspace) -> Dump {
         });
     }
     found
+}
+
+fn libraries(keyspace: &Keyspace) -> Vec<(Box<[u8]>, LibraryBody)> {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, 0);
+    let found = tx.libraries();
+    found.iter().map(|library| (library.name.clone(), library.body.clone())).collect()
 }
 
 /// What was accounted for while the data changed is what it takes.

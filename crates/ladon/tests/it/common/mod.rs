@@ -1,7 +1,7 @@
 //! Running the program, and data directories for it.
 
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
-use ladon_model::{Change, ChangeBuffer, Lsn, ValueKind};
+use ladon_model::{Change, ChangeBuffer, FunctionFacts, LibraryBody, Lsn, ValueKind};
 use ladon_platform::{SystemClock, SystemDisk};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -82,6 +82,15 @@ pub fn write_data(dir: &Path) {
     ]);
     append(&[Change::Delete { db: 0, key: b"greeting" }]);
     append(&[Change::FlushDb { db: 3 }, Change::SwapDb { first: 0, second: 3 }]);
+    let function = FunctionFacts { name: b"double".to_vec(), description: None, flags: 1 };
+    let code = b"#!lua name=numbers\n".to_vec();
+    let mut library = Vec::new();
+    LibraryBody { code, functions: vec![function] }.encode(&mut library);
+    append(&[
+        Change::Library { name: b"numbers", body: &library },
+        Change::DeleteLibrary { name: b"numbers" },
+        Change::FlushLibraries,
+    ]);
     drop(appender);
     log.close().expect("closes");
 }

@@ -1,5 +1,8 @@
 //! The words that requests are made of: few enough to repeat, odd enough to find bugs.
 
+mod message;
+mod stream;
+
 use super::rng::Rng;
 
 /// Kinds of words, named as in the grammar's files.
@@ -99,6 +102,10 @@ pub enum Hole {
     Distance,
     /// Of a distance.
     Unit,
+    /// What commands of streams take.
+    Stream(stream::Word),
+    /// What commands of messages take.
+    Message(message::Word),
     /// A database.
     Db,
     /// Anything.
@@ -124,9 +131,11 @@ pub enum Type {
     HyperLogLog,
     /// `g1` ...
     Geo,
+    /// `x1` ...
+    Stream,
 }
 
-const TYPES: [(Type, &str); 8] = [
+const TYPES: [(Type, &str); 9] = [
     (Type::String, "k"),
     (Type::Bits, "b"),
     (Type::Hash, "h"),
@@ -135,6 +144,7 @@ const TYPES: [(Type, &str); 8] = [
     (Type::SortedSet, "z"),
     (Type::HyperLogLog, "p"),
     (Type::Geo, "g"),
+    (Type::Stream, "x"),
 ];
 
 impl Hole {
@@ -197,9 +207,13 @@ impl Hole {
             "latitude" => Hole::Latitude,
             "distance" => Hole::Distance,
             "unit" => Hole::Unit,
+            "stream" => Hole::Key(Type::Stream),
             "db" => Hole::Db,
             "junk" => Hole::Junk,
-            _ => return None,
+            name => match stream::Word::named(name) {
+                Some(word) => Hole::Stream(word),
+                None => Hole::Message(message::Word::named(name)?),
+            },
         })
     }
 
@@ -294,6 +308,8 @@ impl Hole {
                 texts(rng, &["0", "1", "2", "1", "0", "-1", "16", "a", "9999999999999999999"])
             }
             Hole::Junk => junk(rng),
+            Hole::Message(word) => word.make(rng),
+            Hole::Stream(word) => word.make(rng),
         }
     }
 }
@@ -746,66 +762,21 @@ fn field_offset(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
+/// Words that mean something to some command.
+const OPTIONS: &str = "
+    NX XX GT LT CH INCR EX PX KEEPTTL PERSIST GET LIMIT COUNT MATCH BY STORE ALPHA DESC REV
+    BYSCORE BYLEX WITHSCORES WITHVALUES WITHSCORE FIELDS FNX FXX WEIGHTS AGGREGATE SUM
+    OVERFLOW SAT LEFT RIGHT REPLACE DB TYPE get limit ex NOVALUES BIT BYTE RANK MAXLEN MINID
+    STREAMS NOACK JUSTID FORCE MKSTREAM > $ ~ = IDX LEN * # -1 0 2
+";
+
 fn junk(rng: &mut Rng) -> Vec<u8> {
     match rng.below(4) {
         0 => value(rng),
         1 => any_key(rng),
-        _ => texts(
-            rng,
-            &[
-                "NX",
-                "XX",
-                "GT",
-                "LT",
-                "CH",
-                "INCR",
-                "EX",
-                "PX",
-                "KEEPTTL",
-                "PERSIST",
-                "GET",
-                "LIMIT",
-                "COUNT",
-                "MATCH",
-                "BY",
-                "STORE",
-                "ALPHA",
-                "DESC",
-                "REV",
-                "BYSCORE",
-                "BYLEX",
-                "WITHSCORES",
-                "WITHVALUES",
-                "WITHSCORE",
-                "FIELDS",
-                "FNX",
-                "FXX",
-                "WEIGHTS",
-                "AGGREGATE",
-                "SUM",
-                "OVERFLOW",
-                "SAT",
-                "LEFT",
-                "RIGHT",
-                "REPLACE",
-                "DB",
-                "TYPE",
-                "get",
-                "limit",
-                "ex",
-                "NOVALUES",
-                "BIT",
-                "BYTE",
-                "RANK",
-                "MAXLEN",
-                "IDX",
-                "LEN",
-                "*",
-                "#",
-                "-1",
-                "0",
-                "2",
-            ],
-        ),
+        _ => {
+            let options: Vec<&str> = OPTIONS.split_ascii_whitespace().collect();
+            texts(rng, &options)
+        }
     }
 }

@@ -1,0 +1,223 @@
+//! Running a script: from `KEYS` and `ARGV` to the reply.
+
+use crate::stack::{State, bytes, push_bytes, raw_field};
+use crate::vm::{Core, core};
+use crate::{Host, result};
+use ladon_resp::{Proto, Reply};
+use mlua::ffi::*;
+use std::ffi::{CStr, c_int};
+
+/// How a script ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The reply is complete; it may be an error.
+    Replied,
+    /// The host stopped it, and there is no reply.
+    Stopped,
+}
+
+/// One run.
+pub(crate) struct Frame<'a, 'r> {
+    /// The registry's number of the function.
+    pub(crate) function: c_int,
+    /// What errors call it.
+    pub(crate) name: &'a [u8],
+    pub(crate) keys: &'a [&'a [u8]],
+    pub(crate) args: &'a [&'a [u8]],
+    /// The keys and arguments are those of the function, not `KEYS` and `ARGV`.
+    pub(crate) is_function: bool,
+    pub(crate) reply: &'a mut Reply<'r>,
+}
+
+/// Instructions from one [`Host::tick`] to the next.
+pub(crate) const TICK_INSTRUCTIONS: c_int = 4096;
+
+/// Runs the frame of [`Core::frame`]. What it returns does not matter.
+pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
+    // SAFETY: `Vm::run` has put a frame there, which lives until this returns.
+    let (frame, core) = unsafe {
+        let core = core(state);
+        (&mut *(*core).frame.cast::<Frame<'_, '_>>(), core)
+    };
+    // SAFETY: A fresh C function has room for some twenty values, and `core` is this state's.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.on_error);
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, frame.function);
+        if frame.is_function {
+            if std::mem::take(&mut (*core).has_keys) {
+                forget_keys(state);
+            }
+            push_all(state, frame.keys);
+            push_all(state, frame.args);
+        } else {
+            (*core).has_keys = true;
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.globals);
+            push_all(state, frame.keys);
+            lua_setfield(state, -2, c"KEYS".as_ptr());
+            push_all(state, frame.args);
+            lua_setfield(state, -2, c"ARGV".as_ptr());
+            lua_settop(state, -2);
+        }
+        let arguments = if frame.is_function { 2 } else { 0 };
+        let status = lua_pcall(state, arguments, 1, 1);
+        if (*core).is_stopped {
+            return 0;
+        }
+        if status == LUA_OK {
+            result::write(state, frame.reply, (*core).proto, 0);
+        } else {
+            write_error(state, frame);
+        }
+    }
+    0
+}
+
+/// Removes `KEYS` and `ARGV` of the script that ran before: functions do not see any.
+unsafe fn forget_keys(state: State) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
+        for name in [c"KEYS", c"ARGV"] {
+            lua_pushnil(state);
+            lua_setfield(state, -2, name.as_ptr());
+        }
+        lua_settop(state, -2);
+    }
+}
+
+/// Pushes a list of strings.
+unsafe fn push_all(state: State, all: &[&[u8]]) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_createtable(state, c_int::try_from(all.len()).unwrap_or(0), 0);
+        for (index, word) in all.iter().enumerate() {
+            push_bytes(state, word);
+            lua_rawseti_(state, -2, index as c_int + 1);
+        }
+    }
+}
+
+/// Writes the error at the top, with the name of the script, and where it was raised.
+unsafe fn write_error(state: State, frame: &mut Frame<'_, '_>) {
+    // SAFETY: As for `stack`; the strings stay on the stack until the reply is written.
+    unsafe {
+        if lua_type(state, -1) != LUA_TTABLE {
+            // There was no memory for the handler, or it failed itself.
+            let text = bytes(state, -1).unwrap_or(b"unknown error");
+            return frame.reply.error([b"ERR ".as_slice(), text].concat());
+        }
+        let error = lua_gettop(state);
+        let is_text = raw_field(state, error, b"err") == LUA_TSTRING;
+        let has_source = raw_field(state, error, b"source") == LUA_TSTRING;
+        let has_line = raw_field(state, error, b"line") == LUA_TNUMBER;
+        let line = lua_tonumber(state, -1);
+        let text = if is_text { bytes(state, error + 1) } else { None };
+        let mut whole = text.unwrap_or(b"ERR unknown error").to_vec();
+        if has_source && has_line {
+            whole.extend_from_slice(b" script: ");
+            whole.extend_from_slice(frame.name);
+            whole.extend_from_slice(b", on ");
+            whole.extend_from_slice(bytes(state, error + 2).unwrap_or_default());
+            whole.extend_from_slice(format!(":{line}.").as_bytes());
+        }
+        frame.reply.error(whole);
+    }
+}
+
+/// Turns whatever was raised into `{err = text, source = ..., line = ...}`.
+pub(crate) unsafe extern "C-unwind" fn on_error(state: State) -> c_int {
+    // SAFETY: As for `stack`. `lua_getinfo` fills the fields that it is asked for.
+    unsafe {
+        let mut place: lua_Debug = std::mem::zeroed();
+        let mut found = lua_getstack(state, 1, &raw mut place) != 0
+            && lua_getinfo(state, c"nSl".as_ptr(), &raw mut place) != 0;
+        if found && CStr::from_ptr(place.what) == c"C" {
+            found = lua_getstack(state, 2, &raw mut place) != 0
+                && lua_getinfo(state, c"nSl".as_ptr(), &raw mut place) != 0;
+        }
+        lua_createtable(state, 0, 4);
+        let table = lua_gettop(state);
+        if lua_type(state, 1) == LUA_TTABLE {
+            if raw_field(state, 1, b"err") == LUA_TSTRING {
+                lua_setfield(state, table, c"err".as_ptr());
+            }
+        } else {
+            push_bytes(state, b"ERR ");
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.tostring);
+            lua_pushvalue(state, 1);
+            lua_call(state, 1, 1);
+            if bytes(state, -1).is_none() {
+                lua_settop(state, -2);
+                push_bytes(state, b"unknown error");
+            }
+            lua_concat(state, 2);
+            lua_setfield(state, table, c"err".as_ptr());
+        }
+        if found {
+            push_bytes(state, CStr::from_ptr(place.source).to_bytes());
+            lua_setfield(state, table, c"source".as_ptr());
+            lua_pushnumber(state, f64::from(place.currentline));
+            lua_setfield(state, table, c"line".as_ptr());
+        }
+        lua_settop(state, table);
+    }
+    1
+}
+
+/// Called every so many instructions, of coroutines too.
+pub(crate) unsafe extern "C-unwind" fn hook(state: State, _: *mut lua_Debug) {
+    // SAFETY: Lua calls it with a live state.
+    unsafe { tick(state) }
+}
+
+/// Asks the host whether the script may go on; raises an error if not. For functions with long
+/// loops.
+pub(crate) unsafe fn tick(state: State) {
+    // SAFETY: The host lives as long as the run, which is under way while its code runs.
+    unsafe {
+        let core = core(state);
+        if !(*core).is_stopped {
+            let Some(host) = (*core).host else { return };
+            if (*host).tick().is_ok() {
+                return;
+            }
+            stop(state, core);
+        }
+        raise_stop(state);
+    }
+}
+
+/// From now on nothing of the script runs any more.
+pub(crate) unsafe fn stop(state: State, core: *mut Core) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        (*core).is_stopped = true;
+        lua_sethook(state, Some(hook), LUA_MASKCOUNT, 1);
+    }
+}
+
+/// Ends the function that Lua called, without a reason that the script could read.
+pub(crate) unsafe fn raise_stop(state: State) -> c_int {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_pushboolean(state, 0);
+        lua_error(state)
+    }
+}
+
+/// Lets `host` be asked during `body`.
+pub(crate) fn with_host<R>(
+    core: &mut Core,
+    host: &mut dyn Host,
+    body: impl FnOnce(&mut Core) -> R,
+) -> R {
+    let host: *mut (dyn Host + '_) = host;
+    // SAFETY: Only the lifetime changes, and the pointer is gone before the host is.
+    core.host = Some(unsafe {
+        std::mem::transmute::<*mut (dyn Host + '_), *mut (dyn Host + 'static)>(host)
+    });
+    core.proto = Proto::Resp2;
+    let result = body(core);
+    core.host = None;
+    result
+}

@@ -1,0 +1,8 @@
+//! Scripts run by a host that knows a few commands.
+
+mod bounds;
+mod errors;
+mod host;
+mod libraries_of_functions;
+mod sandbox;
+mod values;
