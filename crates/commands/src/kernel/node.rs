@@ -309,8 +309,8 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, the clients' buffers, the table of what they have read, and the libraries of
-    /// functions: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers, the table of what they have read, the libraries of
+    /// functions, and scripts: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -319,6 +319,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -334,6 +335,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes that the data and its tables take.
@@ -354,6 +356,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// The maximum observed value of [`Node::used_memory`].
