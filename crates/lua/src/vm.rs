@@ -248,7 +248,7 @@ impl Vm {
     }
 
     /// Frees everything that is no longer used, so that the next script has memory to begin with.
-    fn collect(&mut self) {
+    pub fn collect(&mut self) {
         // The collector itself allocates when it makes tables smaller.
         let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
         // SAFETY: The state is live; errors end in the protected call.

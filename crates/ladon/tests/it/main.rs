@@ -33,3 +33,4 @@ mod served_while_loading;
 mod sick_disk;
 mod start_and_stop;
 mod stores_aside;
+mod tracking;

@@ -143,3 +143,24 @@ fn functions_are_registered_only_while_the_library_is_loaded() {
         assert!(text.contains("can only be called on FUNCTION LOAD command"), "{text}");
     }
 }
+
+/// Libraries that were replaced leave nothing.
+#[test]
+fn what_is_unloaded_can_be_collected() {
+    let mut vm = vm();
+    vm.collect();
+    let before = vm.memory_bytes();
+    let text = "x".repeat(1 << 20);
+    for number in 0..20 {
+        let code = format!(
+            "local text = '{text}{number}' redis.register_function('f', function() return #text end)"
+        );
+        let library = vm.load_library(code.as_bytes(), &mut TestHost::default()).unwrap();
+        assert!(call(&mut vm, &library.functions[0], &[]).starts_with(":10485"));
+        assert!(vm.memory_bytes() > before + (1 << 20));
+        vm.unload_library(&library);
+    }
+    vm.collect();
+    let after = vm.memory_bytes();
+    assert!(after < before + 10_000, "{before} bytes before, {after} after");
+}

@@ -111,6 +111,11 @@ impl ThreadFunctions {
         let gone = self.libraries.values().filter(|loaded| loaded.library.is_gone());
         let gone: Vec<Box<[u8]>> = gone.map(|loaded| loaded.library.name.clone()).collect();
         gone.iter().for_each(|name| self.unload(vm, name));
+        if self.bytes >= PRUNE_BYTES_MIN {
+            // What their code has left behind, and reading it: the machine's own collector would
+            // come to it by and by.
+            vm.collect();
+        }
         self.bytes = 0;
         self.prune_at = 2 * self.libraries.len();
     }

@@ -39,16 +39,16 @@ pub(super) fn read(payload: &[u8], bytes_max: usize) -> Result<Vec<Vec<u8>>, Com
 /// A payload as a reply, made in slices.
 pub(super) struct Dump {
     libraries: Vec<Arc<Library>>,
-    /// Its present library, and how much of its code is written.
+    /// Its present library, and how much of its code is written; `None` before its head is.
     at: usize,
-    written: usize,
+    written: Option<usize>,
     /// Until the footer is written.
     sealing: Option<Sealing>,
 }
 
 impl Dump {
     pub(super) fn new(libraries: Vec<Arc<Library>>) -> Dump {
-        Dump { libraries, at: 0, written: 0, sealing: Some(Sealing::new()) }
+        Dump { libraries, at: 0, written: None, sealing: Some(Sealing::new()) }
     }
 
     /// Length of the payload.
@@ -80,18 +80,19 @@ impl Slices for Dump {
                 self.sealing = Some(sealing);
                 return true;
             }
-            if self.written == 0 {
+            let written = self.written.unwrap_or_else(|| {
                 let mut head = Vec::new();
                 put_head(&mut head, library);
                 reply.raw(&head);
                 sealing.update(&head);
-            }
-            let rest = &library.body.code[self.written..];
+                0
+            });
+            let rest = &library.body.code[written..];
             let count = room.copy(reply, rest);
             sealing.update(&rest[..count]);
-            self.written += count;
-            if self.written == library.body.code.len() {
-                (self.at, self.written) = (self.at + 1, 0);
+            self.written = Some(written + count);
+            if count == rest.len() {
+                (self.at, self.written) = (self.at + 1, None);
             }
             self.sealing = Some(sealing);
         }
@@ -165,6 +166,13 @@ mod tests {
             assert_eq!(read(&made(&codes, elements), 1 << 20), Ok(codes));
             assert_eq!(read(&made(&[], elements), 0), Ok(Vec::new()));
         }
+    }
+
+    /// A slice may end anywhere, also between a library's head and its code.
+    #[test]
+    fn what_is_written_in_slices_reads_back() {
+        let codes: Vec<Vec<u8>> = (0..30_000).map(|n| vec![b'x'; 1 + n * 7 % 150]).collect();
+        assert_eq!(read(&made(&codes, 10_000), 10 << 20), Ok(codes));
     }
 
     #[test]
