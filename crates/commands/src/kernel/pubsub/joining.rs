@@ -20,6 +20,7 @@ pub(crate) fn subscribe(
         return;
     }
     let from = node.pubsub.subscribe(kind, &name, local.thread);
+    let from = from + u64::from(local.late_subscription_canary);
     let (client, slot) = (session.info.id, session.info.slot);
     local.subscribers.add(kind, &name, client, slot, from);
     show(session);
