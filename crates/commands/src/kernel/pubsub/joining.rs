@@ -21,6 +21,7 @@ pub(crate) fn subscribe(
         return;
     }
     let from = node.pubsub.subscribe(kind, &name, local.thread);
+    let from = from + u64::from(local.late_subscription_canary);
     let (client, slot) = (session.info.id, session.info.slot);
     let hash = node.pubsub.hash(&name);
     local.subscribers.add(kind, hash, &name, client, Place { slot, from });
