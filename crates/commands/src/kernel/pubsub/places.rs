@@ -19,6 +19,7 @@ pub(crate) enum Places {
     #[default]
     Nobody,
     One(u64, Place),
+    #[expect(clippy::box_collection, reason = "a map here would make each name larger")]
     Many(Box<BTreeMap<u64, Place>>),
 }
 
