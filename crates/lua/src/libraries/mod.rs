@@ -18,6 +18,10 @@ mod structs;
 use crate::stack::State;
 use std::ffi::CStr;
 
+/// Values nest no deeper than this, whatever a script asks for: the functions that read and write
+/// them call themselves.
+const NESTING_MAX: usize = 1000;
+
 /// A library's name, and what leaves its table at the top.
 pub(crate) type Entry = (&'static CStr, unsafe fn(State));
 

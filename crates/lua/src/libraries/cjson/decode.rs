@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use super::super::NESTING_MAX;
 use super::super::stack::Stack;
 use super::settings::Settings;
 use super::token::{Reader, Token};
@@ -100,13 +101,15 @@ impl Decoder<'_> {
         self.depth -= 1;
     }
 
-    /// Goes a level deeper. Lua gives a function some 8,000 slots, which bounds the recursion
-    /// whatever depth a script allows.
+    /// Goes a level deeper.
     fn descend(&mut self, slots: c_int) {
         self.depth += 1;
-        if self.depth > self.depth_max || !self.stack.has_room(slots) {
-            let depth = self.depth;
-            self.stack.raise(format_args!("Found too many nested data structures ({depth})"));
+        let depth_max = self.depth_max.min(NESTING_MAX as c_int);
+        if self.depth > depth_max || !self.stack.has_room(slots) {
+            let (depth, position) = (self.depth, self.reader.position());
+            self.stack.raise(format_args!(
+                "Found too many nested data structures ({depth}) at character {position}"
+            ));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use super::super::NESTING_MAX;
 use super::super::buffer::Buffer;
 use super::super::stack::{Stack, Type};
 use super::BUFFER;
@@ -49,10 +50,10 @@ impl Encoder<'_> {
     }
 
     fn table(&mut self, depth: c_int) {
-        // A level has the table, a key and a value. Lua gives a function some 8,000 slots, which
-        // bounds the recursion whatever depth a script allows.
-        if depth > self.settings.encode_depth_max || !self.stack.has_room(3) {
-            self.stack.raise(format_args!("Cannot serialise, excessive depth ({depth})"));
+        // A level has the table, a key and a value.
+        let depth_max = self.settings.encode_depth_max.min(NESTING_MAX as c_int);
+        if depth > depth_max || !self.stack.has_room(3) {
+            self.stack.raise(format_args!("Cannot serialise, excessive nesting ({depth})"));
         }
         match self.array_length() {
             Some(length) if length > 0 => self.array(length, depth),

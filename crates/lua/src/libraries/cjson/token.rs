@@ -1,6 +1,6 @@
 //! Bytes to JSON's tokens, with the liberties that lua-cjson takes.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 use std::ptr;
 
 use super::super::buffer::Buffer;

@@ -33,7 +33,7 @@ pub(super) unsafe fn open(state: State) {
     for (name, text) in [
         (c"_NAME", &b"cmsgpack"[..]),
         (c"_VERSION", b"lua-cmsgpack 0.4.0"),
-        (c"_COPYRIGHT", b"Copyright (C) 2012, Redis Ltd."),
+        (c"_COPYRIGHT", b"Copyright (C) 2012, Salvatore Sanfilippo"),
         (c"_DESCRIPTION", b"MessagePack C implementation for Lua"),
     ] {
         stack.push_bytes(text);

@@ -1,5 +1,6 @@
 //! `cmsgpack.unpack`, `unpack_one` and `unpack_limit`.
 
+use super::super::NESTING_MAX;
 use super::super::stack::Stack;
 use std::ffi::{CStr, c_int};
 
@@ -38,7 +39,7 @@ fn values(stack: Stack<'_>, limit: i64, offset: i64) -> c_int {
     }
     let takes_all = limit == 0 && start == 0;
     let limit = if takes_all { c_int::MAX as usize } else { limit };
-    let mut unpacker = Unpacker { stack, rest: &text[start..] };
+    let mut unpacker = Unpacker { stack, rest: &text[start..], depth: 0 };
     let mut count = 0;
     while !unpacker.rest.is_empty() && count < limit {
         unpacker.value();
@@ -57,13 +58,13 @@ fn values(stack: Stack<'_>, limit: i64, offset: i64) -> c_int {
 struct Unpacker<'call> {
     stack: Stack<'call>,
     rest: &'call [u8],
+    depth: usize,
 }
 
 const TOO_MANY: &CStr = c"too many return values at once; use unpack_one or unpack_limit instead.";
 
 impl<'call> Unpacker<'call> {
-    /// Pushes the next value. Lua gives a function some 8,000 slots, which bounds how deep values
-    /// nest, and how many there are.
+    /// Pushes the next value. Lua gives a function some 8,000 slots, which bounds how many there are.
     fn value(&mut self) {
         let stack = self.stack;
         stack.check_room(1, TOO_MANY);
@@ -82,11 +83,11 @@ impl<'call> Unpacker<'call> {
             0xcc => stack.push_number(f64::from(u8::from_be_bytes(self.bytes()))),
             0xcd => stack.push_number(f64::from(u16::from_be_bytes(self.bytes()))),
             0xce => stack.push_number(f64::from(u32::from_be_bytes(self.bytes()))),
-            0xcf => stack.push_number(u64::from_be_bytes(self.bytes()) as f64),
+            // The original turns it into a signed one, too.
+            0xcf | 0xd3 => stack.push_number(i64::from_be_bytes(self.bytes()) as f64),
             0xd0 => stack.push_number(f64::from(i8::from_be_bytes(self.bytes()))),
             0xd1 => stack.push_number(f64::from(i16::from_be_bytes(self.bytes()))),
             0xd2 => stack.push_number(f64::from(i32::from_be_bytes(self.bytes()))),
-            0xd3 => stack.push_number(i64::from_be_bytes(self.bytes()) as f64),
             0xd9 => {
                 let length = u8::from_be_bytes(self.bytes());
                 self.string(usize::from(length));
@@ -138,22 +139,31 @@ impl<'call> Unpacker<'call> {
 
     fn array(&mut self, count: u32) {
         let stack = self.stack;
-        stack.check_room(2, c"in function mp_decode_to_lua_array");
+        self.descend(2, c"in function mp_decode_to_lua_array");
         stack.new_table();
         for index in 1..=count {
             self.value();
             stack.raw_set_index(-2, index as c_int);
         }
+        self.depth -= 1;
     }
 
     fn map(&mut self, count: u32) {
         let stack = self.stack;
-        stack.check_room(3, c"in function mp_decode_to_lua_hash");
+        self.descend(3, c"in function mp_decode_to_lua_hash");
         stack.new_table();
         for _ in 0..count {
             self.value();
             self.value();
             stack.set(-3);
         }
+        self.depth -= 1;
+    }
+
+    /// Goes a level deeper, with room for so many values.
+    fn descend(&mut self, slots: c_int, place: &CStr) {
+        self.depth += 1;
+        let slots = if self.depth > NESTING_MAX { c_int::MAX / 2 } else { slots };
+        self.stack.check_room(slots, place);
     }
 }
