@@ -29,7 +29,7 @@ const FAMILIES: &[&[Code]] = &[
     scripting::COMMANDS,
     admin::server::COMMANDS,
     set::COMMANDS,
-    admin::slow_log::COMMANDS,
+    admin::command_log::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
     stream::COMMANDS,

@@ -38,7 +38,7 @@ mod transactions;
 pub use kernel::{
     args, aside_job, blocking, clients, counter, ctx, error, eviction, eviction_state, execute,
     histogram, large, latency_events, lazy_free, limits, loading, local, long_reply, message, node,
-    pubsub as subscriptions, rng, session, slices, slow_log, spec, stats, table, tracking,
+    pubsub as subscriptions, rng, session, slices, spec, stats, table, tracking,
 };
 
 pub use clients::{ClientInfo, Clients};

@@ -66,6 +66,17 @@ impl Connection {
         reply
     }
 
+    /// Whether something has come that is not read yet, the connection's end among it.
+    pub fn has_more(&mut self) -> bool {
+        if !self.input.buffer().is_empty() {
+            return true;
+        }
+        let _ = self.stream.set_nonblocking(true);
+        let peeked = self.stream.peek(&mut [0]);
+        let _ = self.stream.set_nonblocking(false);
+        !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Waits for nothing: [`Reply::Silence`] if nothing comes within `limit`, else what came.
     pub fn silence(&mut self, limit: Duration) -> Reply {
         let _ = self.stream.set_read_timeout(Some(limit));

@@ -31,6 +31,8 @@ impl EventClass {
     pub const KEY_MISS: EventClass = EventClass(1 << 11);
     pub const MODULE: EventClass = EventClass(1 << 13);
     pub const NEW: EventClass = EventClass(1 << 14);
+    pub const OVERWRITTEN: EventClass = EventClass(1 << 15);
+    pub const TYPE_CHANGED: EventClass = EventClass(1 << 16);
     /// Every change of a key: see [`CopyEvent`]. Not one of Redis'.
     pub const CHANGED: EventClass = EventClass(1 << 31);
 }

@@ -63,6 +63,8 @@ struct Held {
     libraries: BTreeMap<Box<[u8]>, Arc<Library>>,
     /// By name in lower case: FCALL does not distinguish.
     functions: HashMap<Box<[u8]>, Arc<Library>>,
+    /// Of all libraries; two functions of one may differ in case only.
+    function_count: usize,
 }
 
 impl Libraries {
@@ -78,6 +80,7 @@ impl Libraries {
             held.functions.insert(name, Arc::clone(&library));
         }
         library.gone.store(false, Relaxed);
+        held.function_count += library.body.functions.len();
         held.libraries.insert(library.name.clone(), Arc::clone(&library));
         self.count(library.bytes(), before.as_deref());
         before
@@ -124,7 +127,7 @@ impl Libraries {
 
     pub(crate) fn counts(&self) -> LibraryCounts {
         let held = self.held.read();
-        let (libraries, functions) = (held.libraries.len(), held.functions.len());
+        let (libraries, functions) = (held.libraries.len(), held.function_count);
         LibraryCounts { libraries, functions, bytes: self.bytes.load(Relaxed) }
     }
 
@@ -138,6 +141,7 @@ impl Held {
     fn remove(&mut self, name: &[u8]) -> Option<Arc<Library>> {
         let library = self.libraries.remove(name)?;
         library.gone.store(true, Relaxed);
+        self.function_count -= library.body.functions.len();
         for function in &library.body.functions {
             let name = function.name.to_ascii_lowercase();
             if self.functions.get(&*name).is_some_and(|owner| Arc::ptr_eq(owner, &library)) {

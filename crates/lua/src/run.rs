@@ -44,9 +44,13 @@ pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.on_error);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, frame.function);
         if frame.is_function {
+            if std::mem::take(&mut (*core).has_keys) {
+                forget_keys(state);
+            }
             push_all(state, frame.keys);
             push_all(state, frame.args);
         } else {
+            (*core).has_keys = true;
             lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.globals);
             push_all(state, frame.keys);
             lua_setfield(state, -2, c"KEYS".as_ptr());
@@ -66,6 +70,19 @@ pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         }
     }
     0
+}
+
+/// Removes `KEYS` and `ARGV` of the script that ran before: functions do not see any.
+unsafe fn forget_keys(state: State) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
+        for name in [c"KEYS", c"ARGV"] {
+            lua_pushnil(state);
+            lua_setfield(state, -2, name.as_ptr());
+        }
+        lua_settop(state, -2);
+    }
 }
 
 /// Pushes a list of strings.

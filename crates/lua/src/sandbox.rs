@@ -94,24 +94,23 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         add_table(state, globals);
         add_libraries(state, globals);
 
+        lua_newtable(state);
         environment::push_for_libraries(state);
         forbid_undefined(state);
-        places.redis_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
-        environment::push_for_scripts(state);
-        lua_pushvalue(state, -1);
-        places.redis_of_scripts = luaL_ref(state, LUA_REGISTRYINDEX);
-        places.redis_metatable = protect_and_keep(state);
-        lua_newtable(state);
-        lua_pushvalue(state, -2);
+        protect(state);
         lua_setfield(state, -2, c"redis".as_ptr());
         forbid_undefined(state);
         places.globals_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
+        environment::push_for_scripts(state);
+        protect(state);
         lua_setfield(state, globals, c"redis".as_ptr());
 
         forbid_undefined(state);
         lua_pushvalue(state, globals);
         places.globals = luaL_ref(state, LUA_REGISTRYINDEX);
-        places.globals_metatable = protect_and_keep(state);
+        protect(state);
+        lua_getmetatable(state, -1);
+        places.globals_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         lua_pushvalue(state, -1);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
         lua_pushvalue(state, -2);
@@ -178,16 +177,6 @@ unsafe fn protect(state: State) {
         lua_rawset(state, -3);
         lua_settop(state, -2);
         lua_remove(state, -2);
-    }
-}
-
-/// As `protect`; keeps the metatable, and returns its number.
-unsafe fn protect_and_keep(state: State) -> c_int {
-    // SAFETY: As for `stack`.
-    unsafe {
-        protect(state);
-        lua_getmetatable(state, -1);
-        luaL_ref(state, LUA_REGISTRYINDEX)
     }
 }
 

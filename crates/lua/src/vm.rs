@@ -64,6 +64,8 @@ pub(crate) struct Core {
     /// While a script runs.
     pub(crate) host: Option<*mut dyn Host>,
     pub(crate) is_stopped: bool,
+    /// The globals `KEYS` and `ARGV` are those of a script that ran.
+    pub(crate) has_keys: bool,
     /// As `redis.setresp` chose.
     pub(crate) proto: Proto,
     /// What the function that is entered works on.
@@ -101,10 +103,6 @@ pub(crate) struct Places {
     pub(crate) globals_of_libraries: c_int,
     /// What scripts see as the metatable of the globals.
     pub(crate) shown_metatable: c_int,
-    /// The metatable of `redis`, and what may be in it.
-    pub(crate) redis_metatable: c_int,
-    pub(crate) redis_of_scripts: c_int,
-    pub(crate) redis_of_libraries: c_int,
 }
 
 /// The core of a state.
@@ -135,6 +133,7 @@ impl Vm {
             memory: Memory { used: 0, max: options.memory_bytes_max },
             host: None,
             is_stopped: false,
+            has_keys: false,
             proto: Proto::Resp2,
             frame: null_mut(),
             places: Places::default(),
@@ -249,7 +248,7 @@ impl Vm {
     }
 
     /// Frees everything that is no longer used, so that the next script has memory to begin with.
-    fn collect(&mut self) {
+    pub fn collect(&mut self) {
         // The collector itself allocates when it makes tables smaller.
         let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
         // SAFETY: The state is live; errors end in the protected call.
@@ -267,8 +266,7 @@ impl Vm {
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
         let mut out = Vec::new();
         self.core.registering = Registering { is_open: true, functions: Vec::new() };
-        let places = self.core.places;
-        self.set_environment(places.globals_of_libraries, places.redis_of_libraries);
+        self.set_globals(self.core.places.globals_of_libraries);
         let mut reply = Reply::new(&mut out, Proto::Resp2);
         let frame = Frame {
             function,
@@ -279,7 +277,7 @@ impl Vm {
             reply: &mut reply,
         };
         let ended = self.run_frame(frame, host);
-        self.set_environment(places.globals, places.redis_of_scripts);
+        self.set_globals(self.core.places.globals);
         // SAFETY: As in `unload`.
         unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function) };
         let library = Library { functions: std::mem::take(&mut self.core.registering).functions };
@@ -303,19 +301,15 @@ impl Vm {
         }
     }
 
-    /// Exchanges which globals there are, and what `redis` has.
-    fn set_environment(&mut self, globals: c_int, redis: c_int) {
-        let places = self.core.places;
-        let tables = [(places.globals_metatable, globals), (places.redis_metatable, redis)];
-        for (metatable, contents) in tables {
-            // SAFETY: The field is there already, so that nothing is allocated but its name, which
-            // Lua has as well.
-            unsafe {
-                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, metatable);
-                lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
-                lua_setfield(self.state, -2, c"__index".as_ptr());
-                lua_settop(self.state, 0);
-            }
+    /// Exchanges which globals there are.
+    fn set_globals(&mut self, contents: c_int) {
+        // SAFETY: The field is there already, so that nothing is allocated but its name, which Lua
+        // has as well.
+        unsafe {
+            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, self.core.places.globals_metatable);
+            lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
+            lua_setfield(self.state, -2, c"__index".as_ptr());
+            lua_settop(self.state, 0);
         }
     }
 

@@ -158,7 +158,6 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
         &["list-max-ziplist-entries", "list-max-ziplist-value"],
         "Ladon does not have this data type yet",
     ),
-    harmless(&["lua-time-limit", "busy-reply-threshold"], "Ladon runs no scripts yet"),
     harmless(&["acllog-max-len", "acl-pubsub-default"], "Ladon has one user, the default one"),
     harmless(
         &[

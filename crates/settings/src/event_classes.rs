@@ -2,12 +2,13 @@
 //!
 //! `K` and `E` choose the channels, by key and by event. `g` generic commands, `$` strings, `l`
 //! lists, `s` sets, `h` hashes, `z` sorted sets, `x` expired, `e` evicted, `t` streams, `d` modules,
-//! `m` misses, `n` new keys. `A` stands for all of them except `m` and `n`.
+//! `m` misses, `n` new keys, and of Redis 8.2 `o` overwritten keys and `c` changes of the type. `A`
+//! stands for all of them except `m`, `n`, `o` and `c`.
 
 /// What `A` stands for, in the order in which Redis writes them.
 const ALL: &str = "g$lshzxetd";
 /// The others, in that order.
-const OTHERS: &str = "nKEm";
+const OTHERS: &str = "nKEmoc";
 
 /// The same set of letters in the order in which Redis writes them.
 pub(crate) fn canonical(input: &str) -> Result<String, String> {
@@ -35,6 +36,7 @@ mod tests {
             ("Eg$lshzxetd", "AE"),
             ("mEK$g", "g$KEm"),
             ("nmA", "Anm"),
+            ("cKAo", "AKoc"),
         ] {
             assert_eq!(canonical(input).as_deref(), Ok(expected), "{input}");
         }

@@ -248,7 +248,7 @@ settings! {
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
-        /// event), further letters the classes, `A` all but `m` and `n`. Empty: none.
+        /// event), further letters the classes, `A` all but `m`, `n`, `o` and `c`. Empty: none.
         notify_keyspace_events: String =
             Setting::new("notify-keyspace-events", Kind::EventClasses, "");
         /// Keys up to which the server remembers which clients have read them (`CLIENT TRACKING`);
@@ -266,10 +266,25 @@ settings! {
 
     section "Observation" {
         /// Microseconds from which a command's execution enters the slow log; -1 for never.
-        slowlog_log_slower_than: i64 =
-            Setting::integer("slowlog-log-slower-than", -1, i64::MAX, "10000");
+        commandlog_execution_slower_than: i64 =
+            Setting::integer("commandlog-execution-slower-than", -1, i64::MAX, "10000")
+                .aliases(&["slowlog-log-slower-than"]);
         /// Entries that the slow log keeps.
-        slowlog_max_len: usize = Setting::integer("slowlog-max-len", 0, i64::MAX, "128");
+        commandlog_slow_execution_max_len: usize =
+            Setting::integer("commandlog-slow-execution-max-len", 0, i64::MAX, "128")
+                .aliases(&["slowlog-max-len"]);
+        /// Bytes from which a request enters the log of large requests; -1 for never.
+        commandlog_request_larger_than: i64 =
+            Setting::integer("commandlog-request-larger-than", -1, i64::MAX, "1048576");
+        /// Entries that the log of large requests keeps.
+        commandlog_large_request_max_len: usize =
+            Setting::integer("commandlog-large-request-max-len", 0, i64::MAX, "128");
+        /// Bytes from which a reply enters the log of large replies; -1 for never.
+        commandlog_reply_larger_than: i64 =
+            Setting::integer("commandlog-reply-larger-than", -1, i64::MAX, "1048576");
+        /// Entries that the log of large replies keeps.
+        commandlog_large_reply_max_len: usize =
+            Setting::integer("commandlog-large-reply-max-len", 0, i64::MAX, "128");
         /// Milliseconds from which `LATENCY` remembers an event; 0 for never.
         latency_monitor_threshold: u64 =
             Setting::integer("latency-monitor-threshold", 0, i64::MAX, "0");

@@ -28,6 +28,11 @@ const OWN: &[(&str, &[&str])] = &[
 const NOT_RECORDED: &[&str] = &[
     "blmovem",
     "client|gate",
+    "commandlog",
+    "commandlog|get",
+    "commandlog|help",
+    "commandlog|len",
+    "commandlog|reset",
     "delex",
     "delifeq",
     "digest",
@@ -42,7 +47,7 @@ const NOT_RECORDED: &[&str] = &[
 ];
 
 /// Recorded from 7.0 only.
-const NOT_RECORDED_IN_8_0: &[&str] = &["role", "function", "function|flush", "function|help"];
+const NOT_RECORDED_IN_8_0: &[&str] = &["role"];
 
 /// Commands that Redis 7.0 did not have.
 const NEW_SINCE_7_0: &[&str] = &[

@@ -68,7 +68,7 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ("cluster.links", 0),
         ("aof.buffer", backlog),
         ("lua.caches", 0),
-        ("functions.caches", 0),
+        ("functions.caches", node.keyspace.library_bytes()),
         ("overhead.total", overhead),
         ("keys.count", keys),
         ("keys.bytes-per-key", data.checked_div(keys).unwrap_or(0)),

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod command;
+pub(crate) mod command_log;
 pub(crate) mod config;
 pub(crate) mod debug;
 pub(crate) mod info;
@@ -10,4 +11,3 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod persistence;
 pub(crate) mod server;
-pub(crate) mod slow_log;

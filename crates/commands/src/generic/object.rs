@@ -71,5 +71,5 @@ fn access(ctx: &Ctx<'_>) -> AccessNow {
 
 fn look<R>(ctx: &mut Ctx<'_>, args: &[&[u8]], show: impl FnOnce(EntryRef<'_>) -> R) -> Option<R> {
     let (db, key) = (ctx.db(), ctx.key(args[2]));
-    ctx.tx().inspect(db, key).map(show)
+    ctx.tx().inspect_quietly(db, key).map(show)
 }

@@ -4,7 +4,7 @@ use crate::kernel::args::is;
 use crate::kernel::aside::is_much;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::{EventClass, Key};
+use ladon_engine::{EventClass, Key, Tx};
 use ladon_model::DbId;
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
@@ -14,9 +14,14 @@ pub(super) fn rename(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !ctx.tx().exists(db, from) {
         return Err(CommandError::NoSuchKey);
     }
+    let will_be_new = ctx.tx().will_be_new(db, to);
     if from.bytes == to.bytes {
         ctx.reply.ok();
     } else if ctx.relocate(args[1], db, args[2])? {
+        // As in Redis, which deletes the key first.
+        if will_be_new {
+            ctx.tx().notify(EventClass::NEW, "new", db, to);
+        }
         notify_rename(ctx, db, from, to);
         ctx.reply.ok();
     }
@@ -68,9 +73,10 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(SAME);
     }
     // A value that was stored there meanwhile stays.
+    let will_be_new = ctx.tx().will_be_new(to_db, to);
     let is_free = replace || ctx.session.aside.is_none() || !ctx.tx().exists(to_db, to);
     if is_free && ctx.put_computed(to_db, args[2])?.is_some() {
-        ctx.tx().notify(EventClass::GENERIC, "copy_to", to_db, to);
+        notify_copy(ctx.tx(), to_db, to, will_be_new);
         ctx.reply.integer(1);
         return Ok(());
     }
@@ -88,10 +94,18 @@ pub(super) fn copy(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     if copies {
         tx.copy(from_db, from, to_db, to);
-        tx.notify(EventClass::GENERIC, "copy_to", to_db, to);
+        notify_copy(tx, to_db, to, will_be_new);
     }
     ctx.reply.integer(i64::from(copies));
     Ok(())
+}
+
+/// As in Redis, which deletes a key that is replaced first.
+fn notify_copy(tx: &mut Tx<'_>, db: DbId, key: Key<'_>, is_new: bool) {
+    if is_new {
+        tx.notify(EventClass::NEW, "new", db, key);
+    }
+    tx.notify(EventClass::GENERIC, "copy_to", db, key);
 }
 
 pub(super) fn move_key(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -27,8 +27,11 @@ use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::slices::Slices;
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
-use ladon_engine::{EntryRef, Garbage, Key, Keyspace, Locks, Object, Stored, ValueRef, WatchFlag};
-use ladon_model::{DbId, Lsn};
+use ladon_engine::{
+    EntryRef, Garbage, Key, Keyspace, Library, Locks, Object, Stored, ValueRef, WatchFlag,
+};
+use ladon_model::DbId;
+use ladon_platform::Clock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -44,6 +47,11 @@ impl Session {
             Product::Value(value) => {
                 aside.nanoseconds += computed.nanoseconds;
                 aside.computed = Some(value);
+                Ok(())
+            }
+            Product::Libraries(libraries) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.libraries = Some(libraries);
                 Ok(())
             }
             Product::Reply(_) => Err(computed),
@@ -166,6 +174,30 @@ impl Ctx<'_> {
         self.rest(watched);
     }
 
+    /// Makes libraries of functions in a job, which gives them to another run of the handler
+    /// ([`Ctx::take_libraries`]); the handler ends with this. Where nothing can be computed aside,
+    /// returns them at once.
+    pub(crate) fn libraries_aside(
+        &mut self,
+        make: impl FnOnce(&dyn Clock) -> Result<Vec<Arc<Library>>, CommandError> + Send + 'static,
+    ) -> Option<Result<Vec<Arc<Library>>, CommandError>> {
+        if self.large_result() == Large::NEVER {
+            return Some(make(&*self.node.clock));
+        }
+        let clock = Arc::clone(&self.node.clock);
+        let job = self.job(move |_, _| (Product::Libraries(make(&*clock)), None));
+        self.deferred().job = Some(job);
+        let db = self.session.db;
+        self.session.aside.get_or_insert_with(|| Box::new(Aside::new(db)));
+        self.flow = Flow::Compute;
+        None
+    }
+
+    /// In a request's second run: the libraries that its job has made.
+    pub(crate) fn take_libraries(&mut self) -> Option<Result<Vec<Arc<Library>>, CommandError>> {
+        self.session.aside.as_mut()?.libraries.take()
+    }
+
     /// Makes the connection wait for the job, which works on these sources.
     fn rest(&mut self, sources: &[Key<'_>]) {
         let (db, flag) = (self.db(), Arc::<WatchFlag>::default());
@@ -173,17 +205,7 @@ impl Ctx<'_> {
             self.tx().watch(db, key, &flag);
         }
         let db = self.session.db;
-        let aside = self.session.aside.get_or_insert_with(|| {
-            Box::new(Aside {
-                attempt: 0,
-                flag: Arc::default(),
-                watched: Vec::new(),
-                db,
-                depends: Lsn::ZERO,
-                nanoseconds: 0,
-                computed: None,
-            })
-        });
+        let aside = self.session.aside.get_or_insert_with(|| Box::new(Aside::new(db)));
         aside.flag = flag;
         aside.watched = sources.iter().map(|key| key.bytes.to_vec()).collect();
         self.flow = Flow::Compute;

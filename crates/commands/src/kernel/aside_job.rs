@@ -3,7 +3,7 @@
 
 use crate::kernel::error::CommandError;
 use crate::kernel::slices::Slices;
-use ladon_engine::{Stored, WatchFlag};
+use ladon_engine::{Library, Stored, WatchFlag};
 use ladon_model::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub(crate) enum Product {
     Reply(Box<dyn Slices>),
     /// The value that the request's second run stores.
     Value(Result<Stored, CommandError>),
+    /// The libraries that the request's second run adds.
+    Libraries(Result<Vec<Arc<Library>>, CommandError>),
 }
 
 impl std::fmt::Debug for Computed {
@@ -74,7 +76,7 @@ impl Computed {
     pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
         match self.result {
             Product::Reply(slices) => Ok((slices, self.nanoseconds)),
-            Product::Value(_) => Err(self),
+            Product::Value(_) | Product::Libraries(_) => Err(self),
         }
     }
 }
@@ -104,4 +106,21 @@ pub(crate) struct Aside {
     /// Time spent so far.
     pub(crate) nanoseconds: u64,
     pub(crate) computed: Option<Result<Stored, CommandError>>,
+    pub(crate) libraries: Option<Result<Vec<Arc<Library>>, CommandError>>,
+}
+
+impl Aside {
+    /// Of a request in this database.
+    pub(crate) fn new(db: u16) -> Aside {
+        Aside {
+            attempt: 0,
+            flag: Arc::default(),
+            watched: Vec::new(),
+            db,
+            depends: Lsn::ZERO,
+            nanoseconds: 0,
+            computed: None,
+            libraries: None,
+        }
+    }
 }

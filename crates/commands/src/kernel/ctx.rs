@@ -216,6 +216,20 @@ impl<'a> Ctx<'a> {
         Ok(result)
     }
 
+    /// As `on`; also returns what a reply about the result depends on. Inside a transaction, its own
+    /// reply does.
+    pub fn on_and_depends<R>(
+        &mut self,
+        locks: Locks<'_>,
+        f: impl FnOnce(&mut Tx<'_>) -> R,
+    ) -> Result<(R, Lsn), CommandError> {
+        let before = std::mem::replace(&mut self.depends, Lsn::ZERO);
+        let result = self.on(locks, f);
+        let depends = self.depends;
+        self.depends = depends.max(before);
+        Ok((result?, depends))
+    }
+
     /// Ends the transaction, if there is one, and releases its locks. Returns the LSN that the
     /// reply depends on.
     #[inline]

@@ -41,6 +41,8 @@ pub struct LongReply {
     pub(crate) args: Vec<Vec<u8>>,
     /// Time spent on it, as the statistics will have it.
     pub(crate) nanoseconds: u64,
+    /// Bytes so far.
+    pub(crate) bytes: usize,
     /// When its command ran, Unix milliseconds.
     began_ms: u64,
     /// It has copied what it needs, and may take as long as its client does.
@@ -66,8 +68,17 @@ impl LongReply {
         began_ms: u64,
     ) -> LongReply {
         let args = args.iter().map(|arg| arg.to_vec()).collect();
-        let is_kept = false;
-        LongReply { slices, error: None, proto, command, args, nanoseconds, began_ms, is_kept }
+        LongReply {
+            slices,
+            error: None,
+            proto,
+            command,
+            args,
+            nanoseconds,
+            bytes: 0,
+            began_ms,
+            is_kept: false,
+        }
     }
 
     /// Whether it can continue because nothing remains to be computed.
@@ -122,6 +133,8 @@ impl LongReply {
             self.error = Some(out[start..].to_vec());
         }
         self.nanoseconds += clock.monotonic_ns().saturating_sub(began_ns);
-        Slice { block: room.take_block(), more }
+        let block = room.take_block();
+        self.bytes += out.len() - start + block.as_ref().map_or(0, |block| block.range.len());
+        Slice { block, more }
     }
 }

@@ -3,6 +3,7 @@
 use crate::kernel::aside_job::AsideCounts;
 use crate::kernel::clients::{ClientInfo, Clients, Monitor};
 use crate::kernel::command_id::CommandId;
+use crate::kernel::command_logs::CommandLogs;
 use crate::kernel::eviction_state::Exceeded;
 use crate::kernel::histogram::HistogramSum;
 use crate::kernel::large::Slicing;
@@ -16,7 +17,6 @@ use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
 use crate::kernel::scripts::Scripts;
-use crate::kernel::slow_log::SlowLog;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::table::CommandTable;
 use crate::kernel::tracking::registry::{self as trackers, Tracking};
@@ -164,8 +164,8 @@ pub struct Node {
     pub used_bytes_peak: AtomicU64,
     /// Connections refused because of `maxclients`.
     pub rejected_connections: AtomicU64,
-    /// Commands that took long.
-    pub slow_log: SlowLog,
+    /// Commands that took long or were large.
+    pub command_logs: CommandLogs,
     /// Delays that were observed; shared with the code that may observe one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
@@ -249,7 +249,7 @@ impl Node {
             started_ms: parts.clock.unix_ms(),
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
-            slow_log: SlowLog::default(),
+            command_logs: CommandLogs::default(),
             settings: parts.settings,
             clock: parts.clock,
             durability: parts.durability,
@@ -309,7 +309,8 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, the clients' buffers and the table of what they have read: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers, the table of what they have read, and the libraries of
+    /// functions: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -317,6 +318,7 @@ impl Node {
             + self.lazy_free.pending_bytes()
             + self.clients_memory()
             + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -328,7 +330,10 @@ impl Node {
 
     /// Bytes of [`Node::used_memory`] that are not data.
     pub fn overhead_memory(&self) -> u64 {
-        self.fixed_bytes + self.clients_memory() + self.tracking.bytes() as u64
+        self.fixed_bytes
+            + self.clients_memory()
+            + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// Bytes that the data and its tables take.
@@ -348,6 +353,7 @@ impl Node {
             + self.keyspace.slack_bytes().min(slack_max)
             + self.clients_memory()
             + self.tracking.bytes() as u64
+            + self.keyspace.library_bytes()
     }
 
     /// The maximum observed value of [`Node::used_memory`].

@@ -41,6 +41,8 @@ fn class(letter: char) -> EventClass {
         'd' => EventClass::MODULE,
         'm' => EventClass::KEY_MISS,
         'n' => EventClass::NEW,
+        'o' => EventClass::OVERWRITTEN,
+        'c' => EventClass::TYPE_CHANGED,
         'A' => EventClass("g$lshzxetd".chars().map(class).fold(0, |all, class| all | class.0)),
         _ => EventClass::NONE,
     }

@@ -7,6 +7,7 @@
 //! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 
 use crate::kernel::command_id::CommandId;
+use crate::kernel::command_logs::CommandLog;
 use crate::kernel::flags::Flags;
 use crate::kernel::local::Local;
 use crate::kernel::long_reply::LongReply;
@@ -83,10 +84,10 @@ impl Local {
                     self.timing.count(id);
                 } else {
                     // The quick commands before it took almost none of this time.
-                    self.stop_exactly(node, session, id, args, since_ns);
+                    self.stop_exactly(node, session, id, args, since_ns, reply_bytes);
                 }
             }
-            _ => self.stop_exactly(node, session, id, args, started.0),
+            _ => self.stop_exactly(node, session, id, args, started.0, reply_bytes),
         }
     }
 
@@ -112,6 +113,7 @@ impl Local {
         id: CommandId,
         args: &[&[u8]],
         started_ns: u64,
+        reply_bytes: usize,
     ) {
         let now_ns = node.clock.monotonic_ns();
         let nanoseconds = now_ns.saturating_sub(started_ns);
@@ -120,33 +122,23 @@ impl Local {
             // The command may have been the CONFIG SET that demands it.
             self.timing.exact = wants_exact(node);
         }
-        self.finish(node, session, id, args, nanoseconds);
+        self.finish(node, session, id, args, (nanoseconds, reply_bytes));
     }
 
-    /// Counts a finished command that took `nanoseconds`.
+    /// Counts a finished command that took `nanoseconds` and had a reply of so many bytes.
     pub(crate) fn finish(
         &mut self,
         node: &Node,
         session: &Session,
         id: CommandId,
         args: &[&[u8]],
-        nanoseconds: u64,
+        (nanoseconds, reply_bytes): (u64, usize),
     ) {
         self.record(id, 1, nanoseconds, node.settings.latency_tracking());
         let spec = node.table.spec(id);
         let microseconds = nanoseconds / 1000;
-        let slow = node.settings.slowlog_log_slower_than();
-        if slow >= 0 && microseconds >= slow as u64 && !spec.flags.has(Flags::SKIP_SLOWLOG) {
-            let keep = node.settings.slowlog_max_len();
-            let unix_seconds = node.clock.unix_ms() / 1000;
-            let args = secrets::shown(args);
-            let name = session.info.name.lock();
-            let client = match self.script {
-                // The command is one of a script.
-                Some(_) => ("?:0", &b""[..]),
-                None => (&*session.info.addr, &**name),
-            };
-            node.slow_log.push(client, args, microseconds, unix_seconds, keep);
+        if !spec.flags.has(Flags::SKIP_SLOWLOG) {
+            self.log(node, session, args, [microseconds, reply_bytes as u64]);
         }
         if node.latency_events.is_on() {
             let event = if spec.flags.has(Flags::FAST) { "fast-command" } else { "command" };
@@ -154,10 +146,49 @@ impl Local {
         }
     }
 
+    /// Enters a command into the logs that want it.
+    fn log(
+        &self,
+        node: &Node,
+        session: &Session,
+        args: &[&[u8]],
+        [microseconds, reply_bytes]: [u64; 2],
+    ) {
+        let (settings, logs) = (&node.settings, &node.command_logs);
+        let reaches = |limit: i64, amount: u64| limit >= 0 && amount >= limit as u64;
+        let enter = |log: &CommandLog, amount: u64, keep: usize| {
+            let unix_seconds = node.clock.unix_ms() / 1000;
+            let name = session.info.name.lock();
+            let client = match self.script {
+                // The command is one of a script.
+                Some(_) => ("?:0", &b""[..]),
+                None => (&*session.info.addr, &**name),
+            };
+            log.push(client, secrets::shown(args), amount, unix_seconds, keep);
+        };
+        if reaches(settings.commandlog_execution_slower_than(), microseconds) {
+            enter(&logs.slow, microseconds, settings.commandlog_slow_execution_max_len());
+        }
+        let limit = settings.commandlog_request_larger_than();
+        if limit >= 0 {
+            let request_bytes = request_bytes(args);
+            if reaches(limit, request_bytes) {
+                enter(
+                    &logs.large_request,
+                    request_bytes,
+                    settings.commandlog_large_request_max_len(),
+                );
+            }
+        }
+        if reaches(settings.commandlog_reply_larger_than(), reply_bytes) {
+            enter(&logs.large_reply, reply_bytes, settings.commandlog_large_reply_max_len());
+        }
+    }
+
     /// Counts a command once its long reply is complete or no longer wanted.
     pub fn finish_long_reply(&mut self, node: &Node, session: &Session, reply: &LongReply) {
         let args: Vec<&[u8]> = reply.args.iter().map(Vec::as_slice).collect();
-        self.finish(node, session, reply.command, &args, reply.nanoseconds);
+        self.finish(node, session, reply.command, &args, (reply.nanoseconds, reply.bytes));
         if let Some(error) = &reply.error {
             self.stats.command(reply.command).failed.add(1);
             let line = error.split(|&byte| byte == b'\r').next().unwrap_or_default();
@@ -225,11 +256,27 @@ impl Started {
 pub fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
     spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0
         && args.len() <= QUICK_ARGUMENTS_MAX
-        && args.last().is_none_or(|arg| arg.len() <= QUICK_BYTES_MAX)
+        && args[1..].iter().all(|arg| arg.len() <= QUICK_BYTES_MAX)
 }
 
 fn wants_exact(node: &Node) -> bool {
-    (0..1000).contains(&node.settings.slowlog_log_slower_than()) || node.latency_events.is_on()
+    /// Quick requests and replies are smaller.
+    const QUICK_MAX: i64 = ((QUICK_ARGUMENTS_MAX + 1) * QUICK_BYTES_MAX) as i64;
+    let settings = &node.settings;
+    (0..1000).contains(&settings.commandlog_execution_slower_than())
+        || (0..QUICK_MAX).contains(&settings.commandlog_request_larger_than())
+        || (0..QUICK_MAX).contains(&settings.commandlog_reply_larger_than())
+        || node.latency_events.is_on()
+}
+
+/// Bytes of a request as clients send it.
+fn request_bytes(args: &[&[u8]]) -> u64 {
+    /// Sign and end of a line.
+    const AROUND: usize = 3;
+    let digits = |number: usize| itoa::Buffer::new().format(number).len();
+    let of_arg = |arg: &&[u8]| AROUND + digits(arg.len()) + arg.len() + 2;
+    let header = AROUND + digits(args.len());
+    (header + args.iter().map(of_arg).sum::<usize>()) as u64
 }
 
 #[cfg(test)]
@@ -244,6 +291,8 @@ mod tests {
             ("set", &[b"set", b"k", b"v"], true),
             ("set", &[b"set", b"k", &[0; 20_000]], false),
             ("dbsize", &[b"dbsize"], true),
+            ("hset", &[b"hset", b"k", b"f", b"v"], true),
+            ("hset", &[b"hset", b"k", &[0; 20_000], b"v"], false),
             ("del", &[b"del", b"k"], false),
         ] {
             let spec = table.spec(table.find(name.as_bytes()).unwrap());

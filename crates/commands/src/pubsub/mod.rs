@@ -55,6 +55,10 @@ fn count(ctx: &Ctx<'_>, kind: Kind) -> i64 {
 }
 
 fn subscribe(ctx: &mut Ctx<'_>, args: &[&[u8]], kind: Kind) -> CommandResult {
+    if kind == Kind::Shard && ctx.in_exec {
+        let text = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client";
+        return Err(CommandError::text(text));
+    }
     let word = ["subscribe", "ssubscribe", "psubscribe"][kind as usize];
     for name in &args[1..] {
         joining::subscribe(ctx.node, ctx.local, ctx.session, kind, name);

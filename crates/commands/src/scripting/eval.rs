@@ -38,7 +38,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
     if source == Source::Digest && args[1].len() != 40 {
         return Err(unknown_script());
     }
-    let (keys, arguments) = split(args)?;
+    let (keys, arguments) = split(args, "value is not an integer or out of range")?;
     runner::with_vm(ctx, |ctx: &mut Ctx<'_>, thread_vm| {
         let Compiled { script, handle } = match source {
             Source::Body => of_body(ctx, thread_vm, args[1], false)?,
@@ -46,7 +46,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
         };
         let name = std::str::from_utf8(&script.digest).unwrap_or_default();
         let task = Task {
-            command: args[0],
+            arguments: args,
             kind: Kind::Script,
             name,
             flags: script.flags,
@@ -63,12 +63,13 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
 
 type Words<'a, 'b> = &'a [&'b [u8]];
 
-/// The keys and the other arguments, behind `numkeys` at position 2.
+/// The keys and the other arguments, behind `numkeys` at position 2; the error if that is no number.
 pub(super) fn split<'a, 'b>(
     args: Words<'a, 'b>,
+    no_number: &'static str,
 ) -> Result<(Words<'a, 'b>, Words<'a, 'b>), CommandError> {
     let rest = &args[3..];
-    let count = args::integer(args[2])?;
+    let count = args::integer(args[2]).map_err(|_| CommandError::err(no_number))?;
     if count > rest.len() as i64 {
         return Err(CommandError::err("Number of keys can't be greater than number of args"));
     }

@@ -7,7 +7,8 @@ use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::local::Pump;
 use crate::kernel::message::ThreadHandle;
-use crate::kernel::scripts::running::Kind;
+use crate::kernel::scripts;
+use crate::kernel::scripts::running::{Kind, LongRun};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use crate::kernel::spec::{Handler, LockNeed};
 use crate::scripting::runner::{Task, Wanted, log_takes_none};
@@ -298,13 +299,7 @@ impl Host for RunHost<'_, '_> {
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
-        match level {
-            LogLevel::Debug => tracing::debug!("script: {text}"),
-            LogLevel::Verbose => tracing::debug!("script: {text}"),
-            LogLevel::Notice => tracing::info!("script: {text}"),
-            LogLevel::Warning => tracing::warn!("script: {text}"),
-        }
+        scripts::log(level, text);
     }
 
     fn may_run(&mut self, arguments: &[&[u8]]) -> Result<bool, String> {
@@ -334,7 +329,13 @@ impl Host for RunHost<'_, '_> {
         if !self.is_long {
             self.is_long = true;
             self.publish_held();
-            node.scripts.running.begins_long(thread, self.task.kind);
+            let run = LongRun {
+                kind: self.task.kind,
+                name: self.task.name.as_bytes().into(),
+                command: self.task.arguments.iter().map(|&argument| argument.into()).collect(),
+                began_ns: self.began_ns,
+            };
+            node.scripts.running.begins_long(thread, run);
             let kill = match self.task.kind {
                 Kind::Script => "SCRIPT KILL",
                 Kind::Function => "FUNCTION KILL",

@@ -1,15 +1,12 @@
-//! Scripts: `EVAL` and its relatives, and `SCRIPT`. `runner.rs` runs scripts and functions as one
-//! transaction each. `FUNCTION` answers only what can be answered truthfully without functions: test
-//! suites clean up with `FUNCTION FLUSH`.
+//! Scripts: `EVAL` and its relatives, and `SCRIPT`; and functions (`functions/`). `runner.rs` runs
+//! scripts and functions as one transaction each.
 
 mod eval;
+mod functions;
 mod host;
 mod runner;
 mod script;
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::flags::Flags;
 use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
@@ -19,7 +16,9 @@ pub(crate) const COMMANDS: &[Code] = &[
     runs_script("eval_ro", eval::eval_ro).with(Flags::RUNS_SCRIPT),
     runs_script("evalsha", eval::evalsha).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),
     runs_script("evalsha_ro", eval::evalsha_ro).with(Flags::RUNS_SCRIPT),
-    Code::container("function", &[Code::with_locks("flush", LockNeed::None, function_flush), HELP]),
+    functions::FCALL,
+    functions::FCALL_RO,
+    functions::FUNCTION,
     Code::container(
         "script",
         &[
@@ -36,14 +35,4 @@ pub(crate) const COMMANDS: &[Code] = &[
 /// A command that takes locks as its script asks for them; inside `EXEC`, it has all.
 const fn runs_script(name: &'static str, handler: HandlerFn) -> Code {
     Code::with_locks(name, LockNeed::Own, handler)
-}
-
-fn function_flush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    match args {
-        [_, _] => {}
-        [_, _, how] if is(how, "sync") || is(how, "async") => {}
-        _ => return Err(CommandError::err("FUNCTION FLUSH only supports SYNC|ASYNC option")),
-    }
-    ctx.reply.ok();
-    Ok(())
 }

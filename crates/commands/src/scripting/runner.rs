@@ -35,8 +35,8 @@ const REFUSALS_MAX: usize = 2;
 /// What to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
-    /// The name of the client's command.
-    pub(crate) command: &'a [u8],
+    /// The client's command.
+    pub(crate) arguments: &'a [&'a [u8]],
     pub(crate) kind: Kind,
     /// Its digest or name, for messages.
     pub(crate) name: &'a str,
@@ -178,7 +178,7 @@ fn reply(ctx: &mut Ctx<'_>, task: &Task<'_>, out: &[u8], counted: &Counted) -> C
         if !is_counted && let Ok(text) = std::str::from_utf8(text) {
             return Err(CommandError::Other(text.to_owned().into()));
         }
-        if let Some(id) = ctx.node.table.find(task.command) {
+        if let Some(id) = ctx.node.table.find(task.arguments[0]) {
             ctx.local.stats.command(id).failed.add(1);
         }
     }

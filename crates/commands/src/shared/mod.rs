@@ -4,5 +4,6 @@ pub(crate) mod element_random;
 pub(crate) mod float;
 pub(crate) mod help;
 pub(crate) mod long_string;
+pub(crate) mod rdb;
 pub(crate) mod scan;
 pub(crate) mod scores;

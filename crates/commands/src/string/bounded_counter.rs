@@ -258,7 +258,7 @@ fn count<N: Number>(
     if N::IS_TEXT {
         tx.put_text(db, key, &text, expire_at_new);
     } else {
-        tx.put_string(db, key, &text, expire_at_new);
+        tx.put_number(db, key, &text, expire_at_new);
     }
     tx.notify(EventClass::STRING, N::EVENT, db, key);
     if new_expiry.is_some() {

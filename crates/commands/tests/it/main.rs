@@ -7,6 +7,7 @@ mod common;
 mod connection;
 mod corpus;
 mod eviction;
+mod functions;
 mod generated_document;
 mod generic;
 mod geo;

@@ -173,6 +173,48 @@ fn slow_commands_are_remembered() {
     );
 }
 
+/// Replies and errors as of Valkey 9.1.
+#[test]
+fn large_requests_and_replies_are_logged() {
+    let (long, short) = ("x".repeat(33), "x".repeat(32));
+    check_on(
+        &TestNode::new().without_rehearsals(),
+        &format!(
+            r#"
+            COMMANDLOG GET 1 large-reply    => []
+            CONFIG SET commandlog-request-larger-than 60 commandlog-reply-larger-than 40 commandlog-execution-slower-than -1 => +OK
+            COMMANDLOG RESET LARGE-REQUEST  => +OK
+            SET a {long}                    => +OK
+            SET a {short}                   => +OK
+            GET a                           => "{short}"
+            SET a {long}                    => +OK
+            GET a                           => "{long}"
+            COMMANDLOG LEN large-request    => :2
+            COMMANDLOG GET -1 large-reply   => [[:0 :1700000000 :40 ["GET" "a"] "127.0.0.1:1" ""]]
+            COMMANDLOG GET 1 large-request  => [[:2 :1700000000 :60 ["SET" "a" "{long}"] "127.0.0.1:1" ""]]
+            CONFIG SET commandlog-request-larger-than 0 commandlog-large-request-max-len 2 => +OK
+            COMMANDLOG RESET large-request  => +OK
+            PING                            => +PONG
+            PING                            => +PONG
+            COMMANDLOG LEN large-request    => :2
+            CONFIG SET commandlog-request-larger-than -1 slowlog-log-slower-than 0 => +OK
+            CONFIG GET commandlog-execution-slower-than => ["commandlog-execution-slower-than" "0"]
+            COMMANDLOG RESET slow           => +OK
+            SLOWLOG LEN                     => :1
+            COMMANDLOG LEN slow             => :2
+            SLOWLOG RESET                   => +OK
+            COMMANDLOG GET 1 slow           => [[:5 :1700000000 :0 ["SLOWLOG" "RESET"] "127.0.0.1:1" ""]]
+            COMMANDLOG GET 1 fast           => -ERR type should be one of the following: slow, large-request, large-reply
+            COMMANDLOG LEN fast             => -ERR type should be one of the following: slow, large-request, large-reply
+            COMMANDLOG GET -2 slow          => -ERR count should be greater than or equal to -1
+            COMMANDLOG GET x slow           => -ERR count should be greater than or equal to -1
+            COMMANDLOG GET 1                => -ERR wrong number of arguments for 'commandlog|get' command
+            CONFIG SET commandlog-reply-larger-than -2 => -ERR CONFIG SET failed (possibly related to argument 'commandlog-reply-larger-than') - argument must be between -1 and 9223372036854775807 inclusive
+            "#
+        ),
+    );
+}
+
 #[test]
 fn help_names_every_subcommand() {
     let node = TestNode::new();

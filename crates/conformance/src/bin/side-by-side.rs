@@ -76,7 +76,8 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     let Arguments { seed, commands, length, differences, .. } = *arguments;
     let started = Instant::now();
     let hunt = Hunt { seed, commands, length, differences };
-    let sum = hunt.run(&mut duel, &families, |found| println!("{found}\n"))?;
+    let sum = hunt.run(&mut duel, &families, |found| println!("{found}\n"));
+    let sum = sum.inspect_err(|_| eprintln!("{}", subject.output()))?;
     for (met, why) in duel.known.met() {
         println!("known, {met} times: {why}");
     }

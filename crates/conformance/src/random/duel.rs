@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use super::crowd;
 use super::generate::{Request, Round};
 use super::inspect;
 use super::judge::Check;
@@ -54,11 +55,16 @@ impl Duel {
     /// # Errors
     /// If a server cannot be reached.
     pub fn play(&mut self, round: &Round) -> io::Result<Option<Difference>> {
-        let mut pair = Pair {
-            reference: Connection::open(self.reference, 2)?,
-            subject: Connection::open(self.subject, 2)?,
-        };
+        let mut pair = self.pair(2)?;
         pair.prepare(round)?;
+        if round.connections > 1 {
+            match crowd::play(self, &mut pair, round)? {
+                Outcome::Same => {}
+                Outcome::Diverged => return Ok(None),
+                Outcome::Differs(found) => return Ok(Some(found)),
+            }
+            return self.inspect(&mut pair, round);
+        }
         let mut transaction = Vec::new();
         for (number, requests) in round.requests.chunks(round.pipeline).enumerate() {
             let replies = pair.ask(requests);
@@ -71,6 +77,19 @@ impl Duel {
                 }
             }
         }
+        self.inspect(&mut pair, round)
+    }
+
+    /// A connection to each.
+    pub(super) fn pair(&self, protocol: u8) -> io::Result<Pair> {
+        Ok(Pair {
+            reference: Connection::open(self.reference, protocol)?,
+            subject: Connection::open(self.subject, protocol)?,
+        })
+    }
+
+    /// What differs in the data after a round.
+    fn inspect(&mut self, pair: &mut Pair, round: &Round) -> io::Result<Option<Difference>> {
         let at = round.requests.len().saturating_sub(1);
         for requests in inspect::steps(round.reload) {
             let requests = requests(&mut |requests| pair.ask(requests));
@@ -90,7 +109,7 @@ impl Duel {
     }
 
     /// What differs, if it is not known to. `queue`: the requests of the open transaction.
-    fn judge(
+    pub(super) fn judge(
         &mut self,
         request: &Request,
         wanted: &Reply,
@@ -125,7 +144,7 @@ impl Duel {
         self.differ(request, wanted, got)
     }
 
-    fn differ(&mut self, request: &Request, wanted: &Reply, got: &Reply) -> Outcome {
+    pub(super) fn differ(&mut self, request: &Request, wanted: &Reply, got: &Reply) -> Outcome {
         if request.check.same(wanted, got) {
             return Outcome::Same;
         }
@@ -142,15 +161,15 @@ impl Duel {
 }
 
 /// What came of one reply, or one round.
-enum Outcome {
+pub(super) enum Outcome {
     Same,
     Diverged,
     Differs(Difference),
 }
 
-struct Pair {
-    reference: Connection,
-    subject: Connection,
+pub(super) struct Pair {
+    pub(super) reference: Connection,
+    pub(super) subject: Connection,
 }
 
 impl Pair {
@@ -177,7 +196,7 @@ impl Pair {
     }
 
     /// Sends all, then reads all: the reference's reply and the subject's for each.
-    fn ask(&mut self, requests: &[Request]) -> Vec<(Reply, Reply)> {
+    pub(super) fn ask(&mut self, requests: &[Request]) -> Vec<(Reply, Reply)> {
         let mut bytes = Vec::new();
         for request in requests {
             encode(&request.words, &mut bytes);

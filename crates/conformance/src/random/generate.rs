@@ -13,12 +13,14 @@ pub struct Request {
     pub words: Vec<Vec<u8>>,
     /// How the reply is compared.
     pub check: Check,
+    /// On which of the round's connections.
+    pub connection: usize,
 }
 
 impl Request {
     /// A request of plain words.
     pub fn new(check: Check, words: &[&[u8]]) -> Request {
-        Request { words: words.iter().map(|it| it.to_vec()).collect(), check }
+        Request { words: words.iter().map(|it| it.to_vec()).collect(), check, connection: 0 }
     }
 
     /// As a line of a script of this crate.
@@ -47,14 +49,18 @@ pub struct Round {
     pub settings: Vec<(&'static str, String)>,
     /// The requests, in order.
     pub requests: Vec<Request>,
-    /// How many requests go out before their replies are read.
+    /// How many requests go out before their replies are read; with several connections, one.
     pub pipeline: usize,
+    /// How many connections there are.
+    pub connections: usize,
     /// Whether the servers write and read their data in the end, after which it is compared again.
     pub reload: bool,
 }
 
-/// Thresholds that decide encodings, and the values that a round may have for them.
-const THRESHOLDS: [(&str, &[&str]); 10] = [
+/// Thresholds that decide encodings, what is notified, and the values that a round may have for
+/// them.
+const THRESHOLDS: [(&str, &[&str]); 11] = [
+    ("notify-keyspace-events", &["", "KEA", "KEA", "EAnm", "Kg$lx", "Etdsz", "KEAnm"]),
     ("hll-sparse-max-bytes", &["0", "60", "300", "3000"]),
     ("stream-node-max-entries", &["2", "100"]),
     ("hash-max-listpack-entries", &["4", "8", "128"]),
@@ -76,16 +82,20 @@ impl Round {
             .map(|(name, values)| (*name, (*rng.pick(values)).to_string()))
             .collect();
         let protocol = if rng.percent(50) { 2 } else { 3 };
-        let pipeline = *rng.pick(&[1, 2, 16, 64]);
+        let only_crowd = families.iter().all(|family| family.crowd);
+        let is_crowd = only_crowd || rng.percent(20);
+        let connections = if is_crowd { 2 + rng.below(3) } else { 1 };
+        let pipeline = if is_crowd { 1 } else { *rng.pick(&[1, 2, 16, 64]) };
+        let families: Vec<&Family> = families.iter().filter(|it| is_crowd || !it.crowd).collect();
         let mut requests = Vec::with_capacity(length);
-        if rng.percent(10) {
+        if rng.percent(10) && !is_crowd {
             requests.extend(large_values(&mut rng));
         }
-        // A few families at a time, so that their keys are used again before they are gone.
-        let chosen: Vec<&Family> = (0..1 + rng.below(3)).map(|_| rng.pick(families)).collect();
+        let chosen = chosen(&mut rng, &families, is_crowd);
+        let mut connection = 0;
         while requests.len() < length {
             let family = match rng.below(20) {
-                0 => rng.pick(families),
+                0 => *rng.pick(&families),
                 _ => *rng.pick(&chosen),
             };
             if family.name == "generic" && rng.percent(50)
@@ -93,15 +103,35 @@ impl Round {
             {
                 continue;
             }
+            if rng.percent(60) {
+                connection = rng.below(connections);
+            }
             let line = rng.pick(&family.lines);
-            requests.extend(made_of(line, &mut rng));
+            let made = made_of(line, &mut rng, is_crowd);
+            requests.extend(made.into_iter().map(|it| Request { connection, ..it }));
         }
-        Round { protocol, settings, requests, pipeline, reload: rng.percent(20) }
+        let reload = rng.percent(20);
+        Round { protocol, settings, requests, pipeline, connections, reload }
     }
 }
 
+/// A few families at a time, so that their keys are used again before they are gone.
+fn chosen<'a>(rng: &mut Rng, families: &[&'a Family], is_crowd: bool) -> Vec<&'a Family> {
+    let mut chosen: Vec<&Family> = (0..1 + rng.below(3)).map(|_| *rng.pick(families)).collect();
+    if is_crowd {
+        let crowd: Vec<&Family> = families.iter().filter(|it| it.crowd).copied().collect();
+        for _ in 0..1 + rng.below(2) {
+            if !crowd.is_empty() {
+                chosen.push(*rng.pick(&crowd));
+            }
+        }
+        chosen.extend(families.iter().find(|it| it.name == "transaction"));
+    }
+    chosen
+}
+
 /// The request, and sometimes a query of how its keys are encoded now.
-fn made_of(line: &Line, rng: &mut Rng) -> Vec<Request> {
+fn made_of(line: &Line, rng: &mut Rng, is_crowd: bool) -> Vec<Request> {
     let mut maker = Maker { rng, words: Vec::new(), keys: Vec::new(), last_count: 1 };
     maker.sequence(&line.nodes);
     let Maker { mut words, keys, .. } = maker;
@@ -123,10 +153,10 @@ fn made_of(line: &Line, rng: &mut Rng) -> Vec<Request> {
     } else if rng.percent(5) {
         words[0] = words[0].to_ascii_lowercase();
     }
-    if !guard::may_be_sent(&words, changed) {
+    if !guard::may_be_sent(&words, changed, is_crowd) {
         return Vec::new();
     }
-    let mut requests = vec![Request { words, check }];
+    let mut requests = vec![Request { words, check, connection: 0 }];
     if let Some(key) = keys.first()
         && rng.percent(30)
     {
@@ -247,7 +277,7 @@ fn large_values(rng: &mut Rng) -> Vec<Request> {
                     _ => format!("m{}", rng.below(20_000)).into(),
                 });
             }
-            requests.push(Request { words, check: Check::Exact });
+            requests.push(Request { words, check: Check::Exact, connection: 0 });
         }
     }
     requests

@@ -54,9 +54,14 @@ pub struct Family {
     pub name: &'static str,
     /// At least one line.
     pub lines: Vec<Line>,
+    /// It takes several connections.
+    pub crowd: bool,
 }
 
-const TEXTS: [(&str, &str); 12] = [
+/// Families that are played on several connections only.
+const CROWD: [&str; 3] = ["pubsub", "waiting", "tracking"];
+
+const TEXTS: [(&str, &str); 15] = [
     ("string", include_str!("../../grammar/string.txt")),
     ("hash", include_str!("../../grammar/hash.txt")),
     ("list", include_str!("../../grammar/list.txt")),
@@ -69,6 +74,9 @@ const TEXTS: [(&str, &str); 12] = [
     ("generic", include_str!("../../grammar/generic.txt")),
     ("sort", include_str!("../../grammar/sort.txt")),
     ("transaction", include_str!("../../grammar/transaction.txt")),
+    ("pubsub", include_str!("../../grammar/pubsub.txt")),
+    ("waiting", include_str!("../../grammar/waiting.txt")),
+    ("tracking", include_str!("../../grammar/tracking.txt")),
 ];
 
 /// All families, with the lines that the peer of this name knows.
@@ -96,7 +104,7 @@ fn family(name: &'static str, text: &str, peer: &str) -> Result<Family, String> 
             lines.push(line);
         }
     }
-    Ok(Family { name, lines })
+    Ok(Family { name, lines, crowd: CROWD.contains(&name) })
 }
 
 fn line(text: &str) -> Result<Line, String> {

@@ -9,9 +9,12 @@ const STRING_REFUSED: u64 = 512 << 20;
 /// The most elements that a negative count may ask for.
 const DRAWS_MAX: i64 = 1_000;
 const WAIT_MAX: f64 = 0.05;
+/// Longer than any round, in seconds.
+const ENDLESS: f64 = 1_000.0;
 
-/// Whether `words` may be sent. `changed`: it differs from what the grammar made.
-pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
+/// Whether `words` may be sent. `changed`: it differs from what the grammar made. `is_crowd`: they
+/// may wait for another connection, but not for the clock.
+pub fn may_be_sent(words: &[Vec<u8>], changed: bool, is_crowd: bool) -> bool {
     let text = |at: usize| words.get(at).map(|it| String::from_utf8_lossy(it).to_ascii_uppercase());
     let number = |at: usize| text(at).and_then(|it| it.trim().parse::<i64>().ok());
     let Some(command) = text(0) else { return false };
@@ -19,6 +22,11 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
         return false;
     }
     match command.as_str() {
+        "BLPOP" | "BRPOP" | "BLMOVE" | "BRPOPLPUSH" | "BZPOPMIN" | "BZPOPMAX" if is_crowd => {
+            wait_is_endless(words.last())
+        }
+        "BLMPOP" | "BZMPOP" if is_crowd => wait_is_endless(words.get(1)),
+        "XREAD" | "XREADGROUP" if is_crowd => block_is_endless(words),
         "BLPOP" | "BRPOP" | "BLMOVE" | "BRPOPLPUSH" | "BZPOPMIN" | "BZPOPMAX" => {
             wait_is_short(words.last())
         }
@@ -28,6 +36,8 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
             !rest.iter().any(|it| it == b"*") || !changed && words[1] == b"absent"
         }),
         "BLMPOP" | "BZMPOP" => wait_is_short(words.get(1)),
+        // A client of RESP2 that has subscribed takes few commands.
+        "SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" => is_crowd,
         // Which member it is, is the server's affair, unless it is all of them.
         "SPOP" => !changed,
         "SRANDMEMBER" | "HRANDFIELD" | "ZRANDMEMBER" => {
@@ -46,9 +56,7 @@ pub fn may_be_sent(words: &[Vec<u8>], changed: bool) -> bool {
         }),
         "EXPIRE" | "PEXPIRE" | "SETEX" | "PSETEX" | "HEXPIRE" | "HPEXPIRE" | "SET" | "GETEX"
         | "HGETEX" | "HSETEX" => expiry_is_far(words, &command),
-        "DEBUG" | "CLIENT" | "CONFIG" | "SHUTDOWN" | "QUIT" | "MONITOR" | "SUBSCRIBE" | "WAIT" => {
-            !changed
-        }
+        "DEBUG" | "CLIENT" | "CONFIG" | "SHUTDOWN" | "QUIT" | "MONITOR" | "WAIT" => !changed,
         // It would convert what other commands read.
         "SORT" | "SORT_RO" => !changed || words.get(1).is_some_and(|it| it.starts_with(b"v")),
         "COMMAND" => words.len() > 1,
@@ -69,6 +77,24 @@ fn names_are_ordered(words: &[Vec<u8>], command: &str, changed: bool) -> bool {
         return !words.iter().skip(source).any(uneven);
     }
     !(changed && words.iter().skip(1).any(even))
+}
+
+/// Or none.
+fn wait_is_endless(word: Option<&Vec<u8>>) -> bool {
+    let Some(word) = word else { return true };
+    let text = String::from_utf8_lossy(word).to_ascii_lowercase();
+    match text.trim().parse::<f64>() {
+        Ok(seconds) => seconds <= 0.0 || seconds.is_nan() || seconds >= ENDLESS,
+        Err(_) => !text.contains("0x"),
+    }
+}
+
+fn block_is_endless(words: &[Vec<u8>]) -> bool {
+    words.windows(2).all(|pair| {
+        let milliseconds = String::from_utf8_lossy(&pair[1]).trim().parse::<i64>();
+        !pair[0].eq_ignore_ascii_case(b"BLOCK")
+            || milliseconds.map_or(true, |it| it <= 0 || it as f64 >= ENDLESS * 1000.0)
+    })
 }
 
 fn wait_is_short(word: Option<&Vec<u8>>) -> bool {
@@ -127,7 +153,7 @@ mod tests {
 
     fn check(line: &str, sent: bool) {
         let words: Vec<Vec<u8>> = line.split(' ').map(|it| it.as_bytes().to_vec()).collect();
-        assert_eq!(may_be_sent(&words, true), sent, "{line}");
+        assert_eq!(may_be_sent(&words, true, false), sent, "{line}");
     }
 
     #[test]
@@ -147,6 +173,11 @@ mod tests {
         check("SETBIT k 4000000000 1", false);
         check("SRANDMEMBER s -1000000", false);
         check("SPOP s", false);
+        check("SUBSCRIBE c", false);
+        let words = |line: &str| line.split(' ').map(|it| it.into()).collect::<Vec<Vec<u8>>>();
+        assert!(may_be_sent(&words("BLPOP l 0"), true, true));
+        assert!(!may_be_sent(&words("BLPOP l 0.01"), true, true));
+        assert!(!may_be_sent(&words("XREAD BLOCK 1 STREAMS x $"), true, true));
         check("SET k v EX 1", false);
         check("EXPIRE k 1", false);
         check("EXPIRE k -1", true);

@@ -100,7 +100,12 @@ impl fmt::Display for Found {
         for (name, value) in &round.settings {
             writeln!(out, "config set {name} {value}")?;
         }
+        let mut connection = 0;
         for request in &round.requests {
+            if request.connection != connection {
+                connection = request.connection;
+                writeln!(out, "@conn {connection}")?;
+            }
             writeln!(out, "{}", cut(&request.line()))?;
         }
         writeln!(out, "#   request {}", cut(&difference.request))?;

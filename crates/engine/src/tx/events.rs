@@ -2,7 +2,9 @@
 
 use super::{Key, Tx};
 use crate::events::{CopyEvents, Event, EventClass};
-use ladon_model::{DbId, Lsn};
+use crate::table::entry::EntryRef;
+use crate::types;
+use ladon_model::{DbId, Lsn, ValueKind};
 
 impl Tx<'_> {
     /// Notes an event, if anybody wants this class. Called after the change.
@@ -11,6 +13,34 @@ impl Tx<'_> {
         if self.keyspace.events.has(class) {
             self.scratch.events.push(name, db, key.bytes);
         }
+    }
+
+    /// Called before a key gets another value as a whole: notes the events of that, if somebody
+    /// wants them and the key has a value.
+    #[inline(always)]
+    pub(super) fn note_overwritten(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
+        let wanted = EventClass(EventClass::OVERWRITTEN.0 | EventClass::TYPE_CHANGED.0);
+        if self.keyspace.events.has(wanted) {
+            self.overwritten(db, key, kind);
+        }
+    }
+
+    #[cold]
+    fn overwritten(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
+        let now_ms = self.now_ms;
+        let is_alive = |entry: &EntryRef<'_>| entry.expire_at() == 0 || entry.expire_at() > now_ms;
+        let old = self.peek(db, key).filter(is_alive).map(|entry| types::kind_of(entry.value()));
+        let Some(old) = old else { return };
+        self.notify(EventClass::OVERWRITTEN, "overwritten", db, key);
+        if old != kind {
+            self.notify(EventClass::TYPE_CHANGED, "type_changed", db, key);
+        }
+    }
+
+    /// Whether the event `new` is due for a key that is about to be replaced as if it were deleted
+    /// and made anew.
+    pub fn will_be_new(&mut self, db: DbId, key: Key<'_>) -> bool {
+        self.keyspace.events.has(EventClass::NEW) && self.exists(db, key)
     }
 
     /// As `notify`, after elements were removed: if the key went with the last one, that is another

@@ -114,6 +114,7 @@ impl Tx<'_> {
         };
         let Some(removed) = removed else { return false };
         self.changed(from, Change::Delete { db: from_db, key: from.bytes });
+        self.note_overwritten(to_db, to, kind);
         if let Some(value) = removed.object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
             self.put(to_db, to, value, expire_at);
         }
@@ -142,6 +143,7 @@ impl Tx<'_> {
             ValueRef::Object(object) => Some(Box::new(object.duplicate(env))),
             _ => None,
         };
+        self.note_overwritten(to_db, to, kind);
         if let Some(value) = object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
             self.put(to_db, to, value, expire_at);
         }

@@ -103,6 +103,12 @@ impl Tx<'_> {
 }
 
 impl Keyspace {
+    /// How many libraries there are, without a lock: a transaction that is still running may have
+    /// changed them.
+    pub fn library_counts(&self) -> LibraryCounts {
+        self.libraries.counts()
+    }
+
     /// Bytes that the libraries take, about; not part of `used_bytes`.
     #[inline]
     pub fn library_bytes(&self) -> u64 {

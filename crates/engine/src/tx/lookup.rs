@@ -5,6 +5,7 @@
 //! | `peek` | | | |
 //! | `get` | | now, as changed | `lookupKeyWrite` |
 //! | `inspect` | counted | | `lookupKeyRead`, `LOOKUP_NOTOUCH` |
+//! | `inspect_quietly` | counted, no event | | `lookupKeyRead`, `LOOKUP_NOTOUCH`, `LOOKUP_NONOTIFY` |
 //! | `read` | counted | now | `lookupKeyRead` |
 //! | `touch` | counted | now, even under `no_touch` | |
 //!
@@ -50,6 +51,14 @@ impl Tx<'_> {
     pub fn inspect(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
         let found = self.find_counted(db, key)?;
         Some(self.entry(db, key, found, Use::None))
+    }
+
+    /// As `inspect`, without the event about a key that is missing.
+    #[inline]
+    pub fn inspect_quietly(&mut self, db: DbId, key: Key<'_>) -> Option<EntryRef<'_>> {
+        let found = self.find(db, key);
+        self.count_lookup(found.is_some());
+        Some(self.entry(db, key, found?, Use::None))
     }
 
     /// Marks the key as used now, whatever the client's `no_touch` says; whether it exists.

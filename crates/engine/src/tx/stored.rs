@@ -158,6 +158,7 @@ impl Tx<'_> {
             }
         };
         self.forget_unlogged_of(db, key);
+        self.note_overwritten(db, key, kind);
         self.put(db, key, ValueInit::Object(object), stored.expire_at);
         if let Some((from_db, name, expire_at, access)) = moved_from
             && self.scratch.undoable

@@ -41,11 +41,18 @@ impl Tx<'_> {
     /// Gives the key a string value and an expiry (0: none), whatever it was before.
     #[inline]
     pub fn put_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        self.note_overwritten(db, key, ValueKind::String);
         self.put_string_as(db, key, bytes, expire_at, Form::Shortest);
+    }
+
+    /// As `put_string`, for a number that takes the place of the number before it.
+    pub fn put_number(&mut self, db: DbId, key: Key<'_>, text: &[u8], expire_at: u64) {
+        self.put_string_as(db, key, text, expire_at, Form::Shortest);
     }
 
     /// As `put_string`, for a string that was assembled in place (`OBJECT ENCODING`: "raw").
     pub fn put_grown_string(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64) {
+        self.note_overwritten(db, key, ValueKind::String);
         self.put_string_as(db, key, bytes, expire_at, Form::Grown);
     }
 

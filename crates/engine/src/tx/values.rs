@@ -132,6 +132,7 @@ impl<'a> Tx<'a> {
         let mut body = std::mem::take(&mut self.scratch.body);
         body.clear();
         value.encode(&mut body);
+        self.note_overwritten(db, key, C::KIND);
         self.put(db, key, ValueInit::Object(Box::new(value.into_object())), expire_at);
         let kind = C::KIND;
         self.changed(key, Change::Put { db, key: key.bytes, expire_at, kind, body: &body });

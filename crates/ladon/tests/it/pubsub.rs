@@ -146,6 +146,44 @@ fn the_events_of_a_key_have_the_order_of_its_changes() {
     });
 }
 
+/// As Redis 8.2 has it: what is replaced as a whole, and what gets another type.
+#[test]
+fn who_wants_to_hears_that_values_are_replaced() {
+    on_both_backends(FOUR_THREADS, |server| {
+        let mut control = connect(server);
+        let mut subscriber = connect(server);
+        subscribe(&mut subscriber, "SUBSCRIBE", "__keyspace@0__:k");
+        assert_eq!(call(&mut control, &["CONFIG", "SET", "notify-keyspace-events", "AKoc"]), ok());
+        for (request, events) in [
+            ("SET k 1", &["set"][..]),
+            ("SET k 2", &["overwritten", "set"]),
+            ("INCR k", &["incrby"]),
+            ("INCREX k", &["incrby"]),
+            ("APPEND k 1", &["append"]),
+            ("SADD s a", &[]),
+            ("SUNIONSTORE k s", &["overwritten", "type_changed", "sunionstore"]),
+            ("SUNIONSTORE k s", &["overwritten", "sunionstore"]),
+            ("SADD k b", &["sadd"]),
+            ("SORT s STORE k ALPHA", &["overwritten", "type_changed", "sortstore"]),
+            ("COPY s k REPLACE", &["overwritten", "type_changed", "copy_to"]),
+            ("RPUSH l a", &[]),
+            ("RENAME l k", &["overwritten", "type_changed", "rename_to"]),
+            ("BITOP NOT k none", &["del"]),
+            ("SET k 1 EX 100", &["set", "expire"]),
+            ("PEXPIRE k 0", &["del"]),
+            ("LPUSH k a", &["lpush"]),
+        ] {
+            let words: Vec<&str> = request.split(' ').collect();
+            call(&mut control, &words);
+            for event in events {
+                assert_eq!(payload(&mut subscriber), *event, "{request}");
+            }
+        }
+        call(&mut control, &["PUBLISH", "__keyspace@0__:k", "last"]);
+        assert_eq!(payload(&mut subscriber), "last", "and nothing else");
+    });
+}
+
 /// Rounds of `kill -9` while a client writes and publishes what it wrote, at the gate `none`.
 /// Returns which messages the subscriber got, at its own gate, about writes that are gone.
 fn lost(gate: &str, rounds: u32, write: &str) -> BTreeSet<String> {

@@ -89,6 +89,22 @@ fn a_library_that_is_wrong_registers_nothing() {
     assert_eq!(text, "ERR Error registering functions: ERR FUNCTION LOAD timeout");
 }
 
+#[test]
+fn functions_do_not_see_the_keys_of_scripts() {
+    let mut vm = vm();
+    let code = b"redis.register_function('f', function() return KEYS end)\n\
+                 redis.register_function('g', function() return ARGV end)";
+    let library = vm.load_library(code, &mut TestHost::default()).unwrap();
+    for function in &library.functions {
+        let script = vm.load(b"0000000000000000000000000000000000000000", b"return KEYS").unwrap();
+        let (mut host, mut out) = (TestHost::default(), Vec::new());
+        vm.run(&script, &[b"secret"], &[b"secret"], Proto::Resp2, &mut host, &mut out);
+        assert_eq!(out, b"*1\r\n$6\r\nsecret\r\n");
+        let text = call(&mut vm, function, &[]);
+        assert!(text.contains("nonexistent global variable"), "{text}");
+    }
+}
+
 /// Names, flags and fields as Redis takes them: numbers are names, and case does not matter.
 #[test]
 fn what_is_registered_may_be_spelt_in_several_ways() {
@@ -116,9 +132,35 @@ fn functions_are_registered_only_while_the_library_is_loaded() {
     let library = vm.load_library(code, &mut TestHost::default()).unwrap();
     assert_eq!(call(&mut vm, &library.functions[0], &[]), "$3\r\nnil\r\n");
     assert_eq!(call(&mut vm, &library.functions[1], &[]), "*1\r\n$1\r\nx\r\n");
-    let code = b"local register = redis.register_function redis.register_function('f', function() \
-                 register('g', function() end) end)";
-    let library = vm.load_library(code, &mut TestHost::default()).unwrap();
-    let text = call(&mut vm, &library.functions[0], &[]);
-    assert!(text.contains("can only be called on FUNCTION LOAD command"), "{text}");
+    // Who kept what the code saw while it was loaded has it still.
+    for kept in ["local register = redis.register_function", "local lib = redis"] {
+        let called = if kept.contains("lib") { "lib.register_function" } else { "register" };
+        let code = format!(
+            "{kept} redis.register_function('f', function() {called}('g', function() end) end)"
+        );
+        let library = vm.load_library(code.as_bytes(), &mut TestHost::default()).unwrap();
+        let text = call(&mut vm, &library.functions[0], &[]);
+        assert!(text.contains("can only be called on FUNCTION LOAD command"), "{text}");
+    }
+}
+
+/// Libraries that were replaced leave nothing.
+#[test]
+fn what_is_unloaded_can_be_collected() {
+    let mut vm = vm();
+    vm.collect();
+    let before = vm.memory_bytes();
+    let text = "x".repeat(1 << 20);
+    for number in 0..20 {
+        let code = format!(
+            "local text = '{text}{number}' redis.register_function('f', function() return #text end)"
+        );
+        let library = vm.load_library(code.as_bytes(), &mut TestHost::default()).unwrap();
+        assert!(call(&mut vm, &library.functions[0], &[]).starts_with(":10485"));
+        assert!(vm.memory_bytes() > before + (1 << 20));
+        vm.unload_library(&library);
+    }
+    vm.collect();
+    let after = vm.memory_bytes();
+    assert!(after < before + 10_000, "{before} bytes before, {after} after");
 }

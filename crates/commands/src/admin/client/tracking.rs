@@ -113,8 +113,24 @@ impl<'a> Wanted<'a> {
                 first = Some(first.map_or(pair, |first| first.min(pair)));
             }
         }
-        let Some((a, b)) = first else { return Ok(()) };
+        let Some((a, b)) = first.map(|found| self.first_overlap().unwrap_or(found)) else {
+            return Ok(());
+        };
         Err(overlap(self.prefixes[a], "another provided", self.prefixes[b]))
+    }
+}
+
+impl Wanted<'_> {
+    /// The first prefix that overlaps with a later one, and the first such one, as Redis names them.
+    /// `None`: there are so many that looking would take long.
+    fn first_overlap(&self) -> Option<(usize, usize)> {
+        const COMPARED_MAX: usize = 100;
+        let prefixes = &self.prefixes;
+        let pairs = (0..prefixes.len()).flat_map(|a| (a + 1..prefixes.len()).map(move |b| (a, b)));
+        let overlap = |&(a, b): &(usize, usize)| {
+            prefixes[a].starts_with(prefixes[b]) || prefixes[b].starts_with(prefixes[a])
+        };
+        if prefixes.len() > COMPARED_MAX { None } else { { pairs }.find(overlap) }
     }
 }
 

@@ -44,7 +44,10 @@ fn keys_of(ctx: &Ctx<'_>, command: &[&[u8]]) -> Result<(CommandId, Vec<usize>), 
     });
     let id = id.ok_or(CommandError::text("ERR Invalid command specified"))?;
     let spec = table.spec(id);
-    if matches!(spec.keys, KeyPositions::None) {
+    let are_channels = |specs: &[KeySpec]| {
+        !specs.is_empty() && specs.iter().all(|it| it.flags.contains(&"not_key"))
+    };
+    if matches!(spec.keys, KeyPositions::None) || are_channels(&table.entry(id).doc.key_specs) {
         return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !spec.accepts(command.len()) {

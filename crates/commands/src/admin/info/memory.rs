@@ -40,10 +40,14 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("used_memory_vm_eval", vms);
     text.field("used_memory_scripts_eval", scripts);
     text.field("number_of_cached_scripts", node.scripts.cache.count());
-    text.none_of(&["number_of_functions", "number_of_libraries", "used_memory_vm_functions"]);
+    let libraries = node.keyspace.library_counts();
+    text.field("number_of_functions", libraries.functions);
+    text.field("number_of_libraries", libraries.libraries);
+    // The same machines run scripts and functions.
+    text.none_of(&["used_memory_vm_functions"]);
     text.bytes("used_memory_vm_total", vms);
-    text.none_of(&["used_memory_functions"]);
-    text.bytes("used_memory_scripts", scripts);
+    text.field("used_memory_functions", libraries.bytes);
+    text.bytes("used_memory_scripts", scripts + libraries.bytes as u64);
     text.bytes("maxmemory", node.settings.maxmemory());
     text.field("maxmemory_policy", node.settings.maxmemory_policy().name());
     let share = ratio(allocated.active, allocated.in_use);

@@ -3,13 +3,26 @@
 
 pub mod cache;
 pub mod learnt;
+pub(crate) mod loading;
 pub mod running;
 pub mod shebang;
+pub mod thread_functions;
 pub mod thread_vm;
 
 use cache::Cache;
+use ladon_lua::LogLevel;
 use running::Running;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A line that a script logs.
+pub(crate) fn log(level: LogLevel, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    match level {
+        LogLevel::Debug | LogLevel::Verbose => tracing::debug!("script: {text}"),
+        LogLevel::Notice => tracing::info!("script: {text}"),
+        LogLevel::Warning => tracing::warn!("script: {text}"),
+    }
+}
 
 /// What all threads know of scripts.
 pub struct Scripts {

@@ -5,6 +5,7 @@
 
 use crate::kernel::error::CommandError;
 use ladon_engine::PARTITIONS;
+use parking_lot::Mutex;
 use std::sync::atomic::{
     AtomicU8, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
@@ -35,6 +36,25 @@ impl Kind {
     }
 }
 
+/// A script that runs long.
+#[derive(Clone, Debug)]
+pub(crate) struct LongRun {
+    pub(crate) kind: Kind,
+    /// Its digest or name.
+    pub(crate) name: Box<[u8]>,
+    /// The client's command.
+    pub(crate) command: Vec<Box<[u8]>>,
+    pub(crate) began_ns: u64,
+}
+
+/// A function that runs long, for `FUNCTION STATS`.
+#[derive(Debug)]
+pub(crate) struct RunningFunction {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) command: Vec<Box<[u8]>>,
+    pub(crate) milliseconds: u64,
+}
+
 /// A thread's script.
 const IDLE: u8 = 0;
 const LONG_SCRIPT: u8 = 1;
@@ -46,6 +66,8 @@ pub struct Running {
     threads: Box<[AtomicU8]>,
     /// How many run long.
     long: AtomicUsize,
+    /// What it is, for each thread.
+    runs: Box<[Mutex<Option<LongRun>>]>,
     /// For each thread, which partitions its long script holds, one bit each.
     held: Box<[[AtomicU64; WORDS]]>,
 }
@@ -57,6 +79,7 @@ impl Running {
         Running {
             threads: (0..threads).map(|_| AtomicU8::new(IDLE)).collect(),
             long: AtomicUsize::new(0),
+            runs: (0..threads).map(|_| Mutex::default()).collect(),
             held: (0..threads).map(|_| [const { AtomicU64::new(0) }; WORDS]).collect(),
         }
     }
@@ -90,8 +113,9 @@ impl Running {
     }
 
     /// A thread's script runs long from now on.
-    pub(crate) fn begins_long(&self, thread: usize, kind: Kind) {
-        let state = if kind == Kind::Script { LONG_SCRIPT } else { LONG_FUNCTION };
+    pub(crate) fn begins_long(&self, thread: usize, run: LongRun) {
+        let state = if run.kind == Kind::Script { LONG_SCRIPT } else { LONG_FUNCTION };
+        *self.runs[thread].lock() = Some(run);
         if self.threads[thread].swap(state, SeqCst) == IDLE {
             self.long.fetch_add(1, SeqCst);
         }
@@ -100,8 +124,37 @@ impl Running {
     /// A thread's long script has ended, or releases its locks.
     pub(crate) fn ends_long(&self, thread: usize) {
         self.held[thread].iter().for_each(|word| word.store(0, Relaxed));
+        *self.runs[thread].lock() = None;
         if self.threads[thread].swap(IDLE, SeqCst) != IDLE {
             self.long.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// The function that runs for the longest time, if any runs long.
+    ///
+    /// # Errors
+    /// The answer to those who meet a long script, while no function but a script runs long.
+    pub(crate) fn function(&self, now_ns: u64) -> Result<Option<RunningFunction>, CommandError> {
+        let mut has_script = false;
+        let mut oldest: Option<LongRun> = None;
+        for run in &self.runs {
+            let run = run.lock();
+            match &*run {
+                Some(run) if run.kind == Kind::Script => has_script = true,
+                Some(run) if oldest.as_ref().is_none_or(|it| run.began_ns < it.began_ns) => {
+                    oldest = Some(run.clone());
+                }
+                _ => {}
+            }
+        }
+        match oldest {
+            Some(run) => Ok(Some(RunningFunction {
+                milliseconds: now_ns.saturating_sub(run.began_ns) / 1_000_000,
+                name: run.name,
+                command: run.command,
+            })),
+            None if has_script => Err(Kind::Script.busy()),
+            None => Ok(None),
         }
     }
 

@@ -28,6 +28,17 @@ impl ScriptFlags {
         (ScriptFlags::ALLOW_CROSS_SLOT_KEYS, "allow-cross-slot-keys"),
     ];
 
+    /// The flags of these bits, as a library has them; what is unknown is left out.
+    pub fn of_bits(bits: u64) -> ScriptFlags {
+        let known = ScriptFlags::NAMES.iter().fold(0, |all, (flag, _)| all | flag.0);
+        ScriptFlags(bits as u8 & known)
+    }
+
+    /// The bits.
+    pub fn bits(self) -> u64 {
+        self.0.into()
+    }
+
     /// The flag of this name.
     pub fn named(name: &[u8]) -> Option<ScriptFlags> {
         let known = ScriptFlags::NAMES.iter().find(|(_, known)| known.as_bytes() == name);

@@ -3,6 +3,7 @@
 use crate::kernel::error::CommandError;
 use crate::kernel::node::Node;
 use crate::kernel::scripts::cache::{Digest, Script};
+use crate::kernel::scripts::thread_functions::ThreadFunctions;
 use ladon_lua::{ScriptHandle, Vm, VmOptions};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct ThreadVm {
     pub vm: Vm,
     /// What a script replies, before the client gets it.
     pub out: Vec<u8>,
+    /// The functions that it has loaded.
+    pub functions: ThreadFunctions,
     compiled: HashMap<Digest, Compiled>,
     /// Compiled scripts from which those that left the cache are looked for.
     prune_at: usize,
@@ -41,6 +44,7 @@ impl ThreadVm {
         ThreadVm {
             vm: Vm::new(VmOptions::default()),
             out: Vec::new(),
+            functions: ThreadFunctions::default(),
             compiled: HashMap::new(),
             prune_at: STALE_MAX,
             flushes: node.scripts.cache.flushes(),

@@ -1,4 +1,4 @@
-//! What the fuzz targets `hyperloglog` and `geo_options` check; the ordinary tests replay the kept
+//! What the fuzz targets `hyperloglog`, `function_payload` and `geo_options` check; the ordinary tests replay the kept
 //! corpora through the same code.
 
 use super::common::TestNode;
@@ -42,6 +42,39 @@ pub fn hyperloglog(data: &[u8]) {
     run(&[b"PFMERGE", b"a", b"b", b"c"]);
     run(&[b"PFDEBUG", b"GETREG", b"a"]);
     assert_eq!(node.replayed(), node.dump());
+}
+
+/// Any bytes as what `FUNCTION RESTORE` gets: an even first byte makes the rest a body without a
+/// checksum, which is not checked; an odd one makes it the code of a library.
+///
+/// No command panics. What was restored is in the log, is called, and its dump restores the same.
+pub fn function_payload(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let node = TestNode::new();
+    let mut client = node.client();
+    let mut run = |args: &[&[u8]]| {
+        let (reply, _) = node.request(&mut client, args);
+        assert_is_one(&reply);
+        reply
+    };
+    let restored = if first % 2 == 0 {
+        let payload = [rest, b"\x0a\0\0\0\0\0\0\0\0\0"].concat();
+        run(&[b"FUNCTION", b"RESTORE", &payload])
+    } else {
+        // The clock of this node stands still: nothing would end a loop.
+        let loops = [&b"while"[..], b"repeat", b"for", b"function", b"rep"];
+        if loops.iter().any(|word| rest.windows(word.len()).any(|part| part == *word)) {
+            return;
+        }
+        run(&[b"FUNCTION", b"LOAD", &[b"#!lua name=x\n", rest].concat()])
+    };
+    let listed = run(&[b"FUNCTION", b"LIST", b"WITHCODE"]);
+    assert!(restored[0] != b'-' || listed == b"*0\r\n", "all libraries or none");
+    let dump = run(&[b"FUNCTION", b"DUMP"]);
+    let start = dump.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let payload = &dump[start..dump.len() - 2];
+    assert_eq!(run(&[b"FUNCTION", b"RESTORE", payload, b"FLUSH"]), b"+OK\r\n");
+    assert_eq!(run(&[b"FUNCTION", b"LIST", b"WITHCODE"]), listed, "a dump restores the same");
 }
 
 /// Words that the geo commands understand.

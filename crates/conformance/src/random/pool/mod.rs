@@ -1,5 +1,6 @@
 //! The words that requests are made of: few enough to repeat, odd enough to find bugs.
 
+mod message;
 mod stream;
 
 use super::rng::Rng;
@@ -103,6 +104,8 @@ pub enum Hole {
     Unit,
     /// What commands of streams take.
     Stream(stream::Word),
+    /// What commands of messages take.
+    Message(message::Word),
     /// A database.
     Db,
     /// Anything.
@@ -207,7 +210,10 @@ impl Hole {
             "stream" => Hole::Key(Type::Stream),
             "db" => Hole::Db,
             "junk" => Hole::Junk,
-            name => Hole::Stream(stream::Word::named(name)?),
+            name => match stream::Word::named(name) {
+                Some(word) => Hole::Stream(word),
+                None => Hole::Message(message::Word::named(name)?),
+            },
         })
     }
 
@@ -302,6 +308,7 @@ impl Hole {
                 texts(rng, &["0", "1", "2", "1", "0", "-1", "16", "a", "9999999999999999999"])
             }
             Hole::Junk => junk(rng),
+            Hole::Message(word) => word.make(rng),
             Hole::Stream(word) => word.make(rng),
         }
     }

@@ -1,4 +1,4 @@
-//! The log of slow commands: what `SLOWLOG` answers from.
+//! The logs of commands that took long or were large: what `SLOWLOG` and `COMMANDLOG` answer from.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 const ARGUMENTS_MAX: usize = 32;
 const ARGUMENT_BYTES_MAX: usize = 128;
 
-/// A slow command.
+/// A command that was entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlowCommand {
-    /// Increases by one with each entry, also across `SLOWLOG RESET`.
+pub struct LoggedCommand {
+    /// Increases by one with each entry, also when the log is emptied.
     pub id: u64,
     /// When it was entered, Unix seconds.
     pub unix_seconds: u64,
-    /// How long it ran.
-    pub microseconds: u64,
+    /// Microseconds that it ran for, or bytes of its request or reply.
+    pub amount: u64,
     /// The arguments, long ones and many of them cut short.
     pub args: Vec<Vec<u8>>,
     /// The client's address.
@@ -24,24 +24,35 @@ pub struct SlowCommand {
     pub name: Vec<u8>,
 }
 
-/// The newest slow commands of all threads.
+/// The logs of a node.
 #[derive(Debug, Default)]
-pub struct SlowLog(Mutex<Entries>);
+pub struct CommandLogs {
+    /// Commands that took long.
+    pub slow: CommandLog,
+    /// Commands with a large request.
+    pub large_request: CommandLog,
+    /// Commands with a large reply.
+    pub large_reply: CommandLog,
+}
+
+/// The newest commands of all threads that were entered for one reason.
+#[derive(Debug, Default)]
+pub struct CommandLog(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
     next_id: u64,
     /// Newest first.
-    newest: VecDeque<SlowCommand>,
+    newest: VecDeque<LoggedCommand>,
 }
 
-impl SlowLog {
+impl CommandLog {
     /// Adds a command; `args` are its arguments without secrets. The newest `keep` entries stay.
     pub(crate) fn push<'a>(
         &self,
         (addr, name): (&str, &[u8]),
         args: impl ExactSizeIterator<Item = &'a [u8]>,
-        microseconds: u64,
+        amount: u64,
         unix_seconds: u64,
         keep: usize,
     ) {
@@ -50,12 +61,12 @@ impl SlowLog {
         let mut entries = self.0.lock();
         let id = entries.next_id;
         entries.next_id += 1;
-        entries.newest.push_front(SlowCommand { id, unix_seconds, microseconds, args, addr, name });
+        entries.newest.push_front(LoggedCommand { id, unix_seconds, amount, args, addr, name });
         entries.newest.truncate(keep);
     }
 
     /// The newest entries, newest first.
-    pub fn newest(&self, count: usize) -> Vec<SlowCommand> {
+    pub fn newest(&self, count: usize) -> Vec<LoggedCommand> {
         self.0.lock().newest.iter().take(count).cloned().collect()
     }
 

@@ -1,0 +1,67 @@
+//! `FCALL` and `FCALL_RO`.
+
+use crate::kernel::ctx::Ctx;
+use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::scripts::running::Kind;
+use crate::kernel::scripts::shebang::ScriptFlags;
+use crate::kernel::scripts::thread_functions::Callable;
+use crate::kernel::scripts::thread_vm::ThreadVm;
+use crate::scripting::eval;
+use crate::scripting::runner::{self, Task};
+use ladon_engine::Locks;
+
+pub(super) fn fcall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, false)
+}
+
+pub(super) fn fcall_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run(ctx, args, true)
+}
+
+fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
+    runner::show(ctx, args);
+    runner::with_vm(ctx, |ctx: &mut Ctx<'_>, thread_vm| {
+        let callable = find(ctx, thread_vm, args[1])?;
+        let (keys, arguments) = eval::split(args, "Bad number of keys provided")?;
+        ctx.depend_on(callable.depends);
+        let facts = callable.facts();
+        let task = Task {
+            arguments: args,
+            kind: Kind::Function,
+            name: &String::from_utf8_lossy(&facts.name),
+            flags: ScriptFlags::of_bits(facts.flags),
+            read_only,
+            learnt: &callable.learnt,
+            keys,
+        };
+        let proto = ctx.reply.proto();
+        runner::run(ctx, thread_vm, task, |vm, host, out| {
+            vm.run_function(&callable.handle, &facts.name, keys, arguments, proto, host, out)
+        })
+    })
+}
+
+/// The function of this name, of a library that this thread has loaded.
+fn find(
+    ctx: &mut Ctx<'_>,
+    thread_vm: &mut ThreadVm,
+    name: &[u8],
+) -> Result<Callable, CommandError> {
+    if let Some(callable) = thread_vm.functions.find(name) {
+        return Ok(callable);
+    }
+    let node = ctx.node;
+    let (found, depends) =
+        ctx.on_and_depends(Locks::Partition(0), |tx| tx.library_with_function(name))?;
+    let (library, at) = found.ok_or(CommandError::text("ERR Function not found"))?;
+    let ThreadVm { vm, functions, .. } = thread_vm;
+    functions.load(vm, &library, depends, &*node.clock)?;
+    let name = &library.body.functions[at].name;
+    functions.find(name).ok_or_else(|| {
+        // Its code, run again, has not registered what it registered when it was loaded.
+        CommandError::err(format_args!(
+            "Function {} is not registered by its library any more",
+            String::from_utf8_lossy(name)
+        ))
+    })
+}

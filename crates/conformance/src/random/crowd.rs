@@ -1,0 +1,325 @@
+//! Plays a round on several connections at once: subscribers, clients that wait for a key, clients
+//! that watch what others change.
+//!
+//! ```text
+//!  request --> its connection at both servers
+//!  twice PING on the connection that only we use: now the reference has written all it will
+//!  the reference's frames, connection by connection: so many are read from Ladon, and compared
+//! ```
+//!
+//! A connection without a reply waits for a key, and gets no request before that has ended. Waits
+//! are without end, so that no clock decides what is seen.
+
+use std::io;
+use std::time::Duration;
+
+use super::duel::{Difference, Duel, Outcome, Pair};
+use super::generate::{Request, Round};
+use super::judge::Check;
+use crate::reply::Reply;
+
+/// How long Ladon may take for a frame that the reference has sent.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What Ladon sends besides comes in this time, usually.
+const UNASKED: Duration = Duration::from_millis(2);
+
+/// How often Ladon is asked whether a client waits by now.
+const TRIES: usize = 1_000;
+
+/// One client, at both servers.
+struct Member {
+    pair: Pair,
+    /// The client's number at each of them.
+    ids: [String; 2],
+    /// What it has got no reply to.
+    waits: Option<Request>,
+    transaction: Vec<Request>,
+}
+
+struct Crowd<'a> {
+    duel: &'a mut Duel,
+    members: Vec<Member>,
+    control: &'a mut Pair,
+}
+
+/// The first difference of the round's requests. `control` has prepared the servers.
+pub(super) fn play(duel: &mut Duel, control: &mut Pair, round: &Round) -> io::Result<Outcome> {
+    let members = (0..round.connections).map(|_| member(duel, round)).collect::<io::Result<_>>()?;
+    let mut crowd = Crowd { duel, members, control };
+    for (at, request) in round.requests.iter().enumerate() {
+        let who = crowd.next(request.connection)?;
+        let who = match who {
+            Ok(who) => who,
+            Err(other) => return Ok(other),
+        };
+        match crowd.step(who, request) {
+            Outcome::Same => {}
+            Outcome::Diverged => return Ok(Outcome::Diverged),
+            Outcome::Differs(found) => return Ok(Outcome::Differs(Difference { at, ..found })),
+        }
+    }
+    let at = round.requests.len().saturating_sub(1);
+    let ended = match crowd.end() {
+        Outcome::Differs(found) => Outcome::Differs(Difference { at, ..found }),
+        other => other,
+    };
+    Ok(ended)
+}
+
+fn member(duel: &Duel, round: &Round) -> io::Result<Member> {
+    let mut pair = duel.pair(round.protocol)?;
+    let id = pair.ask(&[Request::new(Check::Kind, &[b"CLIENT", b"ID"])]).remove(0);
+    Ok(Member { pair, ids: [id.0.text(), id.1.text()], waits: None, transaction: Vec::new() })
+}
+
+impl Crowd<'_> {
+    /// Who takes the next request: this one, or the next one that does not wait.
+    fn next(&mut self, first: usize) -> io::Result<Result<usize, Outcome>> {
+        let count = self.members.len();
+        let mut turns = (0..count).map(|it| (first + it) % count);
+        if let Some(who) = turns.find(|&it| self.members[it].waits.is_none()) {
+            return Ok(Ok(who));
+        }
+        let who = first % count;
+        match self.release(who) {
+            Outcome::Same if self.members[who].waits.is_none() => Ok(Ok(who)),
+            Outcome::Same => Err(io::Error::other("a wait that CLIENT UNBLOCK does not end")),
+            other => Ok(Err(other)),
+        }
+    }
+
+    /// Ends a wait.
+    fn release(&mut self, who: usize) -> Outcome {
+        let ids = &self.members[who].ids;
+        let [one, other] = ids.each_ref().map(|id| [&b"CLIENT"[..], b"UNBLOCK", id.as_bytes()]);
+        self.control.reference.call(&one);
+        self.control.subject.call(&other);
+        self.collect(None)
+    }
+
+    fn step(&mut self, who: usize, request: &Request) -> Outcome {
+        let words = |server: usize| -> Vec<Vec<u8>> {
+            let id = |word: &Vec<u8>| {
+                let number = word.strip_prefix(b"$client")?;
+                let number: usize = std::str::from_utf8(number).ok()?.parse().ok()?;
+                Some(self.members.get(number)?.ids[server].clone().into_bytes())
+            };
+            request.words.iter().map(|word| id(word).unwrap_or_else(|| word.clone())).collect()
+        };
+        let (one, other) = (words(0), words(1));
+        let pair = &mut self.members[who].pair;
+        pair.reference.send(&one);
+        pair.subject.send(&other);
+        self.collect(Some((who, request)))
+    }
+
+    /// Reads what every connection gets because of a request, and compares.
+    fn collect(&mut self, asked: Option<(usize, &Request)>) -> Outcome {
+        for _ in 0..2 {
+            self.control.reference.call(&["PING"]);
+        }
+        if let Some((who, request)) = asked {
+            self.members[who].waits = Some(request.clone());
+        }
+        for who in 0..self.members.len() {
+            let pair = &mut self.members[who].pair;
+            let mut wanted = Vec::new();
+            while wanted.last() != Some(&Reply::Closed) && pair.reference.has_more() {
+                wanted.push(pair.reference.read());
+            }
+            let mut got = Vec::new();
+            while got.len() < wanted.len() && !matches!(got.last(), Some(Reply::Silence)) {
+                got.push(pair.subject.silence(PATIENCE));
+            }
+            match self.compare(who, wanted, got) {
+                Outcome::Same => {}
+                other => return other,
+            }
+        }
+        if let Some((who, request)) = asked {
+            let member = &mut self.members[who];
+            if confirms(request) {
+                member.waits = None;
+            }
+            // What others send must not come before it.
+            let mut tries = if member.waits.is_some() { TRIES } else { 0 };
+            while tries > 0 && !is_blocked(self.control, &member.ids[1]) {
+                tries -= 1;
+            }
+        }
+        Outcome::Same
+    }
+
+    fn compare(&mut self, who: usize, wanted: Vec<Reply>, got: Vec<Reply>) -> Outcome {
+        if wanted.len() == got.len() && wanted.iter().any(leaves_in_exec) {
+            self.members[who].waits = None;
+            self.members[who].transaction.clear();
+            return Outcome::Same;
+        }
+        let (wanted, pushed) = wanted.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
+        let (got, pushed_here) = got.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
+        let name = who.to_string();
+        let push = Request::new(Check::Exact, &[b"PUSHED", b"TO", name.as_bytes()]);
+        let (pushed, pushed_here) = (in_order(pushed), in_order(pushed_here));
+        match self.duel.differ(&push, &Reply::Array(pushed), &Reply::Array(pushed_here)) {
+            Outcome::Same => {}
+            other => return other,
+        }
+        let member = &mut self.members[who];
+        if let ([wanted], [got]) = (&wanted[..], &got[..]) {
+            let request = member.waits.take().unwrap_or(push);
+            let (wanted, got) = (member.named(0, &request, wanted), member.named(1, &request, got));
+            let mut transaction = std::mem::take(&mut member.transaction);
+            let outcome = self.duel.judge(&request, &wanted, &got, &mut transaction);
+            self.members[who].transaction = transaction;
+            return outcome;
+        }
+        if !wanted.is_empty() {
+            member.waits = None;
+        }
+        // The frames of several names, in a transaction: no array says how many.
+        let (wanted, got) = (sorted(&Reply::Array(wanted)), sorted(&Reply::Array(got)));
+        self.duel.differ(&push, &wanted, &got)
+    }
+
+    /// Ends every wait. Nobody may get more than the reference has sent.
+    fn end(&mut self) -> Outcome {
+        for who in 0..self.members.len() {
+            if self.members[who].waits.is_some() {
+                match self.release(who) {
+                    Outcome::Same => {}
+                    other => return other,
+                }
+            }
+        }
+        std::thread::sleep(UNASKED);
+        self.control.subject.call(&["PING"]);
+        for member in &mut self.members {
+            if member.pair.subject.has_more() {
+                let got = member.pair.subject.read();
+                let request = Request::new(Check::Exact, &[b"PUSHED", b"UNASKED"]);
+                match self.duel.differ(&request, &Reply::Silence, &got) {
+                    Outcome::Same => {}
+                    other => return other,
+                }
+            }
+        }
+        Outcome::Same
+    }
+}
+
+impl Member {
+    /// The reply, without the number of a client that only one server gives.
+    fn named(&self, server: usize, request: &Request, reply: &Reply) -> Reply {
+        match reply {
+            Reply::Integer(id) if request.check == Check::Client && *id > 0 => {
+                Reply::Simple(format!("client, own: {}", self.ids[server] == id.to_string()))
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// The elements of every level in one order.
+fn sorted(reply: &Reply) -> Reply {
+    match reply {
+        Reply::Array(items) | Reply::Push(items) => {
+            let mut items: Vec<Reply> = items.iter().map(sorted).collect();
+            items.sort_by_cached_key(Reply::show);
+            Reply::Array(items)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether Ladon says that the client waits for a key.
+fn is_blocked(control: &mut Pair, id: &str) -> bool {
+    let line = control.subject.call(&["CLIENT", "LIST", "ID", id]).text();
+    line.split(' ').filter_map(|it| it.strip_prefix("flags=")).any(|flags| flags.contains('b'))
+}
+
+/// Whether it is what EXEC says of UNSUBSCRIBE without names, which names them in any order.
+fn leaves_in_exec(reply: &Reply) -> bool {
+    let leaves =
+        |it: &Reply| it.elements().first().is_some_and(|kind| kind.text().ends_with("unsubscribe"));
+    matches!(reply, Reply::Array(items) if items.iter().any(leaves))
+}
+
+/// Whether the reply consists of frames that look like messages.
+fn confirms(request: &Request) -> bool {
+    request.words[0].to_ascii_lowercase().ends_with(b"subscribe")
+}
+
+fn is_push(frame: &Reply) -> bool {
+    const KINDS: [&str; 10] = [
+        "message",
+        "pmessage",
+        "smessage",
+        "subscribe",
+        "psubscribe",
+        "ssubscribe",
+        "unsubscribe",
+        "punsubscribe",
+        "sunsubscribe",
+        "invalidate",
+    ];
+    match frame {
+        Reply::Push(_) => true,
+        Reply::Array(items) => {
+            matches!(items.first(), Some(Reply::Bulk(kind)) if KINDS.iter().any(|it| it.as_bytes() == kind))
+        }
+        _ => false,
+    }
+}
+
+/// The messages, channel by channel: each channel has an order of its own. UNSUBSCRIBE of
+/// everything names channels in any order, invalidations name keys in any.
+fn in_order(mut pushed: Vec<Reply>) -> Vec<Reply> {
+    for frame in &mut pushed {
+        if let Reply::Push(items) | Reply::Array(items) = frame
+            && let Some(Reply::Array(keys)) = items.last_mut()
+        {
+            keys.sort_by_cached_key(Reply::show);
+        }
+    }
+    let key = |frame: &Reply| {
+        let items = frame.elements();
+        let kind = items.first().map(Reply::text).unwrap_or_default();
+        let is_key = matches!(items.last(), Some(Reply::Array(_)));
+        let names = match kind.as_str() {
+            "pmessage" => 3,
+            _ if is_key => items.len(),
+            _ => 2,
+        };
+        items.iter().take(names).map(Reply::show).collect::<Vec<_>>()
+    };
+    let mut counts: Vec<Reply> = Vec::new();
+    for frame in &mut pushed {
+        if let Reply::Push(items) | Reply::Array(items) = frame
+            && items.first().is_some_and(|it| it.text().ends_with("unsubscribe"))
+        {
+            counts.extend(items.pop());
+        }
+    }
+    counts.sort_by_cached_key(Reply::show);
+    pushed.sort_by_cached_key(key);
+    pushed.extend(counts);
+    pushed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(channel: &str, text: &str) -> Reply {
+        Reply::Push(["message", channel, text].map(|it| Reply::Bulk(it.into())).to_vec())
+    }
+
+    #[test]
+    fn every_channel_has_its_order() {
+        let (a, b, c) = (message("x", "2"), message("x", "1"), message("y", "1"));
+        let orders = |frames: [&Reply; 3]| in_order(frames.map(Clone::clone).to_vec());
+        assert_eq!(orders([&a, &b, &c]), orders([&c, &a, &b]));
+        assert_ne!(orders([&a, &b, &c]), orders([&b, &a, &c]));
+    }
+}
