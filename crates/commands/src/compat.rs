@@ -15,6 +15,22 @@ supported, is answered with an error, never with an OK that means nothing.
 
 ";
 
+/// What newer versions added to the families that Ladon has.
+const NEWER_AND_ABSENT: &str = "
+## Newer than Redis 7.2, and absent
+
+Of what Redis up to 8.12 and Valkey up to 9.2 added to the families above, Ladon does not have:
+
+- **Sets**: a member's expiry (`SEXPIRE` and its sisters, Redis 8.12); `APPROX` of `SUNIONCARD`.
+- **Streams**: idempotent adding (`XADD ... IDMP` and `IDMPAUTO`, `XCFGSET`, Redis 8.6); `MAXCOUNT` and
+  `MAXSIZE` of `XREAD` and `XREADGROUP` (Redis 8.10).
+- **Keyspace notifications** of fields and members (the letters `S`, `T`, `I` and `V`, Redis 8.8).
+- **Hashes**: `HIMPORT` (Redis 8.10). **Bitmaps**: `BITRANGEINTARRAY` and roaring bitmaps (Redis 8.12).
+- **Server**: `BACKUP` and the additional field of `SLOWLOG GET` (Redis 8.10); `CLIENT KILL MAXAGE`
+  (Redis 7.4); `CLIENT CAPA`, `CLIENT IMPORT-SOURCE`, the additional filters of `CLIENT LIST`,
+  `SCRIPT SHOW`, `BGSAVE CANCEL` and `SHUTDOWN SAFE` (Valkey).
+";
+
 /// What stands in the table of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
@@ -118,6 +134,7 @@ pub fn document() -> String {
         let names: Vec<String> = group.rows.iter().map(|row| shown(row.name)).collect();
         let _ = writeln!(text, "- **{}**: {}", title(group.name), names.join(", "));
     }
+    text += NEWER_AND_ABSENT;
     text
 }
 

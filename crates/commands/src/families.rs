@@ -18,6 +18,7 @@ const FAMILIES: &[&[Code]] = &[
     generic::COMMANDS,
     geo::COMMANDS,
     hash::COMMANDS,
+    admin::hot_keys::COMMANDS,
     hyperloglog::COMMANDS,
     admin::info::COMMANDS,
     admin::latency::COMMANDS,

@@ -3,7 +3,7 @@
 use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
-use crate::waits;
+use crate::{listener, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -38,6 +38,8 @@ pub(crate) struct Client {
     sent: Vec<usize>,
     /// Where its waits come from, if it ever waits.
     waits: Option<Random>,
+    /// Where its messages come from, if it ever publishes.
+    talks: Option<Random>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -71,6 +73,7 @@ impl Client {
             to_run: VecDeque::new(),
             sent: Vec::new(),
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
+            talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -148,6 +151,15 @@ impl Client {
             );
             return bytes;
         }
+        if let Some(talks) = &mut self.talks
+            && talks.chance(1, 5)
+        {
+            let call = listener::publish(talks, self.name, &mut self.serial);
+            write_request(&mut bytes, &call);
+            self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
+            self.note(Operation::new(vec![call], step), default, history);
+            return bytes;
+        }
         if !self.own_gates.is_empty() && random.chance(1, 8) {
             // One more: the default.
             let choice = random.below(self.own_gates.len() as u64 + 1);
@@ -165,6 +177,11 @@ impl Client {
             && waits.chance(1, 4)
         {
             calls.push(waits::call(waits));
+        }
+        if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
+            && talks.chance(2, 3)
+        {
+            calls.push(listener::publish(talks, self.name, &mut self.serial));
         }
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
@@ -276,6 +293,13 @@ impl Client {
             {
                 return Err(format!("an error while queueing: {}", text.escape_ascii()));
             }
+        }
+    }
+
+    /// A subscriber has got the message of this operation, if it is one of this client's.
+    pub(crate) fn shown(&self, operation: usize, history: &mut [Operation]) {
+        if self.sent.contains(&operation) {
+            self.is_durable_before(operation, history);
         }
     }
 

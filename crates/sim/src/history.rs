@@ -1,7 +1,7 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::waits;
+use crate::{listener, waits};
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
@@ -24,6 +24,8 @@ pub(crate) struct Operation {
     pub(crate) sent_us: u64,
     /// A later reply to its client said that it is on the disk.
     pub(crate) is_durable: bool,
+    /// A subscriber has got its message, at a gate that no crash takes back.
+    pub(crate) is_shown: bool,
     /// The crash may have taken back what its reply shows.
     pub(crate) may_be_lost: bool,
 }
@@ -48,6 +50,9 @@ impl AskedGate {
 fn in_order(call: &Call, reply: Value) -> Value {
     if waits::says_durable(&reply).is_some() && call[0] == b"WAITAOF" {
         return waits::waited();
+    }
+    if call[0] == b"PUBLISH" && matches!(reply, Value::Integer(0..)) {
+        return listener::published();
     }
     let together = match call[0].as_slice() {
         b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
@@ -78,13 +83,14 @@ impl Operation {
             gate: AskedGate::Own(Gate::Fsync),
             sent_us: 0,
             is_durable: false,
+            is_shown: false,
             may_be_lost: false,
         }
     }
 
-    /// Its reply arrived, and what it shows is permanent.
+    /// Its reply or its message arrived, and what it shows is permanent.
     pub(crate) fn is_firm(&self) -> bool {
-        self.end.is_some() && !self.may_be_lost
+        (self.end.is_some() || self.is_shown) && !self.may_be_lost
     }
 
     /// Applies it to the data. Returns whether its reply, if it has one, is explained.

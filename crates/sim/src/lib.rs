@@ -22,6 +22,7 @@
 mod client;
 mod clock;
 mod history;
+mod listener;
 mod node;
 mod oracle;
 mod oracle_commands;

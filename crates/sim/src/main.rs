@@ -27,6 +27,7 @@ fn main() -> ExitCode {
                 total.refusals += report.refusals;
                 total.hand_overs += report.hand_overs;
                 total.waits_kept += report.waits_kept;
+                total.messages += report.messages;
                 total.undecided += report.undecided;
                 if report.undecided > 0 {
                     println!("seed {seed}: undecided");

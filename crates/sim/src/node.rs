@@ -318,7 +318,10 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::ReadsOn
         | Canary::EarlyWait
         | Canary::UnaskedWait
-        | Canary::UnsyncedEverysec => return,
+        | Canary::UnsyncedEverysec
+        | Canary::EarlyMessage
+        | Canary::MessageOvertakes
+        | Canary::LateSubscription => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
@@ -381,6 +384,12 @@ fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), Str
             .map_err(|error| format!("cannot limit the memory: {error}"))?;
         node.apply_limits();
     }
+    if plan.listens.is_some() {
+        node.settings
+            .set_many(&[("notify-keyspace-events", "KEA")])
+            .map_err(|error| format!("cannot notify: {error}"))?;
+        node.apply_limits();
+    }
     if plan.small_is_large {
         node.settings
             .set_many(&UNPACKED)
@@ -400,6 +409,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::StaleStore {
         worker.plant_stale_stores();
     }
+    if canary == Canary::LateSubscription {
+        worker.plant_late_subscriptions();
+    }
     worker.planted = match canary {
         Canary::StarvedConnections => Planted::StarvedConnections,
         Canary::LatePublication => Planted::LatePublication,
@@ -407,6 +419,8 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::ReadsOn => Planted::ReadsOn,
         Canary::EarlyWait => Planted::EarlyWait,
         Canary::UnaskedWait => Planted::UnaskedWait,
+        Canary::EarlyMessage => Planted::EarlyMessage,
+        Canary::MessageOvertakes => Planted::MessageOvertakes,
         _ => Planted::Nothing,
     };
 }

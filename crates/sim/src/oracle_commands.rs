@@ -10,6 +10,8 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
     match call[0].as_slice() {
         // See `Operation::wrong_wait`.
         b"WAITAOF" => crate::waits::waited(),
+        // How many get it is not modelled: see `listener.rs` for who has to.
+        b"PUBLISH" => crate::listener::published(),
         b"WAIT" => Value::Integer(0),
         // Not a command of a client: see `Operation::eviction`.
         b"EVICT" => Value::Integer(i64::from(state.remove(&call[1]).is_some())),

@@ -39,6 +39,12 @@ pub enum Canary {
     UnaskedWait,
     /// Nothing syncs what left at the gate `everysec` of a single connection.
     UnsyncedEverysec,
+    /// Published messages leave without waiting at the gate.
+    EarlyMessage,
+    /// A published message overtakes those that are not delivered yet.
+    MessageOvertakes,
+    /// A subscription misses the first message after its acknowledgement.
+    LateSubscription,
 }
 
 #[derive(Clone, Debug)]
@@ -68,6 +74,8 @@ pub(crate) struct Plan {
     pub(crate) pace: Pace,
     /// Clients wait for the log and for replicas; the source of the numbers for that.
     pub(crate) waits: Option<u64>,
+    /// Clients publish, and others have subscribed; the source of the numbers for that.
+    pub(crate) listens: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -150,6 +158,13 @@ impl Plan {
         }
         let mut again = Random::new(random.clone().next_u64() ^ 0x4e4e);
         plan.rehearses = canary == Canary::None && again.chance(1, 4);
+        let is_message = matches!(
+            canary,
+            Canary::EarlyMessage | Canary::MessageOvertakes | Canary::LateSubscription
+        );
+        if is_message || canary == Canary::None && again.chance(1, 3) {
+            plan.listens = Some(again.next_u64());
+        }
         plan
     }
 
@@ -185,6 +200,7 @@ impl Plan {
                 housekeeping_ns: [0, 100_000][random.below(2) as usize],
             },
             waits: None,
+            listens: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

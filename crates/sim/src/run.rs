@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::{AskedGate, Operation};
+use crate::listener::{self, Listener};
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
 use crate::oracle_commands::State;
@@ -33,6 +34,8 @@ pub struct Report {
     pub hand_overs: u64,
     /// Changes that no gate promised to keep, and a wait did.
     pub waits_kept: u64,
+    /// Messages that subscribers got.
+    pub messages: u64,
     /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
 }
@@ -69,6 +72,8 @@ struct Run {
     clock: Arc<SimClock>,
     node: Option<SimNode>,
     clients: Vec<Client>,
+    listeners: Vec<Listener>,
+    listening: Option<Random>,
     history: Vec<Operation>,
     /// Positions in the history, in the order in which the node ran them.
     order: Vec<usize>,
@@ -101,6 +106,8 @@ impl Run {
             clock: Arc::new(SimClock::new()),
             node: None,
             clients: Vec::new(),
+            listeners: Vec::new(),
+            listening: None,
             history: Vec::new(),
             order: Vec::new(),
             before: State::new(),
@@ -108,6 +115,7 @@ impl Run {
             names: 0,
             report: Report::default(),
         };
+        run.listening = run.plan.listens.map(Random::new);
         run.begin_life()?;
         Ok(run)
     }
@@ -172,6 +180,7 @@ impl Run {
     }
 
     fn client_sends(&mut self) {
+        self.listener_asks();
         let at = self.random.below(self.clients.len() as u64) as usize;
         let threads = Arc::clone(&self.node().threads);
         let default_gate = self.laxest_default();
@@ -211,6 +220,21 @@ impl Run {
             client.keep_unsent(rest);
         } else if !rest.is_empty() {
             threads.receive(client.worker, client.conn, rest);
+        }
+    }
+
+    /// A subscriber asks for more, at times.
+    fn listener_asks(&mut self) {
+        let Some(random) = self.listening.as_mut().filter(|_| !self.listeners.is_empty()) else {
+            return;
+        };
+        let at = random.below(self.listeners.len() as u64) as usize;
+        let has_own_gate = !self.plan.own_gates.is_empty();
+        if random.chance(1, 3)
+            && let Some(bytes) = self.listeners[at].ask(has_own_gate)
+        {
+            let Listener { worker, conn, .. } = self.listeners[at];
+            self.node().threads.receive(worker, conn, &bytes);
         }
     }
 
@@ -298,7 +322,7 @@ impl Run {
             (std::mem::take(&mut wire.sent), std::mem::take(&mut wire.closed))
         };
         for (conn, bytes) in sent {
-            if conn != self.flooder() {
+            if !self.hears(worker, conn, &bytes)? && conn != self.flooder() {
                 let client = self.clients.iter_mut().find(|c| c.worker == worker && c.conn == conn);
                 let client = client.ok_or("a reply for nobody")?;
                 client
@@ -316,9 +340,34 @@ impl Run {
                 return Err(self.explain(&format!("worker {worker} hung up on {conn:?}")));
             }
             threads.worker(worker).closed(conn);
+            self.listeners.retain(|it| (it.worker, it.conn) != (worker, conn));
             self.clients.retain(|client| client.worker != worker || client.conn != conn);
         }
         Ok(())
+    }
+
+    /// Gives bytes to the subscriber that they are for; whether there is one.
+    fn hears(&mut self, worker: usize, conn: ConnId, bytes: &[u8]) -> Result<bool, String> {
+        let mut listeners = self.listeners.iter_mut();
+        let Some(listener) = listeners.find(|it| (it.worker, it.conn) == (worker, conn)) else {
+            return Ok(false);
+        };
+        for payload in listener.receive(bytes, self.step)? {
+            self.shown(&payload);
+        }
+        Ok(true)
+    }
+
+    /// A subscriber has got a message: no crash may take back what its publisher did before.
+    fn shown(&mut self, payload: &[u8]) {
+        let has =
+            |op: &Operation| op.calls.iter().any(|call| listener::is_publication(call, payload));
+        let Some(at) = self.history.iter().position(has) else { return };
+        self.report.messages += 1;
+        self.history[at].is_shown = true;
+        for client in &self.clients {
+            client.shown(at, &mut self.history);
+        }
     }
 
     fn fault(&mut self) {
@@ -356,6 +405,10 @@ impl Run {
             let is_open = |it: &&Operation| it.end.is_none() && it.by_itself.is_none();
             if let Some(open) = self.history.iter().find(is_open) {
                 return Err(self.explain(&format!("never answered: {}", open.show())));
+            }
+            let all = true;
+            if let Some(what) = listener::trouble(&self.listeners, &self.history, all) {
+                return Err(self.explain(&what));
             }
             let data = node.data();
             if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
@@ -424,8 +477,12 @@ impl Run {
 
     fn crash(&mut self) -> Result<(), String> {
         self.report.crashes += 1;
+        if let Some(what) = listener::trouble(&self.listeners, &self.history, false) {
+            return Err(self.explain(&what));
+        }
         self.node = None;
         self.clients.clear();
+        self.listeners.clear();
         // If there is one gate, it must be one that allows this.
         let is_cut =
             self.plan.power_cuts && (self.plan.own_gates.is_empty() || self.random.chance(2, 3));
@@ -443,7 +500,7 @@ impl Run {
                 Gate::EverySec => is_cut && end > self.synced_step,
                 Gate::Fsync => false,
             };
-            operation.may_be_lost = may_be_lost && !operation.is_durable;
+            operation.may_be_lost = may_be_lost && !operation.is_durable && !operation.is_shown;
             self.report.waits_kept += u64::from(may_be_lost && operation.is_durable);
         }
         (self.default_gate, self.next_default_gate) = (self.plan.gate, None);
@@ -456,7 +513,8 @@ impl Run {
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
-        let connections = (self.plan.clients + self.plan.workers) as u64;
+        let listeners = if self.plan.listens.is_some() { 2 * self.plan.workers } else { 0 };
+        let connections = (self.plan.clients + self.plan.workers + listeners) as u64;
         if self.plan.memory.is_none_or(|limit| limit.is_enough(connections))
             && let Some(refused) = refused().next()
         {
@@ -485,6 +543,10 @@ impl Run {
         }
         for worker in 0..self.plan.workers {
             node.connect(worker, self.plan.clients as u32);
+            for more in (1..=2).filter(|_| self.plan.listens.is_some()) {
+                let conn = node.connect(worker, self.plan.clients as u32 + more);
+                self.listeners.push(Listener::new(conn, worker));
+            }
         }
         self.node = Some(node);
         Ok(())

@@ -240,8 +240,8 @@ impl<'a> Ctx<'a> {
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
         if !self.local.unpublished.is_empty() {
             // While the locks are held, so that a transaction's messages have the order of its
-            // changes.
-            publish_all(self.node, self.local, lsn);
+            // changes. They depend on what the sender wrote before as well.
+            publish_all(self.node, self.local, lsn.max(self.session.last_write));
         }
         self.data = Data::Gone;
         if self.local.undoable.is_some() {

@@ -31,6 +31,8 @@ pub struct Local {
     /// Testing only: stores do not check whether their sources have changed, which the simulator
     /// must notice.
     pub stale_store_canary: bool,
+    /// Testing only: a subscription misses the first message after its acknowledgement.
+    pub late_subscription_canary: bool,
     /// Testing only, with debug assertions: every command on data runs twice. The first time it is
     /// taken back, of which nobody must notice anything.
     pub rehearses: bool,
@@ -78,6 +80,7 @@ impl Local {
             answers: Vec::new(),
             replies_later: false,
             stale_store_canary: false,
+            late_subscription_canary: false,
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),

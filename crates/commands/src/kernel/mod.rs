@@ -20,6 +20,7 @@ pub mod eviction_state;
 pub mod execute;
 pub(crate) mod flags;
 pub mod histogram;
+pub mod hot_keys;
 pub(crate) mod invoke;
 pub mod large;
 pub mod latency_events;

@@ -6,6 +6,7 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::command_logs::CommandLogs;
 use crate::kernel::eviction_state::Exceeded;
 use crate::kernel::histogram::HistogramSum;
+use crate::kernel::hot_keys::HotKeys;
 use crate::kernel::large::Slicing;
 use crate::kernel::latency_events::LatencyEvents;
 use crate::kernel::lazy_free::LazyFree;
@@ -166,6 +167,8 @@ pub struct Node {
     pub rejected_connections: AtomicU64,
     /// Commands that took long or were large.
     pub command_logs: CommandLogs,
+    /// Which keys take most time and traffic, while somebody looks.
+    pub hot_keys: HotKeys,
     /// Delays that were observed; shared with the code that may observe one.
     pub latency_events: Arc<LatencyEvents>,
     /// The process and its machine.
@@ -250,6 +253,7 @@ impl Node {
             keyspace: parts.keyspace,
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
             command_logs: CommandLogs::default(),
+            hot_keys: HotKeys::new(threads_count),
             settings: parts.settings,
             clock: parts.clock,
             durability: parts.durability,
@@ -309,8 +313,8 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, the clients' buffers, the table of what they have read, and the libraries of
-    /// functions: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers, the table of what they have read, the libraries of
+    /// functions, and scripts: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -319,6 +323,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -334,6 +339,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes that the data and its tables take.
@@ -354,6 +360,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// The maximum observed value of [`Node::used_memory`].

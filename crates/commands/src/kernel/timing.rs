@@ -15,6 +15,7 @@ use crate::kernel::node::Node;
 use crate::kernel::secrets;
 use crate::kernel::session::Session;
 use crate::kernel::spec::CommandSpec;
+use smallvec::SmallVec;
 
 /// Not measured on its own.
 const SHARED: u64 = 0;
@@ -139,6 +140,14 @@ impl Local {
         let microseconds = nanoseconds / 1000;
         if !spec.flags.has(Flags::SKIP_SLOWLOG) {
             self.log(node, session, args, [microseconds, reply_bytes as u64]);
+        }
+        // The commands of a script are part of it.
+        if node.hot_keys.is_on() && self.script.is_none() {
+            let keys = spec.keys.positions(args).map(|at| args[at]);
+            let keys: SmallVec<[&[u8]; 8]> = keys.collect();
+            let amounts = (nanoseconds, request_bytes(args) + reply_bytes as u64);
+            let now_ms = node.clock.unix_ms();
+            node.hot_keys.count(self.thread, keys.iter().copied(), amounts, now_ms);
         }
         if node.latency_events.is_on() {
             let event = if spec.flags.has(Flags::FAST) { "fast-command" } else { "command" };
@@ -267,6 +276,7 @@ fn wants_exact(node: &Node) -> bool {
         || (0..QUICK_MAX).contains(&settings.commandlog_request_larger_than())
         || (0..QUICK_MAX).contains(&settings.commandlog_reply_larger_than())
         || node.latency_events.is_on()
+        || node.hot_keys.is_on()
 }
 
 /// Bytes of a request as clients send it.

@@ -1,7 +1,7 @@
 //! Published messages and invalidations: passes them to this thread's subscribers and trackers, a
 //! bounded number per turn.
 
-use super::Worker;
+use super::{Planted, Worker};
 use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
 use ladon_commands::subscriptions::published::ForThread;
 use ladon_commands::tracking::batch::{ForTrackers, Redirected};
@@ -41,8 +41,13 @@ impl FanOuts {
         self.queue.is_empty()
     }
 
-    pub(super) fn add(&mut self, message: ForThread) {
-        self.queue.push_back(Pending::Published(FanOut::new(message, self.read)));
+    pub(super) fn add(&mut self, message: ForThread, planted: Planted) {
+        let message = Pending::Published(FanOut::new(message, self.read));
+        if planted == Planted::MessageOvertakes {
+            self.queue.push_front(message);
+        } else {
+            self.queue.push_back(message);
+        }
         self.read += 1;
     }
 
@@ -133,7 +138,9 @@ impl Worker {
             let Some(connection) = connection.filter(|c| !c.closing) else { continue };
             self.turn.output_bytes += bytes.len();
             connection.deliver_push(bytes);
-            connection.depends = connection.depends.max(depends);
+            if self.planted != Planted::EarlyMessage {
+                connection.depends = connection.depends.max(depends);
+            }
             connection.touch(&mut self.touched);
         }
     }

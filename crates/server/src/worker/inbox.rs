@@ -23,7 +23,7 @@ impl Worker {
                 Message::Deliver { client, slot, bytes, depends } => {
                     self.deliver(client, slot, &bytes, depends);
                 }
-                Message::Publish(message) => self.fan_outs.add(message),
+                Message::Publish(message) => self.fan_outs.add(message, self.planted),
                 Message::Invalidate(invalid) => self.fan_outs.add_invalid(invalid),
                 Message::Redirect(invalid) => self.fan_outs.add_redirected(invalid),
                 Message::Answer(answer) => self.answer(answer),

@@ -303,6 +303,11 @@ impl Worker {
         self.local.stale_store_canary = true;
     }
 
+    /// Testing only: a subscription misses the first message after its acknowledgement.
+    pub fn plant_late_subscriptions(&mut self) {
+        self.local.late_subscription_canary = true;
+    }
+
     /// Testing only, with debug assertions: every command on data first runs in a transaction that is
     /// taken back, which nobody must notice.
     pub fn rehearse_changes(&mut self) {

@@ -71,6 +71,10 @@ pub enum Planted {
     EarlyWait,
     /// A wait for the log requests no sync.
     UnaskedWait,
+    /// Messages leave without waiting for what they depend on.
+    EarlyMessage,
+    /// A message overtakes those that are not delivered yet.
+    MessageOvertakes,
 }
 
 impl Planted {

@@ -18,8 +18,8 @@ const PRUNE_LIBRARIES_MIN: usize = 64;
 /// The same for bytes that were loaded.
 const PRUNE_BYTES_MIN: usize = 16 << 20;
 
-/// A function that this thread can run.
-#[derive(Clone)]
+/// A function that this thread can run. Threads do not share it, so that no call touches memory that
+/// another thread's call writes.
 pub struct Callable {
     library: Arc<Library>,
     /// Its place in the library.
@@ -27,7 +27,7 @@ pub struct Callable {
     /// The virtual machine's.
     pub handle: FunctionHandle,
     /// The locks that it will need.
-    pub learnt: Arc<Learnt>,
+    pub learnt: Learnt,
     /// The reply depends on this: the library may not be durable yet.
     pub depends: Lsn,
 }
@@ -43,7 +43,7 @@ impl Callable {
 #[derive(Default)]
 pub struct ThreadFunctions {
     /// By the name that the library gives them.
-    functions: HashMap<Box<[u8]>, Callable>,
+    functions: HashMap<Box<[u8]>, Arc<Callable>>,
     libraries: HashMap<Box<[u8]>, Loaded>,
     /// Bytes loaded since those that have left the catalog were looked for.
     bytes: usize,
@@ -58,9 +58,9 @@ struct Loaded {
 impl ThreadFunctions {
     /// A function that is loaded, unless its library has left the catalog.
     #[inline]
-    pub fn find(&self, name: &[u8]) -> Option<Callable> {
+    pub fn find(&self, name: &[u8]) -> Option<Arc<Callable>> {
         let found = self.functions.get(name)?;
-        (!found.library.is_gone()).then(|| found.clone())
+        (!found.library.is_gone()).then(|| Arc::clone(found))
     }
 
     /// Loads a library of the catalog, or notes that it is loaded.
@@ -95,10 +95,10 @@ impl ThreadFunctions {
                 library: Arc::clone(library),
                 at,
                 handle: function.handle.clone(),
-                learnt: Arc::default(),
+                learnt: Learnt::default(),
                 depends,
             };
-            self.functions.insert(function.name.as_slice().into(), callable);
+            self.functions.insert(function.name.as_slice().into(), Arc::new(callable));
         }
         self.bytes += library.bytes();
         let loaded = Loaded { library: Arc::clone(library), in_vm };

@@ -9,6 +9,7 @@ use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::scripting::eval;
 use crate::scripting::runner::{self, Task};
 use ladon_engine::Locks;
+use std::sync::Arc;
 
 pub(super) fn fcall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     run(ctx, args, false)
@@ -46,7 +47,7 @@ fn find(
     ctx: &mut Ctx<'_>,
     thread_vm: &mut ThreadVm,
     name: &[u8],
-) -> Result<Callable, CommandError> {
+) -> Result<Arc<Callable>, CommandError> {
     if let Some(callable) = thread_vm.functions.find(name) {
         return Ok(callable);
     }
