@@ -22,7 +22,7 @@ suite=${SUITE:-valkey-8.1}
 port=${PORT:-21400}
 cache=${CARGO_TARGET_DIR:-$root/target}/redis-tcl-suite
 required="unit/type/string unit/type/incr unit/type/set unit/type/hash unit/type/list unit/type/list-2
-  unit/type/list-3 unit/type/zset unit/type/stream unit/type/stream-cgroups unit/bitops unit/bitfield
+  unit/type/list-3 unit/type/zset unit/type/stream unit/type/stream-cgroups unit/bitops unit/bitfield unit/tracking
   unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace
   unit/functions unit/multi unit/protocol unit/info unit/info-command unit/introspection unit/introspection-2
   unit/other unit/querybuf unit/quit unit/latency-monitor unit/slowlog unit/lazyfree unit/pause

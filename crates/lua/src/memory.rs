@@ -11,6 +11,13 @@ pub(crate) struct Memory {
     pub(crate) max: usize,
 }
 
+/// A script's end collects what is no longer used if more than this is. `kept` is what the last
+/// collection left: the next one is due when there is something to collect again. What libraries
+/// hold for good must not make each script pay for a collection that frees nothing.
+pub(crate) fn collect_at(max: usize, kept: usize) -> usize {
+    (kept + max / 16).clamp(max / 4 * 3, max - max / 64)
+}
+
 /// As strict as any value of Lua needs.
 const ALIGN: usize = 16;
 
@@ -57,4 +64,16 @@ pub(crate) unsafe extern "C" fn allocate(
         memory.used = memory.used - old + new;
     }
     result.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_for_good_does_not_make_each_script_collect() {
+        for (kept, next) in [(0, 384), (300, 384), (400, 432), (500, 504), (600, 504)] {
+            assert_eq!(collect_at(512 << 20, kept << 20), next << 20);
+        }
+    }
 }

@@ -92,15 +92,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         add_math(state, globals);
         add_string(state, globals);
         add_table(state, globals);
-        lua_newtable(state);
-        set_function(state, c"clock", clock);
-        protect(state);
-        lua_setfield(state, globals, c"os".as_ptr());
-        for (name, open) in libraries::ALL {
-            open(state);
-            protect(state);
-            lua_setfield(state, globals, name.as_ptr());
-        }
+        add_libraries(state, globals);
 
         lua_newtable(state);
         environment::push_for_libraries(state);
@@ -125,6 +117,9 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         lua_setfield(state, -2, c"_G".as_ptr());
         lua_settop(state, -2);
         lua_replace(state, LUA_GLOBALSINDEX);
+        lua_newtable(state);
+        protect(state);
+        places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
         (*core).places = places;
     }
     0
@@ -264,12 +259,20 @@ unsafe extern "C-unwind" fn setmetatable(state: State) -> c_int {
     1
 }
 
-/// Of read-only tables there is none to see, and that of strings is read-only.
+/// Of read-only tables, only that of the globals is to be seen, as in Redis; it and that of strings
+/// are read-only.
 unsafe extern "C-unwind" fn getmetatable(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
         luaL_checkany(state, 1);
-        if push_real(state, 1) || lua_getmetatable(state, 1) == 0 {
+        if push_real(state, 1) {
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
+            if lua_rawequal(state, -1, -2) != 0 {
+                lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.shown_metatable);
+            } else {
+                lua_pushnil(state);
+            }
+        } else if lua_getmetatable(state, 1) == 0 {
             lua_pushnil(state);
         } else {
             luaL_getmetafield_(state, 1, c"__metatable".as_ptr());
@@ -435,6 +438,22 @@ unsafe extern "C-unwind" fn clock(state: State) -> c_int {
     1
 }
 
+/// `os`, and what Lua does not have by itself.
+unsafe fn add_libraries(state: State, globals: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_newtable(state);
+        set_function(state, c"clock", clock);
+        protect(state);
+        lua_setfield(state, globals, c"os".as_ptr());
+        for (name, open) in libraries::ALL {
+            open(state);
+            protect(state);
+            lua_setfield(state, globals, name.as_ptr());
+        }
+    }
+}
+
 unsafe fn add_math(state: State, globals: c_int) {
     // SAFETY: As for `stack`.
     unsafe {
@@ -461,7 +480,6 @@ unsafe fn add_string(state: State, globals: c_int) {
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, c"string".as_ptr());
         alias(state, b"gmatch", c"gfind");
-        set_function(state, c"dump", dump);
         protect(state);
         lua_pushvalue(state, -1);
         lua_setfield(state, globals, c"string".as_ptr());
@@ -476,12 +494,6 @@ unsafe fn add_string(state: State, globals: c_int) {
         lua_setfield(state, -2, c"__metatable".as_ptr());
         lua_settop(state, -4);
     }
-}
-
-/// Nobody could load it.
-unsafe extern "C-unwind" fn dump(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state.
-    unsafe { luaL_error(state, c"unable to dump given function".as_ptr()) }
 }
 
 unsafe fn add_table(state: State, globals: c_int) {

@@ -1,7 +1,7 @@
 //! The virtual machine of one thread.
 
 use crate::environment::Registering;
-use crate::memory::{Memory, allocate};
+use crate::memory::{Memory, allocate, collect_at};
 use crate::run::{self, Ended, Frame, TICK_INSTRUCTIONS, with_host};
 use crate::stack::{State, bytes, push_bytes};
 use crate::{Host, sandbox};
@@ -101,6 +101,8 @@ pub(crate) struct Places {
     /// code of a library sees while it is loaded.
     pub(crate) globals_metatable: c_int,
     pub(crate) globals_of_libraries: c_int,
+    /// What scripts see as the metatable of the globals.
+    pub(crate) shown_metatable: c_int,
 }
 
 /// The core of a state.
@@ -115,6 +117,8 @@ pub(crate) unsafe fn core(state: State) -> *mut Core {
 pub struct Vm {
     state: State,
     core: Box<Core>,
+    /// Bytes that the last collection left.
+    kept: usize,
 }
 
 // SAFETY: Nothing of a state belongs to a thread; `&mut` keeps threads apart.
@@ -151,7 +155,7 @@ impl Vm {
         assert!(status == LUA_OK, "scripts have too little memory to begin with");
         // SAFETY: As above.
         unsafe { lua_sethook(state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS) };
-        Vm { state, core }
+        Vm { state, core, kept: 0 }
     }
 
     /// Compiles a script, whose first line may be a shebang.
@@ -232,7 +236,7 @@ impl Vm {
         self.core.reply.shrink_to(KEPT);
         // SAFETY: The state is live.
         unsafe { lua_settop(self.state, 0) };
-        if self.core.memory.used > self.core.memory.max / 4 * 3 {
+        if self.core.memory.used > collect_at(self.core.memory.max, self.kept) {
             self.collect();
         }
         let was_stopped = std::mem::take(&mut self.core.is_stopped);
@@ -252,6 +256,7 @@ impl Vm {
         // SAFETY: The state is live; errors end in the protected call.
         unsafe { lua_cpcall(self.state, sandbox::collect, null_mut()) };
         self.core.memory.max = max;
+        self.kept = self.core.memory.used;
     }
 
     /// Runs the code of a library, and returns what it registered.

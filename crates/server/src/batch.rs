@@ -208,7 +208,8 @@ impl Batch {
     }
 }
 
-/// Hashes a request's keys for prefetching, or only the first key if the key is expected there.
+/// Hashes a request's keys for prefetching, and returns the first one's hash if it stands where most
+/// commands have it.
 #[inline]
 fn hash_keys(
     node: &Node,
@@ -218,7 +219,18 @@ fn hash_keys(
     input: &[u8],
     keys: &mut Vec<Ahead>,
 ) -> Option<KeyHash> {
-    let KeyPositions::Range { first, last, step } = spec.keys else { return None };
+    let (first, last, step) = match spec.keys {
+        KeyPositions::Range { first, last, step } => (first, last, step),
+        KeyPositions::Counted { count_at, step } => {
+            let count = args.get(usize::from(count_at)).and_then(|arg| parse_i64(arg.of(input)));
+            let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0).min(REQUESTS_MAX);
+            let found = args.iter().skip(usize::from(count_at) + 1).step_by(usize::from(step));
+            let hashes = found.take(count).map(|arg| node.keyspace.hash(arg.of(input)));
+            keys.extend(hashes.map(|hash| Ahead { db, hash }));
+            return None;
+        }
+        _ => return None,
+    };
     let first = usize::from(first);
     let ahead = |hash| Ahead { db, hash };
     let hash = node.keyspace.hash(args.get(first)?.of(input));

@@ -67,7 +67,7 @@ fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ("clients.normal", clients),
         ("cluster.links", 0),
         ("aof.buffer", backlog),
-        ("lua.caches", 0),
+        ("lua.caches", node.scripts.cache.bytes() as u64),
         ("functions.caches", node.keyspace.library_bytes()),
         ("overhead.total", overhead),
         ("keys.count", keys),

@@ -11,7 +11,7 @@ use crate::kernel::watched;
 pub fn disconnect(thread: &mut ThreadParts<'_>, session: &mut Session) {
     watched::abandon_outside(thread, session);
     aside::forget(thread, session);
-    joining::abandon(thread.node, thread.local, session);
+    joining::leave(thread.node, thread.local, session);
     tracking::joining::abandon(thread.node, thread.local, session);
     thread.node.clients.remove(session.info.id);
 }

@@ -313,8 +313,8 @@ impl Node {
     }
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
-    /// freed yet, the clients' buffers, the table of what they have read, and the libraries of
-    /// functions: what `maxmemory` limits, as in Redis.
+    /// freed yet, the clients' buffers, the table of what they have read, the libraries of
+    /// functions, and scripts: what `maxmemory` limits, as in Redis.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
@@ -323,6 +323,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.
@@ -338,6 +339,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// Bytes that the data and its tables take.
@@ -358,6 +360,7 @@ impl Node {
             + self.clients_memory()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
+            + self.scripts.cache.bytes() as u64
     }
 
     /// The maximum observed value of [`Node::used_memory`].

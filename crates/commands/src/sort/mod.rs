@@ -30,7 +30,8 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::with_locks("sort_ro", LOCKS, |ctx, args| run(ctx, Options::parse(args, false)?, args)),
 ];
 
-fn run(ctx: &mut Ctx<'_>, options: Options<'_>, args: &[&[u8]]) -> CommandResult {
+fn run(ctx: &mut Ctx<'_>, mut options: Options<'_>, args: &[&[u8]]) -> CommandResult {
+    options.hides_order |= ctx.local.script.is_some();
     let (db, key, store) = (ctx.db(), ctx.key(args[1]), options.store);
     if let Some(target) = store
         && let Some(count) = ctx.put_computed(db, target)?

@@ -12,8 +12,8 @@ pub(super) struct Options<'a> {
     pub(super) by: Option<Pattern<'a>>,
     pub(super) get: Vec<Pattern<'a>>,
     pub(super) store: Option<&'a [u8]>,
-    /// Whether it stores, whoever knows where.
-    pub(super) stores: bool,
+    /// Whether it stores, whoever knows where, or is a script's: then the order of a set must not show.
+    pub(super) hides_order: bool,
 }
 
 impl<'a> Options<'a> {
@@ -25,7 +25,7 @@ impl<'a> Options<'a> {
             by: None,
             get: Vec::new(),
             store: None,
-            stores: false,
+            hides_order: false,
         };
         let mut rest = &args[2..];
         while let [word, after @ ..] = rest {
@@ -43,7 +43,7 @@ impl<'a> Options<'a> {
                     after
                 }
                 [key, after @ ..] if may_store && is(word, "store") => {
-                    (options.store, options.stores) = (Some(*key), true);
+                    (options.store, options.hides_order) = (Some(*key), true);
                     after
                 }
                 [pattern, after @ ..] if is(word, "by") => {
@@ -71,7 +71,15 @@ impl<'a> Options<'a> {
         };
         let get: Option<Vec<_>> = self.get.iter().map(Pattern::without_keys).collect();
         let (descending, alpha, limit) = (self.descending, self.alpha, self.limit);
-        Some(Options { descending, alpha, limit, by, get: get?, store: None, stores: self.stores })
+        Some(Options {
+            descending,
+            alpha,
+            limit,
+            by,
+            get: get?,
+            store: None,
+            hides_order: self.hides_order,
+        })
     }
 
     /// BY a constant disables sorting.

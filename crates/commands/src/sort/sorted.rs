@@ -27,8 +27,8 @@ impl<'a> Sorted<'a> {
         elements: Elements,
         mut options: Options<'a>,
     ) -> Result<Sorted<'a>, CommandError> {
-        if elements.is_unordered && options.keeps_order() && options.stores {
-            // A stored result must not depend on the order of a set in memory.
+        if elements.is_unordered && options.keeps_order() && options.hides_order {
+            // What is stored, or what a script does, must not depend on a set's order in memory.
             (options.by, options.alpha) = (None, true);
         }
         let order = if options.keeps_order() {

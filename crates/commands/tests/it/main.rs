@@ -20,6 +20,7 @@ mod lookups;
 mod model;
 mod module_graph;
 mod scan_guarantee;
+mod scripts;
 mod server;
 mod sets;
 mod sorted_sets;

@@ -28,6 +28,7 @@ mod pause_waits_for_writes;
 mod pubsub;
 mod reply_overtakes_fsync;
 mod saving;
+mod scripts;
 mod serve;
 mod served_while_loading;
 mod sick_disk;

@@ -3,6 +3,7 @@
 mod bounds;
 mod errors;
 mod host;
+mod libraries;
 mod libraries_of_functions;
 mod sandbox;
 mod values;

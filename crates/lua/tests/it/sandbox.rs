@@ -15,7 +15,7 @@ fn nothing_dangerous_is_there() {
     check(
         &[
             ("return type(os.clock()) .. type(os.time)", "$9|numbernil|"),
-            ("return tostring(getmetatable(_G))", "$3|nil|"),
+            ("return type(getmetatable(_G))", "$5|table|"),
             ("return tostring(getmetatable(redis))", "$3|nil|"),
             ("local f = load('return 7') return f()", ":7|"),
             ("local f = loadstring('return 7') return f()", ":7|"),
@@ -23,11 +23,7 @@ fn nothing_dangerous_is_there() {
         ],
         eval,
     );
-    for body in [
-        "return tostring(load(string.dump(function() end)))",
-        "string.dump(print)",
-        "string.dump(string.format)",
-    ] {
+    for body in ["return loadstring(string.dump(function() end))()", "string.dump(string.format)"] {
         assert!(eval(body).starts_with("-ERR"), "{body}");
     }
     let bytecode = "return tostring(loadstring('\\27LJ\\2'))";
@@ -53,6 +49,8 @@ fn shared_tables_cannot_be_changed() {
         "table.insert(redis, 1)",
         "table.remove(redis, 1)",
         "getmetatable('').__index = {}",
+        "getmetatable(_G).__index = {}",
+        "rawset(getmetatable(_G), '__index', {})",
         "rawset(getmetatable(''), '__index', {})",
         "setmetatable(getmetatable(''), {})",
         "getmetatable('').__index.upper = 1",

@@ -14,10 +14,12 @@ use ladon_model::Lsn;
 use ladon_resp::Proto;
 
 impl Worker {
-    /// Keeps the table of what clients have read within its limit.
+    /// Keeps the table of what clients have read within its limit, and ends subscriptions of
+    /// connections that have left.
     pub(super) fn tidy_trackers(&mut self) {
         let tracking = &self.node.tracking;
-        self.is_tidying = tracking.tidy();
+        let left = self.local.subscribers.tidy(&self.node.pubsub, self.local.thread);
+        self.is_tidying = tracking.tidy() || left;
         if let Some(garbage) = tracking.take_garbage() {
             self.scratch.garbage.push(Garbage::of(garbage));
         }

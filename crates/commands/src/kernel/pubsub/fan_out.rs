@@ -1,45 +1,59 @@
 //! A thread's own subscribers, and the delivery of a message to them.
 
+use super::places::{Place, Places};
 use super::published::{ForThread, Kind, Published};
+use super::registry::PubSub;
+use super::subscriptions::Subscriptions;
 use ladon_resp::{Proto, Reply};
 use ladon_settings::glob_match;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-/// A connection's place in its thread.
-#[derive(Clone, Copy, Debug)]
-struct Subscriber {
-    slot: u32,
-    /// Number of the first message to the thread that it gets.
-    from: u64,
-}
+/// Parts of a thread's tables of channels: a table that grows moves all that it has.
+const PARTS: usize = 256;
 
-/// The subscribers of one name, by client.
-type Clients = BTreeMap<u64, Subscriber>;
+/// Subscriptions of connections that have left, which are ended in one step; less than a tenth of a
+/// millisecond.
+const ENDED_PER_STEP: usize = 64;
+
+/// Channels, shard channels.
+type Part = [HashMap<Arc<[u8]>, Places>; 2];
 
 /// The subscribers of one thread.
 #[derive(Default)]
 pub struct Subscribers {
-    /// Channels, shard channels.
-    channels: [HashMap<Arc<[u8]>, Clients>; 2],
+    /// By the hash of the channel; none before the first subscription.
+    channels: Box<[Part]>,
     /// In order, so that a delivery can be continued.
-    patterns: BTreeMap<Arc<[u8]>, Clients>,
+    patterns: BTreeMap<Arc<[u8]>, Places>,
+    /// What connections subscribed to that have left.
+    leaving: VecDeque<(u64, Box<Subscriptions>)>,
 }
 
 impl Subscribers {
-    pub(super) fn add(&mut self, kind: Kind, name: &Arc<[u8]>, client: u64, slot: u32, from: u64) {
-        let clients = match kind {
-            Kind::Pattern => self.patterns.entry(Arc::clone(name)).or_default(),
-            _ => self.channels[kind.index()].entry(Arc::clone(name)).or_default(),
-        };
-        clients.insert(client, Subscriber { slot, from });
+    fn channel(&self, kind: Kind, hash: u64, name: &[u8]) -> Option<&Places> {
+        self.channels.get(hash as usize % PARTS)?[kind.index()].get(name)
     }
 
-    pub(super) fn remove(&mut self, kind: Kind, name: &[u8], client: u64) {
-        let is_empty = |clients: &mut Clients| {
-            clients.remove(&client);
-            clients.is_empty()
+    pub(super) fn add(&mut self, kind: Kind, hash: u64, name: &Arc<[u8]>, client: u64, its: Place) {
+        if self.channels.is_empty() {
+            self.channels = (0..PARTS).map(|_| Part::default()).collect();
+        }
+        let places = match kind {
+            Kind::Pattern => self.patterns.entry(Arc::clone(name)).or_default(),
+            _ => {
+                let part = &mut self.channels[hash as usize % PARTS];
+                part[kind.index()].entry(Arc::clone(name)).or_default()
+            }
+        };
+        places.insert(client, its);
+    }
+
+    pub(super) fn remove(&mut self, kind: Kind, hash: u64, name: &[u8], client: u64) {
+        let is_empty = |places: &mut Places| {
+            places.remove(client);
+            places.is_empty()
         };
         match kind {
             Kind::Pattern => {
@@ -48,12 +62,38 @@ impl Subscribers {
                 }
             }
             _ => {
-                let channels = &mut self.channels[kind.index()];
+                let channels = &mut self.channels[hash as usize % PARTS][kind.index()];
                 if channels.get_mut(name).is_some_and(is_empty) {
                     channels.remove(name);
                 }
             }
         }
+    }
+
+    /// Ends the subscriptions of a connection that has left by and by.
+    pub(super) fn leave(&mut self, client: u64, subscriptions: Box<Subscriptions>) {
+        self.leaving.push_back((client, subscriptions));
+    }
+
+    /// Ends some subscriptions of connections that have left. Returns whether there are more.
+    #[inline]
+    pub fn tidy(&mut self, registry: &PubSub, thread: usize) -> bool {
+        !self.leaving.is_empty() && self.end_some(registry, thread)
+    }
+
+    #[cold]
+    fn end_some(&mut self, registry: &PubSub, thread: usize) -> bool {
+        for _ in 0..ENDED_PER_STEP {
+            let Some((client, subscriptions)) = self.leaving.front_mut() else { break };
+            let client = *client;
+            if let Some((kind, name)) = subscriptions.pop() {
+                registry.unsubscribe(kind, &name, thread);
+                self.remove(kind, registry.hash(&name), &name, client);
+            } else {
+                self.leaving.pop_front();
+            }
+        }
+        !self.leaving.is_empty()
     }
 }
 
@@ -114,9 +154,10 @@ impl FanOut {
         found.clear();
         match std::mem::replace(&mut self.at, At::End) {
             At::Channel(after) => {
-                let channels = &subscribers.channels[self.message.kind.index()];
-                let clients = channels.get(self.message.channel());
-                self.at = match clients.and_then(|clients| self.some(clients, after, max, found)) {
+                let Published { kind, hash, .. } = *self.message;
+                let places = subscribers.channel(kind, hash, self.message.channel());
+                let last = places.and_then(|places| places.find(after, max, self.number, found));
+                self.at = match last {
                     Some(last) => At::Channel(last),
                     None if self.message.kind != Kind::Channel => At::End,
                     None if subscribers.patterns.is_empty() => At::End,
@@ -125,8 +166,9 @@ impl FanOut {
                 self.message.encoded()
             }
             At::Pattern(pattern, after) => {
-                let clients = subscribers.patterns.get(&pattern);
-                self.at = match clients.and_then(|clients| self.some(clients, after, max, found)) {
+                let places = subscribers.patterns.get(&pattern);
+                let last = places.and_then(|places| places.find(after, max, self.number, found));
+                self.at = match last {
                     Some(last) => At::Pattern(pattern, last),
                     None => At::Between(Some(pattern)),
                 };
@@ -154,24 +196,6 @@ impl FanOut {
         matches!(self.at, At::End)
     }
 
-    /// Returns the last client if there may be more.
-    fn some(
-        &self,
-        clients: &Clients,
-        after: u64,
-        max: usize,
-        found: &mut Vec<Delivery>,
-    ) -> Option<u64> {
-        let (mut last, mut seen) = (after, 0);
-        for (&client, subscriber) in clients.range((Excluded(after), Unbounded)).take(max) {
-            (last, seen) = (client, seen + 1);
-            if subscriber.from <= self.number {
-                found.push(Delivery { client, slot: subscriber.slot });
-            }
-        }
-        (seen == max).then_some(last)
-    }
-
     /// Examines up to `max` patterns after `pattern`.
     fn pattern_after(
         &self,
@@ -189,5 +213,50 @@ impl FanOut {
             last = Some(pattern);
         }
         last.map_or(At::End, |last| At::Between(Some(Arc::clone(last))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::message::ThreadHandle;
+
+    #[test]
+    fn subscriptions_of_who_has_left_end_some_at_a_time() {
+        let registry = PubSub::new(vec![ThreadHandle::new(|| {})].into(), 1);
+        let mut subscribers = Subscribers::default();
+        let add = |subscribers: &mut Subscribers, kind, name: &Arc<[u8]>, client| {
+            let from = registry.subscribe(kind, name, 0);
+            let place = Place { slot: client as u32, from };
+            subscribers.add(kind, registry.hash(name), name, client, place);
+        };
+        let mut subscriptions = Box::<Subscriptions>::default();
+        for at in 0..500 {
+            let kind = Kind::ALL[at % 3];
+            let name = Arc::from(format!("{at}*").as_bytes());
+            subscriptions.add(kind, &name);
+            add(&mut subscribers, kind, &name, 7);
+            if at < 30 {
+                add(&mut subscribers, kind, &name, 8);
+            }
+        }
+        let names = || Kind::ALL.map(|kind| registry.names(kind)).iter().sum::<usize>();
+        subscribers.leave(7, subscriptions);
+        let mut before = names();
+        assert_eq!(before, 500);
+        while subscribers.tidy(&registry, 0) {
+            assert!(before - names() <= ENDED_PER_STEP, "{before} names, then {}", names());
+            before = names();
+        }
+        assert_eq!(names(), 30, "those of the other client");
+        let left = |name: &str| {
+            let hash = registry.hash(name.as_bytes());
+            let places = subscribers.channel(Kind::Channel, hash, name.as_bytes());
+            let mut found = Vec::new();
+            places.map(|places| places.find(0, 9, u64::MAX, &mut found));
+            found.iter().map(|delivery| delivery.client).collect::<Vec<_>>()
+        };
+        assert_eq!((left("27*"), left("30*")), (vec![8], vec![]));
+        assert_eq!(subscribers.patterns.len(), 10);
     }
 }

@@ -1,5 +1,6 @@
 //! A connection's subscriptions begin and end: in its session, its thread and the registry.
 
+use super::places::Place;
 use super::published::Kind;
 use crate::kernel::local::Local;
 use crate::kernel::node::Node;
@@ -22,7 +23,8 @@ pub(crate) fn subscribe(
     let from = node.pubsub.subscribe(kind, &name, local.thread);
     let from = from + u64::from(local.late_subscription_canary);
     let (client, slot) = (session.info.id, session.info.slot);
-    local.subscribers.add(kind, &name, client, slot, from);
+    let hash = node.pubsub.hash(&name);
+    local.subscribers.add(kind, hash, &name, client, Place { slot, from });
     show(session);
 }
 
@@ -42,9 +44,23 @@ pub(crate) fn unsubscribe(
         session.subscribed = None;
     }
     node.pubsub.unsubscribe(kind, name, local.thread);
-    local.subscribers.remove(kind, name, session.info.id);
+    local.subscribers.remove(kind, node.pubsub.hash(name), name, session.info.id);
     show(session);
     true
+}
+
+/// Ends the subscriptions of a connection that leaves. Messages no longer find it; where there are
+/// many subscriptions, the thread takes them out of its tables some at a time, and until then they
+/// count as receivers.
+pub(crate) fn leave(node: &Node, local: &mut Local, session: &mut Session) {
+    /// More would take longer than a tenth of a millisecond.
+    const AT_ONCE: usize = 64;
+    let names = Kind::ALL.iter().map(|&kind| session.subscriptions(kind)).sum::<usize>();
+    if names <= AT_ONCE {
+        abandon(node, local, session);
+    } else if let Some(subscriptions) = session.subscribed.take() {
+        local.subscribers.leave(session.info.id, subscriptions);
+    }
 }
 
 /// Ends all of a connection's subscriptions.

@@ -15,6 +15,7 @@
 
 pub mod fan_out;
 pub mod joining;
+pub(crate) mod places;
 pub mod published;
 pub mod registry;
 pub mod subscriptions;

@@ -31,6 +31,8 @@ impl Kind {
 pub struct Published {
     /// `Kind::Channel` or `Kind::Shard`.
     pub kind: Kind,
+    /// Hash of the channel, as the registry computes it.
+    pub(super) hash: u64,
     /// As the subscribers of the channel get it over RESP2.
     encoded: Box<[u8]>,
     channel: Range<usize>,
@@ -41,7 +43,13 @@ pub struct Published {
 
 impl Published {
     /// A message on a channel.
-    pub(crate) fn new(kind: Kind, channel: &[u8], payload: &[u8], depends: Lsn) -> Published {
+    pub(super) fn new(
+        kind: Kind,
+        hash: u64,
+        channel: &[u8],
+        payload: &[u8],
+        depends: Lsn,
+    ) -> Published {
         /// More than the message takes besides channel and payload.
         const FRAME_BYTES: usize = 64;
         let mut encoded = Vec::with_capacity(FRAME_BYTES + channel.len() + payload.len());
@@ -55,7 +63,7 @@ impl Published {
         reply.bulk(payload);
         let at_payload = before(reply.position(), payload.len());
         let encoded = encoded.into_boxed_slice();
-        Published { kind, encoded, channel: at_channel, payload: at_payload, depends }
+        Published { kind, hash, encoded, channel: at_channel, payload: at_payload, depends }
     }
 
     /// As the subscribers of the channel get it over RESP2; over RESP3 only the first byte differs.

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Parts of the registry, each behind its lock.
-const PARTS: usize = 64;
+/// Parts of the registry, each behind its lock. A part that grows moves all that it has.
+const PARTS: usize = 256;
 
 /// Undelivered messages, by weight, above which publishers wait.
 const CONGESTED_WEIGHT: usize = 4096;
@@ -73,8 +73,13 @@ impl PubSub {
         }
     }
 
+    /// Hash of a name.
+    pub(super) fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash(name).0
+    }
+
     fn part(&self, channel: &[u8]) -> &Mutex<Part> {
-        &self.parts[(self.hasher.hash(channel).0 % PARTS as u64) as usize]
+        &self.parts[self.hash(channel) as usize % PARTS]
     }
 
     /// Number of distinct names that are subscribed to.
@@ -197,12 +202,13 @@ impl PubSub {
         if self.names(kind) == 0 && (kind == Kind::Shard || self.names(Kind::Pattern) == 0) {
             return 0;
         }
-        let part = self.part(channel).lock();
+        let hash = self.hash(channel);
+        let part = self.parts[hash as usize % PARTS].lock();
         let receivers = self.receivers_of(&part, kind, channel);
         if receivers.is_empty() {
             return 0;
         }
-        let message = Arc::new(Published::new(kind, channel, payload, depends));
+        let message = Arc::new(Published::new(kind, hash, channel, payload, depends));
         let mut sum = 0;
         for &(thread, count) in &receivers {
             sum += count as usize;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Memory of a subscription besides its name: the connection's entry, its thread's, and a share of
 /// the registry's.
-const SUBSCRIPTION_BYTES: usize = 192;
+const SUBSCRIPTION_BYTES: usize = 224;
 
 /// What one connection subscribes to.
 #[derive(Debug, Default)]
@@ -30,6 +30,11 @@ impl Subscriptions {
     /// The names of a kind, in order.
     pub(crate) fn names(&self, kind: Kind) -> Vec<Arc<[u8]>> {
         self.names[kind.index()].iter().map(Arc::clone).collect()
+    }
+
+    /// Removes any name; `None` if there is none left.
+    pub(crate) fn pop(&mut self) -> Option<(Kind, Arc<[u8]>)> {
+        Kind::ALL.into_iter().find_map(|kind| Some((kind, self.names[kind.index()].pop_first()?)))
     }
 
     /// Adds a name; returns whether it is new.

@@ -11,6 +11,13 @@ use std::sync::Arc;
 /// Scripts that a thread keeps compiled although they may have left the cache.
 const STALE_MAX: usize = 64;
 
+/// Sources of the scripts that a thread keeps compiled, at most: their code takes several times as
+/// much of the machine's memory, and each run of its collector goes through all of it.
+const COMPILED_BYTES_MAX: usize = 4 << 20;
+
+/// What a compiled script counts besides its source.
+const COMPILED_OVERHEAD_BYTES: usize = 500;
+
 /// A reply's buffer is freed after its script if it has grown beyond this.
 const OUT_KEPT_MAX: usize = 64 << 10;
 
@@ -23,6 +30,8 @@ pub struct ThreadVm {
     /// The functions that it has loaded.
     pub functions: ThreadFunctions,
     compiled: HashMap<Digest, Compiled>,
+    /// What they count.
+    compiled_bytes: usize,
     /// Compiled scripts from which those that left the cache are looked for.
     prune_at: usize,
     /// How often the node's cache was emptied when this was made.
@@ -38,6 +47,12 @@ pub struct Compiled {
     pub handle: ScriptHandle,
 }
 
+impl Compiled {
+    fn bytes(&self) -> usize {
+        self.script.body.len() + COMPILED_OVERHEAD_BYTES
+    }
+}
+
 impl ThreadVm {
     /// A machine that has compiled nothing.
     pub fn new(node: &Node) -> ThreadVm {
@@ -46,6 +61,7 @@ impl ThreadVm {
             out: Vec::new(),
             functions: ThreadFunctions::default(),
             compiled: HashMap::new(),
+            compiled_bytes: 0,
             prune_at: STALE_MAX,
             flushes: node.scripts.cache.flushes(),
         }
@@ -82,8 +98,18 @@ impl ThreadVm {
             self.prune_at = STALE_MAX + 2 * node.scripts.cache.count();
         }
         let compiled = Compiled { script, handle };
+        let bytes = compiled.bytes();
+        if self.compiled_bytes + bytes > COMPILED_BYTES_MAX {
+            // They are compiled again when they are called.
+            for (_, compiled) in self.compiled.drain() {
+                self.vm.unload(&compiled.handle);
+            }
+            self.compiled_bytes = 0;
+        }
+        self.compiled_bytes += bytes;
         let before = self.compiled.insert(compiled.script.digest, compiled.clone());
         if let Some(before) = before {
+            self.compiled_bytes -= before.bytes();
             self.vm.unload(&before.handle);
         }
         compiled
@@ -93,6 +119,7 @@ impl ThreadVm {
     fn prune(&mut self) {
         let gone = self.compiled.extract_if(|_, compiled| compiled.script.is_gone());
         for (_, compiled) in gone {
+            self.compiled_bytes -= compiled.bytes();
             self.vm.unload(&compiled.handle);
         }
     }

@@ -5,40 +5,29 @@ use super::numbers;
 use super::prefix_tree::PrefixTree;
 use super::state::TrackingState;
 use crate::kernel::pubsub::fan_out::Delivery;
+use crate::kernel::pubsub::places::{Place, Places};
 use ladon_model::Lsn;
 use ladon_resp::{Proto, Reply};
 use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
-
-/// A connection's place in its thread.
-#[derive(Clone, Copy, Debug)]
-struct Tracker {
-    slot: u32,
-    /// Number of the first message to the thread that it gets.
-    from: u64,
-}
-
-/// Trackers by client.
-type Clients = BTreeMap<u64, Tracker>;
 
 /// The trackers of one thread.
 #[derive(Default)]
 pub struct Trackers {
     /// All with tracking on.
-    on: Clients,
+    on: Places,
     /// Client and slot of those whose reads are noted, by the index of their number.
     numbered: Vec<Option<(u64, u32)>>,
-    prefixes: PrefixTree<Clients>,
+    prefixes: PrefixTree<Places>,
 }
 
 impl Trackers {
     pub(super) fn add(&mut self, client: u64, slot: u32, from: u64) {
-        self.on.insert(client, Tracker { slot, from });
+        self.on.insert(client, Place { slot, from });
     }
 
     pub(super) fn remove(&mut self, client: u64) {
-        self.on.remove(&client);
+        self.on.remove(client);
     }
 
     pub(super) fn set_number(&mut self, index: usize, tracker: Option<(u64, u32)>) {
@@ -49,12 +38,12 @@ impl Trackers {
     }
 
     pub(super) fn follow(&mut self, prefix: &[u8], client: u64, slot: u32, from: u64) {
-        self.prefixes.get_or_default(prefix).insert(client, Tracker { slot, from });
+        self.prefixes.get_or_default(prefix).insert(client, Place { slot, from });
     }
 
     pub(super) fn unfollow(&mut self, prefix: &[u8], client: u64) {
         let is_empty = self.prefixes.get_mut(prefix).is_some_and(|clients| {
-            clients.remove(&client);
+            clients.remove(client);
             clients.is_empty()
         });
         if is_empty {
@@ -140,7 +129,7 @@ impl FanOut {
     ) {
         found.clear();
         self.at = match std::mem::replace(&mut self.at, At::End) {
-            At::All(after) => match self.some(&trackers.on, after, max, found) {
+            At::All(after) => match trackers.on.find(after, max, self.number, found) {
                 Some(last) => At::All(last),
                 None => At::End,
             },
@@ -172,7 +161,7 @@ impl FanOut {
             },
             At::Followers(prefix, after) => {
                 let clients = trackers.prefixes.get(&prefix);
-                match clients.and_then(|clients| self.some(clients, after, max, found)) {
+                match clients.and_then(|places| places.find(after, max, self.number, found)) {
                     Some(last) => At::Followers(prefix, last),
                     None => At::Prefixes,
                 }
@@ -198,24 +187,6 @@ impl FanOut {
         self.keys.push(at as u32);
         encode(&self.batch, &self.keys, |_| true, &mut self.encoded);
         At::Readers(at, 0)
-    }
-
-    /// Returns the last client if there may be more.
-    fn some(
-        &self,
-        clients: &Clients,
-        after: u64,
-        max: usize,
-        found: &mut Vec<Delivery>,
-    ) -> Option<u64> {
-        let (mut last, mut seen) = (after, 0);
-        for (&client, tracker) in clients.range((Excluded(after), Unbounded)).take(max) {
-            (last, seen) = (client, seen + 1);
-            if tracker.from <= self.number {
-                found.push(Delivery { client, slot: tracker.slot });
-            }
-        }
-        (seen == max).then_some(last)
     }
 
     /// What one of the found is told: an encoded array of keys, or `Some(None)` for all keys.

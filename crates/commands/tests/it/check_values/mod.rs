@@ -1,5 +1,5 @@
-//! What the fuzz targets `hyperloglog`, `function_payload` and `geo_options` check; the ordinary tests replay the kept
-//! corpora through the same code.
+//! What the fuzz targets `hyperloglog`, `function_payload`, `geo_options` and `shebang` check; the ordinary tests replay
+//! the kept corpora through the same code.
 
 use super::common::TestNode;
 use ladon_resp::client::Decoder;
@@ -160,6 +160,43 @@ pub fn geo_options(mut data: &[u8]) {
         let words = words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]);
         let args: Vec<&[u8]> = beginning.iter().copied().chain(words).map(str::as_bytes).collect();
         assert_is_one(&node.request(&mut client, &args).0);
+    }
+    assert_eq!(node.replayed(), node.dump());
+}
+
+/// Any bytes as the first line of a script, behind `#!`.
+///
+/// `EVAL` and `SCRIPT LOAD` agree on whether it is one, and with a plainer reading of it; a script
+/// that says so does not write.
+pub fn shebang(data: &[u8]) {
+    const FLAGS: [&[u8]; 5] =
+        [b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys"];
+    let line = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let options = words[1..].iter().filter(|word| !word.is_empty());
+    let flags: Option<Vec<&[u8]>> = options.map(|word| word.strip_prefix(b"flags=")).collect();
+    let names: Option<Vec<&[u8]>> = flags.map(|flags| {
+        let names = flags.iter().flat_map(|names| names.split(|&byte| byte == b','));
+        names.filter(|name| !name.is_empty()).collect()
+    });
+    let names =
+        names.filter(|names| words[0] == b"lua" && names.iter().all(|name| FLAGS.contains(name)));
+
+    let node = TestNode::new();
+    let mut client = node.client();
+    let body = [b"#!", line, b"\nreturn redis.call('set', 'k', 'v')"].concat();
+    let reply = node.request(&mut client, &[b"EVAL", &body, b"0"]).0;
+    let loaded = node.request(&mut client, &[b"SCRIPT", b"LOAD", &body]).0;
+    assert_is_one(&reply);
+    match names {
+        None => assert!(reply.starts_with(b"-ERR ") && reply == loaded, "{:?}", reply.as_slice()),
+        Some(names) => {
+            let is_read_only = names.contains(&FLAGS[0]);
+            let begins: &[u8] =
+                if is_read_only { b"-ERR Write commands are not allowed" } else { b"+OK\r\n" };
+            assert!(reply.starts_with(begins), "{:?}", reply.as_slice());
+            assert!(loaded.starts_with(b"$40\r\n"));
+        }
     }
     assert_eq!(node.replayed(), node.dump());
 }
