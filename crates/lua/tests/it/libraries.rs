@@ -132,3 +132,46 @@ fn what_was_written_is_read_again() {
     "#;
     check(&[(body, "$4|well|")], eval);
 }
+
+/// Random bytes, and valid ones with some of them changed: each is answered, and nothing is left.
+#[test]
+fn garbage_is_refused() {
+    let mut vm = Vm::new(VmOptions { memory_bytes_max: 16 << 20, ..VmOptions::default() });
+    let mut state = 1_u64;
+    let mut random = move |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % bound
+    };
+    let seeds: [&[u8]; 4] = [
+        b"{\"a\":[1,2.5,\"\\u00e9\\n\",true,null,{\"b\":[]}]}",
+        b"\x83\xa1a\x01\xa1b\x93\x01\xca\x3f\xc0\x00\x00\xa5hello\xa1c\xcf\0\0\0\0\0\0\0\x01",
+        b"\xdd\xff\xff\xff\xff\xdf\xff\xff\xff\xff\x01",
+        b"!8>i3<I16sBc0fd xhlT",
+    ];
+    let calls = [
+        "cjson.decode(ARGV[1])",
+        "cmsgpack.unpack(ARGV[1])",
+        "cmsgpack.unpack_limit(ARGV[1], 3, 1)",
+        "struct.unpack(ARGV[1], ARGV[2])",
+        "struct.pack(ARGV[1], 1, 2, 3, 'x', 'y', 4)",
+        "struct.size(ARGV[1])",
+    ];
+    let bodies = calls.map(|call| format!("pcall(function() return {call} end) return 'well'"));
+    for round in 0..6000 {
+        let mut word = seeds[random(4)].to_vec();
+        for _ in 0..random(4) {
+            let at = random(word.len());
+            match random(3) {
+                0 => word[at] = random(256) as u8,
+                1 => word.insert(at, random(256) as u8),
+                _ => word.truncate(at.max(1)),
+            }
+        }
+        let data: Vec<u8> = (0..random(40)).map(|_| random(256) as u8).collect();
+        let args: &[&[u8]] = &[&word, &data];
+        let body = &bodies[round % bodies.len()];
+        let reply = reply_of(&mut vm, &mut TestHost::default(), body, (&[], args), Proto::Resp2);
+        assert_eq!(reply.as_deref(), Some("$4\r\nwell\r\n"), "{body} {args:?}");
+    }
+    assert!(vm.memory_bytes() < 4 << 20, "{}", vm.memory_bytes());
+}
