@@ -1,12 +1,12 @@
 //! Libraries that scripts have beside Lua's own: `cjson`, `cmsgpack` and `struct`.
 //!
-//! Their functions answer as those of Redis 7.2 do, error texts included: `tests/it/cases/` has
-//! what a real server answered.
+//! Their functions answer as those of Redis 7.2 do, error texts included: the conformance scripts
+//! of `scripting` have what a real server answered.
 //!
 //! **Invariants.** Errors of Lua skip Rust frames, so no function here owns a value that has to be
 //! dropped. Bytes that are put together are in a [`buffer::Buffer`], which is memory of the Lua
 //! state: the collector frees it, and the machine's limit counts it. Loops whose length a script
-//! chooses call [`stack::Stack::tick`]. Calls to Lua's API go through [`stack::Stack`].
+//! chooses count their steps in a [`stack::Pace`]. Calls to Lua's API go through [`stack::Stack`].
 
 mod buffer;
 mod cjson;
