@@ -2,10 +2,13 @@
 
 use crate::stack::{State, push_bytes};
 use mlua::ffi::*;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 /// More than any reply nests.
 const DEPTH_MAX: c_int = 128;
+
+/// The field of a map.
+const MAP: &CStr = c"map";
 
 /// Pushes the first reply of `bytes`; returns the rest. A reply that is not whole ends as nil.
 ///
@@ -52,8 +55,8 @@ unsafe fn push_at(state: State, bytes: &[u8], depth: c_int) -> &[u8] {
             b'_' => lua_pushnil(state),
             b'$' | b'=' | b'!' => return push_bulk(state, kind, head, rest),
             b'*' | b'>' => return push_array(state, number(head), rest, depth),
-            b'%' => return push_pairs(state, number(head), rest, depth),
-            b'~' => return push_set(state, number(head), rest, depth),
+            b'%' => return push_keyed(state, MAP, number(head), rest, depth),
+            b'~' => return push_keyed(state, c"set", number(head), rest, depth),
             b'|' => {
                 // What is said about the reply is not for scripts.
                 let mut rest = rest;
@@ -69,7 +72,7 @@ unsafe fn push_at(state: State, bytes: &[u8], depth: c_int) -> &[u8] {
     rest
 }
 
-unsafe fn push_field(state: State, name: &std::ffi::CStr, text: &[u8]) {
+unsafe fn push_field(state: State, name: &CStr, text: &[u8]) {
     // SAFETY: As promised by the caller.
     unsafe {
         lua_createtable(state, 0, 1);
@@ -135,7 +138,15 @@ unsafe fn push_array(state: State, count: i64, rest: &[u8], depth: c_int) -> &[u
     rest
 }
 
-unsafe fn push_pairs(state: State, count: i64, rest: &[u8], depth: c_int) -> &[u8] {
+/// Pushes `{field = {key = value, ...}}`: of a set, which has no values, each is true.
+unsafe fn push_keyed<'a>(
+    state: State,
+    field: &CStr,
+    count: i64,
+    rest: &'a [u8],
+    depth: c_int,
+) -> &'a [u8] {
+    let has_values = field == MAP;
     let mut rest = rest;
     // SAFETY: As promised by the caller.
     unsafe {
@@ -143,26 +154,14 @@ unsafe fn push_pairs(state: State, count: i64, rest: &[u8], depth: c_int) -> &[u
         lua_newtable(state);
         for _ in 0..count {
             rest = push_at(state, rest, depth + 1);
-            rest = push_at(state, rest, depth + 1);
+            if has_values {
+                rest = push_at(state, rest, depth + 1);
+            } else {
+                lua_pushboolean(state, 1);
+            }
             set_unless_nil(state);
         }
-        lua_setfield(state, -2, c"map".as_ptr());
-    }
-    rest
-}
-
-unsafe fn push_set(state: State, count: i64, rest: &[u8], depth: c_int) -> &[u8] {
-    let mut rest = rest;
-    // SAFETY: As promised by the caller.
-    unsafe {
-        lua_createtable(state, 0, 1);
-        lua_newtable(state);
-        for _ in 0..count {
-            rest = push_at(state, rest, depth + 1);
-            lua_pushboolean(state, 1);
-            set_unless_nil(state);
-        }
-        lua_setfield(state, -2, c"set".as_ptr());
+        lua_setfield(state, -2, field.as_ptr());
     }
     rest
 }

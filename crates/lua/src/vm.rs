@@ -158,7 +158,7 @@ impl Vm {
         Vm { state, core, kept: 0 }
     }
 
-    /// Compiles a script, whose first line may be a shebang.
+    /// Compiles a script. LuaJIT passes over a shebang, whose line counts.
     ///
     /// # Errors
     /// The text of the error reply.
@@ -324,7 +324,7 @@ impl Vm {
 
     /// Compiles a chunk; returns its number in the registry.
     fn compile(&mut self, body: &[u8], name: &'static [u8]) -> Result<c_int, String> {
-        let mut chunk = Chunk { body: source(body), name, result: Err(String::new()) };
+        let mut chunk = Chunk { body, name, result: Err(String::new()) };
         self.core.frame = (&raw mut chunk).cast();
         // SAFETY: The chunk lives until the call returns, and errors end in it.
         let status = unsafe { call_protected(self.state, self.core.places.load) };
@@ -347,15 +347,6 @@ unsafe fn call_protected(state: State, function: c_int) -> c_int {
         lua_rawgeti_(state, LUA_REGISTRYINDEX, function);
         lua_pcall(state, 0, 0, 0)
     }
-}
-
-/// A script without its shebang; the line stays, so that the others keep their numbers.
-fn source(body: &[u8]) -> &[u8] {
-    if !body.starts_with(b"#!") {
-        return body;
-    }
-    let end = body.iter().position(|&byte| byte == b'\n').unwrap_or(body.len());
-    &body[end..]
 }
 
 /// Text to be compiled.
