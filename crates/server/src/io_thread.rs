@@ -196,27 +196,13 @@ impl IoThread {
             } else {
                 self.worker.timeout()
             };
-            let mut sockets = Sockets {
-                index: self.index,
-                node: &self.node,
-                backend: &mut self.backend,
-                handovers: &self.handovers,
-                stop: &self.stop,
-                mine: &mut mine,
-            };
-            sockets.take_in(&mut self.worker, timeout)?;
+            let (worker, mut sockets) = self.parts(&mut mine);
+            sockets.take_in(worker, timeout)?;
             if stopping_since.is_none() {
                 self.follow_listening()?;
             }
-            let mut sockets = Sockets {
-                index: self.index,
-                node: &self.node,
-                backend: &mut self.backend,
-                handovers: &self.handovers,
-                stop: &self.stop,
-                mine: &mut mine,
-            };
-            self.worker.turn(&mut sockets);
+            let (worker, mut sockets) = self.parts(&mut mine);
+            worker.turn(&mut sockets);
             if self.stop.is_requested() {
                 let since = *stopping_since.get_or_insert_with(|| {
                     self.backend.stop_listening();
@@ -228,6 +214,19 @@ impl IoThread {
                 }
             }
         }
+    }
+
+    /// The worker, and what it has of this thread.
+    fn parts<'a>(&'a mut self, mine: &'a mut Vec<Arriving>) -> (&'a mut Worker, Sockets<'a>) {
+        let sockets = Sockets {
+            index: self.index,
+            node: &self.node,
+            backend: &mut self.backend,
+            handovers: &self.handovers,
+            stop: &self.stop,
+            mine,
+        };
+        (&mut self.worker, sockets)
     }
 
     fn follow_listening(&mut self) -> std::io::Result<()> {
