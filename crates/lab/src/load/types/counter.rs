@@ -56,22 +56,28 @@ impl Question for Fill<'_> {
     }
 }
 
-/// `INCR`.
+/// `INCR`, and other requests that count up a counter by one.
 #[derive(Debug)]
-pub struct Incr<'a> {
+pub struct Count<'a> {
     counters: &'a mut Counters,
     request: Pattern,
 }
 
-impl<'a> Incr<'a> {
-    /// Of any counter.
+impl<'a> Count<'a> {
+    /// By `INCR`, of any counter.
     #[must_use]
-    pub fn new(counters: &'a mut Counters) -> Self {
-        Self { counters, request: Pattern::new(&[Word::Is("INCR"), Word::Open(NAME_BYTES)]) }
+    pub fn incr(counters: &'a mut Counters) -> Self {
+        Self::by(counters, &[Word::Is("INCR"), Word::Open(NAME_BYTES)])
+    }
+
+    /// By these words, whose open one is the counter's name.
+    #[must_use]
+    pub fn by(counters: &'a mut Counters, words: &[Word<'_>]) -> Self {
+        Self { counters, request: Pattern::new(words) }
     }
 }
 
-impl Question for Incr<'_> {
+impl Question for Count<'_> {
     const ORDERED: bool = true;
 
     fn count(&self) -> u32 {

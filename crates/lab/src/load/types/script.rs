@@ -2,9 +2,9 @@
 
 use sha1::{Digest as _, Sha1};
 
-use super::counter::Counters;
+use super::counter::{Count, Counters};
 use crate::load::question::Question;
-use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, integer, name};
+use crate::load::words::{NAME_BYTES, Word, array, bulk};
 
 /// Counts up to a number that no measurement reaches.
 const DECLARED: &str = "local count = redis.call('INCRBY', KEYS[1], ARGV[1])
@@ -51,45 +51,16 @@ impl Question for Fill {
     }
 }
 
-/// `EVALSHA` of a script about a counter.
-#[derive(Debug)]
-pub struct Evalsha<'a> {
-    counters: &'a mut Counters,
-    request: Pattern,
-}
-
-impl<'a> Evalsha<'a> {
-    /// About any counter, declared as a key or not.
-    #[must_use]
-    pub fn new(counters: &'a mut Counters, is_declared: bool) -> Self {
-        let (script, keys) = if is_declared { (DECLARED, "1") } else { (UNDECLARED, "0") };
-        let sha = sha(script);
-        let words = [
-            Word::Is("EVALSHA"),
-            Word::Is(&sha),
-            Word::Is(keys),
-            Word::Open(NAME_BYTES),
-            Word::Is("1"),
-        ];
-        Self { counters, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Evalsha<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.counters.count()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.counters.add(about);
-        self.request.append(to).word(0).copy_from_slice(&name(b'c', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.counters.value(about).into(), to);
-    }
+/// `EVALSHA` of a script that counts up any counter, declared as a key or not.
+pub fn evalsha(counters: &mut Counters, is_declared: bool) -> Count<'_> {
+    let (script, keys) = if is_declared { (DECLARED, "1") } else { (UNDECLARED, "0") };
+    let sha = sha(script);
+    let words = [
+        Word::Is("EVALSHA"),
+        Word::Is(&sha),
+        Word::Is(keys),
+        Word::Open(NAME_BYTES),
+        Word::Is("1"),
+    ];
+    Count::by(counters, &words)
 }

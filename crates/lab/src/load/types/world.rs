@@ -236,14 +236,14 @@ impl World {
             O::Sismember => on.take(set::Sismember::new(loaded(&mut self.set)?)),
             O::Setbit => on.take(bitmap::Setbit(loaded(&mut self.bitmaps)?)),
             O::Bitcount => on.take(bitmap::Bitcount::new(loaded(&mut self.bitmaps)?)),
-            O::Incr => on.take(counter::Incr::new(loaded(&mut self.counters)?)),
+            O::Incr => on.take(counter::Count::incr(loaded(&mut self.counters)?)),
             O::Xadd => on.take(stream::Xadd::new(loaded(&mut self.logs)?)),
             O::XaddXreadgroupXack => on.take(stream::Work::new(loaded(&mut self.streams)?)),
             O::Pfadd => on.take(hyperloglog::Pfadd::new(loaded(&mut self.hyperloglogs)?)),
             O::Geosearch => on.take(geo::Geosearch(loaded(&mut self.street)?)),
             O::Evalsha | O::EvalshaUndeclared => {
                 let is_declared = operation == O::Evalsha;
-                on.take(script::Evalsha::new(loaded(&mut self.counters)?, is_declared))
+                on.take(script::evalsha(loaded(&mut self.counters)?, is_declared))
             }
         };
         seen.map_err(MeasureError::Ground)
