@@ -2,13 +2,107 @@
 
 use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// Bytes that a state has, and may have.
+/// Bytes that a state has, and may have; and small blocks that it gave back.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) used: usize,
     pub(crate) max: usize,
+    spare: [Spare; SPARE_CLASSES],
+}
+
+/// Blocks of one size class, each of which begins with the address of the next one.
+#[derive(Clone, Copy, Debug)]
+struct Spare {
+    first: *mut c_void,
+    count: u32,
+}
+
+/// Blocks of up to this many bytes are kept for the next of their size: each script makes and leaves
+/// a few tables and strings.
+const SPARE_BYTES_MAX: usize = 256;
+const SPARE_CLASSES: usize = SPARE_BYTES_MAX / ALIGN;
+
+/// Blocks kept of one class: together at most 140 KiB.
+const SPARE_COUNT_MAX: u32 = 64;
+
+impl Memory {
+    pub(crate) fn new(max: usize) -> Memory {
+        let none = Spare { first: null_mut(), count: 0 };
+        Memory { used: 0, max, spare: [none; SPARE_CLASSES] }
+    }
+
+    /// A block for so many bytes; null if there is none.
+    ///
+    /// # Safety
+    /// `bytes` is not 0.
+    #[inline]
+    unsafe fn take(&mut self, bytes: usize) -> *mut c_void {
+        let Some(spare) = self.spare.get_mut((bytes - 1) / ALIGN) else {
+            return match Layout::from_size_align(bytes, ALIGN) {
+                // SAFETY: The size is not 0.
+                Ok(layout) => unsafe { alloc(layout).cast() },
+                Err(_) => null_mut(),
+            };
+        };
+        let block = spare.first;
+        if block.is_null() {
+            // SAFETY: The size is not 0.
+            return unsafe { alloc(class_layout(bytes)).cast() };
+        }
+        spare.count -= 1;
+        // SAFETY: `give` has written the address there, and nobody has the block.
+        spare.first = unsafe { block.cast::<*mut c_void>().read() };
+        block
+    }
+
+    /// Gives a block back.
+    ///
+    /// # Safety
+    /// It came from `take` with this size, and nobody has it any more.
+    #[inline]
+    unsafe fn give(&mut self, block: *mut c_void, bytes: usize) {
+        // SAFETY: As promised; each block has room for an address, and was allocated with the layout
+        // of its class.
+        unsafe {
+            match self.spare.get_mut((bytes - 1) / ALIGN) {
+                Some(spare) if spare.count < SPARE_COUNT_MAX => {
+                    block.cast::<*mut c_void>().write(spare.first);
+                    spare.first = block;
+                    spare.count += 1;
+                }
+                Some(_) => dealloc(block.cast(), class_layout(bytes)),
+                None => {
+                    if let Ok(layout) = Layout::from_size_align(bytes, ALIGN) {
+                        dealloc(block.cast(), layout);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The layout of all blocks of a small size's class.
+fn class_layout(bytes: usize) -> Layout {
+    let size = bytes.next_multiple_of(ALIGN);
+    Layout::from_size_align(size, ALIGN).unwrap_or(Layout::new::<u128>())
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for (class, spare) in self.spare.iter_mut().enumerate() {
+            let layout = class_layout((class + 1) * ALIGN);
+            while !spare.first.is_null() {
+                let block = spare.first;
+                // SAFETY: As in `take`; all blocks of a class have its layout.
+                unsafe {
+                    spare.first = block.cast::<*mut c_void>().read();
+                    dealloc(block.cast(), layout);
+                }
+            }
+        }
+    }
 }
 
 /// A script's end collects what is no longer used if more than this is. `kept` is what the last
@@ -38,32 +132,38 @@ pub(crate) unsafe extern "C" fn allocate(
     if new > old && memory.used - old + new > memory.max {
         return null_mut();
     }
-    let layout = |size| Layout::from_size_align(size, ALIGN);
-    // SAFETY: The block was allocated here with this layout; sizes of zero are never allocated.
+    // SAFETY: The block came from here with its size; sizes of zero are never allocated.
     let result = unsafe {
         match (old, new) {
             (0, 0) => return null_mut(),
-            (old, 0) => match layout(old) {
-                Ok(layout) => {
-                    dealloc(block.cast(), layout);
-                    null_mut()
+            (old, 0) => {
+                memory.give(block, old);
+                null_mut()
+            }
+            (0, new) => memory.take(new),
+            (old, new) if old > SPARE_BYTES_MAX && new > SPARE_BYTES_MAX => {
+                match Layout::from_size_align(old, ALIGN) {
+                    Ok(layout) if new <= isize::MAX as usize - ALIGN => {
+                        realloc(block.cast(), layout, new).cast()
+                    }
+                    _ => null_mut(),
                 }
-                Err(_) => return null_mut(),
-            },
-            (0, new) => match layout(new) {
-                Ok(layout) => alloc(layout),
-                Err(_) => null_mut(),
-            },
-            (old, new) => match (layout(old), layout(new)) {
-                (Ok(layout), Ok(_)) => realloc(block.cast(), layout, new),
-                _ => null_mut(),
-            },
+            }
+            (old, new) if (old - 1) / ALIGN == (new - 1) / ALIGN => block,
+            (old, new) => {
+                let moved = memory.take(new);
+                if !moved.is_null() {
+                    copy_nonoverlapping(block.cast::<u8>(), moved.cast::<u8>(), old.min(new));
+                    memory.give(block, old);
+                }
+                moved
+            }
         }
     };
     if new == 0 || !result.is_null() {
         memory.used = memory.used - old + new;
     }
-    result.cast()
+    result
 }
 
 #[cfg(test)]

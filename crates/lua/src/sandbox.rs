@@ -72,6 +72,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         places.enter = function(state, enter);
         places.load = function(state, load);
         places.on_error = function(state, on_error);
+        (places.keys, places.argv) = (name(state, b"KEYS"), name(state, b"ARGV"));
         places.next = global(state, c"next");
         places.load_text = global(state, c"load");
         places.tostring = global(state, c"tostring");
@@ -156,6 +157,15 @@ unsafe fn global(state: State, name: &CStr) -> c_int {
     // SAFETY: As for `stack`.
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, name.as_ptr());
+        luaL_ref(state, LUA_REGISTRYINDEX)
+    }
+}
+
+/// Keeps a string; returns its number in the registry.
+unsafe fn name(state: State, name: &[u8]) -> c_int {
+    // SAFETY: As for `stack`.
+    unsafe {
+        push_bytes(state, name);
         luaL_ref(state, LUA_REGISTRYINDEX)
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Core {
     /// While a script runs.
     pub(crate) host: Option<*mut dyn Host>,
     pub(crate) is_stopped: bool,
+    /// As [`run::pace_collector`] chose; 0 before.
+    pub(crate) collector_pause: c_int,
     /// The globals `KEYS` and `ARGV` are those of a script that ran.
     pub(crate) has_keys: bool,
     /// As `redis.setresp` chose.
@@ -95,6 +97,9 @@ pub(crate) struct Places {
     pub(crate) load_text: c_int,
     /// What scripts see as globals.
     pub(crate) globals: c_int,
+    /// The names `KEYS` and `ARGV`.
+    pub(crate) keys: c_int,
+    pub(crate) argv: c_int,
     /// From each read-only table to the table that has its fields.
     pub(crate) protected: c_int,
     /// The metatable of the table that scripts see as globals, and where else it may read: what the
@@ -132,9 +137,10 @@ impl Vm {
     #[must_use]
     pub fn new(options: VmOptions) -> Vm {
         let mut core = Box::new(Core {
-            memory: Memory { used: 0, max: options.memory_bytes_max },
+            memory: Memory::new(options.memory_bytes_max),
             host: None,
             is_stopped: false,
+            collector_pause: 0,
             has_keys: false,
             proto: Proto::Resp2,
             frame: null_mut(),
@@ -235,7 +241,10 @@ impl Vm {
         self.core.reply.clear();
         self.core.reply.shrink_to(KEPT);
         // SAFETY: The state is live.
-        unsafe { lua_settop(self.state, 0) };
+        unsafe {
+            lua_settop(self.state, 0);
+            run::pace_collector(self.state);
+        }
         if self.core.memory.used > collect_at(self.core.memory.max, self.kept) {
             self.collect();
         }

@@ -89,6 +89,10 @@ fn of_digest(
     thread_vm: &mut ThreadVm,
     digits: &[u8],
 ) -> Result<Compiled, CommandError> {
+    // Clients send lower case, as `SCRIPT LOAD` replied.
+    if let Some(compiled) = digits.try_into().ok().and_then(|it| thread_vm.find(ctx.node, it)) {
+        return Ok(compiled);
+    }
     let digest = digest_of_digits(digits).ok_or_else(unknown_script)?;
     if let Some(compiled) = thread_vm.find(ctx.node, &digest) {
         return Ok(compiled);

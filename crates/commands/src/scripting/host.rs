@@ -84,7 +84,7 @@ impl<'h, 'a> RunHost<'h, 'a> {
         pump: Option<Pump<'a>>,
         wanted: Wanted,
     ) -> RunHost<'h, 'a> {
-        let began_ns = ctx.node.clock.monotonic_ns();
+        let began_ns = ctx.local.began_ns(ctx.node);
         RunHost {
             ctx,
             task,

@@ -25,12 +25,14 @@ use crate::expiry::Expires;
 use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Unlogged;
-use crate::table::Table;
 use crate::table::entry::ValueRef;
+use crate::table::{SlotMut, Table};
 use crate::types;
+use crate::types::collection::Env;
 use crate::types::long_string::LongString;
 use crate::watch::{Untold, WatchFlag, WatcherBefore};
 use ladon_model::{DbId, KeyHash, ValueKind, varint};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
@@ -42,10 +44,55 @@ pub(super) struct Undo {
     pub(super) steps: Vec<Step>,
     /// The steps of keys that need no other. Two keys with the same hash may displace each other:
     /// then one gets another step.
-    saved: HashMap<(DbId, KeyHash), usize, BuildHasherDefault<Hashed>>,
+    saved: Index,
     /// To be touched at the commit.
     flags: Vec<Arc<WatchFlag>>,
     pub(super) begin: Begin,
+}
+
+/// The latest step of each key. Most transactions change a few keys, for which a map costs more than
+/// looking through a list.
+#[derive(Default)]
+struct Index {
+    few: Vec<(DbId, KeyHash, usize)>,
+    many: HashMap<(DbId, KeyHash), usize, BuildHasherDefault<Hashed>>,
+}
+
+impl Index {
+    const FEW_MAX: usize = 8;
+
+    #[inline]
+    fn get(&self, db: DbId, hash: KeyHash) -> Option<usize> {
+        let few = self.few.iter().find(|known| (known.0, known.1) == (db, hash));
+        match few {
+            Some(&(_, _, at)) => Some(at),
+            None if self.many.is_empty() => None,
+            None => self.many.get(&(db, hash)).copied(),
+        }
+    }
+
+    fn insert(&mut self, db: DbId, hash: KeyHash, at: usize) {
+        let mut few = self.few.iter_mut();
+        if let Some(known) = few.find(|known| (known.0, known.1) == (db, hash)) {
+            known.2 = at;
+        } else if self.few.len() < Index::FEW_MAX {
+            self.few.push((db, hash, at));
+        } else {
+            self.many.insert((db, hash), at);
+        }
+    }
+
+    fn remove(&mut self, db: DbId, hash: KeyHash) {
+        self.few.retain(|known| (known.0, known.1) != (db, hash));
+        self.many.remove(&(db, hash));
+    }
+
+    fn clear(&mut self) {
+        self.few.clear();
+        if !self.many.is_empty() {
+            self.many.clear();
+        }
+    }
 }
 
 /// Of what is a hash already.
@@ -94,7 +141,7 @@ pub(super) enum Step {
 pub(super) struct Saved {
     pub(super) db: DbId,
     pub(super) hash: KeyHash,
-    pub(super) key: Box<[u8]>,
+    pub(super) key: SmallVec<[u8; 24]>,
     pub(super) before: Before,
 }
 
@@ -184,14 +231,14 @@ impl Undo {
 
     /// The key's step, if it has one that needs no other.
     fn saved_at(&self, db: DbId, key: Key<'_>) -> Option<usize> {
-        let &at = self.saved.get(&(db, key.hash))?;
+        let at = self.saved.get(db, key.hash)?;
         matches!(&self.steps[at], Step::Key(saved) if *saved.key == *key.bytes).then_some(at)
     }
 
     fn save(&mut self, db: DbId, key: Key<'_>, before: Before) -> usize {
         let at = self.steps.len();
         self.steps.push(Step::Key(Saved { db, hash: key.hash, key: key.bytes.into(), before }));
-        self.saved.insert((db, key.hash), at);
+        self.saved.insert(db, key.hash, at);
         at
     }
 
@@ -233,8 +280,8 @@ impl Undo {
         let (from_at, to_at) = (place(from_db, from), place(to_db, to));
         let moved = Moved { from: from_at, to: to_at, expire_at, access };
         self.steps.push(Step::Moved(Box::new(moved)));
-        self.saved.remove(&(from_db, from.hash));
-        self.saved.remove(&(to_db, to.hash));
+        self.saved.remove(from_db, from.hash);
+        self.saved.remove(to_db, to.hash);
     }
 
     pub(super) fn flushed(&mut self, flushed: Flushed) {
@@ -318,30 +365,26 @@ impl Tx<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn save_value(&mut self, db: DbId, key: Key<'_>, kind: ValueKind) {
-        self.save_head(db, key);
         let undo = self.scratch.undo.get_or_insert_default();
-        let Some(at) = undo.saved_at(db, key).filter(|&at| undo.is_unchanged(at)) else { return };
+        let at = undo.saved_at(db, key);
+        if at.is_some_and(|at| !undo.is_unchanged(at)) {
+            return;
+        }
         let env = self.keyspace.env();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let Some(mut slot) = table.get_mut(table.local(key.hash.0), key.bytes) else { return };
-        if types::kind_of(slot.get().value()) != kind {
-            return;
-        }
-        let saved = match slot.object_mut() {
-            Some(Object::String(_)) => {
-                Value::Changed { object: None, inverse: Inverse::Writes(Vec::new()) }
-            }
-            Some(object) => match object.frozen() {
-                Some(before) => {
-                    let inverse = Inverse::Frozen { before, ops: Vec::new() };
-                    Value::Changed { object: None, inverse }
-                }
-                None => Value::Object(Some(Box::new(object.duplicate(env)))),
-            },
-            None => value_in_entry(slot.get().value()),
+        let entry = slot.get();
+        let (expire_at, access) = (entry.expire_at(), entry.access());
+        let value = if types::kind_of(entry.value()) == kind {
+            value_changing_in_place(&mut slot, env)
+        } else {
+            Value::Unchanged
         };
-        if let Some(value) = undo.value_at(at) {
-            *value = saved;
+        match at.and_then(|at| undo.value_at(at)) {
+            Some(unchanged) => *unchanged = value,
+            None => {
+                undo.save(db, key, Before::Present { expire_at, access, value });
+            }
         }
     }
 
@@ -440,6 +483,23 @@ impl Scratch {
         {
             self.garbage.push(Garbage::of(before));
         }
+    }
+}
+
+/// What takes back the changes that a value is about to undergo in place.
+fn value_changing_in_place(slot: &mut SlotMut<'_>, env: Env<'_>) -> Value {
+    match slot.object_mut() {
+        Some(Object::String(_)) => {
+            Value::Changed { object: None, inverse: Inverse::Writes(Vec::new()) }
+        }
+        Some(object) => match object.frozen() {
+            Some(before) => {
+                let inverse = Inverse::Frozen { before, ops: Vec::new() };
+                Value::Changed { object: None, inverse }
+            }
+            None => Value::Object(Some(Box::new(object.duplicate(env)))),
+        },
+        None => value_in_entry(slot.get().value()),
     }
 }
 

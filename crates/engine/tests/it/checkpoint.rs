@@ -223,8 +223,7 @@ fn change(node: &Node, random: &mut Random) {
     }
     let (a, b) = (random.below(KEYS), random.below(KEYS));
     let (a, b) = (format!("key{a}").into_bytes(), format!("key{b}").into_bytes());
-    let number = random.below(2) as u16;
-    let choice = random.below(100);
+    let (number, choice) = (random.below(2) as u16, random.below(100));
     let from = random.below(MEMBERS);
     let some = names("m", from..from + 1 + random.below(40));
     let draw = random.next_u64();

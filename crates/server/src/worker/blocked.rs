@@ -92,12 +92,19 @@ impl Worker {
                 let mut thread = thread_parts!(self);
                 blocking::leave(&mut thread, &waiter);
                 let (session, out) = (&connection.session, &mut connection.output);
-                blocking::answer_unserved(&self.node, &mut self.local, session, &waiter, how, out);
+                blocking::answer_unserved(
+                    &self.node,
+                    &mut self.bench.local,
+                    session,
+                    &waiter,
+                    how,
+                    out,
+                );
                 connection.depends = connection.depends.max(connection.blocked_depends);
             }
             Some(Blocked::Log(_)) if how == Unserved::Error => {
                 Reply::new(&mut connection.output, connection.session.proto).error(UNBLOCKED);
-                self.local.stats.count_error(UNBLOCKED.as_bytes());
+                self.bench.local.stats.count_error(UNBLOCKED.as_bytes());
             }
             Some(Blocked::Log(wait)) => waiting::answer(connection, &wait, positions),
         }
@@ -108,8 +115,8 @@ impl Worker {
     /// Delivers the replies to waiters that this thread has served: to its own connections at once,
     /// to others directly if the gate has passed them, else through their threads.
     pub(super) fn deliver_answers(&mut self) {
-        for mut answer in std::mem::take(&mut self.local.answers) {
-            if answer.thread == self.local.thread {
+        for mut answer in std::mem::take(&mut self.bench.local.answers) {
+            if answer.thread == self.bench.local.thread {
                 self.answer(answer);
                 continue;
             }
@@ -124,8 +131,8 @@ impl Worker {
             };
             Self::note_everysec(&mut self.everysec_lsn, gate, answer.depends);
             let sent = send(&answer.reply).min(answer.reply.len());
-            self.local.stats.net_output_bytes.add(sent as u64);
-            self.local.stats.writes_processed.add(1);
+            self.bench.local.stats.net_output_bytes.add(sent as u64);
+            self.bench.local.stats.writes_processed.add(1);
             answer.reply.drain(..sent);
             let is_whole = answer.reply.is_empty();
             if is_whole {

@@ -23,15 +23,15 @@ impl Worker {
         if self.connections.len() <= slot {
             self.connections.resize_with(slot + 1, || None);
         }
-        let info = Arc::new(session.info.moved(self.local.thread, conn.slot));
+        let info = Arc::new(session.info.moved(self.bench.local.thread, conn.slot));
         session.move_to(Arc::clone(&info), &self.node.clients);
-        joining::renew(&self.node, &mut self.local, &mut session);
-        tracking::joining::renew(&self.node, &mut self.local, &mut session);
+        joining::renew(&self.node, &mut self.bench.local, &mut session);
+        tracking::joining::renew(&self.node, &mut self.bench.local, &mut session);
         let mut connection = Box::new(Connection::new(conn, session));
         connection.input = input;
         connection.make_ready(&mut self.ready);
         self.node.clients.add(info);
-        self.local.stats.connections_received.add(1);
+        self.bench.local.stats.connections_received.add(1);
         debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");
         self.connections[slot] = Some(connection);
         self.open += 1;

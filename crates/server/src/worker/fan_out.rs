@@ -66,7 +66,7 @@ impl FanOuts {
 impl Worker {
     /// Whether published messages wait for the next turn.
     pub(super) fn has_messages(&self) -> bool {
-        !self.fan_outs.is_empty() || self.node.threads[self.local.thread].has_mail()
+        !self.fan_outs.is_empty() || self.node.threads[self.bench.local.thread].has_mail()
     }
 
     /// Passes messages to the thread's subscribers, in order, within the limits of a turn. Wakes
@@ -75,8 +75,8 @@ impl Worker {
         if self.node.pubsub.is_quiet() {
             return;
         }
-        self.node.pubsub.wake(self.local.thread);
-        if self.node.threads[self.local.thread].has_mail() {
+        self.node.pubsub.wake(self.bench.local.thread);
+        if self.node.threads[self.bench.local.thread].has_mail() {
             self.read_inbox();
         }
         if self.fan_outs.is_empty() {
@@ -131,7 +131,7 @@ impl Worker {
 
     fn publish_slice(&mut self, fan_out: &mut FanOut, found: &mut Vec<Delivery>) {
         let (depends, length) = (fan_out.message().depends, fan_out.message().payload().len());
-        let bytes = fan_out.next(&self.local.subscribers, slice_of(length), found);
+        let bytes = fan_out.next(&self.bench.local.subscribers, slice_of(length), found);
         for &Delivery { client, slot } in found.iter() {
             let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
             let connection = connection.filter(|c| c.session.info.id == client);

@@ -18,7 +18,7 @@ impl Worker {
     }
 
     pub(super) fn read_inbox(&mut self) {
-        for message in self.node.threads[self.local.thread].take() {
+        for message in self.node.threads[self.bench.local.thread].take() {
             match message {
                 Message::Deliver { client, slot, bytes, depends } => {
                     self.deliver(client, slot, &bytes, depends);

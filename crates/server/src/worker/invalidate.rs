@@ -18,17 +18,17 @@ impl Worker {
     /// connections that have left.
     pub(super) fn tidy_trackers(&mut self) {
         let tracking = &self.node.tracking;
-        let left = self.local.subscribers.tidy(&self.node.pubsub, self.local.thread);
+        let left = self.bench.local.subscribers.tidy(&self.node.pubsub, self.bench.local.thread);
         self.is_tidying = tracking.tidy() || left;
         if let Some(garbage) = tracking.take_garbage() {
-            self.scratch.garbage.push(Garbage::of(garbage));
+            self.bench.scratch.garbage.push(Garbage::of(garbage));
         }
     }
 
     /// Tells the next trackers of a batch.
     pub(super) fn invalidate_slice(&mut self, fan_out: &mut FanOut, found: &mut Vec<Delivery>) {
-        let place = (self.local.thread, self.node.threads.len());
-        fan_out.next(&self.local.trackers, place, slice_of(fan_out.bytes()), found);
+        let place = (self.bench.local.thread, self.node.threads.len());
+        fan_out.next(&self.bench.local.trackers, place, slice_of(fan_out.bytes()), found);
         let depends = fan_out.depends();
         for &Delivery { client, slot } in found.iter() {
             let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
@@ -56,7 +56,7 @@ impl Worker {
             let weight = 1;
             let (client, slot) = (target.id, target.slot);
             let invalid = Redirected { client, slot, keys, depends, weight };
-            if target.thread == self.local.thread {
+            if target.thread == self.bench.local.thread {
                 self.deliver_redirected(&invalid);
             } else {
                 self.node.pubsub.leave(target.thread, Message::Redirect(invalid), weight);

@@ -13,7 +13,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let dropped = Arc::<AtomicBool>::default();
         connection.computing = Some(Arc::clone(&dropped));
-        let (thread, client) = (self.local.thread, connection.session.info.id);
+        let (thread, client) = (self.bench.local.thread, connection.session.info.id);
         let task = Task { job, lent, thread, client, slot, dropped };
         match &self.aside {
             Some(aside) => aside.hand_over(task),
@@ -53,7 +53,7 @@ impl Worker {
             }
         };
         if let Err(unwanted) = unwanted {
-            self.scratch.garbage.push(Garbage::of(unwanted));
+            self.bench.scratch.garbage.push(Garbage::of(unwanted));
         }
     }
 

@@ -46,7 +46,7 @@ impl Worker {
             let elements = self.node.slicing.slice_elements.load(Relaxed);
             if long.is_overdue(self.now_ms) {
                 let (is_to_be_written, unused) = long.keep(&*self.node.clock, elements);
-                self.scratch.garbage.extend(unused);
+                self.bench.scratch.garbage.extend(unused);
                 if !is_to_be_written {
                     self.long_replies.push_back(slot);
                     return;
@@ -80,9 +80,9 @@ impl Worker {
     pub(super) fn end_long_reply(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(long) = connection.long_reply.take() else { return };
-        self.local.finish_long_reply(&self.node, &connection.session, &long);
+        self.bench.local.finish_long_reply(&self.node, &connection.session, &long);
         // The reply may hold the last reference to a deleted value.
-        self.scratch.garbage.push(Garbage::of(long));
+        self.bench.scratch.garbage.push(Garbage::of(long));
         // Later replies may wait longer, or forever, while part of this one was sent.
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
         Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);

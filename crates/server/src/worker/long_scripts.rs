@@ -2,25 +2,26 @@
 //!
 //! The script runs inside its request. From time to time it lets the worker serve its sockets: the
 //! worker then answers the few commands that are allowed, and `-BUSY` to all others. For that, a
-//! script's request takes with it what it runs on, and leaves the worker spares:
+//! script's request takes the workbench with it, and leaves the worker a spare one:
 //!
 //! ```text
-//! worker: connections, queues, buffers     + spare local, scratch, appender, for the pump
-//! script: its connection                   + local, scratch, appender
+//! worker: connections, queues, buffers     + a spare workbench, for the pump
+//! script: its connection                   + the worker's workbench
 //! ```
 //!
 //! What the network reports about the script's own connection is kept until the script has ended.
 
-use super::{Net, Worker};
+use super::{Net, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::{Again, Connection};
+use crate::worker::requests::INLINE_ARGS;
 use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{CommandSpec, Flags, Handler, LockNeed, Request, ThreadParts, execute};
 use ladon_engine::Scratch;
-use ladon_log::Appender;
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::{Parser, Reply};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How often a long script lets the worker serve its sockets, nanoseconds.
@@ -31,13 +32,6 @@ const REQUESTS_MAX: usize = 16;
 
 /// What the script's client may send while the script runs, before it is not read any more.
 const AWAY_BYTES_MAX: usize = 1 << 20;
-
-/// What the pump's commands run on.
-pub(super) struct Spare {
-    local: Local,
-    scratch: Scratch,
-    appender: Appender,
-}
 
 /// A connection whose script runs, and what the network reports about it meanwhile.
 pub(super) struct Away {
@@ -68,7 +62,7 @@ impl Worker {
         if connection.output.capacity() == 0 {
             connection.output = self.buffers.take();
         }
-        self.published |= self.planted.publish(&mut self.appender);
+        self.published |= self.planted.publish(&mut self.bench.appender);
         self.away = Some(Away {
             conn: connection.conn,
             events: Vec::new(),
@@ -77,12 +71,12 @@ impl Worker {
             was_pumped: false,
             pumped_ns: 0,
         });
-        let mut spare = self.spare.take().unwrap_or_else(|| Box::new(self.make_spare()));
-        self.exchange(&mut spare);
+        let spare = self.spare.take().unwrap_or_else(|| self.make_spare());
+        let mut bench = std::mem::replace(&mut self.bench, spare);
         let (gate, before) = (connection.session.gate, connection.output.len());
         let outcome = {
             let Connection { session, output, input, .. } = &mut *connection;
-            let args: Vec<&[u8]> = match &item.kind {
+            let args: SmallVec<[&[u8]; INLINE_ARGS]> = match &item.kind {
                 ItemKind::InPlace { first, count } => {
                     let input = &input[item.start..];
                     let args = &batch.args[*first as usize..(*first + *count) as usize];
@@ -91,10 +85,10 @@ impl Worker {
                 ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
                 ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it runs no script"),
             };
-            let (node, now_ms) = (Arc::clone(&self.node), self.now_ms);
-            let Spare { local, scratch, appender } = &mut *spare;
+            let now_ms = self.now_ms;
+            let Workbench { node, local, scratch, appender } = &mut *bench;
             let mut thread = ThreadParts {
-                node: &node,
+                node,
                 local,
                 scratch,
                 now_ms,
@@ -104,8 +98,8 @@ impl Worker {
             let request = Request { id: item.id, args: &args, first_key: item.first_key };
             execute(&mut thread, session, request, output)
         };
-        self.exchange(&mut spare);
-        self.local.take_over(&mut spare.local);
+        let mut spare = std::mem::replace(&mut self.bench, bench);
+        self.bench.local.take_over(&mut spare.local);
         self.spare = Some(spare);
         self.return_connection(connection);
         let ran = super::requests::Ran { outcome, gate, before, lends: None, again };
@@ -113,17 +107,14 @@ impl Worker {
         self.replay();
     }
 
-    fn make_spare(&self) -> Spare {
-        let stats = Arc::clone(&self.node.stats[self.local.thread]);
-        let mut local = Local::new(self.local.thread, stats, Rng::new(self.local.thread as u64));
+    fn make_spare(&self) -> Box<Workbench> {
+        let thread = self.bench.local.thread;
+        let node = Arc::clone(&self.node);
+        let mut local =
+            Local::new(thread, Arc::clone(&node.stats[thread]), Rng::new(thread as u64));
         local.serves_busy = true;
-        Spare { local, scratch: Scratch::default(), appender: self.log.appender() }
-    }
-
-    fn exchange(&mut self, spare: &mut Spare) {
-        std::mem::swap(&mut self.local, &mut spare.local);
-        std::mem::swap(&mut self.scratch, &mut spare.scratch);
-        std::mem::swap(&mut self.appender, &mut spare.appender);
+        let (scratch, appender) = (Scratch::default(), self.log.appender());
+        Box::new(Workbench { node, local, scratch, appender })
     }
 
     /// Serves the sockets in the middle of a long script. Returns whether the script may go on.
@@ -243,9 +234,9 @@ impl Worker {
         }
         let proto = connection.session.proto;
         Reply::new(&mut connection.output, proto).error(&busy);
-        self.local.stats.count_error(busy.as_bytes());
+        self.bench.local.stats.count_error(busy.as_bytes());
         if let Some(id) = item.id {
-            self.local.stats.command(id).rejected.add(1);
+            self.bench.local.stats.command(id).rejected.add(1);
         }
         connection.consumed = item.end;
     }

@@ -13,10 +13,10 @@ macro_rules! thread_parts {
     ($worker:expr) => {
         ladon_commands::ThreadParts {
             node: &$worker.node,
-            local: &mut $worker.local,
-            scratch: &mut $worker.scratch,
+            local: &mut $worker.bench.local,
+            scratch: &mut $worker.bench.scratch,
             now_ms: $worker.now_ms,
-            append: &mut |record| $worker.appender.append_record(record, $worker.now_ms),
+            append: &mut |record| $worker.bench.appender.append_record(record, $worker.now_ms),
             pump: None,
         }
     };
@@ -139,14 +139,20 @@ pub struct WorkerParts {
     pub aside: Option<Aside>,
 }
 
+/// What commands run on. A script that runs long keeps it, and another one serves meanwhile.
+struct Workbench {
+    node: Arc<Node>,
+    local: Local,
+    scratch: Scratch,
+    appender: Appender,
+}
+
 /// One IO thread's state machine.
 pub struct Worker {
     node: Arc<Node>,
     log: Arc<Log>,
     position_waiter: Arc<PositionWaiter>,
-    appender: Appender,
-    local: Local,
-    scratch: Scratch,
+    bench: Box<Workbench>,
     dropper: Option<Dropper>,
     aside: Option<Aside>,
     /// Jobs to run on this thread.
@@ -200,7 +206,7 @@ pub struct Worker {
     batch_is_over: bool,
     /// The connection whose script runs.
     away: Option<long_scripts::Away>,
-    spare: Option<Box<long_scripts::Spare>>,
+    spare: Option<Box<Workbench>>,
     seen: Positions,
     /// What the waiting connections need of the log, and how much of it was requested.
     awaited: Awaited,
@@ -237,14 +243,14 @@ impl Worker {
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
         parts.node.see_pauses(parts.thread);
+        let node = Arc::clone(&parts.node);
+        let (scratch, appender) = (Scratch::default(), parts.log.appender());
         Worker {
-            appender: parts.log.appender(),
-            local,
+            bench: Box::new(Workbench { node, local, scratch, appender }),
             seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
             node: parts.node,
             log: parts.log,
             position_waiter,
-            scratch: Scratch::default(),
             dropper: parts.dropper,
             aside: parts.aside,
             jobs: VecDeque::new(),
@@ -300,18 +306,18 @@ impl Worker {
     /// Testing only: stores do not check whether their sources have changed, which the simulator
     /// must notice.
     pub fn plant_stale_stores(&mut self) {
-        self.local.stale_store_canary = true;
+        self.bench.local.stale_store_canary = true;
     }
 
     /// Testing only: a subscription misses the first message after its acknowledgement.
     pub fn plant_late_subscriptions(&mut self) {
-        self.local.late_subscription_canary = true;
+        self.bench.local.late_subscription_canary = true;
     }
 
     /// Testing only, with debug assertions: every command on data first runs in a transaction that is
     /// taken back, which nobody must notice.
     pub fn rehearse_changes(&mut self) {
-        self.local.rehearses = true;
+        self.bench.local.rehearses = true;
     }
 
     /// Number of open connections.
@@ -334,7 +340,7 @@ impl Worker {
         self.run_requests_on(&mut Some(net as &mut dyn Net));
         self.release(net);
         let spent_ns = self.node.clock.monotonic_ns().saturating_sub(self.turn.began_ns);
-        self.local.stats.count_cycle(spent_ns);
+        self.bench.local.stats.count_cycle(spent_ns);
     }
 
     /// First half of a turn: runs requests and publishes to the log.
@@ -343,7 +349,7 @@ impl Worker {
     }
 
     fn run_requests_on(&mut self, net: &mut Wire<'_>) {
-        self.node.see_pauses(self.local.thread);
+        self.node.see_pauses(self.bench.local.thread);
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
@@ -369,7 +375,7 @@ impl Worker {
         self.compact_memory();
         self.go_on_with_long_replies();
         if self.planted == Planted::LatePublication {
-            self.published |= self.appender.publish();
+            self.published |= self.bench.appender.publish();
         }
         self.publish();
         self.deliver_answers();
@@ -382,7 +388,7 @@ impl Worker {
     /// for that.
     #[inline]
     fn publish(&mut self) {
-        self.published |= self.planted.publish(&mut self.appender);
+        self.published |= self.planted.publish(&mut self.bench.appender);
     }
 
     #[inline]
@@ -407,16 +413,16 @@ impl Worker {
     }
 
     fn settle_counters(&mut self) {
-        let counters = std::mem::take(&mut self.scratch.counters);
-        let stats = &self.local.stats;
+        let counters = std::mem::take(&mut self.bench.scratch.counters);
+        let stats = &self.bench.local.stats;
         stats.keyspace_hits.add(counters.hits);
         stats.keyspace_misses.add(counters.misses);
         stats.expired_keys.add(counters.expired);
         stats.evicted_keys.add(counters.evicted);
         stats.expired_subkeys.add(counters.expired_elements);
         self.node.keyspace.add_used_bytes(counters.bytes_delta);
-        if !self.scratch.garbage.is_empty() {
-            let garbage = std::mem::take(&mut self.scratch.garbage);
+        if !self.bench.scratch.garbage.is_empty() {
+            let garbage = std::mem::take(&mut self.bench.scratch.garbage);
             if let Some(dropper) = &self.dropper {
                 dropper.drop_later(garbage);
             }
@@ -426,7 +432,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.node.ends_running(self.local.thread);
+        self.node.ends_running(self.bench.local.thread);
         self.log.remove_waiter(&self.position_waiter);
     }
 }

@@ -18,7 +18,7 @@ impl Worker {
         self.now_ms = self.node.clock.unix_ms();
         let info = Arc::new(ClientInfo {
             id: self.node.clients.next_id(),
-            thread: self.local.thread,
+            thread: self.bench.local.thread,
             slot: start.conn.slot,
             fd: start.fd,
             addr: start.addr,
@@ -39,7 +39,7 @@ impl Worker {
             connection.touch(&mut self.touched);
         } else {
             self.node.clients.add(info);
-            self.local.stats.connections_received.add(1);
+            self.bench.local.stats.connections_received.add(1);
         }
         debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");
         self.connections[slot] = Some(connection);
@@ -49,8 +49,8 @@ impl Worker {
     /// Bytes arrived.
     #[inline]
     pub fn received(&mut self, conn: ConnId, bytes: &[u8]) {
-        self.local.stats.net_input_bytes.add(bytes.len() as u64);
-        self.local.stats.reads_processed.add(1);
+        self.bench.local.stats.net_input_bytes.add(bytes.len() as u64);
+        self.bench.local.stats.reads_processed.add(1);
         let Some(connection) = &mut self.connections[conn.slot as usize] else {
             self.keep_received(conn, bytes);
             return;
@@ -95,8 +95,8 @@ impl Worker {
         } else {
             outgoing
         };
-        self.local.stats.net_output_bytes.add(outgoing.len() as u64);
-        self.local.stats.writes_processed.add(1);
+        self.bench.local.stats.net_output_bytes.add(outgoing.len() as u64);
+        self.bench.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.in_flight = 0;
             // Replies that the client has read must not hold back any connection, least of all
@@ -118,7 +118,7 @@ impl Worker {
             // This may be the last reference to a deleted string.
             Outgoing::Part { whole, .. } if Arc::strong_count(&whole) == 1 => {
                 let bytes = whole.len();
-                self.scratch.garbage.push(Garbage::of_bytes(whole, bytes));
+                self.bench.scratch.garbage.push(Garbage::of_bytes(whole, bytes));
             }
             Outgoing::Part { .. } => {}
         }
@@ -143,11 +143,11 @@ impl Worker {
         self.replies.forget(&mut connection);
         self.strike_out(&connection);
         if let Some(again) = connection.again.take() {
-            self.scratch.garbage.push(Garbage::of(again.lent));
+            self.bench.scratch.garbage.push(Garbage::of(again.lent));
         }
         let put_by = connection.take_put_by();
         if !put_by.is_empty() {
-            self.scratch.garbage.push(Garbage::of(put_by));
+            self.bench.scratch.garbage.push(Garbage::of(put_by));
         }
         self.buffers.give(connection.input);
         self.buffers.give(connection.output);

@@ -129,7 +129,7 @@ impl Worker {
         if connection.has_sendable() && !Self::close_short_way(connection) {
             // After the reply that another thread is sending; the message about it may be in the
             // inbox already.
-            self.node.threads[self.local.thread].wake();
+            self.node.threads[self.bench.local.thread].wake();
         } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
             net.send(connection.conn, buffer, connection.has_more_to_send());
         }

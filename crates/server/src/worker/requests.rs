@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 const LARGE_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Requests with more arguments than this take memory for their list.
-const INLINE_ARGS: usize = 8;
+pub(super) const INLINE_ARGS: usize = 8;
 
 /// An unauthenticated client that leaves more than this unread is closed, as in Redis.
 const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
@@ -41,7 +41,7 @@ impl Worker {
         self.gather();
         self.log_is_behind = self.log.is_backlogged() && self.log.accepts_writes();
         let mut batch = std::mem::take(&mut self.batch);
-        self.local.begin_batch(&self.node);
+        self.bench.local.begin_batch(&self.node);
         let node = Arc::clone(&self.node);
         let mut lookahead = node.keyspace.lookahead();
         for at in 0..batch.items.len() {
@@ -51,12 +51,12 @@ impl Worker {
             if std::mem::take(&mut self.batch_is_over) {
                 break;
             }
-            if self.turn_is_spent(self.local.clock_seen_ns()) {
+            if self.turn_is_spent(self.bench.local.clock_seen_ns()) {
                 self.put_back(&batch, at + 1);
                 break;
             }
         }
-        let now_ns = self.local.end_batch(&self.node);
+        let now_ns = self.bench.local.end_batch(&self.node);
         batch.trim();
         self.batch = batch;
         self.publish();
@@ -195,7 +195,7 @@ impl Worker {
         if !item.id.is_some_and(|id| is_quick(self.node.table.spec(id), args)) {
             // The command may take long or wait for the log (SAVE). No other thread's records may
             // wait behind this batch's unpublished ones.
-            self.published |= self.planted.publish(&mut self.appender);
+            self.published |= self.planted.publish(&mut self.bench.appender);
             if let Some(interrupt) = &mut self.interrupt {
                 interrupt(Point::BeforeSlow);
             }
@@ -227,7 +227,7 @@ impl Worker {
         let proto = connection.session.proto;
         let text = format!("ERR {error}");
         Reply::new(&mut connection.output, proto).error(&text);
-        self.local.stats.count_error(text.as_bytes());
+        self.bench.local.stats.count_error(text.as_bytes());
         connection.consumed = item.end;
         connection.closing = true;
         connection.session.info.leaving.store(true, Relaxed);
@@ -305,7 +305,7 @@ impl Worker {
         if let Some(again) = again
             && Arc::strong_count(&again.lent) == 1
         {
-            self.scratch.garbage.push(Garbage::of(again.lent));
+            self.bench.scratch.garbage.push(Garbage::of(again.lent));
         }
         self.has_run(item.slot);
     }

@@ -79,7 +79,7 @@ impl Worker {
 
     /// Does what a long script has held up.
     pub(super) fn catch_up(&mut self) {
-        if self.local.is_held_up() {
+        if self.bench.local.is_held_up() {
             blocking::catch_up(&mut thread_parts!(self));
         }
     }
@@ -211,8 +211,8 @@ impl Worker {
     /// then from the others' shares, whose threads may be asleep. Returns whether none is left that
     /// could be removed now.
     fn expire_due(&mut self, begin_ns: u64, most_ns: u64) -> bool {
-        self.scratch.read_only = !self.node.durability.accepts_writes();
-        let (first, threads) = (self.local.thread, self.node.threads.len());
+        self.bench.scratch.read_only = !self.node.durability.accepts_writes();
+        let (first, threads) = (self.bench.local.thread, self.node.threads.len());
         let shares = (0..threads).map(|share| (first + share) % threads);
         for partition in shares.flat_map(|share| (share..PARTITIONS).step_by(threads)) {
             while self.node.keyspace.next_due(partition) <= self.now_ms {
@@ -225,12 +225,12 @@ impl Worker {
                 let is_busy = |_| tries.replace(tries.get() + 1) == EXPIRE_WAITS;
                 let locks = Locks::Partition(partition);
                 let Some(mut tx) =
-                    node.keyspace.begin_or_busy(locks, &mut self.scratch, now_ms, is_busy)
+                    node.keyspace.begin_or_busy(locks, &mut self.bench.scratch, now_ms, is_busy)
                 else {
                     break;
                 };
                 let removed = tx.expire_due(partition, EXPIRE_MAX);
-                let appender = &mut self.appender;
+                let appender = &mut self.bench.appender;
                 tx.commit(|record| appender.append_record(record, now_ms));
                 self.publish();
                 if self.node.clock.monotonic_ns() - begin_ns > most_ns {

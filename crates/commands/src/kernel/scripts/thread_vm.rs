@@ -4,8 +4,9 @@ use crate::kernel::error::CommandError;
 use crate::kernel::node::Node;
 use crate::kernel::scripts::cache::{Digest, Script};
 use crate::kernel::scripts::thread_functions::ThreadFunctions;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use ladon_lua::{ScriptHandle, Vm, VmOptions};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Scripts that a thread keeps compiled although they may have left the cache.
@@ -29,7 +30,7 @@ pub struct ThreadVm {
     pub out: Vec<u8>,
     /// The functions that it has loaded.
     pub functions: ThreadFunctions,
-    compiled: HashMap<Digest, Compiled>,
+    compiled: HashTable<Compiled>,
     /// What they count.
     compiled_bytes: usize,
     /// Compiled scripts from which those that left the cache are looked for.
@@ -53,6 +54,10 @@ impl Compiled {
     }
 }
 
+fn hash(node: &Node, digest: &Digest) -> u64 {
+    node.keyspace.hash(digest).0
+}
+
 impl ThreadVm {
     /// A machine that has compiled nothing.
     pub fn new(node: &Node) -> ThreadVm {
@@ -60,7 +65,7 @@ impl ThreadVm {
             vm: Vm::new(VmOptions::default()),
             out: Vec::new(),
             functions: ThreadFunctions::default(),
-            compiled: HashMap::new(),
+            compiled: HashTable::new(),
             compiled_bytes: 0,
             prune_at: STALE_MAX,
             flushes: node.scripts.cache.flushes(),
@@ -75,7 +80,11 @@ impl ThreadVm {
     /// A script that is compiled, unless it has left the cache.
     #[inline]
     pub fn find(&self, node: &Node, digest: &Digest) -> Option<Compiled> {
-        let compiled = self.compiled.get(digest).filter(|found| !found.script.is_gone())?;
+        let is_it = |compiled: &Compiled| compiled.script.digest == *digest;
+        let compiled = self.compiled.find(hash(node, digest), is_it)?;
+        if compiled.script.is_gone() {
+            return None;
+        }
         node.scripts.cache.touch(&compiled.script);
         Some(compiled.clone())
     }
@@ -101,24 +110,32 @@ impl ThreadVm {
         let bytes = compiled.bytes();
         if self.compiled_bytes + bytes > COMPILED_BYTES_MAX {
             // They are compiled again when they are called.
-            for (_, compiled) in self.compiled.drain() {
+            for compiled in self.compiled.drain() {
                 self.vm.unload(&compiled.handle);
             }
             self.compiled_bytes = 0;
         }
         self.compiled_bytes += bytes;
-        let before = self.compiled.insert(compiled.script.digest, compiled.clone());
-        if let Some(before) = before {
-            self.compiled_bytes -= before.bytes();
-            self.vm.unload(&before.handle);
+        let digest = &compiled.script.digest;
+        let is_it = |other: &Compiled| other.script.digest == *digest;
+        let hash_of = |other: &Compiled| hash(node, &other.script.digest);
+        match self.compiled.entry(hash(node, digest), is_it, hash_of) {
+            Entry::Occupied(mut place) => {
+                let before = std::mem::replace(place.get_mut(), compiled.clone());
+                self.compiled_bytes -= before.bytes();
+                self.vm.unload(&before.handle);
+            }
+            Entry::Vacant(place) => {
+                place.insert(compiled.clone());
+            }
         }
         compiled
     }
 
     /// Forgets the scripts that have left the cache.
     fn prune(&mut self) {
-        let gone = self.compiled.extract_if(|_, compiled| compiled.script.is_gone());
-        for (_, compiled) in gone {
+        let gone = self.compiled.extract_if(|compiled| compiled.script.is_gone());
+        for compiled in gone {
             self.compiled_bytes -= compiled.bytes();
             self.vm.unload(&compiled.handle);
         }
