@@ -21,7 +21,7 @@ const NEWER_AND_ABSENT: &str = "
 
 Of what Redis up to 8.12 and Valkey up to 9.2 added to the families above, Ladon does not have:
 
-- **Sets**: a member's expiry (`SEXPIRE` and its sisters, Redis 8.12); `APPROX` of `SUNIONCARD`.
+- **Sets**: `APPROX` of `SUNIONCARD` (Redis 8.10).
 - **Streams**: idempotent adding (`XADD ... IDMP` and `IDMPAUTO`, `XCFGSET`, Redis 8.6); `MAXCOUNT` and
   `MAXSIZE` of `XREAD` and `XREADGROUP` (Redis 8.10).
 - **Keyspace notifications** of fields and members (the letters `S`, `T`, `I` and `V`, Redis 8.8).

@@ -194,7 +194,11 @@ fn held(key: &str, value: Value) -> io::Result<Option<Datum>> {
             Ok((bytes(value)?, 0)) // Fields do not expire here.
         })?),
         Value::Array(flat) if SORTED_SETS.contains(&key) => Datum::Sorted(pairs(&flat, score)?),
-        Value::Array(members) => Datum::Set(members.iter().map(bytes).collect::<Result<_, _>>()?),
+        Value::Array(members) => {
+            // Nor do members.
+            let member = |value| Ok((bytes(value)?, 0));
+            Datum::Set(members.iter().map(member).collect::<io::Result<_>>()?)
+        }
         other => return Err(io::Error::other(format!("{key}: {other:?}"))),
     }))
 }
@@ -240,7 +244,7 @@ fn show(entry: Option<&(Datum, u64)>) -> String {
     let (what, items): (&str, Vec<String>) = match datum {
         Datum::Text(bytes) => ("bytes", vec![text(&bytes[..bytes.len().min(60)].to_vec())]),
         Datum::List(list) => ("elements", list.iter().map(text).collect()),
-        Datum::Set(set) => ("members", set.iter().map(text).collect()),
+        Datum::Set(set) => ("members", set.keys().map(text).collect()),
         Datum::Hash(fields) => {
             let fields = fields.iter();
             ("pairs", fields.map(|(field, (value, _))| text(field) + " " + &text(value)).collect())

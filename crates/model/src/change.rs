@@ -30,7 +30,8 @@ use thiserror::Error;
 pub enum ValueKind {
     /// A string; the body is its bytes.
     String = 1,
-    /// A set; the body is its members, each as length and bytes.
+    /// A set; the body is its members, each as length and bytes (with times: see the engine's
+    /// `types/set/collection.rs`).
     Set = 2,
     /// A hash; the body is its fields as items (see the engine's `types/hash/item.rs`).
     Hash = 3,

@@ -360,7 +360,11 @@ impl Client {
             33 => vec!["ZPOPMIN".into(), sorted],
             27 => {
                 let at = if random.chance(1, 3) { "1" } else { "4000000000000" };
-                let words = ["HPEXPIREAT", &hash, at, "FIELDS", "1", &member];
+                let set = format!("s{}", random.below(2));
+                let words = match random.chance(1, 2) {
+                    true => ["HPEXPIREAT", &hash, at, "FIELDS", "1", &member],
+                    false => ["SPEXPIREAT", &set, at, "MEMBERS", "1", &member],
+                };
                 words.map(str::to_owned).to_vec()
             }
             47 => vec!["SMEMBERS".into(), format!("s{}", random.below(2))],

@@ -256,7 +256,12 @@ impl SimNode {
         tx.for_each(db, |entry| {
             let datum = match entry.value() {
                 ValueRef::Object(Object::Set(set)) => {
-                    let member = |member: types::set::Member<'_>| member.with_bytes(<[u8]>::to_vec);
+                    let hasher = self.keyspace.hasher();
+                    let member = |member: types::set::Member<'_>| {
+                        member.with_bytes(|bytes| {
+                            (bytes.to_vec(), set.expire_at(hasher, bytes).unwrap_or_default())
+                        })
+                    };
                     Datum::Set(set.members().map(member).collect())
                 }
                 ValueRef::Object(Object::List(list)) => {

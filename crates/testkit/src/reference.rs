@@ -1,26 +1,27 @@
 //! The commands on plain maps: the reference for a server's replies and data.
 //!
 //! Only the commands, and their forms, that the simulator and the crash rounds send. Expiry times
-//! are not kept: see [`Datum::Hash`] for fields; a caller whose keys expire keeps their times
+//! are not kept: see [`Datum`] for fields and members; a caller whose keys expire keeps their times
 //! itself.
 
 mod algebra;
 mod bitmap;
 mod hash;
 mod list;
+mod set;
 mod sort;
 mod sorted_set;
 
 use ladon_resp::client::Value;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// One key's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Datum {
     /// A string.
     Text(Vec<u8>),
-    /// A set.
-    Set(BTreeSet<Vec<u8>>),
+    /// A set: when its members expire (0: never).
+    Set(BTreeMap<Vec<u8>, u64>),
     /// A list.
     List(VecDeque<Vec<u8>>),
     /// A hash: values, and when the fields expire (0: never).
@@ -142,39 +143,9 @@ pub fn apply(state: &mut State, call: &Call) -> Value {
             }
             Value::Integer(1)
         }
-        b"SADD" => match state.entry(arg(1)).or_insert_with(|| Datum::Set(BTreeSet::new())) {
-            Datum::Set(set) => {
-                number(call[2..].iter().filter(|member| set.insert((*member).clone())).count())
-            }
-            _ => wrong_type(),
-        },
-        b"SREM" => match state.get_mut(&call[1]) {
-            None => Value::Integer(0),
-            Some(Datum::Set(set)) => {
-                let removed = call[2..].iter().filter(|member| set.remove(*member)).count();
-                if set.is_empty() {
-                    state.remove(&call[1]);
-                }
-                number(removed)
-            }
-            Some(_) => wrong_type(),
-        },
-        b"SMOVE" => smove(state, call).unwrap_or_else(wrong_type),
-        b"SCARD" => match state.get(&call[1]) {
-            None => Value::Integer(0),
-            Some(Datum::Set(set)) => number(set.len()),
-            Some(_) => wrong_type(),
-        },
-        b"SMEMBERS" => match state.get(&call[1]) {
-            None => Value::Array(Vec::new()),
-            Some(Datum::Set(set)) => Value::Array(set.iter().cloned().map(Value::Bulk).collect()),
-            Some(_) => wrong_type(),
-        },
-        b"SISMEMBER" => match state.get(&call[1]) {
-            None => Value::Integer(0),
-            Some(Datum::Set(set)) => number(usize::from(set.contains(&call[2]))),
-            Some(_) => wrong_type(),
-        },
+        b"SADD" | b"SREM" | b"SMOVE" | b"SCARD" | b"SMEMBERS" | b"SISMEMBER" | b"SPEXPIREAT" => {
+            set::apply(state, call).unwrap_or_else(wrong_type)
+        }
         b"SETBIT" | b"BITCOUNT" | b"BITFIELD" | b"BITPOS" | b"BITOP" => {
             bitmap::apply(state, call).unwrap_or_else(wrong_type)
         }
@@ -197,30 +168,4 @@ pub fn apply(state: &mut State, call: &Call) -> Value {
         }
         other => unreachable!("{} is not modelled", other.escape_ascii()),
     }
-}
-
-fn smove(state: &mut State, call: &Call) -> Option<Value> {
-    match state.get(&call[1]) {
-        None => return Some(Value::Integer(0)),
-        Some(Datum::Set(_)) => {}
-        Some(_) => return None,
-    }
-    if !matches!(state.get(&call[2]), None | Some(Datum::Set(_))) {
-        return None;
-    }
-    let Some(Datum::Set(from)) = state.get_mut(&call[1]) else { return None };
-    if call[1] == call[2] {
-        return Some(number(usize::from(from.contains(&call[3]))));
-    }
-    if !from.remove(&call[3]) {
-        return Some(Value::Integer(0));
-    }
-    if from.is_empty() {
-        state.remove(&call[1]);
-    }
-    match state.entry(call[2].clone()).or_insert_with(|| Datum::Set(BTreeSet::new())) {
-        Datum::Set(to) => to.insert(call[3].clone()),
-        _ => return None,
-    };
-    Some(Value::Integer(1))
 }

@@ -1,10 +1,9 @@
 //! HEXPIRE, HPEXPIRE, HEXPIREAT, HPEXPIREAT.
 
-use super::expiry_options::Unit;
 use super::fields;
-use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use crate::shared::element_expiry::{Unit, condition};
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashValue;
 
@@ -28,25 +27,6 @@ pub(super) fn hexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn hpexpireat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     expire(ctx, args, Unit::UNIX_MILLISECONDS, "hpexpireat")
-}
-
-/// Whether to change the present expiry (0: none).
-type Condition = fn(old: u64, new: u64) -> bool;
-
-/// `None`: the word is not a condition.
-fn condition(word: &[u8]) -> Option<Condition> {
-    if is(word, "NX") {
-        Some(|old, _| old == 0)
-    } else if is(word, "XX") {
-        Some(|old, _| old != 0)
-    } else if is(word, "GT") {
-        // Never is later than any time.
-        Some(|old, new| old != 0 && new > old)
-    } else if is(word, "LT") {
-        Some(|old, new| old == 0 || new < old)
-    } else {
-        None
-    }
 }
 
 fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> CommandResult {

@@ -1,10 +1,10 @@
 //! HGETDEL, HGETEX.
 
-use super::expiry_options::Unit;
 use super::fields;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::element_expiry::Unit;
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::{HashEdit, HashValue};
 

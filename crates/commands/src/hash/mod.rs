@@ -2,7 +2,6 @@
 
 mod counter;
 mod expire;
-mod expiry_options;
 mod fields;
 mod get;
 mod get_and_change;

@@ -1,9 +1,9 @@
 //! HSETEX.
 
-use super::expiry_options::Unit;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::shared::element_expiry::Unit;
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashEdit;
 use ladon_resp::parse_i64;

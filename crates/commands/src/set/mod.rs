@@ -1,7 +1,10 @@
-//! Sets: members in and out, and the questions about one set.
+//! Sets: members in and out, the questions about one set, and members that expire.
 
+mod add_expiring;
 mod algebra;
+mod expire;
 mod random;
+mod ttl;
 
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
@@ -11,7 +14,8 @@ use crate::kernel::spec::{Code, Part};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
-use ladon_engine::{EventClass, Look};
+use ladon_engine::{EventClass, Key, Look, Tx};
+use ladon_model::DbId;
 use ladon_resp::Reply;
 
 pub(crate) const COMMANDS: &[Code] = &[
@@ -34,6 +38,16 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("sunionstore", algebra::sunionstore),
     Code::on_keys("sdiff", algebra::sdiff),
     Code::on_keys("sdiffstore", algebra::sdiffstore),
+    Code::on_keys("saddex", add_expiring::saddex),
+    Code::on_keys("sexpire", expire::sexpire),
+    Code::on_keys("spexpire", expire::spexpire),
+    Code::on_keys("sexpireat", expire::sexpireat),
+    Code::on_keys("spexpireat", expire::spexpireat),
+    Code::on_keys("sttl", ttl::sttl),
+    Code::on_keys("spttl", ttl::spttl),
+    Code::on_keys("sexpiretime", ttl::sexpiretime),
+    Code::on_keys("spexpiretime", ttl::spexpiretime),
+    Code::on_keys("spersist", ttl::spersist),
 ];
 
 /// A member as a reply.
@@ -70,21 +84,44 @@ fn smove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let hasher = ctx.keyspace().hasher();
     let tx = ctx.tx();
     // As in Redis, without a source the destination's type is not checked.
-    let moved = match tx.get_value::<SetValue>(db, from)?.map(|set| set.contains(hasher, member)) {
+    let moved = match tx.get_value::<SetValue>(db, from)?.map(|set| set.expire_at(hasher, member)) {
         None => false,
         Some(present) => {
-            tx.get_value::<SetValue>(db, to)?;
-            if present && from.bytes != to.bytes {
+            let there = tx.get_value::<SetValue>(db, to)?;
+            let there = there.and_then(|set| set.expire_at(hasher, member));
+            if let Some(at) = present.filter(|_| from.bytes != to.bytes) {
                 tx.set_remove(db, from, [member].into_iter())?;
                 tx.notify_removal(EventClass::SET, "srem", db, from);
-                if tx.set_add(db, to, [member].into_iter())? > 0 {
-                    tx.notify(EventClass::SET, "sadd", db, to);
-                }
+                add_moved(tx, (db, to), member, at, there)?;
             }
-            present
+            present.is_some()
         }
     };
     ctx.reply.integer(i64::from(moved));
+    Ok(())
+}
+
+/// Adds a member that expires then (0: never) to a set where it expires at `there`, if it is there.
+fn add_moved(
+    tx: &mut Tx<'_>,
+    (db, to): (DbId, Key<'_>),
+    member: &[u8],
+    at: u64,
+    there: Option<u64>,
+) -> CommandResult {
+    if at == 0 && there.unwrap_or(0) == 0 {
+        tx.set_add(db, to, [member].into_iter())?;
+    } else {
+        tx.edit_or_create_set(db, to, &[member], |edit| edit.put(member, at))?;
+    }
+    if there.is_none() {
+        tx.notify(EventClass::SET, "sadd", db, to);
+    }
+    if at != 0 {
+        tx.notify(EventClass::SET, "sexpire", db, to);
+    } else if there.is_some_and(|there| there != 0) {
+        tx.notify(EventClass::SET, "spersist", db, to);
+    }
     Ok(())
 }
 

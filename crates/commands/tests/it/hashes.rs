@@ -354,8 +354,10 @@ fn getting_and_changing_in_one() {
         HSETEX h NX FIELDS 1 a 1            => :0
         HSETEX missing XX FIELDS 1 a 1      => :0
         HSETEX new NX PX 50 FIELDS 1 a 1    => :1
+        HSETEX old PX 50 FIELDS 1 a 1       => :1
         @advance 50
         EXISTS new                          => :0
+        DEL old                             => :0
         "#,
     );
 }

@@ -22,6 +22,7 @@ mod module_graph;
 mod scan_guarantee;
 mod scripts;
 mod server;
+mod set_times;
 mod sets;
 mod sorted_sets;
 mod sorting;

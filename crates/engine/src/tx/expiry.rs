@@ -11,7 +11,7 @@ use super::{Key, Tx};
 use crate::events::EventClass;
 use crate::keyspace::partition_of;
 use crate::partition::{Unlogged, Weight};
-use ladon_model::{Change, DbId, KeyHash};
+use ladon_model::{Change, DbId, KeyHash, ValueKind};
 
 impl Tx<'_> {
     /// Removes up to `max` expired keys and elements from a held partition; returns how many.
@@ -119,7 +119,10 @@ impl Tx<'_> {
         if count == 0 {
             return 0;
         }
-        self.notify_removal(EventClass::HASH, "hexpired", db, key);
+        match kind {
+            ValueKind::Set => self.notify_removal(EventClass::SET, "sexpired", db, key),
+            _ => self.notify_removal(EventClass::HASH, "hexpired", db, key),
+        }
         if self.scratch.read_only {
             let op = (!is_empty).then_some(op);
             if op.is_none() {

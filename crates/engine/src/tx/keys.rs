@@ -39,6 +39,11 @@ impl Tx<'_> {
     pub fn delete(&mut self, db: DbId, key: Key<'_>) -> bool {
         let partition = self.locked.partition(key.hash);
         self.dependency = self.dependency.max(partition.dependency(key.hash));
+        let due = partition.dbs[usize::from(db)].element_expires.due(self.now_ms);
+        // A value whose elements have all expired does not exist.
+        if due.is_some() && self.get(db, key).is_none() {
+            return false;
+        }
         let Some(removed) = self.remove(db, key) else { return false };
         self.scratch.discard(removed.object);
         self.changed(key, Change::Delete { db, key: key.bytes });

@@ -3,8 +3,9 @@
 use super::{Key, Tx};
 use crate::types::collection::{Collection, WrongType};
 use crate::types::element_prefetch::ElementsAhead;
-use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue};
-use ladon_model::{DbId, varint};
+use crate::types::set::edit::SetEdit;
+use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue, put_member};
+use ladon_model::DbId;
 
 /// If the removed members outnumber the remaining ones by this factor, `set_pop` searches the
 /// remaining ones.
@@ -52,6 +53,39 @@ impl Tx<'_> {
         )
     }
 
+    /// Runs `edit` on the key's set; `None` if there is none. An empty set is removed with its key.
+    pub fn edit_set<R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        edit: impl FnOnce(&mut SetEdit<'_>) -> R,
+    ) -> Result<Option<R>, WrongType> {
+        let limits = self.set_limits();
+        self.change_value(db, key, |set, op, env| {
+            edit(&mut SetEdit { set, op, hasher: env.hasher, limits })
+        })
+    }
+
+    /// As `edit_set`, creating the set if there is none, for `members` to be put into it.
+    pub fn edit_or_create_set<R>(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        members: &[&[u8]],
+        edit: impl FnOnce(&mut SetEdit<'_>) -> R,
+    ) -> Result<R, WrongType> {
+        let limits = self.set_limits();
+        let first = members.first().copied().unwrap_or_default();
+        self.upsert_value(
+            db,
+            key,
+            |_| SetValue::for_members(first, members.len(), limits),
+            |set: &mut SetValue, op, env| {
+                edit(&mut SetEdit { set, op, hasher: env.hasher, limits })
+            },
+        )
+    }
+
     /// Removes members from the key's set, and the key with the last one; returns how many existed.
     pub fn set_remove<'m>(
         &mut self,
@@ -87,7 +121,9 @@ impl Tx<'_> {
                 kept = Some(SetValue::of_ints());
                 return;
             }
-            if count > 1 && stay.saturating_mul(POP_KEEP_FACTOR) <= count {
+            // Members that stay keep their times, which the other way does by itself.
+            let is_few = stay.saturating_mul(POP_KEEP_FACTOR) <= count;
+            if count > 1 && is_few && !set.is_timed() {
                 let mut rest =
                     if set.is_of_ints() { SetValue::of_ints() } else { SetValue::packed() };
                 for _ in 0..stay {
@@ -120,13 +156,4 @@ impl Tx<'_> {
         }
         Ok(popped.is_some())
     }
-}
-
-/// Appends a member to an operation, whose first byte says what happened to all of them.
-#[inline]
-fn put_member(op: &mut Vec<u8>, tag: u8, member: &[u8]) {
-    if op.is_empty() {
-        op.push(tag);
-    }
-    varint::put_bytes(op, member);
 }

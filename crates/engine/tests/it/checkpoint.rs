@@ -218,12 +218,12 @@ fn change(node: &Node, random: &mut Random) {
     match random.below(5) {
         0 => return change_sorted_set(node, random),
         1 => return change_list(node, random),
+        2 if random.below(6) == 0 => return change_times(node, random),
         _ => {}
     }
     let (a, b) = (random.below(KEYS), random.below(KEYS));
     let (a, b) = (format!("key{a}").into_bytes(), format!("key{b}").into_bytes());
-    let number = random.below(2) as u16;
-    let choice = random.below(100);
+    let (number, choice) = (random.below(2) as u16, random.below(100));
     let from = random.below(MEMBERS);
     let some = names("m", from..from + 1 + random.below(40));
     let draw = random.next_u64();
@@ -284,6 +284,27 @@ fn change(node: &Node, random: &mut Random) {
                 let _ = tx.set_remove(db, key, slices(&names("m", from / 2..from)));
             }
         }
+    });
+}
+
+/// Members of a set get or lose times; most sets never have any.
+fn change_times(node: &Node, random: &mut Random) {
+    let key = format!("key{}", 4 * random.below(KEYS / 4)).into_bytes();
+    let expire_at = [0, 2000 + random.below(1000)][usize::from(random.below(4) > 0)];
+    let from = random.below(MEMBERS);
+    let some = names("m", from..from + 1 + random.below(40));
+    let (number, puts) = (random.below(2) as u16, random.below(3) == 0);
+    node.run(|tx| {
+        let db = tx.keyspace().select(number);
+        let members: Vec<&[u8]> = slices(&some).collect();
+        let _ = tx.edit_or_create_set(db, tx.key(&key), &members, |edit| {
+            for member in &members {
+                match puts {
+                    true => edit.put(member, expire_at),
+                    false => edit.set_expiry(member, expire_at),
+                };
+            }
+        });
     });
 }
 
@@ -570,4 +591,45 @@ fn what_expired_while_nothing_could_be_logged_is_logged_later() {
         assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), dump(&node.keyspace), "{what}");
         assert_eq!(dump(&restored(&node, &blocks, begin)), dump(&node.keyspace), "{what}");
     }
+}
+
+/// The same of members of a set.
+#[test]
+fn members_that_expired_while_nothing_could_be_logged_are_logged_later() {
+    let node = Node::new();
+    let times: [(&[u8], u64); 3] = [(b"soon", 2000), (b"later", 2500), (b"lasting", 0)];
+    node.run(|tx| {
+        for (key, members) in [(b"part" as &[u8], &times[..]), (b"all", &times[..2])] {
+            tx.edit_or_create_set(0, tx.key(key), &[], |edit| {
+                members.iter().for_each(|(member, at)| {
+                    edit.put(member, *at);
+                });
+            })
+            .unwrap();
+        }
+    });
+    let logged = node.records.borrow().len();
+    node.scratch.borrow_mut().read_only = true;
+    node.run_at(3000, |tx| {
+        let left = |value: ValueRef<'_>| match value {
+            ValueRef::Object(object) => object.len(),
+            _ => 0,
+        };
+        assert_eq!(tx.peek(0, tx.key(b"part")).map(|entry| left(entry.value())), Some(1));
+        assert!(tx.peek(0, tx.key(b"all")).is_none());
+    });
+    assert_eq!(node.records.borrow().len(), logged, "nothing may be logged");
+    node.scratch.borrow_mut().read_only = false;
+    let (blocks, begin) = (saved(&node), node.reserved());
+    node.run_at(3000, |tx| {
+        // Before what is owed was logged, it comes again.
+        tx.set_add(0, tx.key(b"part"), [b"soon" as &[u8]].into_iter()).unwrap();
+    });
+    for partition in 0..ladon_engine::PARTITIONS {
+        node.run_at(3000, |tx| {
+            tx.expire_due(partition, 64);
+        });
+    }
+    assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), dump(&node.keyspace));
+    assert_eq!(dump(&restored(&node, &blocks, begin)), dump(&node.keyspace));
 }

@@ -31,6 +31,7 @@ mod saving;
 mod scripts;
 mod serve;
 mod served_while_loading;
+mod set_times;
 mod sick_disk;
 mod start_and_stop;
 mod stores_aside;

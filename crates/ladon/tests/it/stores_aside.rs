@@ -33,6 +33,7 @@ fn sources(client: &mut Client) {
     run(client, "SADD few m1 m15000 m19999");
     run(client, "SET text nothing");
     run(client, "PEXPIREAT hb 4000000000000");
+    run(client, "SPEXPIREAT sb 4000000000000 MEMBERS 1 m10001");
     run(client, "PEXPIREAT lb 4000000000000");
     run(client, "RPUSH lb needle");
     // Two long strings that overlap.
@@ -205,6 +206,7 @@ fn a_large_value_that_moves_is_the_same_in_another_place() {
         let mut client = connect(server);
         sources(&mut client);
         run(&mut client, "HPEXPIREAT hb 4000000000000 FIELDS 1 f10001");
+        run(&mut client, "SPEXPIREAT sa 4000000000000 MEMBERS 1 m10001");
         for &(key, is_aside) in MOVES {
             let before = contents(&mut client, key);
             let mut expect = |text: &str, reply: Value, is_aside: bool| {
@@ -231,6 +233,8 @@ fn a_large_value_that_moves_is_the_same_in_another_place() {
         run(&mut client, "SELECT 5");
         let expiry = run(&mut client, "HPEXPIRETIME hb FIELDS 1 f10001");
         assert_eq!(array(expiry), [Value::Integer(4_000_000_000_000)]);
+        let expiry = run(&mut client, "SPEXPIRETIME sa MEMBERS 2 m10001 m10002");
+        assert_eq!(array(expiry), [Value::Integer(4_000_000_000_000), Value::Integer(-1)]);
     });
 }
 

@@ -1,7 +1,9 @@
 //! Directories written by released formats still read: `fixtures/v1/clean` has a checkpoint and
 //! three segments and was closed in good order; `fixtures/v1/torn` ends in the middle of a record.
 //! Both are from before there was a `log-end`; `fixtures/v1-log-end/clean` has one. In
-//! `fixtures/v1-libraries/clean`, checkpoint and log have libraries of functions.
+//! `fixtures/v1-libraries/clean`, checkpoint and log have libraries of functions; in
+//! `fixtures/v1-set-times/clean`, they have sets whose members expire (what these bytes mean is the
+//! engine's to test: `types/set/timed/tests.rs`).
 //!
 //! `cargo test -p ladon-log --test it fixtures::write -- --ignored` writes the newest format's
 //! fixtures; do that only for a new format, into a new folder.
@@ -19,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Where the newest format's fixtures are.
-const NEWEST: &str = "v1-libraries";
+const NEWEST: &str = "v1-set-times";
 
 fn open(path: &Path) -> (Arc<Log>, MemorySink, RecoveryReport) {
     let options = LogOptions { segment_bytes: 1000, node_id: 5, ..LogOptions::default() };
@@ -72,6 +74,31 @@ fn library(number: u8) -> LibraryBody {
     LibraryBody { code, functions: (0..=number % 3).map(function).collect() }
 }
 
+/// Changes of sets whose members expire.
+fn set_times_record(number: u8) -> Vec<u8> {
+    let (db, key, kind) = (0, &[b's', number % 5][..], ValueKind::Set);
+    let mut changes = ChangeBuffer::new();
+    if number.is_multiple_of(5) {
+        let body = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x04a\0\x09bc\0\x02\x01\0\0\0\0\0\0";
+        changes.push(Change::Put { db, key, expire_at: 0, kind, body });
+    } else {
+        let op = b"\x03\x0bbc\x02\x01\0\0\0\0\0\0\x05d\0\x03\0\0\0\0\0\0\0\x04a\0\x06d";
+        changes.push(Change::Update { db, key, kind, op });
+    }
+    changes.as_bytes().to_vec()
+}
+
+#[test]
+fn set_times_of_format_1_read() {
+    let copy = copy_of("v1-set-times/clean");
+    let (_log, sink, report) = open(copy.path());
+    assert!(report.clean && report.torn.is_none());
+    assert_eq!(sink.payloads(), (10..30).map(set_times_record).collect::<Vec<_>>());
+    let blocks = sink.blocks.lock().unwrap();
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks[0].1, set_times_record(0));
+}
+
 #[test]
 #[ignore = "writes the fixtures of the newest format"]
 fn write_fixtures() {
@@ -84,10 +111,10 @@ fn write_fixtures() {
             let mut writer = log.begin_checkpoint().unwrap();
             let lsn = writer.begin_lsn();
             let block = BlockHeader { db: 0, hash_first: 0, hash_last: 0, lsn, keys: 0 };
-            writer.block(&block, &library_record(1)).unwrap();
+            writer.block(&block, &set_times_record(0)).unwrap();
             writer.finish(lsn, b"meta").unwrap();
         }
-        appender.append(&library_record(number), 1_800_000_000_000 + u64::from(number));
+        appender.append(&set_times_record(number), 1_800_000_000_000 + u64::from(number));
         appender.publish();
         log.write_published().unwrap();
     }

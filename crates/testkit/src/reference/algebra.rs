@@ -14,6 +14,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
         b"SUNIONSTORE" | b"SINTERSTORE" | b"SDIFFSTORE" => {
             let result = combined(state, &call[0], &call[2..])?;
             let count = result.len();
+            let result = result.into_iter().map(|member| (member, 0)).collect();
             store(state, &call[1], (count > 0).then_some(Datum::Set(result)));
             Some(number(count))
         }
@@ -50,7 +51,7 @@ fn combined(state: &State, name: &[u8], keys: &[Vec<u8>]) -> Option<BTreeSet<Vec
     for key in keys {
         sets.push(match state.get(key) {
             None => BTreeSet::new(),
-            Some(Datum::Set(set)) => set.clone(),
+            Some(Datum::Set(set)) => set.keys().cloned().collect(),
             Some(_) => return None,
         });
     }
@@ -73,7 +74,7 @@ fn scored(
         let scores = match state.get(key) {
             None => continue,
             Some(Datum::Sorted(scores)) => scores.clone(),
-            Some(Datum::Set(set)) => set.iter().map(|member| (member.clone(), 1)).collect(),
+            Some(Datum::Set(set)) => set.keys().map(|member| (member.clone(), 1)).collect(),
             Some(_) => return None,
         };
         for (member, score) in scores {

@@ -8,7 +8,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
     let mut elements: Vec<Vec<u8>> = match state.get(&call[1]) {
         None => Vec::new(),
         Some(Datum::List(list)) => list.iter().cloned().collect(),
-        Some(Datum::Set(set)) => set.iter().cloned().collect(),
+        Some(Datum::Set(set)) => set.keys().cloned().collect(),
         Some(Datum::Sorted(scores)) => scores.keys().cloned().collect(),
         Some(Datum::Text(_) | Datum::Hash(_)) => return None,
     };

@@ -32,7 +32,7 @@ const NOW_MS: u64 = 400_000;
 type Op = (u8, u8, u8, u16, u16);
 
 fn op() -> impl Strategy<Value = Op> {
-    (0u8..33, 0..KEYS, 0..KEYS, any::<u16>(), any::<u16>())
+    (0u8..35, 0..KEYS, 0..KEYS, any::<u16>(), any::<u16>())
 }
 
 fn keyspace(frequency: bool) -> Keyspace {
@@ -118,6 +118,7 @@ fn run(tx: &mut Tx<'_>, (what, key, other, a, b): Op) {
         8..=15 => change_set_or_hash(tx, &doing),
         16..=21 => change_ordered(tx, &doing),
         32 => change_library(tx, &doing),
+        33 | 34 => change_set_times(tx, &doing),
         _ => change_key(tx, &doing),
     }
 }
@@ -201,6 +202,28 @@ fn change_set_or_hash(tx: &mut Tx<'_>, doing: &Doing<'_>) {
             });
         }
     }
+}
+
+/// On a set that may have none yet.
+fn change_set_times(tx: &mut Tx<'_>, doing: &Doing<'_>) {
+    let &Doing { db, key, b, at, words, .. } = doing;
+    if b.is_multiple_of(3) {
+        let members: Vec<&[u8]> = doing.slices().collect();
+        let _ = tx.edit_or_create_set(db, key, &members, |set| {
+            members.iter().for_each(|member| {
+                set.put(member, at);
+            });
+        });
+        return;
+    }
+    let _ = tx.edit_set(db, key, |set| {
+        for (n, member) in words.iter().enumerate() {
+            match (usize::from(b) + n) % 4 {
+                0 => set.remove(member),
+                _ => set.set_expiry(member, at),
+            };
+        }
+    });
 }
 
 fn change_ordered(tx: &mut Tx<'_>, doing: &Doing<'_>) {

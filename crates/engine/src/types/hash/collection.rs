@@ -118,11 +118,7 @@ impl Collection for HashValue {
     }
 
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
-        let remove = |field: &[u8]| Item::Remove { field }.put(op);
-        match &mut self.0 {
-            Repr::Packed(packed) => packed.expire_due(now, max, remove),
-            Repr::Table(fields) => fields.expire_due(env.hasher, now, max, remove),
-        }
+        self.expire_each(env.hasher, now, max, |field| Item::Remove { field }.put(op))
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

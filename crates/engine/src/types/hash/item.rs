@@ -12,7 +12,7 @@ use ladon_model::varint::{self, Sink};
 
 /// One item, borrowed from its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     /// The field has this value and expires then (0: never).
     Set {
         field: &'a [u8],
@@ -41,7 +41,7 @@ pub(super) const AT_BYTES: usize = 8;
 impl<'a> Item<'a> {
     /// Appends the encoding.
     #[inline]
-    pub(super) fn put(self, out: &mut impl Sink) {
+    pub(crate) fn put(self, out: &mut impl Sink) {
         match self {
             Item::Set { field, value, at: 0 } => {
                 put_head(out, field, TAG_SET);
@@ -61,7 +61,7 @@ impl<'a> Item<'a> {
     }
 
     /// The field's name.
-    pub(super) fn field(self) -> &'a [u8] {
+    pub(crate) fn field(self) -> &'a [u8] {
         match self {
             Item::Set { field, .. } | Item::Remove { field } | Item::Expire { field, .. } => field,
         }
@@ -69,7 +69,7 @@ impl<'a> Item<'a> {
 
     /// Reads an item off the front; `None` if it is malformed.
     #[inline]
-    pub(super) fn take(input: &mut &'a [u8]) -> Option<Item<'a>> {
+    pub(crate) fn take(input: &mut &'a [u8]) -> Option<Item<'a>> {
         let head = varint::take(input)?;
         let field_len = usize::try_from(head >> TAG_BITS).ok()?;
         let (field, rest) = input.split_at_checked(field_len)?;

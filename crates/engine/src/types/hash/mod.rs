@@ -4,7 +4,7 @@
 //! removes expired fields first (`Collection::expire_due`).
 
 mod collection;
-mod item;
+pub(crate) mod item;
 mod on_table;
 mod packed;
 
@@ -14,7 +14,7 @@ mod tests;
 use crate::prefetch::prefetch_bytes;
 use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
-use crate::table::{Entries, Position};
+use crate::table::{Entries, Position, Table};
 use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
 use item::Item;
@@ -63,6 +63,24 @@ impl HashValue {
     /// An empty hash on a table.
     pub fn on_table() -> HashValue {
         HashValue(Repr::Table(Box::new(OnTable::new())))
+    }
+
+    /// A hash of entries that hold bytes and never expire.
+    pub(crate) fn of_table(table: Table) -> HashValue {
+        HashValue(Repr::Table(Box::new(OnTable::of(table))))
+    }
+
+    /// The table without the index of times; `None` if the fields are packed.
+    pub(crate) fn into_table(self) -> Option<Table> {
+        match self.0 {
+            Repr::Packed(_) => None,
+            Repr::Table(fields) => Some(fields.table),
+        }
+    }
+
+    /// Whether the fields are in a table, as those of a large hash are.
+    pub(crate) fn is_on_table(&self) -> bool {
+        matches!(self.0, Repr::Table(_))
     }
 
     /// What `OBJECT ENCODING` answers.
@@ -183,6 +201,21 @@ impl HashValue {
         }
     }
 
+    /// Removes up to `max` fields that are due at `now` (Unix milliseconds); `visit` sees their
+    /// names. Returns how many.
+    pub(crate) fn expire_each(
+        &mut self,
+        hasher: &KeyHasher,
+        now: u64,
+        max: usize,
+        visit: impl FnMut(&[u8]),
+    ) -> usize {
+        match &mut self.0 {
+            Repr::Packed(packed) => packed.expire_due(now, max, visit),
+            Repr::Table(fields) => fields.expire_due(hasher, now, max, visit),
+        }
+    }
+
     /// Called before fields with these names and values are set: converts to a table at once if
     /// they are too many, or one is too long.
     pub fn expect(&mut self, hasher: &KeyHasher, limits: HashLimits, words: &[&[u8]]) {
@@ -251,7 +284,10 @@ impl HashValue {
         }
     }
 
-    fn become_table(&mut self, hasher: &KeyHasher) {
+    pub(crate) fn become_table(&mut self, hasher: &KeyHasher) {
+        if self.is_on_table() {
+            return;
+        }
         let mut table = OnTable::new();
         for field in self.fields() {
             table.set(hasher, field.name, field.value, field.expire_at);

@@ -14,7 +14,12 @@ pub(super) struct OnTable {
 
 impl OnTable {
     pub(super) fn new() -> OnTable {
-        OnTable { table: Table::new(0), expires: Expires::default() }
+        OnTable::of(Table::new(0))
+    }
+
+    /// Of fields that never expire.
+    pub(super) fn of(table: Table) -> OnTable {
+        OnTable { table, expires: Expires::default() }
     }
 
     /// A frozen copy; see [`Table::freeze`]. It does not know which field expires next.

@@ -2,6 +2,7 @@
 
 use super::ints::Ints;
 use crate::table::{Entries, Position};
+use crate::types::hash::Fields;
 use ladon_model::varint;
 
 /// A member, borrowed from its set; an integer where the set keeps it as one.
@@ -32,6 +33,7 @@ pub(super) enum Walk<'a> {
     Ints(&'a Ints, usize),
     Packed(&'a [u8]),
     Table(Entries<'a>),
+    Timed(Fields<'a>),
 }
 
 impl Members<'_> {
@@ -39,6 +41,7 @@ impl Members<'_> {
     pub fn position(&self) -> Position {
         match &self.0 {
             Walk::Table(entries) => entries.position(),
+            Walk::Timed(fields) => fields.position(),
             Walk::Ints(..) | Walk::Packed(_) => unreachable!("small sets are not frozen"),
         }
     }
@@ -58,6 +61,7 @@ impl<'a> Iterator for Members<'a> {
             Walk::Packed([]) => None,
             Walk::Packed(rest) => varint::take_bytes(rest).map(Member::Bytes),
             Walk::Table(entries) => entries.next().map(|entry| Member::Bytes(entry.key())),
+            Walk::Timed(fields) => fields.next().map(|field| Member::Bytes(field.name)),
         }
     }
 }

@@ -1,17 +1,22 @@
-//! Sets: sorted integers, packed members, or a table, by size and content as Redis chooses.
+//! Sets: sorted integers, packed members, or a table, by size and content as Redis chooses. Any
+//! member may expire.
 //!
 //! A set is converted only from integers to packed members to a table; it becomes smaller again
-//! when a command stores it anew.
+//! when a command stores it anew. The first time that a member gets converts it as well
+//! (`timed.rs`); sets without times pay nothing for those with times. Nothing here reads a clock: a
+//! reader of a set removes expired members first (`Collection::expire_due`).
 
 mod collection;
+pub mod edit;
 mod ints;
 mod member;
 mod packed;
+mod timed;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collection::{OP_ADD, OP_REMOVE};
+pub(crate) use collection::{OP_ADD, OP_REMOVE, put_member};
 pub use member::{Member, Members};
 
 use crate::prefetch::prefetch_bytes;
@@ -19,6 +24,8 @@ use crate::prefetch_target::Inside;
 use crate::table::bucket::BucketHint;
 use crate::table::entry::ValueInit;
 use crate::table::{Position, Table};
+use crate::types::collection::Collection;
+use crate::types::hash::HashValue;
 use crate::types::integer::parse_int;
 use crossbeam_epoch::Guard;
 use ints::Ints;
@@ -41,6 +48,8 @@ enum Repr {
     Ints(Ints),
     Packed(Packed),
     Table(Box<Table>),
+    /// Some member has, or had, a time: a hash whose values are empty.
+    Timed(Box<HashValue>),
 }
 
 const NO_VALUE: ValueInit<'static> = ValueInit::Bytes { bytes: &[], grown: false };
@@ -80,10 +89,11 @@ impl SetValue {
 
     /// What `OBJECT ENCODING` answers.
     pub fn encoding(&self) -> &'static str {
-        match self.0 {
+        match &self.0 {
             Repr::Ints(_) => "intset",
             Repr::Packed(_) => "listpack",
             Repr::Table(_) => "hashtable",
+            Repr::Timed(hash) => hash.encoding(),
         }
     }
 
@@ -94,7 +104,11 @@ impl SetValue {
 
     /// Whether the members are in a table, as those of a large set are.
     pub fn is_on_table(&self) -> bool {
-        matches!(self.0, Repr::Table(_))
+        match &self.0 {
+            Repr::Table(_) => true,
+            Repr::Timed(hash) => hash.is_on_table(),
+            Repr::Ints(_) | Repr::Packed(_) => false,
+        }
     }
 
     /// Number of members.
@@ -103,6 +117,7 @@ impl SetValue {
             Repr::Ints(ints) => ints.len(),
             Repr::Packed(packed) => packed.len(),
             Repr::Table(table) => table.len(),
+            Repr::Timed(hash) => hash.len(),
         }
     }
 
@@ -117,13 +132,7 @@ impl SetValue {
             Repr::Ints(ints) => ints.bytes(),
             Repr::Packed(packed) => packed.bytes(),
             Repr::Table(table) => size_of::<Table>() + table.bytes(),
-        }
-    }
-
-    fn packed_bytes(&self) -> Option<&[u8]> {
-        match &self.0 {
-            Repr::Packed(packed) => Some(packed.as_bytes()),
-            _ => None,
+            Repr::Timed(hash) => size_of::<HashValue>() + Collection::bytes(&**hash),
         }
     }
 
@@ -134,6 +143,7 @@ impl SetValue {
             Repr::Ints(ints) => parse_int(member).is_some_and(|int| ints.contains(int)),
             Repr::Packed(packed) => packed.contains(member),
             Repr::Table(table) => table.get(hasher.hash(member).0, member).is_some(),
+            Repr::Timed(hash) => hash.look(hasher, member).is_some(),
         }
     }
 
@@ -155,11 +165,13 @@ impl SetValue {
             (Repr::Table(_), _) => {}
             (Repr::Packed(packed), _) => prefetch_bytes(packed.as_bytes()),
             (Repr::Ints(ints), _) => ints.prefetch(),
+            (Repr::Timed(hash), _) => return hash.prefetch(inside, guard),
         }
         BucketHint::NONE
     }
 
-    /// Adds a member; returns whether it was new.
+    /// Adds a member, which does not expire; returns whether it was new. One that was there keeps its
+    /// time.
     pub fn add(&mut self, hasher: &KeyHasher, limits: SetLimits, member: &[u8]) -> bool {
         match &mut self.0 {
             Repr::Ints(ints) => {
@@ -199,6 +211,13 @@ impl SetValue {
                 table.insert(hasher, hash, member, 0, NO_VALUE, 0);
                 true
             }
+            Repr::Timed(hash) => {
+                let is_new = hash.look(hasher, member).is_none();
+                if is_new {
+                    hash.set(hasher, limits.of_timed(), member, &[], 0);
+                }
+                is_new
+            }
         }
     }
 
@@ -207,7 +226,7 @@ impl SetValue {
     pub fn expect(&mut self, hasher: &KeyHasher, limits: SetLimits, expected: usize) {
         let most = match &self.0 {
             Repr::Ints(_) => limits.intset_entries,
-            Repr::Packed(_) => limits.listpack_entries,
+            Repr::Packed(_) | Repr::Timed(_) => limits.listpack_entries,
             Repr::Table(_) => return,
         };
         if expected > most {
@@ -227,6 +246,7 @@ impl SetValue {
                 }
                 None => false,
             },
+            Repr::Timed(hash) => hash.remove(hasher, member),
         }
     }
 
@@ -236,6 +256,7 @@ impl SetValue {
             Repr::Ints(ints) => Walk::Ints(ints, 0),
             Repr::Packed(packed) => Walk::Packed(packed.as_bytes()),
             Repr::Table(table) => Walk::Table(table.entries()),
+            Repr::Timed(hash) => Walk::Timed(hash.fields()),
         })
     }
 
@@ -244,6 +265,7 @@ impl SetValue {
     pub fn members_from(&self, from: Position) -> Members<'_> {
         match &self.0 {
             Repr::Table(table) => Members(Walk::Table(table.entries_from(from))),
+            Repr::Timed(hash) => Members(Walk::Timed(hash.fields_from(from))),
             Repr::Ints(_) | Repr::Packed(_) => unreachable!("not on a table"),
         }
     }
@@ -256,6 +278,7 @@ impl SetValue {
                 packed.nth(below(packed.len(), random())).map(|(member, _)| Member::Bytes(member))
             }
             Repr::Table(table) => table.random(random).map(|entry| Member::Bytes(entry.key())),
+            Repr::Timed(hash) => hash.random(random).map(|field| Member::Bytes(field.name)),
         }
     }
 
@@ -284,6 +307,11 @@ impl SetValue {
                 let result = visit(Member::Bytes(slot.get().key()));
                 slot.remove(hasher);
                 Some(result)
+            }
+            Repr::Timed(hash) => {
+                let member = hash.random(random)?.name.to_vec();
+                hash.remove(hasher, &member);
+                Some(visit(Member::Bytes(&member)))
             }
         }
     }
@@ -316,18 +344,25 @@ impl SetValue {
         count: usize,
         mut visit: impl FnMut(Member<'_>) -> bool,
     ) -> u64 {
-        let Repr::Table(table) = &self.0 else {
-            self.members().for_each(|member| {
-                visit(member);
-            });
-            return 0;
-        };
-        table.scan_from(hasher, cursor, count, |entry| visit(Member::Bytes(entry.key())))
+        match &self.0 {
+            Repr::Ints(_) | Repr::Packed(_) => {
+                self.members().for_each(|member| {
+                    visit(member);
+                });
+                0
+            }
+            Repr::Table(table) => {
+                table.scan_from(hasher, cursor, count, |entry| visit(Member::Bytes(entry.key())))
+            }
+            Repr::Timed(hash) => {
+                hash.scan(hasher, cursor, count, |field| visit(Member::Bytes(field.name)))
+            }
+        }
     }
 
     /// Keeps the members as integers if all of them are and they are few enough.
     pub fn become_ints(&mut self, limits: SetLimits) {
-        if self.is_of_ints() || self.len() > limits.intset_entries {
+        if self.is_of_ints() || self.is_timed() || self.len() > limits.intset_entries {
             return;
         }
         let mut ints = Ints::new();
@@ -346,6 +381,7 @@ impl SetValue {
             Repr::Ints(ints) => ints.shrink_to_fit(),
             Repr::Packed(packed) => packed.shrink_to_fit(),
             Repr::Table(_) => {}
+            Repr::Timed(hash) => hash.shrink_to_fit(),
         }
     }
 
@@ -356,6 +392,10 @@ impl SetValue {
     }
 
     fn become_table(&mut self, hasher: &KeyHasher) {
+        if let Repr::Timed(hash) = &mut self.0 {
+            hash.become_table(hasher);
+            return;
+        }
         self.0 = self.on_table(hasher);
     }
 

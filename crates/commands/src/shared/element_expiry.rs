@@ -1,6 +1,6 @@
-//! Expiry times of fields.
+//! Expiry times of fields and members, and the conditions for setting one.
 
-use crate::kernel::args;
+use crate::kernel::args::{self, is};
 use crate::kernel::error::CommandError;
 
 /// The latest time that Redis accepts, Unix milliseconds.
@@ -8,20 +8,20 @@ const AT_MAX: i64 = (1 << 46) - 1;
 
 /// How a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     ms: i64,
     /// Relative to now, or to 1970.
     relative: bool,
 }
 
 impl Unit {
-    pub(super) const SECONDS: Unit = Unit { ms: 1000, relative: true };
-    pub(super) const MILLISECONDS: Unit = Unit { ms: 1, relative: true };
-    pub(super) const UNIX_SECONDS: Unit = Unit { ms: 1000, relative: false };
-    pub(super) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, relative: false };
+    pub(crate) const SECONDS: Unit = Unit { ms: 1000, relative: true };
+    pub(crate) const MILLISECONDS: Unit = Unit { ms: 1, relative: true };
+    pub(crate) const UNIX_SECONDS: Unit = Unit { ms: 1000, relative: false };
+    pub(crate) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, relative: false };
 
     /// The unit that an option stands for.
-    pub(super) fn of_option(word: &[u8]) -> Option<Unit> {
+    pub(crate) fn of_option(word: &[u8]) -> Option<Unit> {
         match word.to_ascii_uppercase().as_slice() {
             b"EX" => Some(Unit::SECONDS),
             b"PX" => Some(Unit::MILLISECONDS),
@@ -32,7 +32,7 @@ impl Unit {
     }
 
     /// The time in Unix milliseconds.
-    pub(super) fn moment(
+    pub(crate) fn moment(
         self,
         text: &[u8],
         now_ms: u64,
@@ -50,5 +50,24 @@ impl Unit {
             .ok_or_else(|| {
                 CommandError::err(format_args!("invalid expire time in '{command}' command"))
             })
+    }
+}
+
+/// Whether to change the present expiry (0: none).
+pub(crate) type Condition = fn(old: u64, new: u64) -> bool;
+
+/// `None`: the word is not a condition.
+pub(crate) fn condition(word: &[u8]) -> Option<Condition> {
+    if is(word, "NX") {
+        Some(|old, _| old == 0)
+    } else if is(word, "XX") {
+        Some(|old, _| old != 0)
+    } else if is(word, "GT") {
+        // Never is later than any time.
+        Some(|old, new| old != 0 && new > old)
+    } else if is(word, "LT") {
+        Some(|old, new| old == 0 || new < old)
+    } else {
+        None
     }
 }
