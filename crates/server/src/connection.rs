@@ -131,6 +131,10 @@ pub(crate) struct Connection {
     pub(crate) blocked_depends: Lsn,
     /// `CLIENT PAUSE` is in force, and this connection has sent a request.
     pub(crate) paused: bool,
+    /// The next request publishes, while messages come faster than they are delivered.
+    pub(crate) awaits_delivery: bool,
+    /// Other requests of it ran just before.
+    pub(crate) had_turn: bool,
     /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
     /// The next request writes, and the log is far behind.
@@ -193,6 +197,8 @@ impl Connection {
             counted_output: 0,
             receive_paused: false,
             paused: false,
+            awaits_delivery: false,
+            had_turn: false,
             closing: false,
             closed: false,
             aborted: false,
@@ -501,6 +507,7 @@ impl Connection {
             && self.long_reply.is_none()
             && self.computing.is_none()
             && !self.paused
+            && !self.awaits_delivery
             && !self.awaits_log_room
             && !self.closing
             && !self.closed

@@ -44,6 +44,7 @@ impl Worker {
             ("touched", times(&self.touched), connection.in_touched),
             ("waiting", times(&self.waiting), connection.waiting),
             ("paused", times(&self.paused), connection.paused),
+            ("await delivery", times(&self.await_delivery), connection.awaits_delivery),
             ("await log room", times(&self.await_log_room), connection.awaits_log_room),
         ] {
             assert_eq!(stands, usize::from(expected), "client {slot} on the list '{list}'");

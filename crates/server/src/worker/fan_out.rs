@@ -101,6 +101,27 @@ impl Worker {
         }
     }
 
+    /// Lets publishers go on once enough messages are delivered: before the requests that came since,
+    /// in the order in which they had to wait, but first those that had no turn. Otherwise who was
+    /// served would be served again.
+    pub(super) fn resume_publishers(&mut self) {
+        if self.await_delivery.is_empty() || self.node.pubsub.is_congested() {
+            return;
+        }
+        let slots = std::mem::take(&mut self.await_delivery);
+        for had_turn in [true, false] {
+            for &slot in slots.iter().rev() {
+                let Some(connection) = &mut self.connections[slot as usize] else { continue };
+                if connection.had_turn == had_turn
+                    && std::mem::take(&mut connection.awaits_delivery)
+                    && !std::mem::replace(&mut connection.in_ready, true)
+                {
+                    self.ready.push_front(slot);
+                }
+            }
+        }
+    }
+
     /// Delivers the next message to some of its receivers, and returns to how many; `None` if nothing
     /// is left to deliver.
     fn fan_out_slice(&mut self) -> Option<usize> {

@@ -171,6 +171,8 @@ pub struct Worker {
     waiting: Vec<u32>,
     /// Deadlines of connections that wait for a key: (Unix milliseconds, connection).
     deadlines: BTreeSet<(u64, u32)>,
+    /// Connections whose next request publishes, while messages come faster than they are delivered.
+    await_delivery: Vec<u32>,
     /// Connections held back by `CLIENT PAUSE`.
     paused: Vec<u32>,
     /// The pause that holds them back, and whether it has ended since the last check.
@@ -262,6 +264,7 @@ impl Worker {
             touched: Vec::new(),
             waiting: Vec::new(),
             deadlines: BTreeSet::new(),
+            await_delivery: Vec::new(),
             paused: Vec::new(),
             paused_by: None,
             unpaused: false,
@@ -365,6 +368,7 @@ impl Worker {
         self.catch_up();
         self.resume_paused();
         self.resume_held();
+        self.resume_publishers();
         self.publish();
         if !self.stopping {
             self.run_batches(net);

@@ -169,6 +169,7 @@ impl Worker {
         strike(&mut self.touched, connection.in_touched);
         strike(&mut self.waiting, connection.waiting);
         strike(&mut self.paused, connection.paused);
+        strike(&mut self.await_delivery, connection.awaits_delivery);
         strike(&mut self.await_log_room, connection.awaits_log_room);
     }
 }

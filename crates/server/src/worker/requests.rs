@@ -263,12 +263,18 @@ impl Worker {
                 self.begin_job(item.slot, job, lent);
             }
         }
-        self.go_on(item, flow, depends, again);
+        self.go_on(batch, item, flow, (depends, again));
     }
 
     /// Applies the request's outcome to its connection.
     #[inline(always)]
-    fn go_on(&mut self, item: &Item, flow: Flow, depends: Lsn, again: Option<Box<Again>>) {
+    fn go_on(
+        &mut self,
+        batch: &Batch,
+        item: &Item,
+        flow: Flow,
+        (depends, again): (Lsn, Option<Box<Again>>),
+    ) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         match flow {
             Flow::Continue => {}
@@ -293,11 +299,11 @@ impl Worker {
                 return;
             }
             Flow::Again => {
-                // As if a pause had just ended.
                 connection.rewind(item.start);
-                connection.paused = true;
-                self.paused.push(item.slot);
-                self.unpaused = true;
+                let first = batch.items.iter().find(|other| other.slot == item.slot);
+                connection.had_turn = first.is_some_and(|first| first.start != item.start);
+                connection.awaits_delivery = true;
+                self.await_delivery.push(item.slot);
             }
         }
         // Freed at once, because the value would be copied for its next change. But what the

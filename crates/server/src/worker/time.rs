@@ -50,6 +50,7 @@ impl Worker {
             || self.housekeeping.is_due()
             || self.is_tidying
             || self.has_messages()
+            || !self.await_delivery.is_empty()
         {
             return Duration::ZERO;
         }
@@ -272,6 +273,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.computing.is_some()
         || connection.awaits_log_room
         || connection.paused
+        || connection.awaits_delivery
         || connection.closing
         || connection.in_ready
         || connection.in_touched;
