@@ -158,6 +158,9 @@ proptest! {
                 Step::ExpireDue(now, max) => {
                     let is_due = |at: u64| at != 0 && at <= now;
                     let due = model.values().filter(|at| is_due(**at)).count();
+                    if !model.is_empty() {
+                        prop_assert_eq!(set.is_over(now), due == model.len());
+                    }
                     prop_assert_eq!(set.expire_due(now, max, env, &mut op), due.min(max));
                     let left = contents(&hasher, &set);
                     model.retain(|name, at| left.contains_key(name) || !is_due(*at));
