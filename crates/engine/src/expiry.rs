@@ -39,6 +39,11 @@ impl Expires {
         self.0.first().copied()
     }
 
+    /// When the last key expires.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.0.last().map(|&(at, _)| at)
+    }
+
     /// Up to `count` consecutively expiring keys, beginning with a random one.
     pub(crate) fn some(&self, random: u64, count: usize) -> impl Iterator<Item = (u64, u64)> {
         let from = (random % self.0.len().max(1) as u64) as usize;

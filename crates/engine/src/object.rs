@@ -152,6 +152,11 @@ impl Object {
         by_type!(self, _ => 0, value => Collection::next_expiry(value))
     }
 
+    /// See [`Collection::is_over`].
+    pub(crate) fn is_over(&self, now: u64) -> bool {
+        by_type!(self, _ => false, value => Collection::is_over(value, now))
+    }
+
     /// Removes up to `max` elements that are due at `now`, and writes that into `op`; returns how
     /// many.
     pub(crate) fn expire_due(

@@ -265,6 +265,12 @@ fn times_move_with_members_and_keys() {
         PTTL there                          => :10000
         EXISTS newer                        => :0
         SINTER u there                      => ["z"]
+        SADDEX there PX 10 MEMBERS 1 y      => :1
+        EVAL "return redis.call('SPTTL', KEYS[1], 'MEMBERS', 2, 'y', 'z')" 1 there => [:10 :-1]
+        ZUNION 2 there u                    => ["a" "c" "y" "z"]
+        @advance 10
+        EVAL "return redis.call('SMEMBERS', KEYS[1])" 1 there => ["z"]
+        ZUNION 2 there u WITHSCORES         => ["a" "1" "c" "1" "z" "2"]
         SINTERCARD 2 u there                => :1
         SDIFFCARD 3 u there newer           => :2
         # Whoever watches the key sees the member go.

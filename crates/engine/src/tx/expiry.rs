@@ -11,6 +11,7 @@ use super::{Key, Tx};
 use crate::events::EventClass;
 use crate::keyspace::partition_of;
 use crate::partition::{Unlogged, Weight};
+use crate::table::entry::EntryRef;
 use ladon_model::{Change, DbId, KeyHash, ValueKind};
 
 impl Tx<'_> {
@@ -88,8 +89,17 @@ impl Tx<'_> {
         self.scratch.counters.expired += 1;
     }
 
-    /// Removes up to `max` expired elements of the key's value, and the key with the last one;
-    /// returns how many.
+    /// Whether the key, which has not expired, holds a value of which all elements have.
+    #[cold]
+    pub(super) fn is_over(&self, db: DbId, key: Key<'_>) -> bool {
+        let table = &self.locked.look_at(partition_of(key.hash)).dbs[usize::from(db)].table;
+        let entry = table.get(table.local(key.hash.0), key.bytes);
+        let entry = entry.filter(|entry| entry.expire_at() == 0 || entry.expire_at() > self.now_ms);
+        entry.and_then(EntryRef::object).is_some_and(|object| object.is_over(self.now_ms))
+    }
+
+    /// Removes up to `max` expired elements of the key's value, and the key with the last one; a
+    /// value of which all elements have expired as a whole. Returns how many.
     #[cold]
     pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
         let (env, now_ms) = (self.env(), self.now_ms);
@@ -97,6 +107,15 @@ impl Tx<'_> {
         let local = database.table.local(key.hash.0);
         let Some(entry) = database.table.get(local, key.bytes) else { return 0 };
         let kind = crate::types::kind_of(entry.value());
+        if let Some(object) = entry.object().filter(|object| object.is_over(now_ms)) {
+            let count = object.len();
+            if let Some(removed) = self.remove(db, key) {
+                self.scratch.discard(removed.object);
+            }
+            self.scratch.counters.expired_elements += count as u64;
+            self.note_expired(db, key, kind, None);
+            return count;
+        }
         if self.scratch.undoable {
             self.save_value(db, key, kind);
         }
@@ -116,33 +135,36 @@ impl Tx<'_> {
         if is_empty && let Some(removed) = self.remove(db, key) {
             self.scratch.discard(removed.object);
         }
-        if count == 0 {
-            return 0;
+        if count > 0 {
+            self.note_expired(db, key, kind, (!is_empty).then_some(&op));
         }
+        count
+    }
+
+    /// Announces and logs that elements have expired; no `op`: the key went with them.
+    fn note_expired(&mut self, db: DbId, key: Key<'_>, kind: ValueKind, op: Option<&Vec<u8>>) {
         match kind {
             ValueKind::Set => self.notify_removal(EventClass::SET, "sexpired", db, key),
             _ => self.notify_removal(EventClass::HASH, "hexpired", db, key),
         }
         if self.scratch.read_only {
-            let op = (!is_empty).then_some(op);
             if op.is_none() {
                 // A checkpoint may no longer have the key, and then these could not be applied.
                 self.forget_unlogged_of(db, key);
             }
             self.save_unlogged(partition_of(key.hash));
             let partition = self.locked.partition(key.hash);
+            let op = op.cloned();
             partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
             // So that expiry visits the partition as soon as it can log the removal.
-            self.keyspace.note_expiry(key.hash, now_ms);
-            return count;
+            self.keyspace.note_expiry(key.hash, self.now_ms);
+            return;
         }
-        if is_empty {
-            self.changed(key, Change::Delete { db, key: key.bytes });
-        } else {
-            self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+        match op {
+            None => self.changed(key, Change::Delete { db, key: key.bytes }),
+            Some(op) => self.changed(key, Change::Update { db, key: key.bytes, kind, op }),
         }
         self.was_by_server();
-        count
     }
 
     /// Logs what was removed from a held partition while nothing could be logged.

@@ -41,7 +41,8 @@ impl Tx<'_> {
         self.dependency = self.dependency.max(partition.dependency(key.hash));
         let due = partition.dbs[usize::from(db)].element_expires.due(self.now_ms);
         // A value whose elements have all expired does not exist.
-        if due.is_some() && self.get(db, key).is_none() {
+        if due.is_some() && self.is_over(db, key) {
+            self.expire_elements(db, key, 0);
             return false;
         }
         let Some(removed) = self.remove(db, key) else { return false };

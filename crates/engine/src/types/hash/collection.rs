@@ -117,6 +117,15 @@ impl Collection for HashValue {
         }
     }
 
+    fn is_over(&self, now: u64) -> bool {
+        match &self.0 {
+            Repr::Packed(packed) => {
+                packed.fields().all(|it| it.expire_at != 0 && it.expire_at <= now)
+            }
+            Repr::Table(fields) => fields.is_over(now),
+        }
+    }
+
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         self.expire_each(env.hasher, now, max, |field| Item::Remove { field }.put(op))
     }

@@ -37,6 +37,11 @@ impl OnTable {
         self.expires.due(u64::MAX).map_or(0, |(at, _)| at)
     }
 
+    /// Whether every field is due at `now`. Two fields that share an entry of the index hide that.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.expires.len() == self.table.len() && self.expires.last().is_some_and(|at| at <= now)
+    }
+
     #[inline]
     pub(super) fn get(&self, hasher: &KeyHasher, field: &[u8]) -> Option<Field<'_>> {
         self.table.get(hasher.hash(field).0, field).map(field_of)

@@ -93,6 +93,9 @@ proptest! {
                 Step::ExpireDue(now, max) => {
                     let is_due = |at: u64| at != 0 && at <= now;
                     let due = model.values().filter(|(_, at)| is_due(*at)).count();
+                    if !model.is_empty() {
+                        prop_assert_eq!(hash.is_over(now), due == model.len());
+                    }
                     let removed = hash.expire_due(now, max, env, &mut log);
                     prop_assert_eq!(removed, due.min(max));
                     let left = contents(&hash);

@@ -161,6 +161,10 @@ impl Collection for SetValue {
         }
     }
 
+    fn is_over(&self, now: u64) -> bool {
+        matches!(&self.0, Repr::Timed(hash) if hash.is_over(now))
+    }
+
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         let Repr::Timed(hash) = &mut self.0 else { return 0 };
         hash.expire_each(env.hasher, now, max, |member| put_member(op, OP_REMOVE, member))

@@ -2,6 +2,8 @@
 
 use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
+use crate::types::dump_value::Shown;
+use crate::types::hash::item::Item;
 use crate::types::set::edit::SetEdit;
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue, put_member};
 use ladon_model::KeyHasher;
@@ -156,6 +158,9 @@ proptest! {
                 Step::ExpireDue(now, max) => {
                     let is_due = |at: u64| at != 0 && at <= now;
                     let due = model.values().filter(|at| is_due(**at)).count();
+                    if !model.is_empty() {
+                        prop_assert_eq!(set.is_over(now), due == model.len());
+                    }
                     prop_assert_eq!(set.expire_due(now, max, env, &mut op), due.min(max));
                     let left = contents(&hasher, &set);
                     model.retain(|name, at| left.contains_key(name) || !is_due(*at));
@@ -227,6 +232,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
+
+    /// What is read is written and read again as the same, or was refused.
+    #[test]
+    fn any_bytes_are_a_set_or_malformed(
+        is_body: bool,
+        items in prop::collection::vec((0u8..4, member(), at(), 0u8..40), 0..12),
+        cut in prop::option::weighted(0.2, 0usize..100),
+    ) {
+        let hasher = KeyHasher::new(1);
+        let limits = small_limits();
+        let env = Env { hasher: &hasher, limits: &limits };
+        let mut bytes = if is_body { [&[0xff; 9][..], &[1]].concat() } else { vec![3] };
+        for (tag, member, at, flaw) in &items {
+            let value: &[u8] = if *flaw == 0 { b"v" } else { b"" };
+            match tag {
+                2 => Item::Remove { field: member }.put(&mut bytes),
+                3 => Item::Expire { field: member, at: *at }.put(&mut bytes),
+                _ => Item::Set { field: member, value, at: *at }.put(&mut bytes),
+            }
+        }
+        bytes.truncate(cut.unwrap_or(bytes.len()).max(1));
+        let set = if is_body {
+            SetValue::decode(&bytes, env)
+        } else {
+            let mut set = SetValue::for_members(b"1", 1, LIMITS);
+            set.apply_op(&bytes, env).map(|()| set).filter(|set| !set.is_empty())
+        };
+        if let Some(set) = set {
+            let mut again = Vec::new();
+            set.encode(&mut again);
+            let read = SetValue::decode(&again, env).unwrap();
+            prop_assert_eq!(contents(&hasher, &read), contents(&hasher, &set));
+            prop_assert_eq!(read.next_expiry(), set.next_expiry());
+        }
+    }
+}
+
 fn set_of(members: &[&str], hasher: &KeyHasher) -> SetValue {
     let mut set = SetValue::for_members(members[0].as_bytes(), 1, LIMITS);
     for member in members {
@@ -291,6 +335,16 @@ fn bodies_and_ops_have_their_bytes() {
         // After the mark and the first member.
         assert_eq!(read, (cut == 13).then_some(1), "cut at {cut}");
     }
+    // As `ladon dump` shows them.
+    let timed = |name, at| Shown::List(vec![Shown::Bytes(name), Shown::Int(at)]);
+    let shown = Shown::List(vec![Shown::Bytes(b"a"), timed(b"bc", 0x0102)]);
+    assert_eq!(SetValue::show_body(written), Some(shown));
+    let shown = Shown::Record(vec![
+        ("add", Shown::List(vec![timed(b"d", 3), Shown::Bytes(b"a")])),
+        ("remove", Shown::List(vec![Shown::Bytes(b"d")])),
+        ("expire", Shown::List(vec![timed(b"bc", 0x0102)])),
+    ]);
+    assert_eq!(SetValue::show_op(logged), Some(shown));
     // A hash's items have values.
     let with_value = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x04a\x01v";
     assert!(SetValue::decode(with_value, env).is_none());
