@@ -141,38 +141,11 @@ impl Client {
         history: &mut Vec<Operation>,
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
-        if let Some(waits) = &mut self.waits
-            && waits.chance(1, 6)
-        {
-            let call = waits::call(waits);
+        if let Some(call) = self.lone_call() {
             write_request(&mut bytes, &call);
             self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
-            self.note(
-                Operation { sent_us: now_us, ..Operation::new(vec![call], step) },
-                default,
-                history,
-            );
-            return bytes;
-        }
-        if let Some(talks) = &mut self.talks
-            && talks.chance(1, 5)
-        {
-            let in_script = self.scripts.as_mut().is_some_and(|scripts| scripts.chance(1, 2));
-            let call = listener::publish(talks, self.name, &mut self.serial, in_script);
-            write_request(&mut bytes, &call);
-            self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
-            self.note(Operation::new(vec![call], step), default, history);
-            return bytes;
-        }
-        if let Some(scripts) = &mut self.scripts
-            && scripts.chance(1, 3)
-        {
-            self.serial += 1;
-            let value = format!("{}:{}", self.name, self.serial);
-            let call = scripts::call(scripts, &value);
-            write_request(&mut bytes, &call);
-            self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
-            self.note(Operation::new(vec![call], step), default, history);
+            let sent = Operation { sent_us: now_us, ..Operation::new(vec![call], step) };
+            self.note(sent, default, history);
             return bytes;
         }
         if !self.own_gates.is_empty() && random.chance(1, 8) {
@@ -220,6 +193,26 @@ impl Client {
         self.rests = sent.may_wait() && random.chance(2, 3);
         self.note(sent, default, history);
         bytes
+    }
+
+    /// At times, a wait, a message or a script.
+    fn lone_call(&mut self) -> Option<Call> {
+        if let Some(waits) = &mut self.waits
+            && waits.chance(1, 6)
+        {
+            return Some(waits::call(waits));
+        }
+        if let Some(talks) = &mut self.talks
+            && talks.chance(1, 5)
+        {
+            let in_script = self.scripts.as_mut().is_some_and(|scripts| scripts.chance(1, 2));
+            return Some(listener::publish(talks, self.name, &mut self.serial, in_script));
+        }
+        let scripts = self.scripts.as_mut()?;
+        scripts.chance(1, 3).then(|| {
+            self.serial += 1;
+            scripts::call(scripts, &format!("{}:{}", self.name, self.serial))
+        })
     }
 
     /// An operation is on its way.

@@ -283,7 +283,8 @@ impl Run {
         ConnId { slot: self.plan.clients as u32, generation: 0 }
     }
 
-    fn deliver(&mut self, worker: usize) -> Result<(), String> {
+    /// Takes in what the node says to have run.
+    fn note_ran(&mut self) {
         for ran in self.node().ran() {
             let (worker, slot, call) = match ran {
                 Ran::Call { worker, slot, call } => (worker, slot, Some(call)),
@@ -328,6 +329,10 @@ impl Run {
                 }
             }
         }
+    }
+
+    fn deliver(&mut self, worker: usize) -> Result<(), String> {
+        self.note_ran();
         let threads = Arc::clone(&self.node().threads);
         if let Some(what) = threads.take_trouble() {
             return Err(self.explain(&what));
