@@ -368,3 +368,16 @@ fn large_elements_are_handed_over_whole() {
         }
     });
 }
+
+/// Nobody sends anything when the key goes.
+#[test]
+fn a_reader_of_a_group_hears_that_its_stream_has_expired() {
+    on_both_backends(&["--io-threads", "1"], |server| {
+        let mut client = connect(server);
+        assert_eq!(call(&mut client, &["XGROUP", "CREATE", "x", "g", "$", "MKSTREAM"]), ok());
+        call(&mut client, &["PEXPIRE", "x", "200"]);
+        let wait = ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "20000", "STREAMS", "x", ">"];
+        let reply = call(&mut client, &wait);
+        assert!(matches!(&reply, Value::Error(text) if text.starts_with(b"NOGROUP")), "{reply:?}");
+    });
+}

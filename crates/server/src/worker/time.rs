@@ -78,9 +78,10 @@ impl Worker {
         self.next_tick_ms = self.next_tick_ms.min(self.now_ms + self.tick_interval_ms());
     }
 
-    /// Does what a long script has held up.
+    /// Does what a long script has held up, and serves who waited for the loss of a key that has
+    /// expired or was evicted between two requests.
     pub(super) fn catch_up(&mut self) {
-        if self.bench.local.is_held_up() {
+        if self.bench.local.is_held_up() || !self.bench.scratch.ready.is_empty() {
             blocking::catch_up(&mut thread_parts!(self));
         }
     }

@@ -206,15 +206,16 @@ pub fn leave(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
 }
 
 /// Does what had to wait for the end of a long script: serves waiting clients, removes those that
-/// have left, and forgets what was watched.
+/// have left, and forgets what was watched. Also serves clients whose keys changed outside of a
+/// command.
 pub fn catch_up(thread: &mut ThreadParts<'_>) {
     for waiter in std::mem::take(&mut thread.local.leave_later) {
         leave(thread, &waiter);
     }
     watched::forget_the_rest(thread);
     let unserved = std::mem::take(&mut thread.local.unserved);
-    if !unserved.is_empty() {
-        thread.scratch.ready.extend(unserved);
+    thread.scratch.ready.extend(unserved);
+    if !thread.scratch.ready.is_empty() {
         serve(thread);
     }
 }
