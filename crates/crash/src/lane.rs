@@ -253,6 +253,9 @@ fn show(entry: Option<&(Datum, u64)>) -> String {
             let scores = scores.iter();
             ("pairs", scores.map(|(member, score)| format!("{} {score}", text(member))).collect())
         }
+        Datum::Stream(stream) => {
+            ("entries", stream.entries.keys().map(|id| format!("{id:?}")).collect())
+        }
     };
     let count = if let Datum::Text(bytes) = datum { bytes.len() } else { items.len() };
     let mut shown = format!("until {at} {count} {what}: {}", items.join(", "));

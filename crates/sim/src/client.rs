@@ -3,7 +3,7 @@
 use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
-use crate::{listener, scripts, waits};
+use crate::{listener, scripts, streams, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -40,8 +40,9 @@ pub(crate) struct Client {
     waits: Option<Random>,
     /// Where its messages come from, if it ever publishes.
     talks: Option<Random>,
-    /// Where its scripts come from, if it ever runs one.
+    /// Where its scripts and its calls on streams come from, if there are any.
     scripts: Option<Random>,
+    streams: Option<Random>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -77,6 +78,7 @@ impl Client {
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
+            streams: plan.streams.map(|seed| Random::new(seed ^ name)),
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -172,6 +174,13 @@ impl Client {
             self.serial += 1;
             calls.push(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
         }
+        if let Some(streams) = self.streams.as_mut().filter(|_| atomic)
+            && streams.chance(1, 2)
+        {
+            self.serial += 1;
+            let value = format!("{}:{}", self.name, self.serial);
+            calls.push(streams::call(streams, self.name, &value));
+        }
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
         {
@@ -195,7 +204,7 @@ impl Client {
         bytes
     }
 
-    /// At times, a wait, a message or a script.
+    /// At times, a wait, a message, a script or a call on a stream.
     fn lone_call(&mut self) -> Option<Call> {
         if let Some(waits) = &mut self.waits
             && waits.chance(1, 6)
@@ -208,10 +217,16 @@ impl Client {
             let in_script = self.scripts.as_mut().is_some_and(|scripts| scripts.chance(1, 2));
             return Some(listener::publish(talks, self.name, &mut self.serial, in_script));
         }
-        let scripts = self.scripts.as_mut()?;
-        scripts.chance(1, 3).then(|| {
+        if let Some(scripts) = &mut self.scripts
+            && scripts.chance(1, 3)
+        {
             self.serial += 1;
-            scripts::call(scripts, &format!("{}:{}", self.name, self.serial))
+            return Some(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+        }
+        let streams = self.streams.as_mut()?;
+        streams.chance(1, 2).then(|| {
+            self.serial += 1;
+            streams::call(streams, self.name, &format!("{}:{}", self.name, self.serial))
         })
     }
 

@@ -1,7 +1,7 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::{listener, waits};
+use crate::{listener, streams, waits};
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
@@ -59,6 +59,7 @@ fn in_order(call: &Call, reply: Value) -> Value {
     if listener::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
         return listener::published();
     }
+    let reply = streams::in_order(call, reply);
     let together = match call[0].as_slice() {
         b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
         b"HGETALL" => 2,
@@ -134,7 +135,7 @@ impl Operation {
     pub(crate) fn may_wait(&self) -> bool {
         let call = &self.calls[0];
         let waits = matches!(call[0].as_slice(), b"BLPOP" | b"BLMOVE");
-        !self.atomic && (waits || waits::wants_replicas(call))
+        !self.atomic && (waits || streams::may_wait(call) || waits::wants_replicas(call))
     }
 
     /// Its calls, each with its reply.

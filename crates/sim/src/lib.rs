@@ -29,6 +29,7 @@ mod oracle_commands;
 mod plan;
 mod run;
 mod scripts;
+mod streams;
 mod threads;
 mod waits;
 mod witness;

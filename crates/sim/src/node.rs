@@ -1,13 +1,14 @@
 //! A node's life, from recovery to its crash.
 
 use crate::clock::SimClock;
-use crate::oracle_commands::{Call, Datum, State};
+use crate::oracle_commands::{Call, Datum, Group, State, Stream};
 use crate::plan::{Canary, Plan};
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
 use ladon_commands::clients::Monitor;
 use ladon_commands::{Durability as _, Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
+use ladon_engine::types::stream::{Step, StreamId};
 use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_model::{Change, Changes, Lsn};
@@ -21,6 +22,7 @@ use ladon_settings::Settings;
 use ladon_sim_disk::SimDisk;
 use ladon_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -284,6 +286,7 @@ impl SimNode {
                     });
                     Datum::Sorted(scores)
                 }
+                ValueRef::Object(Object::Stream(stream)) => Datum::Stream(stream_of(stream)),
                 value => Datum::Text(
                     types::string::bytes(value).map(|b| b.into_owned()).unwrap_or_default(),
                 ),
@@ -292,6 +295,23 @@ impl SimNode {
         });
         data
     }
+}
+
+fn stream_of(stream: &types::stream::Stream) -> Stream {
+    let id = |id: StreamId| (id.ms, id.seq);
+    let mut entries = BTreeMap::new();
+    let _ = stream.walk(StreamId::MIN, StreamId::MAX, |entry| {
+        entries.insert(id(entry.id), entry.words());
+        ControlFlow::<()>::Continue(())
+    });
+    let group = |group: &types::stream::Group| {
+        let consumer = |pending| group.consumer_of(pending).map(|it| it.name().to_vec());
+        let pending = group.pending_from(StreamId::MIN);
+        let pending = pending.map(|(at, it)| (id(*at), consumer(it).unwrap_or_default())).collect();
+        Group { last: id(group.last_id), pending }
+    };
+    let groups = stream.groups().map(|(name, it)| (name.to_vec(), group(it))).collect();
+    Stream { last: id(stream.last_id()), entries, groups }
 }
 
 fn parse_served(who: &[u8]) -> Option<Ran> {
@@ -335,6 +355,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::LateSubscription
         | Canary::ForgetfulUndo
         | Canary::HalfScript => return,
+        Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
@@ -351,6 +372,14 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
                     let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
                     bytes[at] &= bytes[at] - 1;
                     at..at + 1
+                })
+                .map(drop),
+            Canary::DeliveredTwice => tx
+                .stream_change(db, key, |edit| {
+                    if edit.group(b"g").is_some() {
+                        let (group, last) = (&b"g"[..], StreamId::MIN);
+                        edit.apply(Step::SetGroup { group, last, read: None });
+                    }
                 })
                 .map(drop),
             Canary::MoveReordered => tx.list_rotate(db, key, End::Front, End::Back).map(drop),

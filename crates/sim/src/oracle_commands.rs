@@ -1,8 +1,9 @@
 //! The meaning of requests to the oracle: the reference's replies, and the simulator's own.
 
+pub(crate) use ladon_testkit::reference::stream::{Group, Stream};
 pub(crate) use ladon_testkit::reference::{Call, Datum, State};
 
-use crate::scripts;
+use crate::{scripts, streams};
 use ladon_resp::client::Value;
 use ladon_testkit::reference;
 
@@ -17,6 +18,7 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
         b"EVAL" => scripts::run(state, call),
         // Not a command of a client: see `Operation::eviction`.
         b"EVICT" => Value::Integer(i64::from(state.remove(&call[1]).is_some())),
+        b"XREADGROUP" => streams::in_order(call, reference::apply(state, call)),
         _ => reference::apply(state, call),
     }
 }

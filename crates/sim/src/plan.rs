@@ -49,6 +49,8 @@ pub enum Canary {
     ForgetfulUndo,
     /// The first change of a script is not in its record.
     HalfScript,
+    /// Recovery forgets how far a stream's group was given entries.
+    DeliveredTwice,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +84,8 @@ pub(crate) struct Plan {
     pub(crate) listens: Option<u64>,
     /// Clients run scripts; the source of the numbers for that.
     pub(crate) scripts: Option<u64>,
+    /// Clients work on streams; the source of the numbers for that.
+    pub(crate) streams: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -175,6 +179,10 @@ impl Plan {
         if is_script || canary == Canary::None && again.chance(1, 3) {
             plan.scripts = Some(again.next_u64());
         }
+        let is_stream = canary == Canary::DeliveredTwice;
+        if is_stream || canary == Canary::None && again.chance(1, 3) {
+            plan.streams = Some(again.next_u64());
+        }
         plan.rehearses |= canary == Canary::ForgetfulUndo;
         plan
     }
@@ -213,6 +221,7 @@ impl Plan {
             waits: None,
             listens: None,
             scripts: None,
+            streams: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

@@ -11,6 +11,7 @@ mod list;
 mod set;
 mod sort;
 mod sorted_set;
+pub mod stream;
 
 use ladon_resp::client::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +29,8 @@ pub enum Datum {
     Hash(BTreeMap<Vec<u8>, (Vec<u8>, u64)>),
     /// A sorted set: scores, which are whole numbers here.
     Sorted(BTreeMap<Vec<u8>, i64>),
+    /// A stream.
+    Stream(stream::Stream),
 }
 
 /// All data.
@@ -160,6 +163,7 @@ pub fn apply(state: &mut State, call: &Call) -> Value {
             list::apply(state, call).unwrap_or_else(wrong_type)
         }
         name if name.starts_with(b"H") => hash::apply(state, call).unwrap_or_else(wrong_type),
+        name if name.starts_with(b"X") => stream::apply(state, call).unwrap_or_else(wrong_type),
         name if name.starts_with(b"Z") => sorted_set::apply(state, call).unwrap_or_else(wrong_type),
         b"DBSIZE" => number(state.len()),
         b"FLUSHALL" => {

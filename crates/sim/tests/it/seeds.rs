@@ -138,3 +138,10 @@ fn half_a_script_is_caught() {
         assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
     }
 }
+
+/// No entry of a stream goes to two consumers of a group.
+#[test]
+fn an_entry_that_is_delivered_twice_is_caught() {
+    let caught = (0..40).filter(|&seed| run_seed(seed, Canary::DeliveredTwice).is_err()).count();
+    assert!(caught > 5, "only {caught} of 40 seeds noticed");
+}

@@ -10,7 +10,7 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
         Some(Datum::List(list)) => list.iter().cloned().collect(),
         Some(Datum::Set(set)) => set.keys().cloned().collect(),
         Some(Datum::Sorted(scores)) => scores.keys().cloned().collect(),
-        Some(Datum::Text(_) | Datum::Hash(_)) => return None,
+        Some(Datum::Text(_) | Datum::Hash(_) | Datum::Stream(_)) => return None,
     };
     elements.sort();
     if call.len() == 3 {
