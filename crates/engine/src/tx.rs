@@ -88,6 +88,8 @@ pub struct Scratch {
     pub read_only: bool,
     /// Lookups do not change the access time (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
+    /// Testing only: what is taken back is not all that was done, which the simulator must notice.
+    pub forgetful_undo_canary: bool,
     /// State of the random numbers that access counters take.
     random: u64,
     /// The transaction notes in `undo` what it changes.

@@ -234,6 +234,11 @@ impl<'a> Changes<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Changes { rest: bytes }
     }
+
+    /// What is not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
 }
 
 impl<'a> Iterator for Changes<'a> {

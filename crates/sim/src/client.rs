@@ -3,7 +3,7 @@
 use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
-use crate::{listener, waits};
+use crate::{listener, scripts, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -40,6 +40,8 @@ pub(crate) struct Client {
     waits: Option<Random>,
     /// Where its messages come from, if it ever publishes.
     talks: Option<Random>,
+    /// Where its scripts come from, if it ever runs one.
+    scripts: Option<Random>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -74,6 +76,7 @@ impl Client {
             sent: Vec::new(),
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
+            scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -138,26 +141,11 @@ impl Client {
         history: &mut Vec<Operation>,
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
-        if let Some(waits) = &mut self.waits
-            && waits.chance(1, 6)
-        {
-            let call = waits::call(waits);
+        if let Some(call) = self.lone_call() {
             write_request(&mut bytes, &call);
             self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
-            self.note(
-                Operation { sent_us: now_us, ..Operation::new(vec![call], step) },
-                default,
-                history,
-            );
-            return bytes;
-        }
-        if let Some(talks) = &mut self.talks
-            && talks.chance(1, 5)
-        {
-            let call = listener::publish(talks, self.name, &mut self.serial);
-            write_request(&mut bytes, &call);
-            self.awaited.push_back(Awaited::Operation { operation: history.len(), is_last: true });
-            self.note(Operation::new(vec![call], step), default, history);
+            let sent = Operation { sent_us: now_us, ..Operation::new(vec![call], step) };
+            self.note(sent, default, history);
             return bytes;
         }
         if !self.own_gates.is_empty() && random.chance(1, 8) {
@@ -178,10 +166,16 @@ impl Client {
         {
             calls.push(waits::call(waits));
         }
+        if let Some(scripts) = self.scripts.as_mut().filter(|_| atomic)
+            && scripts.chance(1, 3)
+        {
+            self.serial += 1;
+            calls.push(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+        }
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
         {
-            calls.push(listener::publish(talks, self.name, &mut self.serial));
+            calls.push(listener::publish(talks, self.name, &mut self.serial, false));
         }
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
@@ -199,6 +193,26 @@ impl Client {
         self.rests = sent.may_wait() && random.chance(2, 3);
         self.note(sent, default, history);
         bytes
+    }
+
+    /// At times, a wait, a message or a script.
+    fn lone_call(&mut self) -> Option<Call> {
+        if let Some(waits) = &mut self.waits
+            && waits.chance(1, 6)
+        {
+            return Some(waits::call(waits));
+        }
+        if let Some(talks) = &mut self.talks
+            && talks.chance(1, 5)
+        {
+            let in_script = self.scripts.as_mut().is_some_and(|scripts| scripts.chance(1, 2));
+            return Some(listener::publish(talks, self.name, &mut self.serial, in_script));
+        }
+        let scripts = self.scripts.as_mut()?;
+        scripts.chance(1, 3).then(|| {
+            self.serial += 1;
+            scripts::call(scripts, &format!("{}:{}", self.name, self.serial))
+        })
     }
 
     /// An operation is on its way.

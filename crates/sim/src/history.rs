@@ -47,11 +47,16 @@ impl AskedGate {
     }
 }
 
+fn is_refusal(reply: &Value) -> bool {
+    const REFUSALS: [&[u8]; 3] = [b"MISCONF", b"EXECABORT", b"OOM"];
+    matches!(reply, Value::Error(text) if REFUSALS.iter().any(|it| text.starts_with(it)))
+}
+
 fn in_order(call: &Call, reply: Value) -> Value {
     if waits::says_durable(&reply).is_some() && call[0] == b"WAITAOF" {
         return waits::waited();
     }
-    if call[0] == b"PUBLISH" && matches!(reply, Value::Integer(0..)) {
+    if listener::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
         return listener::published();
     }
     let together = match call[0].as_slice() {
@@ -96,7 +101,13 @@ impl Operation {
     /// Applies it to the data. Returns whether its reply, if it has one, is explained.
     pub(crate) fn apply(&self, state: &mut State) -> bool {
         let reply = if self.atomic {
-            Value::Array(self.calls.iter().map(|call| apply(state, call)).collect())
+            let seen = self.answered();
+            let each = self.calls.iter().enumerate().map(|(at, call)| match seen.get(at) {
+                // The transaction goes on without it.
+                Some((_, error)) if call[0] == b"EVAL" && is_refusal(error) => (*error).clone(),
+                _ => apply(state, call),
+            });
+            Value::Array(each.collect())
         } else {
             apply(state, &self.calls[0])
         };
@@ -113,6 +124,10 @@ impl Operation {
             reply if self.atomic => reply,
             reply => in_order(&self.calls[0], reply),
         }
+    }
+
+    pub(crate) fn runs_script(&self) -> bool {
+        self.calls.iter().any(|call| call[0] == b"EVAL")
     }
 
     /// Whether it waits for a key that is empty, or for replicas, which do not exist.
@@ -161,9 +176,7 @@ impl Operation {
 
     /// A refusal (the log takes no writes, or there is no memory) means that nothing happened.
     pub(crate) fn was_refused(&self) -> bool {
-        const REFUSALS: [&[u8]; 3] = [b"MISCONF", b"EXECABORT", b"OOM"];
-        matches!(&self.end, Some((_, Value::Error(text)))
-            if REFUSALS.iter().any(|refusal| text.starts_with(refusal)))
+        self.end.as_ref().is_some_and(|(_, reply)| is_refusal(reply))
     }
 
     /// It was refused for want of memory.

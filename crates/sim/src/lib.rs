@@ -28,6 +28,7 @@ mod oracle;
 mod oracle_commands;
 mod plan;
 mod run;
+mod scripts;
 mod threads;
 mod waits;
 mod witness;

@@ -7,6 +7,7 @@
 
 use crate::history::Operation;
 use crate::oracle_commands::Call;
+use crate::scripts;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
 use ladon_testkit::Random;
@@ -22,16 +23,27 @@ pub(crate) fn published() -> Value {
     Value::Simple(b"published".to_vec())
 }
 
-/// A message of this client.
-pub(crate) fn publish(random: &mut Random, client: u64, serial: &mut u64) -> Call {
+/// A message of this client, alone or out of a script.
+pub(crate) fn publish(random: &mut Random, client: u64, serial: &mut u64, in_script: bool) -> Call {
     *serial += 1;
     let channel = CHANNELS[random.below(2) as usize];
     let payload = format!("{client}:{serial}");
+    if in_script {
+        return scripts::publish(channel, &payload);
+    }
     ["PUBLISH", channel, &payload].map(|word| word.as_bytes().to_vec()).to_vec()
 }
 
 pub(crate) fn is_publication(call: &Call, payload: &[u8]) -> bool {
-    call[0] == b"PUBLISH" && call[2] == payload
+    publication(call).is_some_and(|(_, published)| published == payload)
+}
+
+/// The channel and the message that a call publishes.
+pub(crate) fn publication(call: &Call) -> Option<(&[u8], &[u8])> {
+    match call[0].as_slice() {
+        b"PUBLISH" => Some((&call[1], &call[2])),
+        _ => scripts::publication(call),
+    }
 }
 
 /// One subscriber's connection.
@@ -171,10 +183,10 @@ fn missed(listener: &Listener, history: &[Operation]) -> Option<String> {
         matches!(operation.end, Some((_, Value::Integer(_) | Value::Array(_))))
     };
     for operation in history.iter().filter(answered) {
-        for call in operation.calls.iter().filter(|call| call[0] == b"PUBLISH") {
-            let since = listener.since.get(&call[1]);
+        for (channel, payload) in operation.calls.iter().filter_map(publication) {
+            let since = listener.since.get(channel);
             if since.is_some_and(|since| operation.begin > *since)
-                && !listener.messages(&call[1]).contains(&call[2])
+                && !listener.messages(channel).iter().any(|message| message == payload)
             {
                 let since = since.copied().unwrap_or(0);
                 return Some(format!(

@@ -115,6 +115,8 @@ pub(crate) enum Ran {
     Eviction(Vec<u8>),
     /// A client's call that had to wait.
     Served { worker: usize, slot: u32 },
+    /// A command of the script of the last call, one that changes data.
+    InScript,
 }
 
 pub(crate) struct SimNode {
@@ -302,6 +304,10 @@ fn parse_served(who: &[u8]) -> Option<Ran> {
 fn parse_monitored(line: &[u8]) -> Option<Ran> {
     let line = std::str::from_utf8(line).ok()?.trim_end();
     let (head, words) = line.split_once("] \"")?;
+    if head.ends_with("lua") {
+        let is_read = words.to_ascii_lowercase().starts_with("get\"");
+        return (!is_read).then_some(Ran::InScript);
+    }
     let (worker, slot) = head.rsplit_once("sim:")?.1.split_once('.')?;
     let mut call: Call =
         words.strip_suffix('"')?.split("\" \"").map(|word| word.as_bytes().to_vec()).collect();
@@ -326,7 +332,9 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::UnsyncedEverysec
         | Canary::EarlyMessage
         | Canary::MessageOvertakes
-        | Canary::LateSubscription => return,
+        | Canary::LateSubscription
+        | Canary::ForgetfulUndo
+        | Canary::HalfScript => return,
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
@@ -414,6 +422,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::StaleStore {
         worker.plant_stale_stores();
     }
+    if canary == Canary::ForgetfulUndo {
+        worker.plant_forgetful_undo();
+    }
     if canary == Canary::LateSubscription {
         worker.plant_late_subscriptions();
     }
@@ -426,6 +437,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::UnaskedWait => Planted::UnaskedWait,
         Canary::EarlyMessage => Planted::EarlyMessage,
         Canary::MessageOvertakes => Planted::MessageOvertakes,
+        Canary::HalfScript => Planted::HalfScript,
         _ => Planted::Nothing,
     };
 }

@@ -2,6 +2,7 @@
 
 pub(crate) use ladon_testkit::reference::{Call, Datum, State};
 
+use crate::scripts;
 use ladon_resp::client::Value;
 use ladon_testkit::reference;
 
@@ -13,6 +14,7 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
         // How many get it is not modelled: see `listener.rs` for who has to.
         b"PUBLISH" => crate::listener::published(),
         b"WAIT" => Value::Integer(0),
+        b"EVAL" => scripts::run(state, call),
         // Not a command of a client: see `Operation::eviction`.
         b"EVICT" => Value::Integer(i64::from(state.remove(&call[1]).is_some())),
         _ => reference::apply(state, call),

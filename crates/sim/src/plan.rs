@@ -45,6 +45,10 @@ pub enum Canary {
     MessageOvertakes,
     /// A subscription misses the first message after its acknowledgement.
     LateSubscription,
+    /// What a script did is not all taken back before it runs again.
+    ForgetfulUndo,
+    /// The first change of a script is not in its record.
+    HalfScript,
 }
 
 #[derive(Clone, Debug)]
@@ -76,6 +80,8 @@ pub(crate) struct Plan {
     pub(crate) waits: Option<u64>,
     /// Clients publish, and others have subscribed; the source of the numbers for that.
     pub(crate) listens: Option<u64>,
+    /// Clients run scripts; the source of the numbers for that.
+    pub(crate) scripts: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -165,6 +171,11 @@ impl Plan {
         if is_message || canary == Canary::None && again.chance(1, 3) {
             plan.listens = Some(again.next_u64());
         }
+        let is_script = matches!(canary, Canary::ForgetfulUndo | Canary::HalfScript);
+        if is_script || canary == Canary::None && again.chance(1, 3) {
+            plan.scripts = Some(again.next_u64());
+        }
+        plan.rehearses |= canary == Canary::ForgetfulUndo;
         plan
     }
 
@@ -201,6 +212,7 @@ impl Plan {
             },
             waits: None,
             listens: None,
+            scripts: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

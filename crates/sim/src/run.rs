@@ -14,7 +14,7 @@ use ladon_net::ConnId;
 use ladon_platform::Clock as _;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What a run did.
@@ -77,6 +77,11 @@ struct Run {
     history: Vec<Operation>,
     /// Positions in the history, in the order in which the node ran them.
     order: Vec<usize>,
+    /// Scripts that have run and changed nothing: their commands may have been refused.
+    unwritten: BTreeSet<usize>,
+    /// The operation of the last script, and whether it has changed something; `None`: in a
+    /// transaction that is not complete.
+    last_script: (Option<usize>, bool),
     before: State,
     step: u64,
     names: u64,
@@ -110,6 +115,8 @@ impl Run {
             listening: None,
             history: Vec::new(),
             order: Vec::new(),
+            unwritten: BTreeSet::new(),
+            last_script: (None, false),
             before: State::new(),
             step: 0,
             names: 0,
@@ -276,11 +283,19 @@ impl Run {
         ConnId { slot: self.plan.clients as u32, generation: 0 }
     }
 
-    fn deliver(&mut self, worker: usize) -> Result<(), String> {
+    /// Takes in what the node says to have run.
+    fn note_ran(&mut self) {
         for ran in self.node().ran() {
             let (worker, slot, call) = match ran {
                 Ran::Call { worker, slot, call } => (worker, slot, Some(call)),
                 Ran::Served { worker, slot } => (worker, slot, None),
+                Ran::InScript => {
+                    self.last_script.1 = true;
+                    if let (Some(at), _) = self.last_script {
+                        self.unwritten.remove(&at);
+                    }
+                    continue;
+                }
                 Ran::Eviction(key) => {
                     self.report.evictions += 1;
                     self.order.push(self.history.len());
@@ -293,7 +308,19 @@ impl Run {
                 continue;
             };
             match call {
-                Some(call) => self.order.extend(client.ran(&call, &self.history)),
+                Some(call) => {
+                    let ran = client.ran(&call, &self.history);
+                    self.order.extend(ran);
+                    if call[0] == b"EVAL" {
+                        self.last_script = (ran, false);
+                    }
+                    let is_script = |&at: &usize| self.history[at].runs_script();
+                    if let Some(at) = ran.filter(is_script)
+                        && !self.last_script.1
+                    {
+                        self.unwritten.insert(at);
+                    }
+                }
                 None => {
                     // Not when it came, but now.
                     let served = client.last_ran();
@@ -302,6 +329,10 @@ impl Run {
                 }
             }
         }
+    }
+
+    fn deliver(&mut self, worker: usize) -> Result<(), String> {
+        self.note_ran();
         let threads = Arc::clone(&self.node().threads);
         if let Some(what) = threads.take_trouble() {
             return Err(self.explain(&what));
@@ -411,7 +442,7 @@ impl Run {
                 return Err(self.explain(&what));
             }
             let data = node.data();
-            if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
+            if judge(&self.history, &self.ran(), &self.before, &data) == Verdict::Unexplained {
                 return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
             }
         }
@@ -475,6 +506,14 @@ impl Run {
         self.clients.iter().filter_map(|client| client.owed(&self.history)).collect()
     }
 
+    /// The order in which operations ran. A script without an answer whose commands were refused is
+    /// not among them: such a refusal was noticed only once it ran.
+    fn ran(&self) -> Vec<usize> {
+        let has_happened =
+            |at: &&usize| self.history[**at].end.is_some() || !self.unwritten.contains(*at);
+        self.order.iter().filter(has_happened).copied().collect()
+    }
+
     fn crash(&mut self) -> Result<(), String> {
         self.report.crashes += 1;
         if let Some(what) = listener::trouble(&self.listeners, &self.history, false) {
@@ -508,8 +547,10 @@ impl Run {
         self.synced_step = self.step;
         self.disk.heal();
         let before = std::mem::take(&mut self.before);
+        let order = self.ran();
         let history = std::mem::take(&mut self.history);
-        let order = std::mem::take(&mut self.order);
+        self.order.clear();
+        self.unwritten.clear();
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;

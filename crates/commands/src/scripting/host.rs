@@ -108,7 +108,11 @@ impl<'h, 'a> RunHost<'h, 'a> {
         self.ctx.abort();
         self.counted = Counted::default();
         (self.proto, self.wrote) = (Proto::Resp2, false);
-        let locks = if with_all { Locks::All } else { Locks::Keys(&self.wanted.hashes) };
+        let locks = match self.wanted.hashes.as_slice() {
+            _ if with_all => Locks::All,
+            [] => Locks::None,
+            hashes => Locks::Keys(hashes),
+        };
         let node = self.ctx.node;
         let is_busy = |partition| node.scripts.running.is_held(partition);
         if !self.ctx.tx().begin_again_or_busy(locks, is_busy) {

@@ -57,7 +57,7 @@ pub(crate) fn run(
     mut enter: impl FnMut(&mut Vm, &mut dyn Host, &mut Vec<u8>) -> Ended,
 ) -> CommandResult {
     admit(ctx, &task)?;
-    let in_exec = ctx.in_exec;
+    let (in_exec, rehearses) = (ctx.in_exec, ctx.local.rehearses);
     let mut wanted = Wanted::default();
     task.keys.iter().for_each(|key| wanted.add(ctx.keyspace().hash(key)));
     if !in_exec {
@@ -71,11 +71,19 @@ pub(crate) fn run(
     ctx.in_exec = true;
     let mut host = RunHost::new(ctx, task, pump, wanted);
     let mut refusals = 0;
+    // As if it had been refused a lock at its end.
+    let mut rehearses = cfg!(debug_assertions) && rehearses && !in_exec;
     let result = loop {
         thread_vm.out.clear();
         let ended = enter(&mut thread_vm.vm, &mut host, &mut thread_vm.out);
         let Some(stopped) = host.stopped.take() else {
             debug_assert!(matches!(ended, Ended::Replied), "nobody stopped it");
+            if std::mem::take(&mut rehearses) {
+                if let Err(stopped) = host.begin_again(false) {
+                    break Err(stopped);
+                }
+                continue;
+            }
             break Ok(());
         };
         let Stopped::Refused { wants_all } = stopped else { break Err(stopped) };

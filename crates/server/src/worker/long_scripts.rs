@@ -85,14 +85,14 @@ impl Worker {
                 ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
                 ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it runs no script"),
             };
-            let now_ms = self.now_ms;
+            let (now_ms, planted) = (self.now_ms, self.planted);
             let Workbench { node, local, scratch, appender } = &mut *bench;
             let mut thread = ThreadParts {
                 node,
                 local,
                 scratch,
                 now_ms,
-                append: &mut |record| appender.append_record(record, now_ms),
+                append: &mut |record| planted.append_of_script(appender, record, now_ms),
                 pump: Some(&mut || self.pump(batch, at, net)),
             };
             let request = Request { id: item.id, args: &args, first_key: item.first_key };

@@ -317,6 +317,11 @@ impl Worker {
         self.bench.local.late_subscription_canary = true;
     }
 
+    /// Testing only: what is taken back is not all that was done, which the simulator must notice.
+    pub fn plant_forgetful_undo(&mut self) {
+        self.bench.scratch.forgetful_undo_canary = true;
+    }
+
     /// Testing only, with debug assertions: every command on data first runs in a transaction that is
     /// taken back, which nobody must notice.
     pub fn rehearse_changes(&mut self) {

@@ -8,6 +8,7 @@
 use super::Worker;
 use crate::connection::Positions;
 use ladon_log::Appender;
+use ladon_model::{Changes, Lsn, Record};
 
 /// Limits of a turn; the simulator uses smaller ones.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,8 @@ pub enum Planted {
     EarlyMessage,
     /// A message overtakes those that are not delivered yet.
     MessageOvertakes,
+    /// A script's record lacks its first change.
+    HalfScript,
 }
 
 impl Planted {
@@ -87,6 +90,23 @@ impl Planted {
             Planted::SkippedWakeUp => appender.publish(),
             _ => appender.publish_in_between(),
         }
+    }
+
+    /// Appends a script's record.
+    #[inline]
+    pub(super) fn append_of_script(
+        self,
+        appender: &mut Appender,
+        record: Record<'_>,
+        now_ms: u64,
+    ) -> Lsn {
+        if self != Planted::HalfScript {
+            return appender.append_record(record, now_ms);
+        }
+        let changes = record.changes();
+        let mut rest = Changes::new(&changes);
+        rest.next();
+        appender.append_record(Record::Changes(rest.rest()), now_ms)
     }
 
     /// The log's position as `WAITAOF` sees it.

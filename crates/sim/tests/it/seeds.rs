@@ -129,3 +129,12 @@ fn a_message_that_is_early_or_late_or_lost_is_caught() {
         assert!(caught > 5, "only {caught} of 400 seeds noticed {canary:?}");
     }
 }
+
+/// A script is one step: what it did is taken back wholly, and logged wholly.
+#[test]
+fn half_a_script_is_caught() {
+    for canary in [Canary::ForgetfulUndo, Canary::HalfScript] {
+        let caught = (0..100).filter(|&seed| run_seed(seed, canary).is_err()).count();
+        assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
+    }
+}
