@@ -325,7 +325,7 @@ impl<'a> Recovering<'a> {
                 let applied = object.apply_op(op, keyspace.env());
                 let after = Weight::of(object);
                 *bytes_delta += database.reweigh(key.hash, before, after);
-                keyspace.note_expiry(key.hash, after.next_expiry);
+                keyspace.note_element_expiry(key.hash, after.next_expiry);
                 applied.ok_or_else(|| malformed("change"))
             }
             None => {

@@ -34,6 +34,11 @@ impl Expires {
         self.0.first().copied().filter(|&(at, _)| at <= now)
     }
 
+    /// Whether at least `count` (not 0) keys are due at `now`.
+    pub(crate) fn are_due(&self, now: u64, count: usize) -> bool {
+        self.0.iter().take_while(|(at, _)| *at <= now).nth(count - 1).is_some()
+    }
+
     /// The key that expires first.
     pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.0.first().copied()

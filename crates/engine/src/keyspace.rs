@@ -23,7 +23,9 @@ use crate::types::collection::Env;
 use crossbeam_epoch::Guard;
 use ladon_model::{DbId, KeyHash, KeyHasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed,
+};
 
 /// Top bits of a key's hash that choose its partition. Fewer under Miri, which would need minutes
 /// to create a keyspace for each case.
@@ -56,6 +58,8 @@ pub struct Keyspace {
     /// For each partition, a time before which nothing in it expires; contiguous, so that a check
     /// of all of them is short. Written under the partition's lock.
     next_due: Box<[AtomicU64]>,
+    /// Some element of a value has, or had, a time: most nodes never look further.
+    has_element_times: AtomicBool,
     pub(crate) compaction: Compaction,
     pub(crate) events: Wanted,
     pub(crate) libraries: Libraries,
@@ -104,6 +108,7 @@ impl Keyspace {
             access_rules: AccessRules::default(),
             used_bytes: AtomicI64::new(0),
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            has_element_times: AtomicBool::new(false),
             compaction: Compaction::default(),
             events: Wanted::default(),
             libraries: Libraries::default(),
@@ -209,6 +214,23 @@ impl Keyspace {
     #[inline]
     pub fn next_due(&self, partition: usize) -> u64 {
         self.next_due[partition].load(Relaxed)
+    }
+
+    /// Whether an element of any value has, or once had, a time.
+    #[inline]
+    pub fn has_element_times(&self) -> bool {
+        self.has_element_times.load(Relaxed)
+    }
+
+    /// As `note_expiry`, of an element of the key's value.
+    #[inline]
+    pub(crate) fn note_element_expiry(&self, hash: KeyHash, at: u64) {
+        if at != 0 {
+            if !self.has_element_times() {
+                self.has_element_times.store(true, Relaxed);
+            }
+            self.note_expiry(hash, at);
+        }
     }
 
     /// Notes that a key, or an element of its value, expires at `at` (0: never). The partition is

@@ -157,6 +157,11 @@ impl Object {
         by_type!(self, _ => false, value => Collection::is_over(value, now))
     }
 
+    /// See [`Collection::has_due`].
+    pub(crate) fn has_due(&self, now: u64, count: usize) -> bool {
+        by_type!(self, _ => false, value => Collection::has_due(value, now, count))
+    }
+
     /// Removes up to `max` elements that are due at `now`, and writes that into `op`; returns how
     /// many.
     pub(crate) fn expire_due(

@@ -733,7 +733,7 @@ pub(crate) fn put_entry(
     *bytes_delta += database.table.bytes() as i64 - before;
     *bytes_delta += database.reweigh(key.hash, old_weight, new_weight);
     keyspace.note_expiry(key.hash, expire_at);
-    keyspace.note_expiry(key.hash, new_weight.next_expiry);
+    keyspace.note_element_expiry(key.hash, new_weight.next_expiry);
     old_object
 }
 

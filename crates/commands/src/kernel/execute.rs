@@ -11,6 +11,7 @@ use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::local::{Local, Pump};
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
+use crate::kernel::overdue;
 use crate::kernel::session::{Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
@@ -251,7 +252,10 @@ impl Running<'_, '_> {
             let busy = node.scripts.running.busy();
             return self.reject(Some((id, spec)), &busy);
         }
-        if cfg!(debug_assertions) && ctx.local.rehearses {
+        let mut command = command;
+        if node.keyspace.has_element_times() && overdue::remove_some(&mut ctx, spec, args) {
+            command.handler = overdue::run_again;
+        } else if cfg!(debug_assertions) && ctx.local.rehearses {
             undo::rehearse(&mut ctx, command);
         }
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);

@@ -35,6 +35,7 @@ pub(crate) mod monitored;
 pub mod node;
 pub(crate) mod notifications;
 pub mod outcome;
+pub(crate) mod overdue;
 pub mod pubsub;
 pub(crate) mod rates;
 pub mod rng;

@@ -2,6 +2,7 @@
 //! what the sources and tests of Redis 8.12 say.
 
 use crate::common::{TestNode, check_on};
+use ladon_commands::Flow;
 use ladon_platform::Clock;
 use ladon_settings::Loader;
 use proptest::prelude::*;
@@ -300,6 +301,54 @@ fn many_members_expire_each_in_its_time() {
     }
     assert_eq!(node.run(&mut client, "EXISTS s"), ":0");
     assert_eq!(node.replayed(), node.dump());
+}
+
+/// Removing what has expired takes several turns, except in a transaction.
+#[test]
+fn what_expired_at_one_moment_does_not_leave_in_one_turn() {
+    for (add, count) in
+        [("SADDEX k PX 10 MEMBERS 1000", "SCARD k"), ("HSETEX k PX 10 FIELDS 1000", "HLEN k")]
+    {
+        let node = TestNode::new();
+        let mut client = node.client();
+        let is_set = count.starts_with('S');
+        let element =
+            |number: usize| if is_set { format!("m{number}") } else { format!("m{number} v") };
+        let elements: Vec<String> = (0..1000).map(element).collect();
+        let line = format!("{add} {}", elements.join(" "));
+        let lasting = if is_set { "SADD k lasting" } else { "HSET k lasting v" };
+        for in_exec in [false, true] {
+            assert_eq!(node.run(&mut client, &line), ":1");
+            node.run(&mut client, lasting);
+            node.clock.advance(10);
+            if in_exec {
+                node.run(&mut client, "MULTI");
+                node.run(&mut client, count);
+                assert_eq!(node.run(&mut client, "EXEC"), "[:1]");
+                continue;
+            }
+            let args: Vec<&[u8]> = count.split(' ').map(str::as_bytes).collect();
+            let mut turns = 0;
+            let reply = loop {
+                let records = node.log.records().len();
+                let (reply, outcome) = node.request(&mut client, &args);
+                assert_eq!(node.log.records().len(), records + 1, "what went is logged");
+                if !matches!(outcome.flow, Flow::Again) {
+                    break reply;
+                }
+                assert!(reply.is_empty());
+                turns += 1;
+            };
+            assert_eq!((reply.as_slice(), turns), (&b":1\r\n"[..], 3), "{count}");
+            // Others are not concerned, nor is a key that went as a whole.
+            assert_eq!(node.run(&mut client, "EXISTS other"), ":0");
+            node.run(&mut client, "DEL k");
+            assert_eq!(node.run(&mut client, &line), ":1");
+            node.clock.advance(10);
+            assert_eq!(node.run(&mut client, count), ":0");
+        }
+        assert_eq!(node.replayed(), node.dump());
+    }
 }
 
 /// What stays after `SPOP` keeps its time, however few stay.

@@ -127,7 +127,7 @@ impl Tx<'_> {
         let rest = revert(object, inverse, env);
         let new = Weight::of(object);
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, old, new);
-        self.keyspace.note_expiry(key.hash, new.next_expiry);
+        self.keyspace.note_element_expiry(key.hash, new.next_expiry);
         rest.into_iter().for_each(|rest| self.scratch.discard_inverse(rest));
     }
 

@@ -10,6 +10,7 @@
 use super::{Key, Tx};
 use crate::events::EventClass;
 use crate::keyspace::partition_of;
+use crate::object::Object;
 use crate::partition::{Unlogged, Weight};
 use crate::table::entry::EntryRef;
 use ladon_model::{Change, DbId, KeyHash, ValueKind};
@@ -89,13 +90,33 @@ impl Tx<'_> {
         self.scratch.counters.expired += 1;
     }
 
-    /// Whether the key, which has not expired, holds a value of which all elements have.
-    #[cold]
-    pub(super) fn is_over(&self, db: DbId, key: Key<'_>) -> bool {
+    /// If more than `max` elements have expired of the key's value, so that a look at it would remove
+    /// all of them: removes so many, and returns true.
+    pub fn expire_ahead(&mut self, db: DbId, key: Key<'_>, max: usize) -> bool {
+        let now_ms = self.now_ms;
+        if self.keyspace.next_due(partition_of(key.hash)) > now_ms {
+            return false;
+        }
+        let object = self.object_of_living(db, key);
+        if object.is_none_or(|object| object.is_over(now_ms) || !object.has_due(now_ms, max + 1)) {
+            return false;
+        }
+        self.expire_elements(db, key, max);
+        true
+    }
+
+    /// The value of a key that has not expired, where it is an object.
+    fn object_of_living(&self, db: DbId, key: Key<'_>) -> Option<&Object> {
         let table = &self.locked.look_at(partition_of(key.hash)).dbs[usize::from(db)].table;
         let entry = table.get(table.local(key.hash.0), key.bytes);
         let entry = entry.filter(|entry| entry.expire_at() == 0 || entry.expire_at() > self.now_ms);
-        entry.and_then(EntryRef::object).is_some_and(|object| object.is_over(self.now_ms))
+        entry.and_then(EntryRef::object)
+    }
+
+    /// Whether the key, which has not expired, holds a value of which all elements have.
+    #[cold]
+    pub(super) fn is_over(&self, db: DbId, key: Key<'_>) -> bool {
+        self.object_of_living(db, key).is_some_and(|object| object.is_over(self.now_ms))
     }
 
     /// Removes up to `max` expired elements of the key's value, and the key with the last one; a
@@ -127,7 +148,7 @@ impl Tx<'_> {
         let count = object.expire_due(now_ms, max, env, &mut op);
         let (after, is_empty) = (Weight::of(object), object.is_empty());
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
-        self.keyspace.note_expiry(key.hash, after.next_expiry);
+        self.keyspace.note_element_expiry(key.hash, after.next_expiry);
         self.scratch.counters.expired_elements += count as u64;
         if self.scratch.undoable {
             self.scratch.undo().changed(db, key, &op);

@@ -265,7 +265,7 @@ impl<'a> Tx<'a> {
         let (after, is_empty) = (weight_of(value), value.is_empty());
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
-        self.keyspace.note_expiry(key.hash, after.next_expiry);
+        self.keyspace.note_element_expiry(key.hash, after.next_expiry);
         if self.scratch.undoable {
             self.scratch.undo().changed(db, key, op);
         }

@@ -75,6 +75,11 @@ pub trait Collection: Variant {
         let _ = now;
         false
     }
+    /// Whether at least `count` elements are due at `now`; takes no longer than to count them.
+    fn has_due(&self, now: u64, count: usize) -> bool {
+        let _ = (now, count);
+        false
+    }
     /// Removes up to `max` elements that are due at `now` (Unix milliseconds) and writes that into
     /// `op`; returns how many.
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {

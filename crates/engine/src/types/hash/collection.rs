@@ -126,6 +126,16 @@ impl Collection for HashValue {
         }
     }
 
+    fn has_due(&self, now: u64, count: usize) -> bool {
+        match &self.0 {
+            Repr::Packed(packed) => {
+                let due = packed.fields().filter(|it| it.expire_at != 0 && it.expire_at <= now);
+                due.count() >= count
+            }
+            Repr::Table(fields) => fields.has_due(now, count),
+        }
+    }
+
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         self.expire_each(env.hasher, now, max, |field| Item::Remove { field }.put(op))
     }

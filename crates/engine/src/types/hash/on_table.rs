@@ -42,6 +42,11 @@ impl OnTable {
         self.expires.len() == self.table.len() && self.expires.last().is_some_and(|at| at <= now)
     }
 
+    /// Whether at least `count` fields are due at `now`. Two that share an entry count as one.
+    pub(super) fn has_due(&self, now: u64, count: usize) -> bool {
+        self.expires.are_due(now, count)
+    }
+
     #[inline]
     pub(super) fn get(&self, hasher: &KeyHasher, field: &[u8]) -> Option<Field<'_>> {
         self.table.get(hasher.hash(field).0, field).map(field_of)

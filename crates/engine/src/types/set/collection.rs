@@ -165,6 +165,10 @@ impl Collection for SetValue {
         matches!(&self.0, Repr::Timed(hash) if hash.is_over(now))
     }
 
+    fn has_due(&self, now: u64, count: usize) -> bool {
+        matches!(&self.0, Repr::Timed(hash) if hash.has_due(now, count))
+    }
+
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         let Repr::Timed(hash) = &mut self.0 else { return 0 };
         hash.expire_each(env.hasher, now, max, |member| put_member(op, OP_REMOVE, member))

@@ -160,6 +160,7 @@ proptest! {
                     let due = model.values().filter(|at| is_due(**at)).count();
                     if !model.is_empty() {
                         prop_assert_eq!(set.is_over(now), due == model.len());
+                        prop_assert_eq!(set.has_due(now, max), due >= max);
                     }
                     prop_assert_eq!(set.expire_due(now, max, env, &mut op), due.min(max));
                     let left = contents(&hasher, &set);
