@@ -26,6 +26,8 @@ pub(crate) struct Operation {
     pub(crate) is_durable: bool,
     /// A subscriber has got its message, at a gate that no crash takes back.
     pub(crate) is_shown: bool,
+    /// Its script has run and changed nothing: the script's commands may have been refused.
+    pub(crate) script_is_idle: bool,
     /// The crash may have taken back what its reply shows.
     pub(crate) may_be_lost: bool,
 }
@@ -90,6 +92,7 @@ impl Operation {
             sent_us: 0,
             is_durable: false,
             is_shown: false,
+            script_is_idle: false,
             may_be_lost: false,
         }
     }
@@ -101,6 +104,12 @@ impl Operation {
 
     /// Applies it to the data. Returns whether its reply, if it has one, is explained.
     pub(crate) fn apply(&self, state: &mut State) -> bool {
+        // Of a script that was answered, the answer says it.
+        let is_idle = self.script_is_idle && self.end.is_none();
+        let apply = |state: &mut State, call: &Call| match call[0].as_slice() {
+            b"EVAL" if is_idle => Value::Null,
+            _ => apply(state, call),
+        };
         let reply = if self.atomic {
             let seen = self.answered();
             let each = self.calls.iter().enumerate().map(|(at, call)| match seen.get(at) {

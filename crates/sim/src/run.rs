@@ -14,7 +14,7 @@ use ladon_net::ConnId;
 use ladon_platform::Clock as _;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What a run did.
@@ -77,8 +77,6 @@ struct Run {
     history: Vec<Operation>,
     /// Positions in the history, in the order in which the node ran them.
     order: Vec<usize>,
-    /// Scripts that have run and changed nothing: their commands may have been refused.
-    unwritten: BTreeSet<usize>,
     /// The operation of the last script, and whether it has changed something; `None`: in a
     /// transaction that is not complete.
     last_script: (Option<usize>, bool),
@@ -115,7 +113,6 @@ impl Run {
             listening: None,
             history: Vec::new(),
             order: Vec::new(),
-            unwritten: BTreeSet::new(),
             last_script: (None, false),
             before: State::new(),
             step: 0,
@@ -292,7 +289,7 @@ impl Run {
                 Ran::InScript => {
                     self.last_script.1 = true;
                     if let (Some(at), _) = self.last_script {
-                        self.unwritten.remove(&at);
+                        self.history[at].script_is_idle = false;
                     }
                     continue;
                 }
@@ -318,7 +315,7 @@ impl Run {
                     if let Some(at) = ran.filter(is_script)
                         && !self.last_script.1
                     {
-                        self.unwritten.insert(at);
+                        self.history[at].script_is_idle = true;
                     }
                 }
                 None => {
@@ -442,7 +439,7 @@ impl Run {
                 return Err(self.explain(&what));
             }
             let data = node.data();
-            if judge(&self.history, &self.ran(), &self.before, &data) == Verdict::Unexplained {
+            if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
                 return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
             }
         }
@@ -506,14 +503,6 @@ impl Run {
         self.clients.iter().filter_map(|client| client.owed(&self.history)).collect()
     }
 
-    /// The order in which operations ran. A script without an answer whose commands were refused is
-    /// not among them: such a refusal was noticed only once it ran.
-    fn ran(&self) -> Vec<usize> {
-        let has_happened =
-            |at: &&usize| self.history[**at].end.is_some() || !self.unwritten.contains(*at);
-        self.order.iter().filter(has_happened).copied().collect()
-    }
-
     fn crash(&mut self) -> Result<(), String> {
         self.report.crashes += 1;
         if let Some(what) = listener::trouble(&self.listeners, &self.history, false) {
@@ -547,10 +536,8 @@ impl Run {
         self.synced_step = self.step;
         self.disk.heal();
         let before = std::mem::take(&mut self.before);
-        let order = self.ran();
         let history = std::mem::take(&mut self.history);
-        self.order.clear();
-        self.unwritten.clear();
+        let order = std::mem::take(&mut self.order);
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
