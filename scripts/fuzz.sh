@@ -18,7 +18,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-600}
 shift $(($# > 0 ? 1 : 0))
 targets=("$@")
-((${#targets[@]})) || targets=(resp_parser commands function_payload hyperloglog geo_options shebang changes log_reader checkpoint_reader)
+((${#targets[@]})) || targets=(
+    resp_parser commands function_payload hyperloglog geo_options stream_options shebang cjson cmsgpack
+    struct_format changes log_reader checkpoint_reader
+)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/fuzz/target}
 export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only

@@ -1,6 +1,8 @@
 //! Scripts run by a host that knows a few commands.
 
 mod bounds;
+mod check_libraries;
+mod corpus;
 mod errors;
 mod host;
 mod libraries;

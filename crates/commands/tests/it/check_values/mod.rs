@@ -1,5 +1,5 @@
-//! What the fuzz targets `hyperloglog`, `function_payload`, `geo_options` and `shebang` check; the ordinary tests replay
-//! the kept corpora through the same code.
+//! What the fuzz targets `hyperloglog`, `function_payload`, `geo_options`, `stream_options` and
+//! `shebang` check; the ordinary tests replay the kept corpora through the same code.
 
 use super::common::TestNode;
 use ladon_resp::client::Decoder;
@@ -149,16 +149,131 @@ const BEGINNINGS: [&[&str]; 12] = [
 /// byte.
 ///
 /// No command panics, each is answered by one reply, and the log gives back what the node holds.
-pub fn geo_options(mut data: &[u8]) {
+pub fn geo_options(data: &[u8]) {
+    let first = "GEOADD g 13.361389 38.115556 m1 15.087269 37.502669 m2 -179.99 84.9 m3";
+    requests(data, &[first], &BEGINNINGS, &WORDS);
+}
+
+/// Words that the stream commands understand. Nothing waits.
+const STREAM_WORDS: [&str; 64] = [
+    "x",
+    "y",
+    "none",
+    "g",
+    "h",
+    "c",
+    "d",
+    "f",
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "100",
+    "10000",
+    "-",
+    "+",
+    "$",
+    ">",
+    "*",
+    "5-*",
+    "5-1",
+    "(1-1",
+    "(5",
+    "1-1",
+    "1-2",
+    "2-0",
+    "3-7",
+    "0-0",
+    "9-9",
+    "18446744073709551615",
+    "18446744073709551615-18446744073709551615",
+    "18446744073709551616-0",
+    "-1-1",
+    "1-",
+    "-1",
+    "1-1-1",
+    "",
+    "MAXLEN",
+    "MINID",
+    "=",
+    "~",
+    "LIMIT",
+    "NOMKSTREAM",
+    "COUNT",
+    "STREAMS",
+    "GROUP",
+    "NOACK",
+    "KEEPREF",
+    "DELREF",
+    "ACKED",
+    "IDS",
+    "FORCE",
+    "JUSTID",
+    "IDLE",
+    "TIME",
+    "RETRYCOUNT",
+    "LASTID",
+    "MKSTREAM",
+    "ENTRIESREAD",
+    "ENTRIESADDED",
+    "MAXDELETEDID",
+    "FULL",
+    "CLAIM",
+];
+
+const STREAM_BEGINNINGS: [&[&str]; 24] = [
+    &["XADD", "x"],
+    &["XADD", "y"],
+    &["XADD", "x", "MAXLEN"],
+    &["XRANGE", "x"],
+    &["XREVRANGE", "x"],
+    &["XREAD", "STREAMS", "x"],
+    &["XREAD", "COUNT"],
+    &["XREADGROUP", "GROUP", "g", "c"],
+    &["XREADGROUP", "GROUP", "g", "d", "COUNT", "1", "STREAMS", "x"],
+    &["XTRIM", "x"],
+    &["XDEL", "x"],
+    &["XDELEX", "x"],
+    &["XACK", "x", "g"],
+    &["XACKDEL", "x", "g"],
+    &["XNACK", "x", "g"],
+    &["XPENDING", "x"],
+    &["XPENDING", "x", "g"],
+    &["XCLAIM", "x", "g", "d"],
+    &["XAUTOCLAIM", "x", "g", "d"],
+    &["XGROUP", "CREATE"],
+    &["XGROUP", "SETID", "x", "g"],
+    &["XGROUP", "DELCONSUMER", "x", "g"],
+    &["XSETID", "x"],
+    &["XINFO", "STREAM", "x"],
+];
+
+/// As [`geo_options`], with the stream commands.
+pub fn stream_options(data: &[u8]) {
+    let first = [
+        "XADD x 1-1 a 1",
+        "XADD x 1-2 a 2 b 3",
+        "XADD x 3-7 c 4",
+        "XGROUP CREATE x g 0",
+        "XREADGROUP GROUP g c COUNT 2 STREAMS x >",
+    ];
+    requests(data, &first, &STREAM_BEGINNINGS, &STREAM_WORDS);
+}
+
+/// Runs the `first` requests, then those that the bytes pick.
+fn requests(mut data: &[u8], first: &[&str], beginnings: &[&[&str]], words: &[&str]) {
     let node = TestNode::new();
     let mut client = node.client();
-    node.run(&mut client, "GEOADD g 13.361389 38.115556 m1 15.087269 37.502669 m2 -179.99 84.9 m3");
+    for request in first {
+        node.run(&mut client, request);
+    }
     while let [beginning, count, rest @ ..] = data {
-        let beginning = BEGINNINGS[usize::from(*beginning) % BEGINNINGS.len()];
-        let (words, rest) = rest.split_at(usize::from(count % 20).min(rest.len()));
+        let beginning = beginnings[usize::from(*beginning) % beginnings.len()];
+        let (picked, rest) = rest.split_at(usize::from(count % 20).min(rest.len()));
         data = rest;
-        let words = words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]);
-        let args: Vec<&[u8]> = beginning.iter().copied().chain(words).map(str::as_bytes).collect();
+        let picked = picked.iter().map(|word| words[usize::from(*word) % words.len()]);
+        let args: Vec<&[u8]> = beginning.iter().copied().chain(picked).map(str::as_bytes).collect();
         assert_is_one(&node.request(&mut client, &args).0);
     }
     assert_eq!(node.replayed(), node.dump());
