@@ -96,6 +96,24 @@ fn tables(run: &Results) -> String {
     );
     text +=
         &table(run, "The other types, likewise, 16 requests at once (`types`)", "cpu_us", &TYPES);
+    text += &table(
+        run,
+        "Server CPU of a script of three lines, one of which is a command, microseconds (`scripts`)",
+        "cpu_us",
+        &SCRIPTS,
+    );
+    text += &table(
+        run,
+        "Server CPU of PUBLISH for each message delivered, likewise (`publish`)",
+        "cpu_us",
+        &MESSAGES,
+    );
+    text += &table(
+        run,
+        "Server CPU of SET, 16 at once, with keyspace events: likewise (`publish`)",
+        "cpu_us",
+        &EVENTS,
+    );
     text += &table(run, "Resident memory, bytes (`memory`)", "bytes_each", &MEMORY);
     text += &table(
         run,
@@ -143,7 +161,7 @@ const PING: [Column; 3] = [
     Column("PING, 64", "pipeline", "ping", Some(64.0)),
 ];
 
-const TYPES: [Column; 16] = [
+const TYPES: [Column; 20] = [
     Column("HSET", "types", "hset", None),
     Column("HGET", "types", "hget", None),
     Column("HGETALL 20", "types", "hgetall", None),
@@ -160,6 +178,29 @@ const TYPES: [Column; 16] = [
     Column("SETBIT", "types", "setbit", None),
     Column("BITCOUNT", "types", "bitcount", None),
     Column("INCR", "types", "incr", None),
+    Column("XADD", "types", "xadd", None),
+    Column("XADD, XREADGROUP, XACK", "types", "xadd-xreadgroup", None),
+    Column("PFADD", "types", "pfadd", None),
+    Column("GEOSEARCH 41", "types", "geosearch", None),
+];
+
+const SCRIPTS: [Column; 4] = [
+    Column("EVALSHA", "scripts", "evalsha", Some(1.0)),
+    Column("16 at once", "scripts", "evalsha", Some(16.0)),
+    Column("EVALSHA, key not declared", "scripts", "undeclared", Some(1.0)),
+    Column("16 at once, key not declared", "scripts", "undeclared", Some(16.0)),
+];
+
+const MESSAGES: [Column; 3] = [
+    Column("one subscriber", "publish", "deliveries", Some(1.0)),
+    Column("100", "publish", "deliveries", Some(100.0)),
+    Column("10,000", "publish", "deliveries", Some(10_000.0)),
+];
+
+const EVENTS: [Column; 3] = [
+    Column("no events", "publish", "set-silent", None),
+    Column("nobody subscribes to them", "publish", "set-events", None),
+    Column("one client reads them", "publish", "set-heard", None),
 ];
 
 const MEMORY: [Column; 7] = [
