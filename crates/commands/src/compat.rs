@@ -26,9 +26,9 @@ Of what Redis up to 8.12 and Valkey up to 9.2 added to the families above, Ladon
   `MAXSIZE` of `XREAD` and `XREADGROUP` (Redis 8.10).
 - **Keyspace notifications** of fields and members (the letters `S`, `T`, `I` and `V`, Redis 8.8).
 - **Hashes**: `HIMPORT` (Redis 8.10). **Bitmaps**: `BITRANGEINTARRAY` and roaring bitmaps (Redis 8.12).
-- **Server**: `BACKUP` and the additional field of `SLOWLOG GET` (Redis 8.10); `CLIENT KILL MAXAGE`
-  (Redis 7.4); `CLIENT CAPA`, `CLIENT IMPORT-SOURCE`, the additional filters of `CLIENT LIST`,
-  `SCRIPT SHOW`, `BGSAVE CANCEL` and `SHUTDOWN SAFE` (Valkey).
+- **Server**: `BACKUP` and the additional field of `SLOWLOG GET` (Redis 8.10); `CLIENT CAPA`,
+  `CLIENT IMPORT-SOURCE`, the additional filters of `CLIENT LIST`, `SCRIPT SHOW`, `BGSAVE CANCEL` and
+  `SHUTDOWN SAFE` (Valkey).
 ";
 
 /// What stands in the table of commands.

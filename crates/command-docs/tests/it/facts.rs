@@ -9,8 +9,10 @@ const REDIS_7_0: &str = include_str!("../fixtures/redis-7.0.15.json");
 const REDIS_8_0: &str = include_str!("../fixtures/redis-8.0.6.json");
 
 /// Ours alone: SET has Valkey's IFEQ, BITOP the operations of Redis 8.2, GEOSEARCH Valkey's
-/// polygons, ZUNION and ZINTER what Redis 8.8 counts, XADD and XTRIM what Redis 8.2 does with references.
+/// polygons, ZUNION and ZINTER what Redis 8.8 counts, XADD and XTRIM what Redis 8.2 does with
+/// references, CLIENT KILL the MAXAGE of 7.4.
 const OWN: &[(&str, &[&str])] = &[
+    ("client|kill", &["history", "arguments"]),
     ("set", &["arguments", "history"]),
     ("bitop", &["arguments", "history"]),
     ("geosearch", &["arguments", "history"]),
@@ -94,7 +96,6 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("setnx", &["doc_flags", "deprecated_since"]),
     // Arguments that are named or grouped otherwise.
     ("hello", &["arguments"]),
-    ("client|kill", &["arguments"]),
     ("client|unblock", &["arguments"]),
     ("client|reply", &["arguments"]),
     ("mset", &["arguments"]),

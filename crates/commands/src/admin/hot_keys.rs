@@ -23,6 +23,9 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
 /// Keys that `GET` shows of each metric, unless `COUNT` says otherwise.
 const COUNT: usize = 10;
 
+/// The last hash slot; without a cluster, all slots are shown as selected.
+const LAST_SLOT: i64 = 16_383;
+
 /// The options of `START`.
 struct Options {
     cpu: bool,
@@ -33,22 +36,27 @@ struct Options {
 }
 
 impl Options {
-    fn parse(mut words: &[&[u8]]) -> Result<Options, CommandError> {
+    fn parse(words: &[&[u8]]) -> Result<Options, CommandError> {
         let mut options = Options { cpu: false, net: false, shown: COUNT, seconds: None, ratio: 1 };
+        let [metrics, number, rest @ ..] = words else {
+            return Err(CommandError::text("ERR METRICS parameter is required"));
+        };
+        if !is(metrics, "metrics") {
+            return Err(CommandError::text("ERR METRICS parameter is required"));
+        }
+        let mut words = options.metrics(number, rest)?;
         while let [word, rest @ ..] = words {
             let [value, rest @ ..] = rest else { return Err(CommandError::Syntax) };
             words = rest;
-            if is(word, "metrics") {
-                words = options.metrics(value, rest)?;
-            } else if is(word, "count") {
+            if is(word, "count") {
                 let error = "ERR COUNT must be between 1 and 64";
                 options.shown = integer_or(value, 1..=64, error)? as usize;
             } else if is(word, "duration") {
-                let error = "ERR DURATION must be a non-negative integer";
-                let seconds = integer_or(value, 0..=i64::MAX / 1000, error)? as u64;
-                options.seconds = Some(seconds).filter(|&seconds| seconds != 0);
+                let error = "ERR DURATION must be between 1 and 1000000";
+                options.seconds = Some(integer_or(value, 1..=1_000_000, error)? as u64);
             } else if is(word, "sample") {
-                options.ratio = integer_or(value, 1.., "ERR SAMPLE ratio must be positive")? as u64;
+                let error = "ERR SAMPLE ratio must be positive";
+                options.ratio = integer_or(value, 1..=i64::from(i32::MAX), error)? as u64;
             } else if is(word, "slots") {
                 return Err(CommandError::text(
                     "ERR SLOTS parameter cannot be used in non-cluster mode",
@@ -56,9 +64,6 @@ impl Options {
             } else {
                 return Err(CommandError::Syntax);
             }
-        }
-        if !options.cpu && !options.net {
-            return Err(CommandError::text("ERR METRICS parameter is required"));
         }
         Ok(options)
     }
@@ -70,26 +75,32 @@ impl Options {
         number: &[u8],
         words: &'s [&'a [u8]],
     ) -> Result<&'s [&'a [u8]], CommandError> {
-        let number = integer_or(number, 1.., "ERR METRICS count must be positive")?;
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
-        if self.cpu || self.net {
-            return Err(CommandError::text("ERR METRICS parameter already specified"));
-        }
-        let (metrics, rest) = words.split_at_checked(number).ok_or(CommandError::text(
-            "ERR METRICS count does not match number of metric types provided",
-        ))?;
+        let number = integer_or(number, 1..=2, "ERR METRICS count must be > 0 and <= 2")?;
+        let given = words.len().min(number as usize);
+        let (metrics, rest) = words.split_at(given);
         for metric in metrics {
             let (flag, error) = match metric {
-                metric if is(metric, "cpu") => (&mut self.cpu, "ERR METRICS CPU already specified"),
-                metric if is(metric, "net") => (&mut self.net, "ERR METRICS NET already specified"),
+                metric if is(metric, "cpu") => {
+                    (&mut self.cpu, "ERR METRICS CPU defined more than once!")
+                }
+                metric if is(metric, "net") => {
+                    (&mut self.net, "ERR METRICS NET defined more than once!")
+                }
                 _ => continue,
             };
             if std::mem::replace(flag, true) {
                 return Err(CommandError::text(error));
             }
         }
+        if given < number as usize {
+            return Err(CommandError::text(
+                "ERR METRICS count does not match number of metric types provided",
+            ));
+        }
         if !self.cpu && !self.net {
-            return Err(CommandError::text("ERR METRICS no valid metrics passed"));
+            return Err(CommandError::text(
+                "ERR METRICS no valid metrics passed. Supported: CPU|NET",
+            ));
         }
         Ok(rest)
     }
@@ -106,12 +117,12 @@ fn since(now: [Duration; 2], then: [Duration; 2]) -> [Duration; 2] {
 }
 
 fn start(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let Options { cpu: by_cpu, net, shown, seconds, ratio } = Options::parse(&args[2..])?;
     let (hot_keys, now_ms) = (&ctx.node.hot_keys, ctx.now_ms);
     let mut session = hot_keys.session.lock();
     if session.is_some_and(|session| session.is_active(now_ms)) {
         return Err(CommandError::text("ERR hotkey tracking session already in progress"));
     }
+    let Options { cpu: by_cpu, net, shown, seconds, ratio } = Options::parse(&args[2..])?;
     let until_ms = seconds.map_or(u64::MAX, |seconds| now_ms.saturating_add(seconds * 1000));
     let request = Request { cpu: by_cpu, net, ratio, until_ms };
     let cpu = cpu(ctx);
@@ -126,7 +137,8 @@ fn stop(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let (hot_keys, now_ms) = (&ctx.node.hot_keys, ctx.now_ms);
     let mut session = hot_keys.session.lock();
     let Some(session) = session.as_mut().filter(|session| session.is_active(now_ms)) else {
-        return Err(CommandError::text("ERR no hotkey tracking session in progress"));
+        ctx.reply.null();
+        return Ok(());
     };
     session.stopped_ms = Some(now_ms);
     session.cpu = since(cpu(ctx), session.cpu);
@@ -165,11 +177,16 @@ fn get(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     };
     let Request { cpu, net, ratio, .. } = session.request;
     let reply = &mut ctx.reply;
+    // A list of one, to which a cluster's client adds the other nodes'.
+    reply.array(1);
     reply.map(7 + 3 * usize::from(cpu) + 2 * usize::from(net));
     number(reply, "tracking-active", u64::from(session.is_active(now_ms)));
     number(reply, "sample-ratio", ratio);
     reply.bulk("selected-slots");
-    reply.array(0);
+    reply.array(1);
+    reply.array(2);
+    reply.integer(0);
+    reply.integer(LAST_SLOT);
     number(reply, "all-commands-all-slots-us", total.all_nanoseconds / 1000);
     number(reply, "net-bytes-all-commands-all-slots", total.all_bytes);
     number(reply, "collection-start-time-unix-ms", session.started_ms);

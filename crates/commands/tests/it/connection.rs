@@ -177,6 +177,8 @@ fn wrong_uses_of_client_are_refused() {
         CLIENT KILL SKIPME x    => -ERR syntax error
         CLIENT KILL ID 1 ADDR   => -ERR syntax error
         CLIENT KILL NOSUCH 1    => -ERR syntax error
+        CLIENT KILL MAXAGE 0    => -ERR maxage should be greater than 0
+        CLIENT KILL MAXAGE x    => -ERR maxage is not an integer or out of range
         CLIENT KILL ID 1000000  => :0
         CLIENT KILL TYPE pubsub SKIPME no => :0
         CLIENT NO-EVICT x       => -ERR syntax error
@@ -283,6 +285,18 @@ fn killing_takes_who_fits() {
     assert_eq!(run(&node, &mut four, "CLIENT LIST ID 1"), "\"\"");
     assert_eq!(run(&node, &mut four, "CLIENT KILL TYPE normal"), ":0");
     assert!(one.session.info.killed.load(Relaxed), "it need not have read its reply first");
+}
+
+#[test]
+fn killing_by_age_spares_the_young() {
+    let node = TestNode::new();
+    let (mut one, two) = (node.client(), node.client());
+    node.clock.advance(10_000);
+    let three = node.client();
+    assert_eq!(run(&node, &mut one, "CLIENT KILL MAXAGE 11"), ":0");
+    assert_eq!(run(&node, &mut one, "CLIENT KILL MAXAGE 10"), ":1");
+    assert!(two.session.info.killed.load(Relaxed));
+    assert!(!three.session.info.killed.load(Relaxed));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn hot_keys_are_counted_while_somebody_looks() {
         &node,
         r#"
         HOTKEYS GET                             => nil
-        HOTKEYS STOP                            => -ERR no hotkey tracking session in progress
+        HOTKEYS STOP                            => nil
         HOTKEYS RESET                           => +OK
         SET before x                            => +OK
         HOTKEYS START METRICS 1 NET COUNT 2     => +OK
@@ -238,29 +238,31 @@ fn hot_keys_are_counted_while_somebody_looks() {
         @advance 1500
         HOTKEYS STOP                            => +OK
         GET b                                   => "1"
-        HOTKEYS GET                             => ["tracking-active" :0 "sample-ratio" :1 "selected-slots" [] "all-commands-all-slots-us" :0 "net-bytes-all-commands-all-slots" :535 "collection-start-time-unix-ms" :1700000000000 "collection-duration-ms" :1500 "total-net-bytes" :535 "by-net-bytes" ["a" :164 "b" :48]]
+        HOTKEYS GET                             => [["tracking-active" :0 "sample-ratio" :1 "selected-slots" [[:0 :16383]] "all-commands-all-slots-us" :0 "net-bytes-all-commands-all-slots" :535 "collection-start-time-unix-ms" :1700000000000 "collection-duration-ms" :1500 "total-net-bytes" :535 "by-net-bytes" ["a" :164 "b" :48]]]
         @resp3
         HOTKEYS RESET                           => +OK
         HOTKEYS START METRICS 1 NET DURATION 1 SAMPLE 1000000 => +OK
         @advance 2000
         GET a                                   => "xxxxxxxxxx"
-        HOTKEYS GET                             => {"tracking-active": :0, "sample-ratio": :1000000, "selected-slots": [], "all-commands-all-slots-us": :0, "net-bytes-all-commands-all-slots": :108, "collection-start-time-unix-ms": :1700000001500, "collection-duration-ms": :1000, "total-net-bytes": :108, "by-net-bytes": []}
+        HOTKEYS GET                             => [{"tracking-active": :0, "sample-ratio": :1000000, "selected-slots": [[:0 :16383]], "all-commands-all-slots-us": :0, "net-bytes-all-commands-all-slots": :108, "collection-start-time-unix-ms": :1700000001500, "collection-duration-ms": :1000, "total-net-bytes": :108, "by-net-bytes": []}]
         HOTKEYS START METRICS 2 GPU CPU         => +OK
         HOTKEYS STOP                            => +OK
         HOTKEYS RESET                           => +OK
         HOTKEYS GET                             => nil
         HOTKEYS START                           => -ERR METRICS parameter is required
         HOTKEYS START COUNT 5                   => -ERR METRICS parameter is required
-        HOTKEYS START METRICS 0                 => -ERR METRICS count must be positive
+        HOTKEYS START METRICS 0                 => -ERR METRICS count must be > 0 and <= 2
+        HOTKEYS START METRICS 3 CPU NET GPU     => -ERR METRICS count must be > 0 and <= 2
+        HOTKEYS START COUNT 5 METRICS 1 CPU     => -ERR METRICS parameter is required
         HOTKEYS START METRICS 2 CPU             => -ERR METRICS count does not match number of metric types provided
         HOTKEYS START METRICS 1 CPU NET         => -ERR syntax error
-        HOTKEYS START METRICS 1 GPU             => -ERR METRICS no valid metrics passed
-        HOTKEYS START METRICS 2 CPU CPU         => -ERR METRICS CPU already specified
-        HOTKEYS START METRICS 2 NET NET         => -ERR METRICS NET already specified
+        HOTKEYS START METRICS 1 GPU             => -ERR METRICS no valid metrics passed. Supported: CPU|NET
+        HOTKEYS START METRICS 2 CPU CPU         => -ERR METRICS CPU defined more than once!
+        HOTKEYS START METRICS 2 NET NET         => -ERR METRICS NET defined more than once!
         HOTKEYS START METRICS 1 CPU COUNT 65    => -ERR COUNT must be between 1 and 64
         HOTKEYS START METRICS 1 CPU COUNT 0     => -ERR COUNT must be between 1 and 64
         HOTKEYS START METRICS 1 CPU SAMPLE 0    => -ERR SAMPLE ratio must be positive
-        HOTKEYS START METRICS 1 CPU DURATION -1 => -ERR DURATION must be a non-negative integer
+        HOTKEYS START METRICS 1 CPU DURATION -1 => -ERR DURATION must be between 1 and 1000000
         HOTKEYS START METRICS 1 CPU SLOTS 1 0   => -ERR SLOTS parameter cannot be used in non-cluster mode
         HOTKEYS START METRICS 2 CPU NET         => +OK
         "#,

@@ -16,6 +16,8 @@ struct Filter<'a> {
     addr: Option<&'a [u8]>,
     laddr: Option<&'a [u8]>,
     class: Option<Class>,
+    /// Connected this many seconds ago or earlier (Redis 7.4).
+    max_age: Option<u64>,
     skip_me: bool,
 }
 
@@ -39,7 +41,7 @@ fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
     let mut killed = 0;
     let mut threads = Vec::new();
     for info in ctx.node.clients.list() {
-        if !filter.fits(&info) || filter.skip_me && info.id == own {
+        if !filter.fits(&info, ctx.now_ms) || filter.skip_me && info.id == own {
             continue;
         }
         if info.id == own {
@@ -75,6 +77,10 @@ impl<'a> Filter<'a> {
                 filter.id = Some(args::integer_or(value, 1.., text)? as u64);
             } else if is(option, "TYPE") {
                 filter.class = Some(class(value)?);
+            } else if is(option, "MAXAGE") {
+                args::integer_or(value, .., "ERR maxage is not an integer or out of range")?;
+                let text = "ERR maxage should be greater than 0";
+                filter.max_age = Some(args::integer_or(value, 1.., text)? as u64);
             } else if is(option, "ADDR") {
                 filter.addr = Some(value);
             } else if is(option, "LADDR") {
@@ -93,8 +99,10 @@ impl<'a> Filter<'a> {
         Ok(filter)
     }
 
-    fn fits(&self, info: &ClientInfo) -> bool {
+    fn fits(&self, info: &ClientInfo, now_ms: u64) -> bool {
+        let age = now_ms.saturating_sub(info.created_ms) / 1000;
         self.id.is_none_or(|id| info.id == id)
+            && self.max_age.is_none_or(|seconds| age >= seconds)
             && self.addr.is_none_or(|addr| info.addr.as_bytes() == addr)
             && self.laddr.is_none_or(|laddr| info.laddr.as_bytes() == laddr)
             && self.class.is_none_or(|class| class == Class::of(info))

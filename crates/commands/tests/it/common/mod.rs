@@ -75,7 +75,8 @@ impl TestNode {
     pub fn client(&self) -> TestClient {
         let id = self.node.clients.next_id();
         let addr = format!("127.0.0.1:{id}");
-        let info = Arc::new(ClientInfo { id, addr, ..ClientInfo::default() });
+        let created_ms = self.node.clock.unix_ms();
+        let info = Arc::new(ClientInfo { id, addr, created_ms, ..ClientInfo::default() });
         self.node.clients.add(Arc::clone(&info));
         let mut local = Local::new(0, self.node.stats[0].clone(), Rng::new(id));
         local.rehearses = self.rehearses;
