@@ -8,7 +8,8 @@
 //!
 //! As in Redis, commands that the table marks `LOADING` are answered (`INFO` reports the progress),
 //! and other commands get `-LOADING`. Once the data is loaded, each connection continues at an IO
-//! thread.
+//! thread. A load that is soon over refuses nobody: who connects meanwhile waits in the listener's
+//! queue, as with Redis.
 //!
 //! **Invariants:** the memory of each connection is bounded. The rest of a longer request waits in
 //! the socket until an IO thread reads it. A client that leaves replies unread gets no further
@@ -47,6 +48,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// A load that takes no longer than this is not noticed: clients wait that long before they are
+/// told. Programs that start a server of their own send commands as soon as it can be connected to.
+const SOON_OVER: Duration = Duration::from_millis(500);
 
 /// Unread input of one connection above which reading from it stops.
 const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -232,9 +237,15 @@ fn serve(
     stop: &StopSignal,
 ) -> io::Result<()> {
     let mut listeners: Vec<Listener> = Vec::new();
+    let serves_from = Instant::now() + SOON_OVER;
     loop {
-        follow(&mut backend, &mut listeners, listening)?;
-        backend.poll(&mut room, Some(LOOK_EVERY))?;
+        let rest = serves_from.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            follow(&mut backend, &mut listeners, listening)?;
+            backend.poll(&mut room, Some(LOOK_EVERY))?;
+        } else {
+            backend.poll(&mut room, Some(rest))?;
+        }
         if let Some(successor) = successor.lock().take() {
             backend.retain_listeners(|_| false);
             listening.change_hands();

@@ -108,6 +108,18 @@ fn who_came_early_is_answered_and_served_on() {
     }
 }
 
+/// Test harnesses start a server, connect as soon as they can, and send their first command.
+#[test]
+fn who_comes_before_a_short_load_is_over_is_not_refused() {
+    let disk = SickDisk::new(&[]);
+    for _ in 0..5 {
+        let mut server = disk.launch.spawn().expect("starts");
+        let mut client = connect(&server);
+        assert_eq!(call(&mut client, &["SET", "k", "v"]), ok());
+        server.kill().expect("killed");
+    }
+}
+
 #[test]
 fn strangers_stay_strangers() {
     let (disk, server) = held(&["--requirepass", "secret"]);
