@@ -12,6 +12,7 @@ use crate::kernel::local::{Local, Pump};
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::overdue;
+use crate::kernel::pubsub::joining;
 use crate::kernel::session::{Multi, ReplyMode, Session};
 use crate::kernel::spec::{CommandSpec, Handler, LockNeed};
 use crate::kernel::thread_parts::ThreadParts;
@@ -261,6 +262,8 @@ impl Running<'_, '_> {
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
+            // Who has read the last reply may ask at once who is still subscribed.
+            joining::leave(ctx.node, ctx.local, ctx.session);
         }
         // Both are empty, which the compiler would otherwise check when dropping them.
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));

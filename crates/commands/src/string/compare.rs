@@ -14,10 +14,10 @@ pub(super) enum Comparison<'a> {
     Equal(&'a [u8]),
     /// `IFNE`
     NotEqual(&'a [u8]),
-    /// `IFDEQ`
-    DigestEqual(u64),
+    /// `IFDEQ`; `None` is no digest's text, which nothing equals.
+    DigestEqual(Option<u64>),
     /// `IFDNE`
-    DigestNotEqual(u64),
+    DigestNotEqual(Option<u64>),
 }
 
 /// Hexadecimal digits of a digest.
@@ -50,51 +50,56 @@ impl<'a> Comparison<'a> {
         Ok(match (self, bytes) {
             (Comparison::Equal(wanted), Some(bytes)) => *bytes == *wanted,
             (Comparison::NotEqual(unwanted), Some(bytes)) => *bytes != *unwanted,
-            (Comparison::DigestEqual(wanted), Some(bytes)) => xxh3_64(&bytes) == wanted,
-            (Comparison::DigestNotEqual(unwanted), Some(bytes)) => xxh3_64(&bytes) != unwanted,
+            (Comparison::DigestEqual(wanted), Some(bytes)) => Some(xxh3_64(&bytes)) == wanted,
+            (Comparison::DigestNotEqual(unwanted), Some(bytes)) => Some(xxh3_64(&bytes)) != unwanted,
             (Comparison::Equal(_) | Comparison::DigestEqual(_), None) => false,
             (Comparison::NotEqual(_) | Comparison::DigestNotEqual(_), None) => true,
         })
     }
 }
 
-fn digest_of(text: &[u8]) -> Result<u64, CommandError> {
-    let is_digest = text.len() == DIGEST_DIGITS && text.iter().all(u8::is_ascii_hexdigit);
-    let digest = str::from_utf8(text).ok().filter(|_| is_digest);
-    digest
-        .and_then(|text| u64::from_str_radix(text, 16).ok())
-        .ok_or(CommandError::text("ERR must be exactly 16 hexadecimal characters"))
+/// As in Redis, only the length is an error.
+fn digest_of(text: &[u8]) -> Result<Option<u64>, CommandError> {
+    if text.len() != DIGEST_DIGITS {
+        return Err(CommandError::text("ERR must be exactly 16 hexadecimal characters"));
+    }
+    let text = str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+    Ok(text.and_then(|text| u64::from_str_radix(text, 16).ok()))
 }
 
+/// As in Redis, a condition is looked at only where there is a string to compare.
 pub(super) fn delex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let comparison =
-        match &args[2..] {
-            [] => None,
-            [word, argument] => Some(Comparison::parse(word, argument)?.ok_or(
-                CommandError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"),
-            )?),
-            _ => return Err(CommandError::wrong_number("delex")),
-        };
-    delete_if(ctx, args, comparison)
+    let (word, argument) = match &args[2..] {
+        [] => return delete_if(ctx, args, |_| Ok(true)),
+        [word, argument] => (word, argument),
+        _ => return Err(CommandError::wrong_number("delex")),
+    };
+    delete_if(ctx, args, |value| {
+        if string::bytes(value).is_none() {
+            return Err(CommandError::text(
+                "ERR Key should be of string type if conditions are specified",
+            ));
+        }
+        Comparison::parse(word, argument)?
+            .ok_or(CommandError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?
+            .holds(Some(value))
+    })
 }
 
 pub(super) fn delifeq(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    delete_if(ctx, args, Some(Comparison::Equal(args[2])))
+    delete_if(ctx, args, |value| Comparison::Equal(args[2]).holds(Some(value)))
 }
 
+/// Deletes a key if its value is as wanted.
 fn delete_if(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],
-    comparison: Option<Comparison<'_>>,
+    is_wanted: impl FnOnce(ValueRef<'_>) -> Result<bool, CommandError>,
 ) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let tx = ctx.tx();
-    let is_wanted = match (tx.get(db, key), comparison) {
-        (None, _) => false,
-        (Some(_), None) => true,
-        (Some(entry), Some(comparison)) => comparison.holds(Some(entry.value()))?,
-    };
-    let deleted = is_wanted && tx.delete(db, key);
+    let is_wanted = tx.get(db, key).map(|entry| is_wanted(entry.value())).transpose()?;
+    let deleted = is_wanted == Some(true) && tx.delete(db, key);
     if deleted {
         tx.notify(EventClass::GENERIC, "del", db, key);
     }

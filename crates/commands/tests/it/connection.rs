@@ -299,6 +299,18 @@ fn killing_by_age_spares_the_young() {
     assert!(!three.session.info.killed.load(Relaxed));
 }
 
+/// Its socket is closed only after its client has read the reply, and may have looked.
+#[test]
+fn who_has_quit_is_no_subscriber() {
+    let node = TestNode::new();
+    let (mut one, mut two) = (node.client(), node.client());
+    node.request(&mut one, &[b"SUBSCRIBE", b"news", b"sport"]);
+    assert_eq!(run(&node, &mut two, "PUBSUB NUMSUB news"), "[\"news\" :1]");
+    assert!(matches!(node.request(&mut one, &[b"QUIT"]).1.flow, Flow::Close));
+    assert_eq!(run(&node, &mut two, "PUBSUB CHANNELS"), "[]");
+    assert_eq!(run(&node, &mut two, "PUBLISH news x"), ":0");
+}
+
 #[test]
 fn pausing_holds_back_what_it_says() {
     let node = TestNode::new();
