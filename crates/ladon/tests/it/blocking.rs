@@ -46,6 +46,21 @@ fn a_wait_can_be_ended_as_soon_as_a_pause_is() {
     });
 }
 
+/// Deadlines have no fractions of a millisecond, and a program that measures its wait does.
+#[test]
+fn no_wait_ends_early() {
+    on_both_backends(&["--io-threads", "1"], |server| {
+        let mut client = connect(server);
+        for round in 0..40 {
+            let wait = Duration::from_millis(5 + round % 3);
+            let seconds = wait.as_secs_f64().to_string();
+            let began = Instant::now();
+            assert_eq!(call(&mut client, &["BLPOP", "none", &seconds]), Value::NullArray);
+            assert!(began.elapsed() >= wait, "{:?} of {wait:?}", began.elapsed());
+        }
+    });
+}
+
 /// Waits until so many clients wait.
 fn until_blocked(client: &mut Client, count: u64) {
     let began = Instant::now();

@@ -41,7 +41,7 @@ impl Worker {
         let overdue_ms = std::mem::replace(&mut self.turn_before_ms, self.now_ms);
         for _ in 0..OVERDUE_MAX {
             let Some(&(deadline_ms, slot)) = self.deadlines.first() else { return };
-            if deadline_ms > overdue_ms {
+            if deadline_ms >= overdue_ms {
                 return;
             }
             self.deadlines.pop_first();

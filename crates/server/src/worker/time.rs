@@ -62,7 +62,7 @@ impl Worker {
             until_ms = until_ms.min(self.node.pause_until_ms());
         }
         if let Some(&(deadline_ms, _)) = self.deadlines.first() {
-            until_ms = until_ms.min(deadline_ms);
+            until_ms = until_ms.min(deadline_ms.saturating_add(1));
         }
         let sleep_ms = until_ms.saturating_sub(self.node.clock.unix_ms());
         self.until_next_slice(Duration::from_millis(sleep_ms.min(QUIET_TICK_MS)))
