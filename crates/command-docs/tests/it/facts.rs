@@ -10,7 +10,7 @@ const REDIS_8_0: &str = include_str!("../fixtures/redis-8.0.6.json");
 
 /// Ours alone: SET has Valkey's IFEQ, BITOP the operations of Redis 8.2, GEOSEARCH Valkey's
 /// polygons, ZUNION and ZINTER what Redis 8.8 counts, XADD and XTRIM what Redis 8.2 does with
-/// references, CLIENT KILL the MAXAGE of 7.4.
+/// references, CLIENT KILL the MAXAGE of 7.4, XREAD what 8.10 bounds all streams with.
 const OWN: &[(&str, &[&str])] = &[
     ("client|kill", &["history", "arguments"]),
     ("set", &["arguments", "history"]),
@@ -18,7 +18,8 @@ const OWN: &[(&str, &[&str])] = &[
     ("geosearch", &["arguments", "history"]),
     ("geosearchstore", &["arguments", "history"]),
     ("xadd", &["arguments", "history"]),
-    ("xreadgroup", &["arguments"]),
+    ("xread", &["arguments", "history"]),
+    ("xreadgroup", &["arguments", "history"]),
     ("xtrim", &["arguments", "history"]),
     ("zinter", &["arguments", "history"]),
     ("zinterstore", &["arguments", "history"]),

@@ -1,9 +1,11 @@
 //! `PFADD`.
 
-use super::kernel::sparse::Cursor;
-use super::kernel::{self, Encoding, HEADER_BYTES, Invalid, STALE_AT, dense, position};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
+use crate::shared::hyperloglog::sparse::Cursor;
+use crate::shared::hyperloglog::{
+    self, Encoding, HEADER_BYTES, Invalid, STALE_AT, dense, position,
+};
 use ladon_engine::{EventClass, Written};
 
 pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -12,7 +14,7 @@ pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let sparse_bytes_max = ctx.node.settings.hll_sparse_max_bytes();
     let tx = ctx.tx();
     // A dense one is changed where it is; the bytes of a sparse one move.
-    let look = |bytes: &[u8]| match kernel::encoding(bytes) {
+    let look = |bytes: &[u8]| match hyperloglog::encoding(bytes) {
         Ok(Encoding::Dense) => None,
         Ok(Encoding::Sparse) => {
             Some(add_sparse(bytes, elements, sparse_bytes_max).map(Added::Copied))
@@ -31,9 +33,9 @@ pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             changed.is_some()
         }
         None => {
-            let mut bytes = kernel::empty();
+            let mut bytes = hyperloglog::empty();
             add(&mut bytes, elements, sparse_bytes_max)?;
-            kernel::invalidate(&mut bytes);
+            hyperloglog::invalidate(&mut bytes);
             tx.put_grown_string(db, key, &bytes, 0);
             true
         }
@@ -62,7 +64,7 @@ fn add_dense(bytes: &mut [u8], elements: &[&[u8]], written: &mut Written) -> boo
     if written.is_empty() {
         return false;
     }
-    if kernel::invalidate(bytes) {
+    if hyperloglog::invalidate(bytes) {
         written.push(STALE_AT..STALE_AT + 1);
     }
     true
@@ -76,7 +78,7 @@ fn add_sparse(
     let mut bytes = bytes.to_vec();
     let is_changed = add(&mut bytes, elements, sparse_bytes_max)?;
     if is_changed {
-        kernel::invalidate(&mut bytes);
+        hyperloglog::invalidate(&mut bytes);
     }
     Ok(is_changed.then_some(bytes))
 }
@@ -86,7 +88,7 @@ fn add(bytes: &mut Vec<u8>, elements: &[&[u8]], sparse_bytes_max: usize) -> Resu
     let mut is_changed = false;
     for element in elements {
         is_changed |=
-            kernel::raise(bytes, position(element), sparse_bytes_max, &mut Cursor::start())?;
+            hyperloglog::raise(bytes, position(element), sparse_bytes_max, &mut Cursor::start())?;
     }
     Ok(is_changed)
 }

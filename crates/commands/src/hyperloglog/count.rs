@@ -1,8 +1,8 @@
 //! `PFCOUNT`.
 
-use super::kernel::{self, Registers, estimate};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::hyperloglog::{self, Registers, estimate};
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx, Written};
 use ladon_model::DbId;
@@ -22,16 +22,16 @@ fn count_one(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> Result<u64, CommandError> {
     let tx = ctx.tx();
     let Some(entry) = tx.read(db, key) else { return Ok(0) };
     let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;
-    kernel::encoding(&bytes)?;
-    if let Some(cardinality) = kernel::cached(&bytes) {
+    hyperloglog::encoding(&bytes)?;
+    if let Some(cardinality) = hyperloglog::cached(&bytes) {
         return Ok(cardinality);
     }
-    let cardinality = kernel::count(&bytes)?;
+    let cardinality = hyperloglog::count(&bytes)?;
     drop(bytes);
     // The command only reads, so it runs where nothing may change.
     if tx.may_change() {
         let cache = |bytes: &mut [u8], written: &mut Written| {
-            written.push(kernel::cache(bytes, cardinality));
+            written.push(hyperloglog::cache(bytes, cardinality));
         };
         tx.edit_string_in_place(db, key, |_| None, cache)?;
     }
@@ -79,7 +79,7 @@ impl<'a> Merged<'a> {
             return Ok(());
         }
         let encoding = self.registers.merge(&bytes)?;
-        self.any_is_dense |= encoding == kernel::Encoding::Dense;
+        self.any_is_dense |= encoding == hyperloglog::Encoding::Dense;
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! `PFDEBUG`.
 
-use super::kernel::{self, Encoding, HEADER_BYTES, REGISTERS, dense, sparse};
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
+use crate::shared::hyperloglog::{self, Encoding, HEADER_BYTES, REGISTERS, dense, sparse};
 use ladon_engine::types::string;
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(super) fn pfdebug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::text("ERR The specified key does not exist"));
     };
     let mut bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?.into_owned();
-    let encoding = kernel::encoding(&bytes)?;
+    let encoding = hyperloglog::encoding(&bytes)?;
     let name = args[1];
     let known = ["getreg", "decode", "encoding", "todense"].into_iter().find(|word| is(name, word));
     let Some(subcommand) = known else {
@@ -33,7 +33,7 @@ pub(super) fn pfdebug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             // As in Redis, looking at the registers makes them dense too.
             let is_sparse = encoding == Encoding::Sparse;
             if is_sparse {
-                kernel::make_dense(&mut bytes)?;
+                hyperloglog::make_dense(&mut bytes)?;
                 tx.replace_string(db, key, &bytes)?;
             }
             if subcommand == "todense" {

@@ -1,10 +1,10 @@
 //! `PFMERGE`.
 
 use super::count::Merged;
-use super::kernel::sparse::Cursor;
-use super::kernel::{self, Encoding, STALE_AT};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::shared::hyperloglog::sparse::Cursor;
+use crate::shared::hyperloglog::{self, Encoding, STALE_AT};
 use ladon_engine::EventClass;
 use ladon_engine::types::string;
 
@@ -26,15 +26,15 @@ pub(super) fn pfmerge(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         None => None,
     };
-    let mut bytes = old.clone().unwrap_or_else(kernel::empty);
-    if merged.any_is_dense && kernel::encoding(&bytes)? == Encoding::Sparse {
-        kernel::make_dense(&mut bytes)?;
+    let mut bytes = old.clone().unwrap_or_else(hyperloglog::empty);
+    if merged.any_is_dense && hyperloglog::encoding(&bytes)? == Encoding::Sparse {
+        hyperloglog::make_dense(&mut bytes)?;
     }
     let mut cursor = Cursor::start();
     for position in merged.registers.nonzero() {
-        kernel::raise(&mut bytes, position, sparse_bytes_max, &mut cursor)?;
+        hyperloglog::raise(&mut bytes, position, sparse_bytes_max, &mut cursor)?;
     }
-    kernel::invalidate(&mut bytes);
+    hyperloglog::invalidate(&mut bytes);
     match old {
         None => tx.put_grown_string(db, target, &bytes, 0),
         // As in Redis, clients that watch the key see a change anyway.

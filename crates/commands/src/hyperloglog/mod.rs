@@ -3,14 +3,13 @@
 mod add;
 mod count;
 mod debug;
-mod kernel;
 mod merge;
 mod selftest;
 
 use crate::kernel::error::CommandError;
 use crate::kernel::flags::Flags;
 use crate::kernel::spec::{Code, LockNeed};
-use kernel::Invalid;
+use crate::shared::hyperloglog::Invalid;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("pfadd", add::pfadd),

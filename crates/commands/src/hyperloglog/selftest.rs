@@ -1,13 +1,15 @@
 //! `PFSELFTEST`: the registers keep what is written to them, both encodings agree, and the estimate
 //! is as close as it should be.
 
-use super::kernel::sparse::Cursor;
-use super::kernel::{self, Encoding, HEADER_BYTES, Position, REGISTERS, dense, position};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use crate::kernel::large::Large;
 use crate::kernel::rng::Rng;
 use crate::kernel::slices::Headed;
+use crate::shared::hyperloglog::sparse::Cursor;
+use crate::shared::hyperloglog::{
+    self, Encoding, HEADER_BYTES, Position, REGISTERS, dense, position,
+};
 
 pub(super) fn pfselftest(ctx: &mut Ctx<'_>, _: &[&[u8]]) -> CommandResult {
     let seed = ctx.local.rng.next_u64();
@@ -58,26 +60,26 @@ fn test_registers(seed: u64) -> Result<(), String> {
 }
 
 fn test_estimate(seed: u64, sparse_bytes_max: usize, elements: u64) -> Result<(), String> {
-    let mut packed = kernel::empty();
+    let mut packed = hyperloglog::empty();
     let mut sparse = packed.clone();
     let broken = |_| "an empty one is damaged".to_owned();
-    kernel::make_dense(&mut packed).map_err(broken)?;
+    hyperloglog::make_dense(&mut packed).map_err(broken)?;
     let error = 1.04 / (REGISTERS as f64).sqrt();
     let mut checkpoint = 1;
     for number in 1..=elements {
         let position = position(&(number ^ seed).to_le_bytes());
         dense::raise(&mut packed[HEADER_BYTES..], position);
-        kernel::raise(&mut sparse, position, sparse_bytes_max, &mut Cursor::start())
+        hyperloglog::raise(&mut sparse, position, sparse_bytes_max, &mut Cursor::start())
             .map_err(broken)?;
         if number != checkpoint {
             continue;
         }
         let is_small = checkpoint < sparse_bytes_max as u64 / 2;
-        if is_small && kernel::encoding(&sparse) != Ok(Encoding::Sparse) {
+        if is_small && hyperloglog::encoding(&sparse) != Ok(Encoding::Sparse) {
             return Err("sparse encoding not used".to_owned());
         }
-        let estimate = kernel::count(&packed).map_err(broken)?;
-        if kernel::count(&sparse) != Ok(estimate) {
+        let estimate = hyperloglog::count(&packed).map_err(broken)?;
+        if hyperloglog::count(&sparse) != Ok(estimate) {
             return Err("dense/sparse disagree".to_owned());
         }
         // Two of ten elements may fall on the same register, and the error is a whole one then.

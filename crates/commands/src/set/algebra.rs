@@ -6,6 +6,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::large::Large;
 use crate::kernel::slices::Headed;
 use crate::set::{reply_member, slices_of};
+use crate::shared::hyperloglog::Distinct;
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
 use ladon_engine::{EventClass, Key, Object, Tx, Variant};
 use ladon_model::{DbId, KeyHasher};
@@ -34,7 +35,7 @@ pub(crate) fn sinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (names, limit) = keys_and_limit(args)?;
+    let CountOptions { names, limit, .. } = CountOptions::parse(args, false)?;
     let (db, keys) = (ctx.db(), keys(ctx, names));
     let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let found = match smallest_first(ctx.tx(), db, &keys)? {
@@ -55,16 +56,46 @@ pub(crate) fn sintercard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 pub(crate) fn sunioncard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    count(ctx, args, Operation::Union)
+    let options = CountOptions::parse(args, true)?;
+    if options.approximate {
+        return estimate(ctx, &options);
+    }
+    count(ctx, &options, Operation::Union)
 }
 
 pub(crate) fn sdiffcard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    count(ctx, args, Operation::Difference)
+    count(ctx, &CountOptions::parse(args, false)?, Operation::Difference)
+}
+
+/// Replies with about the size of a union, for which no set of all members is made.
+fn estimate(ctx: &mut Ctx<'_>, options: &CountOptions<'_>) -> CommandResult {
+    let &CountOptions { names, limit, .. } = options;
+    let (db, keys) = (ctx.db(), keys(ctx, names));
+    let large = ctx.large_aside();
+    let about = move |sets: &[Option<&SetValue>]| {
+        let mut distinct = Distinct::new();
+        for set in sets.iter().flatten() {
+            set.members().for_each(|member| member.with_bytes(|bytes| distinct.add(bytes)));
+        }
+        usize::try_from(distinct.estimate()).map_or(limit, |about| about.min(limit))
+    };
+    let sets = ctx.tx().read_values::<SetValue>(db, &keys)?;
+    if Operation::Union.is_much(large, &sets) {
+        let frozen = ctx.freeze_all(db, &keys);
+        ctx.reply_aside(move |_| {
+            let found = about(&sets_of(&frozen));
+            Box::new(Headed::new(move |reply| reply.integer(found as i64), ()))
+        });
+        return Ok(());
+    }
+    let found = about(&sets);
+    ctx.reply.integer(found as i64);
+    Ok(())
 }
 
 /// Replies with the size of a result, at most the limit.
-fn count(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResult {
-    let (names, limit) = keys_and_limit(args)?;
+fn count(ctx: &mut Ctx<'_>, options: &CountOptions<'_>, operation: Operation) -> CommandResult {
+    let &CountOptions { names, limit, .. } = options;
     let (db, keys) = (ctx.db(), keys(ctx, names));
     let (hasher, large) = (ctx.keyspace().hasher(), ctx.large_aside());
     let tx = ctx.tx();
@@ -95,24 +126,44 @@ fn count(ctx: &mut Ctx<'_>, args: &[&[u8]], operation: Operation) -> CommandResu
     Ok(())
 }
 
-/// `numkeys key ... [LIMIT limit]`; no limit is the highest number.
-fn keys_and_limit<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), CommandError> {
-    let count = args::integer_or(args[1], 1.., "ERR numkeys should be greater than 0")? as usize;
-    if count > args.len() - 2 {
-        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
-    }
-    let (names, options) = args[2..].split_at(count);
-    let mut limit = 0;
-    let mut options = options.iter().copied();
-    while let Some(option) = options.next() {
-        match options.next() {
-            Some(value) if is(option, "LIMIT") => {
-                limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
-            }
-            _ => return Err(CommandError::Syntax),
+/// `numkeys key ... [APPROX] [LIMIT limit]`
+struct CountOptions<'a> {
+    names: &'a [&'a [u8]],
+    /// The highest number if there is none.
+    limit: usize,
+    approximate: bool,
+}
+
+impl<'a> CountOptions<'a> {
+    fn parse(
+        args: &'a [&'a [u8]],
+        may_approximate: bool,
+    ) -> Result<CountOptions<'a>, CommandError> {
+        let count =
+            args::integer_or(args[1], 1.., "ERR numkeys should be greater than 0")? as usize;
+        if count > args.len() - 2 {
+            return Err(CommandError::text(
+                "ERR Number of keys can't be greater than number of args",
+            ));
         }
+        let (names, words) = args[2..].split_at(count);
+        let mut options = CountOptions { names, limit: usize::MAX, approximate: false };
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            if may_approximate && is(word, "APPROX") {
+                options.approximate = true;
+                continue;
+            }
+            match words.next() {
+                Some(value) if is(word, "LIMIT") => {
+                    let limit = args::integer_or(value, 0.., "ERR LIMIT can't be negative")?;
+                    options.limit = if limit == 0 { usize::MAX } else { limit as usize };
+                }
+                _ => return Err(CommandError::Syntax),
+            }
+        }
+        Ok(options)
     }
-    Ok((names, if limit == 0 { usize::MAX } else { limit as usize }))
 }
 
 pub(crate) fn sinterstore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -4,6 +4,7 @@ pub(crate) mod element_expiry;
 pub(crate) mod element_random;
 pub(crate) mod float;
 pub(crate) mod help;
+pub(crate) mod hyperloglog;
 pub(crate) mod long_string;
 pub(crate) mod rdb;
 pub(crate) mod scan;

@@ -1,18 +1,20 @@
 //! XREAD.
 
-use super::id;
 use super::range::{Rest, Span};
-use super::streams_option::Options;
+use super::streams_option::{Budget, Options};
+use super::{id, reply};
 use crate::kernel::blocking::Wanted;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::slices::{Room, Slices};
+use crate::kernel::large::Large;
+use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::stream::{Stream, StreamId};
 use ladon_engine::{Key, Object, Tx, ValueRef};
 use ladon_model::{DbId, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::ops::ControlFlow::{Break, Continue};
 
 /// The id after which a stream is read.
 type Ids = SmallVec<[StreamId; 8]>;
@@ -22,18 +24,24 @@ pub(super) fn xread(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (names, texts) = halves(args, &options);
     let db = ctx.db();
     let mut after = Ids::new();
-    let mut ready = SmallVec::<[usize; 8]>::new();
+    let mut ready = SmallVec::<[Part; 8]>::new();
     for (at, (name, text)) in names.iter().zip(texts).enumerate() {
         let key = ctx.key(name);
         let stream = ctx.tx().read_value::<Stream>(db, key)?;
         let id = after_of(stream, text)?;
         if stream.and_then(Stream::last_entry_id).is_some_and(|last| last > id) {
-            ready.push(at);
+            // There is an entry after it.
+            let first = id.next().unwrap_or(StreamId::MAX);
+            let count = options.count;
+            ready.push((at, Span { first, last: StreamId::MAX, count, reversed: false }));
         }
         after.push(id);
     }
     if !ready.is_empty() {
-        return answer(ctx, names, &after, &ready, options.count);
+        return match options.budget {
+            budget if budget.is_limited() => answer_within(ctx, names, &ready, budget),
+            _ => answer(ctx, names, &ready),
+        };
     }
     match options.block {
         None => ctx.reply.null_array(),
@@ -106,46 +114,107 @@ pub(super) fn peek<'t>(
     }
 }
 
-/// Replies with the entries after the ids, of the streams that have some.
-fn answer(
-    ctx: &mut Ctx<'_>,
-    names: &[&[u8]],
-    after: &[StreamId],
-    ready: &[usize],
-    count: usize,
-) -> CommandResult {
-    let (db, large) = (ctx.db(), ctx.large());
-    header(&mut ctx.reply, ready.len());
-    let span = |at: usize| Span {
-        // There is an entry after it.
-        first: after[at].next().unwrap_or(StreamId::MAX),
-        last: StreamId::MAX,
-        count,
-        reversed: false,
-    };
-    let mut is_large = false;
-    for &at in ready {
-        let key = ctx.key(names[at]);
-        let stream = ctx.tx().get_value::<Stream>(db, key)?;
-        is_large |= stream.is_some_and(|stream| span(at).is_large(stream, large));
+/// A stream that has something to answer: the position of its name, and what.
+type Part = (usize, Span);
+
+/// Replies with the entries of the spans.
+fn answer(ctx: &mut Ctx<'_>, names: &[&[u8]], parts: &[Part]) -> CommandResult {
+    let large = ctx.large();
+    let is_large = is_any_large(ctx, names, parts, large)?;
+    header(&mut ctx.reply, parts.len());
+    if is_large {
+        let parts = frozen(ctx, names, parts).into_iter();
+        let parts = parts.map(|(name, stream, span)| (Some(name), Rest::new(stream, span)));
+        ctx.reply_in_slices(Parts(parts.collect()));
+        return Ok(());
     }
-    let mut parts = VecDeque::new();
-    for &at in ready {
-        let (name, key) = (names[at], ctx.key(names[at]));
+    let db = ctx.db();
+    for &(at, span) in parts {
+        let key = ctx.key(names[at]);
         let (tx, reply) = ctx.tx_and_reply();
-        if is_large {
-            if let Some(stream) = tx.freeze_or_copy::<Stream>(db, key) {
-                parts.push_back((Some(name.to_vec()), Rest::new(stream, span(at))));
-            }
-        } else if let Some(stream) = tx.get_value::<Stream>(db, key)? {
-            begin_part(reply, name);
-            span(at).write(reply, stream);
+        if let Some(stream) = tx.get_value::<Stream>(db, key)? {
+            begin_part(reply, names[at]);
+            span.write(reply, stream);
         }
     }
-    if is_large {
-        ctx.reply_in_slices(Parts(parts));
-    }
     Ok(())
+}
+
+/// The same where all streams share a budget. A stream of which it leaves nothing is not named.
+fn answer_within(
+    ctx: &mut Ctx<'_>,
+    names: &[&[u8]],
+    parts: &[Part],
+    mut budget: Budget,
+) -> CommandResult {
+    let large = ctx.large_aside();
+    if is_any_large(ctx, names, parts, large)? {
+        let frozen = frozen(ctx, names, parts);
+        ctx.reply_aside(move |_| {
+            let mut parts = VecDeque::new();
+            for (name, stream, mut span) in frozen {
+                span.count = admitted(&stream, span, &mut budget);
+                if span.count != 0 {
+                    parts.push_back((Some(name), Rest::new(stream, span)));
+                }
+            }
+            let streams = parts.len();
+            Box::new(Headed::new(move |reply| header(reply, streams), Parts(parts)))
+        });
+        return Ok(());
+    }
+    let db = ctx.db();
+    let mut within = SmallVec::<[Part; 8]>::new();
+    for &(at, span) in parts {
+        let key = ctx.key(names[at]);
+        if let Some(stream) = ctx.tx().get_value::<Stream>(db, key)? {
+            let count = admitted(stream, span, &mut budget);
+            within.extend((count != 0).then_some((at, Span { count, ..span })));
+        }
+    }
+    answer(ctx, names, &within)
+}
+
+fn is_any_large(
+    ctx: &mut Ctx<'_>,
+    names: &[&[u8]],
+    parts: &[Part],
+    large: Large,
+) -> Result<bool, CommandError> {
+    let db = ctx.db();
+    let mut is_large = false;
+    for &(at, span) in parts {
+        let key = ctx.key(names[at]);
+        let stream = ctx.tx().get_value::<Stream>(db, key)?;
+        is_large |= stream.is_some_and(|stream| span.is_large(stream, large));
+    }
+    Ok(is_large)
+}
+
+/// Copies of the streams that share their content, with their names.
+fn frozen(ctx: &mut Ctx<'_>, names: &[&[u8]], parts: &[Part]) -> Vec<(Vec<u8>, Stream, Span)> {
+    let db = ctx.db();
+    let mut frozen = Vec::new();
+    for &(at, span) in parts {
+        let key = ctx.key(names[at]);
+        if let Some(stream) = ctx.tx().freeze_or_copy::<Stream>(db, key) {
+            frozen.push((names[at].to_vec(), stream, span));
+        }
+    }
+    frozen
+}
+
+/// How many of the entries of a span a budget admits.
+fn admitted(stream: &Stream, span: Span, budget: &mut Budget) -> usize {
+    let mut count = 0;
+    let _ = stream.walk(span.first, span.last, |entry| {
+        if count == span.count || !budget.admits(|| reply::entry_bytes(entry)) {
+            return Break(());
+        }
+        count += 1;
+        Continue(())
+    });
+    count
 }
 
 /// Begins a reply about so many streams.

@@ -2,7 +2,7 @@
 
 use super::read::{begin_part, halves, peek};
 use super::shared::{is_new_consumer, notify_consumer, text};
-use super::streams_option::Options;
+use super::streams_option::{Budget, Options};
 use super::{id, reply};
 use crate::kernel::blocking::{LookAt, Wanted};
 use crate::kernel::ctx::Ctx;
@@ -34,19 +34,22 @@ pub(super) fn xreadgroup(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         after.push(after_of(text)?);
     }
-    let Options { count, no_ack, claim_idle_ms, .. } = options;
+    let Options { count, mut budget, no_ack, claim_idle_ms, .. } = options;
     let request = Request { group, consumer, now_ms, count, no_ack, claim_idle_ms };
     let is_map = ctx.reply.proto() == Proto::Resp3;
     let position = ctx.reply.position();
     let mark = if is_map { ctx.reply.begin_map() } else { ctx.reply.begin_array() };
     let mut served = 0;
     for (name, &after) in names.iter().zip(&after) {
+        if budget.is_spent() {
+            break;
+        }
         let key = ctx.key(name);
         let (tx, reply) = ctx.tx_and_reply();
         let mut is_new = false;
         let is_served = tx.stream_change(db, key, |stream| {
             is_new = is_new_consumer(stream, group, consumer);
-            request.serve(stream, name, after, reply)
+            request.serve(stream, name, after, &mut budget, reply)
         })?;
         if is_new {
             notify_consumer(tx, db, key);
@@ -162,6 +165,7 @@ impl Request<'_> {
         stream: &mut StreamEdit<'_>,
         name: &[u8],
         after: StreamId,
+        budget: &mut Budget,
         reply: &mut Reply<'_>,
     ) -> bool {
         let Request { group, consumer, now_ms, .. } = *self;
@@ -169,22 +173,26 @@ impl Request<'_> {
             return false;
         };
         stream.apply(Step::See { group, consumer, at_ms: now_ms });
+        let position = reply.position();
         if after != NEW {
             begin_part(reply, name);
-            self.repeat(stream, after, reply);
-            return true;
+            let is_cut_off = self.repeat(stream, after, budget, reply);
+            if is_cut_off {
+                reply.rewind(position);
+            }
+            return !is_cut_off;
         }
-        let position = reply.position();
         begin_part(reply, name);
         let array = reply.begin_array();
         let mut count = 0;
         if let Some(idle_ms) = self.claim_idle_ms
             && let Some(until_ms) = now_ms.checked_sub(idle_ms)
         {
-            count += self.claim(stream, until_ms, reply);
+            count += self.claim(stream, until_ms, budget, reply);
         }
         if count < self.count && has_new(stream, last_delivered) {
-            count += self.deliver(stream, last_delivered, self.count - count, reply);
+            let max = self.count - count;
+            count += self.deliver(stream, (last_delivered, max), budget, reply);
         }
         if count == 0 {
             reply.rewind(position);
@@ -196,7 +204,13 @@ impl Request<'_> {
 
     /// Claims what was delivered at `until_ms` or before, the oldest first; returns how many
     /// entries. What does not exist any more is no longer pending, as with XCLAIM.
-    fn claim(&self, stream: &mut StreamEdit<'_>, until_ms: u64, reply: &mut Reply<'_>) -> usize {
+    fn claim(
+        &self,
+        stream: &mut StreamEdit<'_>,
+        until_ms: u64,
+        budget: &mut Budget,
+        reply: &mut Reply<'_>,
+    ) -> usize {
         let Request { group, consumer, now_ms, .. } = *self;
         stream.index_by_time(group);
         let mut claimed = Vec::new();
@@ -213,12 +227,15 @@ impl Request<'_> {
                     gone.push(id);
                     continue;
                 };
+                if !budget.admits(|| reply::entry_bytes(entry)) {
+                    break;
+                }
                 let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
                 reply::delivered_entry(reply, entry, idle_ms, pending.count);
                 let count = pending.count.saturating_add(1).min(i64::MAX as u64);
                 taken.push(Claimed { id, delivered_ms: now_ms, count });
             }
-            let is_over = gone.is_empty() || until_ms == now_ms;
+            let is_over = gone.is_empty() || until_ms == now_ms || budget.is_spent();
             if !gone.is_empty() {
                 stream.apply(Step::Acknowledge { group, ids: gone });
             }
@@ -238,8 +255,8 @@ impl Request<'_> {
     fn deliver(
         &self,
         stream: &mut StreamEdit<'_>,
-        after: StreamId,
-        max: usize,
+        (after, max): (StreamId, usize),
+        budget: &mut Budget,
         reply: &mut Reply<'_>,
     ) -> usize {
         let Request { group, consumer, now_ms: at_ms, .. } = *self;
@@ -247,6 +264,9 @@ impl Request<'_> {
         let (mut last, mut count) = (after, 0);
         let first = after.next().unwrap_or(StreamId::MAX);
         let _ = stream.walk(first, StreamId::MAX, |entry| {
+            if !budget.admits(|| reply::entry_bytes(entry)) {
+                return Break(());
+            }
             read = stream.read_after(read, last, entry.id);
             last = entry.id;
             match self.claim_idle_ms {
@@ -256,6 +276,9 @@ impl Request<'_> {
             count += 1;
             if count == max { Break(()) } else { Continue(()) }
         });
+        if count == 0 {
+            return 0;
+        }
         stream.apply(if self.no_ack {
             Step::SetGroup { group, last, read }
         } else {
@@ -264,16 +287,28 @@ impl Request<'_> {
         count
     }
 
-    /// Delivers again what is pending with the consumer.
-    fn repeat(&self, stream: &mut StreamEdit<'_>, after: StreamId, reply: &mut Reply<'_>) {
+    /// Delivers again what is pending with the consumer. Returns whether the budget left nothing of
+    /// it, which must not be taken for the end of what is pending.
+    fn repeat(
+        &self,
+        stream: &mut StreamEdit<'_>,
+        after: StreamId,
+        budget: &mut Budget,
+        reply: &mut Reply<'_>,
+    ) -> bool {
         let Request { group, consumer, now_ms: at_ms, .. } = *self;
         let first = after.next().unwrap_or(StreamId::MAX);
         let array = reply.begin_array();
-        let (mut count, mut exists) = (0, false);
+        let (mut count, mut exists, mut is_cut) = (0, false, false);
         let member = stream.group(group).and_then(|group| Some((group, group.consumer(consumer)?)));
         if let Some((group, consumer)) = member {
             for (id, _) in group.pending_with(consumer, first).take(self.count) {
-                match stream.get(id) {
+                let entry = stream.get(id);
+                if !budget.admits(|| entry.map_or(0, reply::entry_bytes)) {
+                    is_cut = true;
+                    break;
+                }
+                match entry {
                     Some(entry) => {
                         reply::entry(reply, entry);
                         exists = true;
@@ -289,8 +324,9 @@ impl Request<'_> {
         }
         reply.end_array(array, count);
         if exists {
-            let count = self.count as u64;
+            let count = if is_cut { count } else { self.count } as u64;
             stream.apply(Step::Redeliver { group, consumer, at_ms, first, count });
         }
+        is_cut && count == 0
     }
 }

@@ -5,10 +5,54 @@ use crate::kernel::error::{CommandError, CommandResult};
 use ladon_resp::parse_i64;
 use std::ops::Range;
 
+/// What the answers about all streams may have together (`MAXCOUNT` and `MAXSIZE`, Redis 8.10).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Budget {
+    entries: usize,
+    /// Of the entries' replies. The first entry may have more.
+    bytes: usize,
+    has_begun: bool,
+}
+
+impl Budget {
+    const UNLIMITED: Budget = Budget { entries: usize::MAX, bytes: usize::MAX, has_begun: false };
+
+    pub(super) fn is_limited(&self) -> bool {
+        *self != Budget::UNLIMITED
+    }
+
+    /// Whether no further entry is answered.
+    pub(super) fn is_spent(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Whether an entry is answered whose reply has `bytes`; what was once refused ends the answer.
+    #[inline]
+    pub(super) fn admits(&mut self, bytes: impl FnOnce() -> usize) -> bool {
+        if self.entries == 0 {
+            return false;
+        }
+        if self.bytes != usize::MAX {
+            let bytes = bytes();
+            if bytes > self.bytes && self.has_begun {
+                self.entries = 0;
+                return false;
+            }
+            self.bytes = self.bytes.saturating_sub(bytes);
+        }
+        self.has_begun = true;
+        // The highest number is none.
+        self.entries -= usize::from(self.entries != usize::MAX);
+        true
+    }
+}
+
 /// What the options say.
 pub(super) struct Options<'a> {
     /// Maximum number of entries of each stream.
     pub(super) count: usize,
+    /// What all streams together may answer.
+    pub(super) budget: Budget,
     /// `None` without BLOCK; then when to give up, `None` for never.
     pub(super) block: Option<Option<u64>>,
     pub(super) group: Option<(&'a [u8], &'a [u8])>,
@@ -28,6 +72,7 @@ impl<'a> Options<'a> {
     ) -> Result<Options<'a>, CommandError> {
         let mut options = Options {
             count: usize::MAX,
+            budget: Budget::UNLIMITED,
             block: None,
             group: None,
             no_ack: false,
@@ -44,6 +89,12 @@ impl<'a> Options<'a> {
                 let count = usize::try_from(args::integer(more[0])?).unwrap_or(0);
                 // As in Redis, none at all means any number.
                 options.count = if count == 0 { usize::MAX } else { count };
+                at += 2;
+            } else if is(word, "maxcount") && !more.is_empty() {
+                options.budget.entries = positive(more[0])?;
+                at += 2;
+            } else if is(word, "maxsize") && !more.is_empty() {
+                options.budget.bytes = positive(more[0])?;
                 at += 2;
             } else if is(word, "streams") && !more.is_empty() {
                 if !more.len().is_multiple_of(2) {
@@ -97,6 +148,11 @@ impl<'a> Options<'a> {
     }
 }
 
+fn positive(text: &[u8]) -> Result<usize, CommandError> {
+    let error = "ERR value is out of range, must be positive";
+    Ok(usize::try_from(args::integer_or(text, 1.., error)?).unwrap_or(usize::MAX))
+}
+
 fn min_idle(text: &[u8]) -> Result<u64, CommandError> {
     let number =
         parse_i64(text).ok_or(CommandError::text("ERR min-idle-time is not an integer"))?;
@@ -124,7 +180,8 @@ pub(super) fn keys_of_xreadgroup(args: &[&[u8]]) -> Range<usize> {
 fn keys(args: &[&[u8]], is_group: bool) -> Range<usize> {
     let mut at = 1;
     while let Some(word) = args.get(at) {
-        if is(word, "block") || is(word, "count") || is_group && is(word, "claim") {
+        let takes_one = ["block", "count", "maxcount", "maxsize"].iter().any(|it| is(word, it));
+        if takes_one || is_group && is(word, "claim") {
             at += 2;
         } else if is_group && is(word, "group") {
             at += 3;

@@ -51,7 +51,9 @@ impl<'a> Comparison<'a> {
             (Comparison::Equal(wanted), Some(bytes)) => *bytes == *wanted,
             (Comparison::NotEqual(unwanted), Some(bytes)) => *bytes != *unwanted,
             (Comparison::DigestEqual(wanted), Some(bytes)) => Some(xxh3_64(&bytes)) == wanted,
-            (Comparison::DigestNotEqual(unwanted), Some(bytes)) => Some(xxh3_64(&bytes)) != unwanted,
+            (Comparison::DigestNotEqual(unwanted), Some(bytes)) => {
+                Some(xxh3_64(&bytes)) != unwanted
+            }
             (Comparison::Equal(_) | Comparison::DigestEqual(_), None) => false,
             (Comparison::NotEqual(_) | Comparison::DigestNotEqual(_), None) => true,
         })

@@ -429,6 +429,11 @@ fn sizes_of_unions_and_differences() {
         SUNIONCARD 2 a b LIMIT 5    =>> :5
         SUNIONCARD 2 a b LIMIT 0    =>> :6
         SUNIONCARD 1 none           =>> :0
+        SUNIONCARD 2 a b APPROX     =>> :6
+        SUNIONCARD 2 a b APPROX LIMIT 3 =>> :3
+        SUNIONCARD 2 a b LIMIT 9 approx =>> :6
+        SUNIONCARD 1 none APPROX    =>> :0
+        SUNIONCARD 2 a b LIMIT APPROX =>> -ERR LIMIT can't be negative
         SUNIONCARD 1 a LIMIT 2      =>> :2
         SDIFFCARD 2 a b             =>> :3
         SDIFFCARD 2 b a             =>> :2
@@ -442,6 +447,7 @@ fn sizes_of_unions_and_differences() {
         SDIFFCARD 2 a b LIMIT       =>> -ERR syntax error
         SDIFFCARD 2 a b APPROX      =>> -ERR syntax error
         SET s x                     =>> +OK
+        SUNIONCARD 2 a s APPROX     =>> -WRONGTYPE Operation against a key holding the wrong kind of value
         SUNIONCARD 2 a s            =>> -WRONGTYPE Operation against a key holding the wrong kind of value
         "#,
     );

@@ -256,6 +256,51 @@ fn pending_entries_change_hands() {
     );
 }
 
+/// Redis 8.10; the replies' lengths that MAXSIZE counts are those of the entries.
+#[test]
+fn several_streams_share_what_may_be_read() {
+    check_on(
+        &TestNode::new(),
+        r#"
+        XADD s 1-0 f a                  => "1-0"
+        XADD s 2-0 f b                  => "2-0"
+        XADD s 3-0 f c                  => "3-0"
+        XADD t 1-0 f d                  => "1-0"
+        XADD t 2-0 f e                  => "2-0"
+        XREAD COUNT 2 MAXCOUNT 3 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]] ["2-0" ["f" "b"]]]] ["t" [["1-0" ["f" "d"]]]]]
+        XREAD MAXCOUNT 2 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]] ["2-0" ["f" "b"]]]]]
+        XREAD MAXCOUNT 5 STREAMS s t 1 1 => [["s" [["2-0" ["f" "b"]] ["3-0" ["f" "c"]]]] ["t" [["2-0" ["f" "e"]]]]]
+        XREAD MAXSIZE 1 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]]]]]
+        XREAD MAXSIZE 61 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]]]]]
+        XREAD MAXSIZE 62 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]] ["2-0" ["f" "b"]]]]]
+        XREAD MAXSIZE 93 MAXCOUNT 2 STREAMS t s 0 2 => [["t" [["1-0" ["f" "d"]] ["2-0" ["f" "e"]]]]]
+        XREAD MAXSIZE 93 STREAMS t s 0 2 => [["t" [["1-0" ["f" "d"]] ["2-0" ["f" "e"]]]] ["s" [["3-0" ["f" "c"]]]]]
+        XREAD MAXCOUNT 0 STREAMS s 0    => -ERR value is out of range, must be positive
+        XREAD MAXSIZE x STREAMS s 0     => -ERR value is out of range, must be positive
+        XREAD MAXCOUNT STREAMS s 0      => -ERR value is out of range, must be positive
+        COMMAND GETKEYS XREAD MAXCOUNT 3 MAXSIZE 4 STREAMS s t 0 0 => ["s" "t"]
+        XGROUP CREATE s g 0             => +OK
+        XGROUP CREATE t g 0             => +OK
+        XREADGROUP GROUP g me COUNT 2 MAXCOUNT 3 STREAMS s t > > => [["s" [["1-0" ["f" "a"]] ["2-0" ["f" "b"]]]] ["t" [["1-0" ["f" "d"]]]]]
+        XPENDING t g                    => [:1 "1-0" "1-0" [["me" "1"]]]
+        # What was left over is delivered next, and no more than fits.
+        XREADGROUP GROUP g me MAXSIZE 40 STREAMS s t > > => [["s" [["3-0" ["f" "c"]]]]]
+        XREADGROUP GROUP g me MAXSIZE 40 STREAMS s t > > => [["t" [["2-0" ["f" "e"]]]]]
+        XREADGROUP GROUP g me MAXSIZE 40 STREAMS s t > > => nil-array
+        # What is pending: an empty list would mean that nothing is.
+        XREADGROUP GROUP g me MAXCOUNT 3 STREAMS s t 0 0 => [["s" [["1-0" ["f" "a"]] ["2-0" ["f" "b"]] ["3-0" ["f" "c"]]]]]
+        XREADGROUP GROUP g me MAXSIZE 40 STREAMS t s 1 0 => [["t" [["2-0" ["f" "e"]]]]]
+        XREADGROUP GROUP g me MAXCOUNT 9 STREAMS s t 3 0 => [["s" []] ["t" [["1-0" ["f" "d"]] ["2-0" ["f" "e"]]]]]
+        XPENDING s g - + 9 me           => [["1-0" "me" :0 :2] ["2-0" "me" :0 :2] ["3-0" "me" :0 :2]]
+        XPENDING t g - + 9 me           => [["1-0" "me" :0 :2] ["2-0" "me" :0 :3]]
+        @advance 50
+        XREADGROUP GROUP g you MAXCOUNT 2 CLAIM 50 STREAMS s t > > => [["s" [["1-0" ["f" "a"] :50 :2] ["2-0" ["f" "b"] :50 :2]]]]
+        XPENDING s g                    => [:3 "1-0" "3-0" [["me" "1"] ["you" "2"]]]
+        XREADGROUP GROUP g you MAXSIZE 1 CLAIM 50 STREAMS s t > > => [["s" [["3-0" ["f" "c"] :50 :2]]]]
+        "#,
+    );
+}
+
 #[test]
 fn entries_leave_with_their_references_or_stay_for_them() {
     check_on(

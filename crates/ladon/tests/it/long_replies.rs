@@ -142,6 +142,57 @@ fn replies_come_in_the_order_of_their_requests() {
     });
 }
 
+/// How many entries an XREAD answers of each stream.
+fn entries_read(reply: Value) -> Vec<(String, usize)> {
+    let Value::Array(streams) = reply else { panic!("an array, not {reply:?}") };
+    let part = |stream: Value| match stream {
+        Value::Array(mut parts) => match (parts.remove(0), parts.remove(0)) {
+            (name, Value::Array(entries)) => {
+                let name = name.as_bytes().expect("a name").to_vec();
+                (String::from_utf8(name).expect("UTF-8"), entries.len())
+            }
+            other => panic!("a name and entries, not {other:?}"),
+        },
+        other => panic!("a stream, not {other:?}"),
+    };
+    streams.into_iter().map(part).collect()
+}
+
+#[test]
+fn a_budget_of_several_streams_holds_for_long_replies_too() {
+    on_both_backends(TWO_THREADS, |server| {
+        let mut client = connect(server);
+        for stream in ["s", "t", "u"] {
+            for n in 0..ELEMENTS {
+                let id = format!("{}-0", 1000 + n);
+                client.request(&["XADD", stream, &id, "f", "value"]).expect("sent");
+            }
+            (0..ELEMENTS).for_each(|_| assert!(!client.reply().expect("an id").is_error()));
+        }
+        let mut read = |options: &str| {
+            let words = format!("XREAD {options} STREAMS s t u 0 0 0");
+            let words: Vec<&str> = words.split(' ').collect();
+            let once = entries_read(call(&mut client, &words));
+            assert_eq!(call(&mut client, &["MULTI"]), ok());
+            call(&mut client, &words);
+            let Value::Array(mut replies) = call(&mut client, &["EXEC"]) else { panic!("EXEC") };
+            assert_eq!(entries_read(replies.remove(0)), once, "the same in EXEC");
+            once
+        };
+        let named = |parts: &[(&str, usize)]| -> Vec<(String, usize)> {
+            parts.iter().map(|&(name, entries)| (name.to_owned(), entries)).collect()
+        };
+        assert_eq!(read("MAXCOUNT 9000"), named(&[("s", 6000), ("t", 3000)]));
+        assert_eq!(read("COUNT 5000 MAXCOUNT 6000"), named(&[("s", 5000), ("t", 1000)]));
+        assert_eq!(read("COUNT 5000"), named(&[("s", 5000), ("t", 5000), ("u", 5000)]));
+        // *2 $6 1000-0 *2 $1 f $5 value, with two bytes at the end of each line
+        let bytes = 4 + 4 + 8 + 4 + 4 + 3 + 4 + 7;
+        let size = format!("MAXSIZE {}", 7_000 * bytes + 5);
+        assert_eq!(read(&size), named(&[("s", 6000), ("t", 1000)]));
+        assert_eq!(read("MAXSIZE 1"), named(&[("s", 1)]));
+    });
+}
+
 /// Fields whose values together are more than sockets hold.
 const LARGE_FIELDS: usize = 1_500;
 const LARGE_BYTES: usize = 8_000;

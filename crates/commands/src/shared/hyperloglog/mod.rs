@@ -12,36 +12,36 @@
 //!
 //! Clients can write any bytes into such a string, so every function here takes any bytes.
 
-pub(super) mod dense;
+pub(crate) mod dense;
 mod estimate;
 mod hash;
-pub(super) mod sparse;
+pub(crate) mod sparse;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use estimate::{Histogram, estimate};
-pub(super) use hash::{Position, position};
+pub(crate) use estimate::{Histogram, estimate};
+pub(crate) use hash::{Position, position};
 
 /// The low bits of an element's hash say which register it belongs to.
 const REGISTER_BITS: u32 = 14;
 /// Number of registers.
-pub(super) const REGISTERS: usize = 1 << REGISTER_BITS;
+pub(crate) const REGISTERS: usize = 1 << REGISTER_BITS;
 /// The other bits of the hash.
 const PATTERN_BITS: u32 = 64 - REGISTER_BITS;
 
 /// Where the registers begin.
-pub(super) const HEADER_BYTES: usize = 16;
+pub(crate) const HEADER_BYTES: usize = 16;
 const MAGIC: &[u8; 4] = b"HYLL";
 const ENCODING_AT: usize = 4;
 const CARDINALITY_AT: usize = 8;
 /// The byte with the highest bit of the cardinality.
-pub(super) const STALE_AT: usize = 15;
+pub(crate) const STALE_AT: usize = 15;
 const STALE: u8 = 0x80;
 
 /// Why a string is no HyperLogLog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Invalid {
+pub(crate) enum Invalid {
     /// Its header, or its length.
     Form,
     /// Its registers.
@@ -50,14 +50,14 @@ pub(super) enum Invalid {
 
 /// How the registers are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     Dense,
     Sparse,
 }
 
 /// The encoding of these bytes, if their header and length are those of a HyperLogLog.
 #[inline]
-pub(super) fn encoding(bytes: &[u8]) -> Result<Encoding, Invalid> {
+pub(crate) fn encoding(bytes: &[u8]) -> Result<Encoding, Invalid> {
     if bytes.len() < HEADER_BYTES || !bytes.starts_with(MAGIC) {
         return Err(Invalid::Form);
     }
@@ -69,7 +69,7 @@ pub(super) fn encoding(bytes: &[u8]) -> Result<Encoding, Invalid> {
 }
 
 /// An empty one. Its cardinality is 0, and valid.
-pub(super) fn empty() -> Vec<u8> {
+pub(crate) fn empty() -> Vec<u8> {
     let mut bytes = header(Encoding::Sparse).to_vec();
     sparse::push_empty(&mut bytes);
     bytes
@@ -84,13 +84,13 @@ fn header(encoding: Encoding) -> [u8; HEADER_BYTES] {
 
 /// The cardinality that was computed last, unless a register has changed since.
 #[inline]
-pub(super) fn cached(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn cached(bytes: &[u8]) -> Option<u64> {
     let cardinality = bytes[CARDINALITY_AT..HEADER_BYTES].first_chunk::<8>()?;
     (bytes[STALE_AT] & STALE == 0).then(|| u64::from_le_bytes(*cardinality))
 }
 
 /// Keeps the cardinality in the header; the range that was written.
-pub(super) fn cache(bytes: &mut [u8], cardinality: u64) -> std::ops::Range<usize> {
+pub(crate) fn cache(bytes: &mut [u8], cardinality: u64) -> std::ops::Range<usize> {
     let range = CARDINALITY_AT..HEADER_BYTES;
     bytes[range.clone()].copy_from_slice(&cardinality.to_le_bytes());
     range
@@ -98,14 +98,14 @@ pub(super) fn cache(bytes: &mut [u8], cardinality: u64) -> std::ops::Range<usize
 
 /// Notes that the cardinality must be computed anew; whether that was not noted before.
 #[inline]
-pub(super) fn invalidate(bytes: &mut [u8]) -> bool {
+pub(crate) fn invalidate(bytes: &mut [u8]) -> bool {
     let was_valid = bytes[STALE_AT] & STALE == 0;
     bytes[STALE_AT] |= STALE;
     was_valid
 }
 
 /// Makes a sparse one dense, with the same header otherwise.
-pub(super) fn make_dense(bytes: &mut Vec<u8>) -> Result<(), Invalid> {
+pub(crate) fn make_dense(bytes: &mut Vec<u8>) -> Result<(), Invalid> {
     let mut registers = Registers::new();
     registers.merge_sparse(&bytes[HEADER_BYTES..])?;
     bytes.truncate(HEADER_BYTES);
@@ -117,7 +117,7 @@ pub(super) fn make_dense(bytes: &mut Vec<u8>) -> Result<(), Invalid> {
 
 /// Raises a register to at least `count`; whether it was lower. A sparse one becomes dense if it
 /// would outgrow `sparse_bytes_max`, or if it cannot express the count.
-pub(super) fn raise(
+pub(crate) fn raise(
     bytes: &mut Vec<u8>,
     position: Position,
     sparse_bytes_max: usize,
@@ -134,7 +134,7 @@ pub(super) fn raise(
 }
 
 /// The estimate of these bytes' registers.
-pub(super) fn count(bytes: &[u8]) -> Result<u64, Invalid> {
+pub(crate) fn count(bytes: &[u8]) -> Result<u64, Invalid> {
     let registers = &bytes[HEADER_BYTES..];
     let histogram = match encoding(bytes)? {
         Encoding::Dense => dense::histogram(registers),
@@ -144,22 +144,28 @@ pub(super) fn count(bytes: &[u8]) -> Result<u64, Invalid> {
 }
 
 /// Registers of a byte each: the maxima of several HyperLogLogs.
-pub(super) struct Registers(Box<[u8; REGISTERS]>);
+pub(crate) struct Registers(Box<[u8; REGISTERS]>);
 
 impl Registers {
-    pub(super) fn new() -> Registers {
+    pub(crate) fn new() -> Registers {
         let zeros = vec![0; REGISTERS].into_boxed_slice();
         Registers(zeros.try_into().unwrap_or_else(|_| unreachable!("that many were made")))
     }
 
     /// Raises each register to that of `bytes`; returns how they were encoded.
-    pub(super) fn merge(&mut self, bytes: &[u8]) -> Result<Encoding, Invalid> {
+    pub(crate) fn merge(&mut self, bytes: &[u8]) -> Result<Encoding, Invalid> {
         let encoding = encoding(bytes)?;
         match encoding {
             Encoding::Dense => dense::merge_into(&mut self.0, &bytes[HEADER_BYTES..]),
             Encoding::Sparse => self.merge_sparse(&bytes[HEADER_BYTES..])?,
         }
         Ok(encoding)
+    }
+
+    /// Raises a register.
+    pub(crate) fn raise(&mut self, position: Position) {
+        let register = &mut self.0[position.index];
+        *register = position.count.max(*register);
     }
 
     fn merge_sparse(&mut self, runs: &[u8]) -> Result<(), Invalid> {
@@ -182,18 +188,36 @@ impl Registers {
     }
 
     /// Those that are not 0.
-    pub(super) fn nonzero(&self) -> impl Iterator<Item = Position> {
+    pub(crate) fn nonzero(&self) -> impl Iterator<Item = Position> {
         let all = self.0.iter().enumerate().map(|(index, &count)| Position { index, count });
         all.filter(|position| position.count != 0)
     }
 
     #[cfg(test)]
-    pub(super) fn as_bytes(&self) -> &[u8; REGISTERS] {
+    pub(crate) fn as_bytes(&self) -> &[u8; REGISTERS] {
         &self.0
     }
 
-    pub(super) fn histogram(&self) -> Histogram {
+    pub(crate) fn histogram(&self) -> Histogram {
         let (groups, _) = self.0.as_chunks::<8>();
         Histogram::of_groups(groups.iter().copied())
+    }
+}
+
+/// Estimates how many distinct elements there are, in a fixed amount of memory: what `PFCOUNT` of a
+/// HyperLogLog of the same elements answers.
+pub(crate) struct Distinct(Registers);
+
+impl Distinct {
+    pub(crate) fn new() -> Distinct {
+        Distinct(Registers::new())
+    }
+
+    pub(crate) fn add(&mut self, element: &[u8]) {
+        self.0.raise(position(element));
+    }
+
+    pub(crate) fn estimate(&self) -> u64 {
+        estimate(&self.0.histogram())
     }
 }
