@@ -42,6 +42,8 @@ pub(crate) struct Client {
     talks: Option<Random>,
     /// Where its scripts and its calls on streams come from, if there are any.
     scripts: Option<Random>,
+    /// A script that the node did not know by its hash.
+    retry: Option<Call>,
     streams: Option<Random>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
@@ -79,6 +81,7 @@ impl Client {
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
             streams: plan.streams.map(|seed| Random::new(seed ^ name)),
+            retry: None,
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -206,6 +209,9 @@ impl Client {
 
     /// At times, a wait, a message, a script or a call on a stream.
     fn lone_call(&mut self) -> Option<Call> {
+        if let Some(retry) = self.retry.take() {
+            return Some(retry);
+        }
         if let Some(waits) = &mut self.waits
             && waits.chance(1, 6)
         {
@@ -310,7 +316,16 @@ impl Client {
             };
             let is_refusal = |text: &[u8]| text.starts_with(b"MISCONF") || text.starts_with(b"OOM");
             if is_last {
+                if !history[operation].atomic
+                    && let Some(call) = history[operation].calls.first()
+                    && scripts::is_unknown(call, &value)
+                {
+                    self.retry = scripts::retry(call);
+                }
                 history[operation].end = Some((step, value));
+                if let Some(what) = scripts::forgotten(&history[operation], history) {
+                    return Err(what);
+                }
                 if let Some(what) = history[operation].wrong_wait(now_us) {
                     return Err(what);
                 }

@@ -1,7 +1,7 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::{listener, streams, waits};
+use crate::{listener, scripts, streams, waits};
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
@@ -46,6 +46,21 @@ impl AskedGate {
         match self {
             AskedGate::Own(gate) | AskedGate::Default(gate) => gate,
         }
+    }
+}
+
+/// A reply as somebody who looks for a bug wants to see it.
+fn readable(value: &Value) -> String {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    match value {
+        Value::Simple(bytes) => text(bytes),
+        Value::Error(bytes) => format!("-{}", text(bytes)),
+        Value::Bulk(bytes) => format!("\"{}\"", text(bytes)),
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(readable).collect();
+            format!("[{}]", values.join(", "))
+        }
+        value => format!("{value:?}"),
     }
 }
 
@@ -106,18 +121,26 @@ impl Operation {
     pub(crate) fn apply(&self, state: &mut State) -> bool {
         // Of a script that was answered, the answer says it.
         let is_idle = self.script_is_idle && self.end.is_none();
-        let apply = |state: &mut State, call: &Call| match call[0].as_slice() {
-            b"EVAL" if is_idle => Value::Null,
-            _ => apply(state, call),
+        let apply = |state: &mut State, call: &Call| match is_idle && scripts::is_run(call) {
+            true => Value::Null,
+            false => apply(state, call),
+        };
+        // It has not run.
+        let is_left_out = |call: &Call, error: &Value| {
+            scripts::is_run(call) && is_refusal(error) || scripts::is_unknown(call, error)
         };
         let reply = if self.atomic {
             let seen = self.answered();
             let each = self.calls.iter().enumerate().map(|(at, call)| match seen.get(at) {
                 // The transaction goes on without it.
-                Some((_, error)) if call[0] == b"EVAL" && is_refusal(error) => (*error).clone(),
+                Some((_, error)) if is_left_out(call, error) => (*error).clone(),
                 _ => apply(state, call),
             });
             Value::Array(each.collect())
+        } else if let Some((_, error)) = &self.end
+            && is_left_out(&self.calls[0], error)
+        {
+            return true;
         } else {
             apply(state, &self.calls[0])
         };
@@ -137,7 +160,7 @@ impl Operation {
     }
 
     pub(crate) fn runs_script(&self) -> bool {
-        self.calls.iter().any(|call| call[0] == b"EVAL")
+        self.calls.iter().any(scripts::is_run)
     }
 
     /// Whether it waits for a key that is empty, or for replicas, which do not exist.
@@ -148,7 +171,7 @@ impl Operation {
     }
 
     /// Its calls, each with its reply.
-    fn answered(&self) -> Vec<(&Call, &Value)> {
+    pub(crate) fn answered(&self) -> Vec<(&Call, &Value)> {
         match &self.end {
             Some((_, Value::Array(replies))) if self.atomic => {
                 self.calls.iter().zip(replies).collect()
@@ -205,7 +228,7 @@ impl Operation {
             })
             .collect();
         let end = match &self.end {
-            Some((at, value)) => format!("{at}: {value:?}"),
+            Some((at, value)) => format!("{at}: {}", readable(value)),
             None => "never".to_owned(),
         };
         let gate = self.gate;

@@ -15,7 +15,8 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
         // How many get it is not modelled: see `listener.rs` for who has to.
         b"PUBLISH" => crate::listener::published(),
         b"WAIT" => Value::Integer(0),
-        b"EVAL" => scripts::run(state, call),
+        b"EVAL" | b"EVALSHA" => scripts::run(state, call),
+        b"SCRIPT" => scripts::remember(call),
         // Not a command of a client: see `Operation::eviction`.
         b"EVICT" => Value::Integer(i64::from(state.remove(&call[1]).is_some())),
         b"XREADGROUP" => streams::in_order(call, reference::apply(state, call)),

@@ -8,6 +8,7 @@ use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
 use crate::oracle_commands::State;
 use crate::plan::{Canary, Plan};
+use crate::scripts;
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
@@ -34,10 +35,31 @@ pub struct Report {
     pub hand_overs: u64,
     /// Changes that no gate promised to keep, and a wait did.
     pub waits_kept: u64,
+    /// Scripts that ran by their hashes.
+    pub scripts_by_hash: u64,
+    /// Hashes whose script the node did not know.
+    pub scripts_unknown: u64,
     /// Messages that subscribers got.
     pub messages: u64,
     /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
+}
+
+impl Report {
+    /// Adds what another run did.
+    pub fn add(&mut self, run: &Report) {
+        self.operations += run.operations;
+        self.crashes += run.crashes;
+        self.checkpoints += run.checkpoints;
+        self.evictions += run.evictions;
+        self.refusals += run.refusals;
+        self.hand_overs += run.hand_overs;
+        self.waits_kept += run.waits_kept;
+        self.scripts_by_hash += run.scripts_by_hash;
+        self.scripts_unknown += run.scripts_unknown;
+        self.messages += run.messages;
+        self.undecided += run.undecided;
+    }
 }
 
 /// What failed, with the seed that repeats it.
@@ -308,7 +330,7 @@ impl Run {
                 Some(call) => {
                     let ran = client.ran(&call, &self.history);
                     self.order.extend(ran);
-                    if call[0] == b"EVAL" {
+                    if scripts::is_run(&call) {
                         self.last_script = (ran, false);
                     }
                     let is_script = |&at: &usize| self.history[at].runs_script();
@@ -541,6 +563,7 @@ impl Run {
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
+        self.count(&history);
         let listeners = if self.plan.listens.is_some() { 2 * self.plan.workers } else { 0 };
         let connections = (self.plan.clients + self.plan.workers + listeners) as u64;
         if self.plan.memory.is_none_or(|limit| limit.is_enough(connections))
@@ -556,6 +579,15 @@ impl Run {
             return Err(self.explain(&format!("after the crash at step {}: {found:?}", self.step)));
         }
         Ok(())
+    }
+
+    /// What the operations of a life were.
+    fn count(&mut self, history: &[Operation]) {
+        for (call, reply) in history.iter().flat_map(Operation::answered) {
+            let is_unknown = scripts::is_unknown(call, reply);
+            self.report.scripts_unknown += u64::from(is_unknown);
+            self.report.scripts_by_hash += u64::from(call[0] == b"EVALSHA" && !is_unknown);
+        }
     }
 
     fn begin_life(&mut self) -> Result<(), String> {
