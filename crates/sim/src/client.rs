@@ -3,7 +3,8 @@
 use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
-use crate::{listener, scripts, streams, waits};
+use crate::streams::Reader;
+use crate::{listener, scripts, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -40,11 +41,12 @@ pub(crate) struct Client {
     waits: Option<Random>,
     /// Where its messages come from, if it ever publishes.
     talks: Option<Random>,
-    /// Where its scripts and its calls on streams come from, if there are any.
+    /// Where its scripts come from, if there are any.
     scripts: Option<Random>,
     /// A script that the node did not know by its hash.
     retry: Option<Call>,
-    streams: Option<Random>,
+    /// Where its calls on streams come from, if there are any.
+    streams: Option<Reader>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -80,7 +82,7 @@ impl Client {
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
-            streams: plan.streams.map(|seed| Random::new(seed ^ name)),
+            streams: plan.streams.map(|seed| Reader::new(Random::new(seed ^ name), name)),
             retry: None,
             last_ran: None,
             in_multi: None,
@@ -178,11 +180,11 @@ impl Client {
             calls.push(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
         }
         if let Some(streams) = self.streams.as_mut().filter(|_| atomic)
-            && streams.chance(1, 2)
+            && streams.wants()
         {
             self.serial += 1;
             let value = format!("{}:{}", self.name, self.serial);
-            calls.push(streams::call(streams, self.name, &value));
+            calls.push(streams.call(&value));
         }
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
@@ -230,9 +232,9 @@ impl Client {
             return Some(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
         }
         let streams = self.streams.as_mut()?;
-        streams.chance(1, 2).then(|| {
+        streams.wants().then(|| {
             self.serial += 1;
-            streams::call(streams, self.name, &format!("{}:{}", self.name, self.serial))
+            streams.call(&format!("{}:{}", self.name, self.serial))
         })
     }
 
@@ -323,6 +325,11 @@ impl Client {
                     self.retry = scripts::retry(call);
                 }
                 history[operation].end = Some((step, value));
+                history[operation].end_us = now_us;
+                if let Some(streams) = &mut self.streams {
+                    let answered = history[operation].answered().into_iter();
+                    answered.for_each(|(call, reply)| streams.learns(call, reply));
+                }
                 if let Some(what) = scripts::forgotten(&history[operation], history) {
                     return Err(what);
                 }

@@ -20,8 +20,11 @@ pub(crate) struct Operation {
     pub(crate) by_itself: Option<u64>,
     /// What determined the gate at which its reply may leave.
     pub(crate) gate: AskedGate,
-    /// When it was sent, Unix microseconds.
+    /// When it was sent and answered, Unix microseconds.
     pub(crate) sent_us: u64,
+    pub(crate) end_us: u64,
+    /// The step in which the node said to have run it.
+    pub(crate) ran: Option<u64>,
     /// A later reply to its client said that it is on the disk.
     pub(crate) is_durable: bool,
     /// A subscriber has got its message, at a gate that no crash takes back.
@@ -49,9 +52,21 @@ impl AskedGate {
     }
 }
 
+/// Bytes as text, without the middle if there are many.
+pub(crate) fn shortened(bytes: &[u8]) -> String {
+    const END: usize = 40;
+    match bytes.len() {
+        0..=100 => bytes.escape_ascii().to_string(),
+        length => {
+            let (begin, end) = (&bytes[..END], &bytes[length - END..]);
+            format!("{} ... {}", begin.escape_ascii(), end.escape_ascii())
+        }
+    }
+}
+
 /// A reply as somebody who looks for a bug wants to see it.
 fn readable(value: &Value) -> String {
-    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    let text = |bytes: &[u8]| shortened(bytes);
     match value {
         Value::Simple(bytes) => text(bytes),
         Value::Error(bytes) => format!("-{}", text(bytes)),
@@ -105,6 +120,8 @@ impl Operation {
             by_itself: None,
             gate: AskedGate::Own(Gate::Fsync),
             sent_us: 0,
+            end_us: 0,
+            ran: None,
             is_durable: false,
             is_shown: false,
             script_is_idle: false,
@@ -133,7 +150,7 @@ impl Operation {
             let seen = self.answered();
             let each = self.calls.iter().enumerate().map(|(at, call)| match seen.get(at) {
                 // The transaction goes on without it.
-                Some((_, error)) if is_left_out(call, error) => (*error).clone(),
+                Some((_, error)) if is_left_out(call, error) => in_order(call, (*error).clone()),
                 _ => apply(state, call),
             });
             Value::Array(each.collect())
@@ -222,8 +239,7 @@ impl Operation {
             .calls
             .iter()
             .map(|call| {
-                let words: Vec<String> =
-                    call.iter().map(|word| word.escape_ascii().to_string()).collect();
+                let words: Vec<String> = call.iter().map(|word| shortened(word)).collect();
                 words.join(" ")
             })
             .collect();

@@ -354,7 +354,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::MessageOvertakes
         | Canary::LateSubscription
         | Canary::ForgetfulUndo
-        | Canary::HalfScript => return,
+        | Canary::HalfScript
+        | Canary::UnwokenReader => return,
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
@@ -453,6 +454,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     }
     if canary == Canary::ForgetfulUndo {
         worker.plant_forgetful_undo();
+    }
+    if canary == Canary::UnwokenReader {
+        worker.plant_unwoken_readers();
     }
     if canary == Canary::LateSubscription {
         worker.plant_late_subscriptions();

@@ -3,9 +3,33 @@
 pub(crate) use ladon_testkit::reference::stream::{Group, Stream};
 pub(crate) use ladon_testkit::reference::{Call, Datum, State};
 
+use crate::history::shortened;
 use crate::{scripts, streams};
 use ladon_resp::client::Value;
 use ladon_testkit::reference;
+
+/// The data as somebody who looks for a bug wants to see it: a key a line.
+pub(crate) fn readable(state: &State) -> String {
+    let line = |(key, datum): (&Vec<u8>, &Datum)| {
+        let value = match datum {
+            Datum::Text(bytes) => shortened(bytes),
+            Datum::List(list) => list.iter().map(|it| shortened(it) + " ").collect(),
+            Datum::Stream(Stream { last, entries, groups }) => {
+                let words = |words: &Vec<Vec<u8>>| shortened(&words.concat());
+                let entries: Vec<_> = entries.iter().map(|(id, it)| (id, words(it))).collect();
+                let group = |(name, it): (&Vec<u8>, &Group)| {
+                    let pending = it.pending.iter().map(|(id, it)| (*id, shortened(it)));
+                    (shortened(name), it.last, pending.collect::<Vec<_>>())
+                };
+                let groups: Vec<_> = groups.iter().map(group).collect();
+                format!("{last:?}: {entries:?} {groups:?}")
+            }
+            other => shortened(format!("{other:?}").as_bytes()),
+        };
+        format!("\n  {}: {value}", key.escape_ascii())
+    };
+    state.iter().map(line).collect()
+}
 
 /// Applies the call to the data and returns its reply.
 pub(crate) fn apply(state: &mut State, call: &Call) -> Value {

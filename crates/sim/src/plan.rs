@@ -51,6 +51,8 @@ pub enum Canary {
     HalfScript,
     /// Recovery forgets how far a stream's group was given entries.
     DeliveredTwice,
+    /// Who waits for a stream's entries without a group is not woken when one comes.
+    UnwokenReader,
 }
 
 #[derive(Clone, Debug)]
@@ -152,6 +154,11 @@ impl Plan {
                 plan.gate = GATES[more.below(2) as usize];
                 (plan.power_cuts, plan.sync_errors) = (true, false);
             }
+            // Where nothing else ends a wait or removes an entry.
+            Canary::UnwokenReader => {
+                (plan.clients, plan.memory, plan.queues) = (5, None, false);
+                (plan.power_cuts, plan.write_errors, plan.sync_errors) = (false, false, false);
+            }
             // Rare otherwise.
             Canary::EarlyHandOver => plan.queues = true,
             Canary::SkippedWakeUp => {
@@ -179,7 +186,7 @@ impl Plan {
         if is_script || canary == Canary::None && again.chance(1, 3) {
             plan.scripts = Some(again.next_u64());
         }
-        let is_stream = canary == Canary::DeliveredTwice;
+        let is_stream = matches!(canary, Canary::DeliveredTwice | Canary::UnwokenReader);
         if is_stream || canary == Canary::None && again.chance(1, 3) {
             plan.streams = Some(again.next_u64());
         }

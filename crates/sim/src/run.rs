@@ -6,13 +6,14 @@ use crate::history::{AskedGate, Operation};
 use crate::listener::{self, Listener};
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
-use crate::oracle_commands::State;
+use crate::oracle_commands::{State, readable};
 use crate::plan::{Canary, Plan};
-use crate::scripts;
+use crate::{scripts, streams};
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_platform::Clock as _;
+use ladon_resp::client::Value;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
@@ -39,6 +40,12 @@ pub struct Report {
     pub scripts_by_hash: u64,
     /// Hashes whose script the node did not know.
     pub scripts_unknown: u64,
+    /// Waits without a group that ended with entries.
+    pub entries_awaited: u64,
+    /// Entries whose id the node made.
+    pub ids_made: u64,
+    /// How often the clock was set back.
+    pub clock_steps: u64,
     /// Messages that subscribers got.
     pub messages: u64,
     /// Crashes after which the oracle's search grew too large to decide.
@@ -57,6 +64,9 @@ impl Report {
         self.waits_kept += run.waits_kept;
         self.scripts_by_hash += run.scripts_by_hash;
         self.scripts_unknown += run.scripts_unknown;
+        self.entries_awaited += run.entries_awaited;
+        self.ids_made += run.ids_made;
+        self.clock_steps += run.clock_steps;
         self.messages += run.messages;
         self.undecided += run.undecided;
     }
@@ -96,6 +106,8 @@ struct Run {
     clients: Vec<Client>,
     listeners: Vec<Listener>,
     listening: Option<Random>,
+    /// When and how far the clock is set back, if it ever is.
+    backwards: Option<Random>,
     history: Vec<Operation>,
     /// Positions in the history, in the order in which the node ran them.
     order: Vec<usize>,
@@ -133,6 +145,7 @@ impl Run {
             clients: Vec::new(),
             listeners: Vec::new(),
             listening: None,
+            backwards: None,
             history: Vec::new(),
             order: Vec::new(),
             last_script: (None, false),
@@ -142,6 +155,7 @@ impl Run {
             report: Report::default(),
         };
         run.listening = run.plan.listens.map(Random::new);
+        run.backwards = run.plan.streams.map(|seed| Random::new(!seed));
         run.begin_life()?;
         Ok(run)
     }
@@ -330,6 +344,9 @@ impl Run {
                 Some(call) => {
                     let ran = client.ran(&call, &self.history);
                     self.order.extend(ran);
+                    if let Some(at) = ran {
+                        self.history[at].ran = Some(self.step);
+                    }
                     if scripts::is_run(&call) {
                         self.last_script = (ran, false);
                     }
@@ -460,9 +477,16 @@ impl Run {
             if let Some(what) = listener::trouble(&self.listeners, &self.history, all) {
                 return Err(self.explain(&what));
             }
+            if let Some(what) = streams::overlooked(&self.history, Some(self.clock.unix_us())) {
+                return Err(self.explain(&what));
+            }
             let data = node.data();
-            if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
-                return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
+            let mut history = self.history.clone();
+            streams::resolve(&mut history, &data);
+            if judge(&history, &self.order, &self.before, &data) == Verdict::Unexplained {
+                return Err(
+                    self.explain(&format!("not linearizable; the data: {}", readable(&data)))
+                );
             }
         }
         Ok(())
@@ -516,6 +540,11 @@ impl Run {
                 let what = format!("held up: {}", self.history[at].show());
                 return Err(self.explain(&what));
             }
+            // Half of the rounds ago, so that it came to its waiters since.
+            let then_us = self.clock.unix_us() - ROUNDS as u64 / 2 * 1_000;
+            if let Some(what) = streams::overlooked(&self.history, Some(then_us)) {
+                return Err(self.explain(&what));
+            }
         }
         Ok(())
     }
@@ -557,8 +586,14 @@ impl Run {
         self.times.clear();
         self.synced_step = self.step;
         self.disk.heal();
+        if let Some(random) = &mut self.backwards
+            && random.chance(1, 3)
+        {
+            self.clock.set_back_us(random.below(10_000_000));
+            self.report.clock_steps += 1;
+        }
         let before = std::mem::take(&mut self.before);
-        let history = std::mem::take(&mut self.history);
+        let mut history = std::mem::take(&mut self.history);
         let order = std::mem::take(&mut self.order);
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
@@ -571,12 +606,21 @@ impl Run {
         {
             return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
         }
+        if let Some(what) = streams::overlooked(&history, None) {
+            self.history = history;
+            return Err(self.explain(&what));
+        }
+        streams::resolve(&mut history, &self.before);
         let verdict = judge(&history, &order, &before, &self.before);
         self.report.undecided += u64::from(verdict == Verdict::Undecided);
         if verdict == Verdict::Unexplained {
             let found = self.before.clone();
             (self.history, self.before) = (history, before);
-            return Err(self.explain(&format!("after the crash at step {}: {found:?}", self.step)));
+            return Err(self.explain(&format!(
+                "after the crash at step {}: {}",
+                self.step,
+                readable(&found)
+            )));
         }
         Ok(())
     }
@@ -584,6 +628,9 @@ impl Run {
     /// What the operations of a life were.
     fn count(&mut self, history: &[Operation]) {
         for (call, reply) in history.iter().flat_map(Operation::answered) {
+            let got_entries = streams::may_wait(call) && matches!(reply, Value::Array(_));
+            self.report.entries_awaited += u64::from(call[0] == b"XREAD" && got_entries);
+            self.report.ids_made += u64::from(streams::is_id_made(call, reply));
             let is_unknown = scripts::is_unknown(call, reply);
             self.report.scripts_unknown += u64::from(is_unknown);
             self.report.scripts_by_hash += u64::from(call[0] == b"EVALSHA" && !is_unknown);
@@ -614,6 +661,7 @@ impl Run {
 
     fn explain(&self, what: &str) -> String {
         let history: Vec<String> = self.history.iter().map(Operation::show).collect();
-        format!("{what}\nplan: {:?}\nbefore: {:?}\n{}", self.plan, self.before, history.join("\n"))
+        let (plan, before) = (&self.plan, readable(&self.before));
+        format!("{what}\nplan: {plan:?}\nbefore: {before}\n{}", history.join("\n"))
     }
 }

@@ -9,6 +9,7 @@
 
 use crate::history::Operation;
 use crate::oracle_commands::{Call, State, apply};
+use crate::streams;
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
 use std::sync::LazyLock;
@@ -210,6 +211,7 @@ pub(crate) fn run(state: &mut State, call: &Call) -> Value {
             run(&[b"SET", first, &call[5]]);
             run(&[b"PUBLISH", second, &call[5]])
         }
+        streams::ADD => run(&[b"XADD", first, second, b"f", &call[5]]),
         _ => unreachable!("{body} is not modelled"),
     }
 }

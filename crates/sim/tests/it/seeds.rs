@@ -24,6 +24,9 @@ fn seeds_without_trouble() {
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
     assert!(total.waits_kept > SEEDS / 10, "{total:?}");
     assert!(total.messages > SEEDS, "{total:?}");
+    assert!(total.entries_awaited > SEEDS / 10, "{total:?}");
+    assert!(total.ids_made > SEEDS / 4, "{total:?}");
+    assert!(total.clock_steps > SEEDS / 10, "{total:?}");
     assert!(total.scripts_by_hash > SEEDS / 4, "{total:?}");
     assert!(total.scripts_unknown > SEEDS / 4, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
@@ -136,6 +139,13 @@ fn half_a_script_is_caught() {
         let caught = (0..100).filter(|&seed| is_caught(seed, canary)).count();
         assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
     }
+}
+
+/// Who waits for a stream's entries gets the first that comes.
+#[test]
+fn a_reader_that_is_not_woken_is_caught() {
+    let caught = (0..300).filter(|&seed| is_caught(seed, Canary::UnwokenReader)).count();
+    assert!(caught > 10, "only {caught} of 300 seeds noticed");
 }
 
 /// No entry of a stream goes to two consumers of a group.
