@@ -4,7 +4,7 @@ use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
 use crate::streams::Reader;
-use crate::{listener, scripts, waits};
+use crate::{functions, listener, scripts, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -45,6 +45,8 @@ pub(crate) struct Client {
     scripts: Option<Random>,
     /// A script that the node did not know by its hash.
     retry: Option<Call>,
+    /// Where its functions come from, if there are any.
+    functions: Option<Random>,
     /// Where its calls on streams come from, if there are any.
     streams: Option<Reader>,
     /// The last operation that the node has said to have run.
@@ -82,6 +84,7 @@ impl Client {
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
+            functions: plan.functions.map(|seed| Random::new(seed ^ name)),
             streams: plan.streams.map(|seed| Reader::new(Random::new(seed ^ name), name)),
             retry: None,
             last_ran: None,
@@ -177,14 +180,21 @@ impl Client {
             && scripts.chance(1, 3)
         {
             self.serial += 1;
-            calls.push(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+            add(&mut calls, scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+        }
+        if let Some(functions) = self.functions.as_mut().filter(|_| atomic)
+            && functions.chance(1, 3)
+        {
+            self.serial += 1;
+            let value = format!("{}:{}", self.name, self.serial);
+            add(&mut calls, functions::call(functions, &value));
         }
         if let Some(streams) = self.streams.as_mut().filter(|_| atomic)
             && streams.wants()
         {
             self.serial += 1;
             let value = format!("{}:{}", self.name, self.serial);
-            calls.push(streams.call(&value));
+            add(&mut calls, streams.call(&value));
         }
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
@@ -230,6 +240,12 @@ impl Client {
         {
             self.serial += 1;
             return Some(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+        }
+        if let Some(functions) = &mut self.functions
+            && functions.chance(1, 3)
+        {
+            self.serial += 1;
+            return Some(functions::call(functions, &format!("{}:{}", self.name, self.serial)));
         }
         let streams = self.streams.as_mut()?;
         streams.wants().then(|| {
@@ -434,6 +450,14 @@ impl Client {
             _ => vec!["SISMEMBER".into(), "s0".into(), member],
         };
         words.into_iter().map(String::into_bytes).collect()
+    }
+}
+
+/// Adds a call to a transaction; no second script, so that the node's report says which changed
+/// something.
+fn add(calls: &mut Vec<Call>, call: Call) {
+    if !scripts::is_run(&call) || !calls.iter().any(scripts::is_run) {
+        calls.push(call);
     }
 }
 

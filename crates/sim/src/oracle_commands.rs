@@ -1,12 +1,26 @@
 //! The meaning of requests to the oracle: the reference's replies, and the simulator's own.
 
 pub(crate) use ladon_testkit::reference::stream::{Group, Stream};
-pub(crate) use ladon_testkit::reference::{Call, Datum, State};
+pub(crate) use ladon_testkit::reference::{Call, Datum};
 
+use crate::functions::{self, Libraries};
 use crate::history::shortened;
 use crate::{scripts, streams};
 use ladon_resp::client::Value;
 use ladon_testkit::reference;
+
+/// All data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    pub(crate) keys: reference::State,
+    pub(crate) libraries: Libraries,
+}
+
+impl State {
+    pub(crate) fn new() -> State {
+        State::default()
+    }
+}
 
 /// The data as somebody who looks for a bug wants to see it: a key a line.
 pub(crate) fn readable(state: &State) -> String {
@@ -28,7 +42,11 @@ pub(crate) fn readable(state: &State) -> String {
         };
         format!("\n  {}: {value}", key.escape_ascii())
     };
-    state.iter().map(line).collect()
+    let library = |(name, code): (&Vec<u8>, &Vec<u8>)| {
+        format!("\n  {}: {}", name.escape_ascii(), shortened(code))
+    };
+    let libraries = state.libraries.iter().map(library);
+    state.keys.iter().map(line).chain(libraries).collect()
 }
 
 /// Applies the call to the data and returns its reply.
@@ -42,8 +60,10 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
         b"EVAL" | b"EVALSHA" => scripts::run(state, call),
         b"SCRIPT" => scripts::remember(call),
         // Not a command of a client: see `Operation::eviction`.
-        b"EVICT" => Value::Integer(i64::from(state.remove(&call[1]).is_some())),
-        b"XREADGROUP" => streams::in_order(call, reference::apply(state, call)),
-        _ => reference::apply(state, call),
+        b"EVICT" => Value::Integer(i64::from(state.keys.remove(&call[1]).is_some())),
+        b"XREADGROUP" => streams::in_order(call, reference::apply(&mut state.keys, call)),
+        b"FUNCTION" => functions::manage(&mut state.libraries, call),
+        b"FCALL" | b"FCALL_RO" => functions::run(state, call),
+        _ => reference::apply(&mut state.keys, call),
     }
 }

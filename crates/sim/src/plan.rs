@@ -53,6 +53,8 @@ pub enum Canary {
     DeliveredTwice,
     /// Who waits for a stream's entries without a group is not woken when one comes.
     UnwokenReader,
+    /// A load of functions is answered before its record is where the gate wants it.
+    EarlyLoad,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) listens: Option<u64>,
     /// Clients run scripts; the source of the numbers for that.
     pub(crate) scripts: Option<u64>,
+    /// Clients load and call functions; the source of the numbers for that.
+    pub(crate) functions: Option<u64>,
     /// Clients work on streams; the source of the numbers for that.
     pub(crate) streams: Option<u64>,
     /// A connection of each worker sends without end.
@@ -191,6 +195,10 @@ impl Plan {
             plan.streams = Some(again.next_u64());
         }
         plan.rehearses |= canary == Canary::ForgetfulUndo;
+        let mut third = Random::new(random.clone().next_u64() ^ 0xf0c5);
+        if canary == Canary::EarlyLoad || canary == Canary::None && third.chance(1, 4) {
+            plan.functions = Some(third.next_u64());
+        }
         plan
     }
 
@@ -228,6 +236,7 @@ impl Plan {
             waits: None,
             listens: None,
             scripts: None,
+            functions: None,
             streams: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],

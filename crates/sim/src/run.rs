@@ -8,7 +8,7 @@ use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
 use crate::oracle_commands::{State, readable};
 use crate::plan::{Canary, Plan};
-use crate::{scripts, streams};
+use crate::{functions, scripts, streams};
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
@@ -46,6 +46,10 @@ pub struct Report {
     pub ids_made: u64,
     /// How often the clock was set back.
     pub clock_steps: u64,
+    /// Loads of functions, and other changes of libraries, that were done.
+    pub libraries_changed: u64,
+    /// Functions that ran.
+    pub functions_run: u64,
     /// Messages that subscribers got.
     pub messages: u64,
     /// Crashes after which the oracle's search grew too large to decide.
@@ -67,6 +71,8 @@ impl Report {
         self.entries_awaited += run.entries_awaited;
         self.ids_made += run.ids_made;
         self.clock_steps += run.clock_steps;
+        self.libraries_changed += run.libraries_changed;
+        self.functions_run += run.functions_run;
         self.messages += run.messages;
         self.undecided += run.undecided;
     }
@@ -628,6 +634,10 @@ impl Run {
     /// What the operations of a life were.
     fn count(&mut self, history: &[Operation]) {
         for (call, reply) in history.iter().flat_map(Operation::answered) {
+            let is_done = !matches!(reply, Value::Error(_));
+            self.report.libraries_changed +=
+                u64::from(call[0] == b"FUNCTION" && call[1] != b"DUMP" && is_done);
+            self.report.functions_run += u64::from(functions::is_run(call) && is_done);
             let got_entries = streams::may_wait(call) && matches!(reply, Value::Array(_));
             self.report.entries_awaited += u64::from(call[0] == b"XREAD" && got_entries);
             self.report.ids_made += u64::from(streams::is_id_made(call, reply));

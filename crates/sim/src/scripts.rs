@@ -9,7 +9,7 @@
 
 use crate::history::Operation;
 use crate::oracle_commands::{Call, State, apply};
-use crate::streams;
+use crate::{functions, streams};
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
 use std::sync::LazyLock;
@@ -86,9 +86,9 @@ fn by_hash(mut call: Call) -> Call {
     call
 }
 
-/// Whether a script runs with this call.
+/// Whether a script or a function runs with this call.
 pub(crate) fn is_run(call: &Call) -> bool {
-    matches!(call[0].as_slice(), b"EVAL" | b"EVALSHA")
+    matches!(call[0].as_slice(), b"EVAL" | b"EVALSHA") || functions::is_run(call)
 }
 
 /// The script that a call runs or brings.

@@ -164,7 +164,7 @@ pub(crate) fn resolve(history: &mut [Operation], after: &State) {
             }
         }
     }
-    for datum in after.values() {
+    for datum in after.keys.values() {
         let Datum::Stream(stream) = datum else { continue };
         for ((ms, seq), words) in &stream.entries {
             let value = words.last().cloned().unwrap_or_default();
@@ -366,7 +366,7 @@ mod tests {
             entries: ids.into(),
             groups: BTreeMap::new(),
         });
-        let after = State::from([(b"y0".to_vec(), stream)]);
+        let after = State { keys: [(b"y0".to_vec(), stream)].into(), ..State::new() };
         resolve(&mut history, &after);
         judge(&history, &[], &State::new(), &after) == Verdict::Explained
     }

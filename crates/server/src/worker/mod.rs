@@ -317,6 +317,11 @@ impl Worker {
         self.bench.local.late_subscription_canary = true;
     }
 
+    /// Testing only: a library's load is answered before its record is where the gate wants it.
+    pub fn plant_early_loads(&mut self) {
+        self.bench.local.early_load_canary = true;
+    }
+
     /// Testing only: who waits for a stream's entries without a group is not woken.
     pub fn plant_unwoken_readers(&mut self) {
         self.bench.local.unwoken_reader_canary = true;

@@ -24,6 +24,8 @@ fn seeds_without_trouble() {
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
     assert!(total.waits_kept > SEEDS / 10, "{total:?}");
     assert!(total.messages > SEEDS, "{total:?}");
+    assert!(total.libraries_changed > SEEDS / 4, "{total:?}");
+    assert!(total.functions_run > SEEDS / 4, "{total:?}");
     assert!(total.entries_awaited > SEEDS / 10, "{total:?}");
     assert!(total.ids_made > SEEDS / 4, "{total:?}");
     assert!(total.clock_steps > SEEDS / 10, "{total:?}");
@@ -139,6 +141,13 @@ fn half_a_script_is_caught() {
         let caught = (0..100).filter(|&seed| is_caught(seed, canary)).count();
         assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
     }
+}
+
+/// A load of functions that is answered is on the disk.
+#[test]
+fn an_early_load_is_caught() {
+    let caught = (0..300).filter(|&seed| is_caught(seed, Canary::EarlyLoad)).count();
+    assert!(caught > 10, "only {caught} of 300 seeds noticed");
 }
 
 /// Who waits for a stream's entries gets the first that comes.
