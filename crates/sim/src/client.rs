@@ -3,7 +3,8 @@
 use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
-use crate::{listener, scripts, streams, waits};
+use crate::streams::Reader;
+use crate::{functions, listener, scripts, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -40,9 +41,14 @@ pub(crate) struct Client {
     waits: Option<Random>,
     /// Where its messages come from, if it ever publishes.
     talks: Option<Random>,
-    /// Where its scripts and its calls on streams come from, if there are any.
+    /// Where its scripts come from, if there are any.
     scripts: Option<Random>,
-    streams: Option<Random>,
+    /// A script that the node did not know by its hash.
+    retry: Option<Call>,
+    /// Where its functions come from, if there are any.
+    functions: Option<Random>,
+    /// Where its calls on streams come from, if there are any.
+    streams: Option<Reader>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -78,7 +84,9 @@ impl Client {
             waits: plan.waits.map(|seed| Random::new(seed ^ name)),
             talks: plan.listens.map(|seed| Random::new(seed ^ name)),
             scripts: plan.scripts.map(|seed| Random::new(seed ^ name)),
-            streams: plan.streams.map(|seed| Random::new(seed ^ name)),
+            functions: plan.functions.map(|seed| Random::new(seed ^ name)),
+            streams: plan.streams.map(|seed| Reader::new(Random::new(seed ^ name), name)),
+            retry: None,
             last_ran: None,
             in_multi: None,
             input: Vec::new(),
@@ -172,14 +180,21 @@ impl Client {
             && scripts.chance(1, 3)
         {
             self.serial += 1;
-            calls.push(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
+            add(&mut calls, scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
         }
-        if let Some(streams) = self.streams.as_mut().filter(|_| atomic)
-            && streams.chance(1, 2)
+        if let Some(functions) = self.functions.as_mut().filter(|_| atomic)
+            && functions.chance(1, 3)
         {
             self.serial += 1;
             let value = format!("{}:{}", self.name, self.serial);
-            calls.push(streams::call(streams, self.name, &value));
+            add(&mut calls, functions::call(functions, &value));
+        }
+        if let Some(streams) = self.streams.as_mut().filter(|_| atomic)
+            && streams.wants()
+        {
+            self.serial += 1;
+            let value = format!("{}:{}", self.name, self.serial);
+            add(&mut calls, streams.call(&value));
         }
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
@@ -206,6 +221,9 @@ impl Client {
 
     /// At times, a wait, a message, a script or a call on a stream.
     fn lone_call(&mut self) -> Option<Call> {
+        if let Some(retry) = self.retry.take() {
+            return Some(retry);
+        }
         if let Some(waits) = &mut self.waits
             && waits.chance(1, 6)
         {
@@ -223,10 +241,16 @@ impl Client {
             self.serial += 1;
             return Some(scripts::call(scripts, &format!("{}:{}", self.name, self.serial)));
         }
-        let streams = self.streams.as_mut()?;
-        streams.chance(1, 2).then(|| {
+        if let Some(functions) = &mut self.functions
+            && functions.chance(1, 3)
+        {
             self.serial += 1;
-            streams::call(streams, self.name, &format!("{}:{}", self.name, self.serial))
+            return Some(functions::call(functions, &format!("{}:{}", self.name, self.serial)));
+        }
+        let streams = self.streams.as_mut()?;
+        streams.wants().then(|| {
+            self.serial += 1;
+            streams.call(&format!("{}:{}", self.name, self.serial))
         })
     }
 
@@ -310,7 +334,21 @@ impl Client {
             };
             let is_refusal = |text: &[u8]| text.starts_with(b"MISCONF") || text.starts_with(b"OOM");
             if is_last {
+                if !history[operation].atomic
+                    && let Some(call) = history[operation].calls.first()
+                    && scripts::is_unknown(call, &value)
+                {
+                    self.retry = scripts::retry(call);
+                }
                 history[operation].end = Some((step, value));
+                history[operation].end_us = now_us;
+                if let Some(streams) = &mut self.streams {
+                    let answered = history[operation].answered().into_iter();
+                    answered.for_each(|(call, reply)| streams.learns(call, reply));
+                }
+                if let Some(what) = scripts::forgotten(&history[operation], history) {
+                    return Err(what);
+                }
                 if let Some(what) = history[operation].wrong_wait(now_us) {
                     return Err(what);
                 }
@@ -412,6 +450,14 @@ impl Client {
             _ => vec!["SISMEMBER".into(), "s0".into(), member],
         };
         words.into_iter().map(String::into_bytes).collect()
+    }
+}
+
+/// Adds a call to a transaction; no second script, so that the node's report says which changed
+/// something.
+fn add(calls: &mut Vec<Call>, call: Call) {
+    if !scripts::is_run(&call) || !calls.iter().any(scripts::is_run) {
+        calls.push(call);
     }
 }
 

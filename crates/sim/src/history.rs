@@ -1,7 +1,7 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::{listener, streams, waits};
+use crate::{functions, listener, scripts, streams, waits};
 use ladon_model::Gate;
 use ladon_resp::client::Value;
 
@@ -20,8 +20,11 @@ pub(crate) struct Operation {
     pub(crate) by_itself: Option<u64>,
     /// What determined the gate at which its reply may leave.
     pub(crate) gate: AskedGate,
-    /// When it was sent, Unix microseconds.
+    /// When it was sent and answered, Unix microseconds.
     pub(crate) sent_us: u64,
+    pub(crate) end_us: u64,
+    /// The step in which the node said to have run it.
+    pub(crate) ran: Option<u64>,
     /// A later reply to its client said that it is on the disk.
     pub(crate) is_durable: bool,
     /// A subscriber has got its message, at a gate that no crash takes back.
@@ -49,6 +52,33 @@ impl AskedGate {
     }
 }
 
+/// Bytes as text, without the middle if there are many.
+pub(crate) fn shortened(bytes: &[u8]) -> String {
+    const END: usize = 40;
+    match bytes.len() {
+        0..=100 => bytes.escape_ascii().to_string(),
+        length => {
+            let (begin, end) = (&bytes[..END], &bytes[length - END..]);
+            format!("{} ... {}", begin.escape_ascii(), end.escape_ascii())
+        }
+    }
+}
+
+/// A reply as somebody who looks for a bug wants to see it.
+fn readable(value: &Value) -> String {
+    let text = |bytes: &[u8]| shortened(bytes);
+    match value {
+        Value::Simple(bytes) => text(bytes),
+        Value::Error(bytes) => format!("-{}", text(bytes)),
+        Value::Bulk(bytes) => format!("\"{}\"", text(bytes)),
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(readable).collect();
+            format!("[{}]", values.join(", "))
+        }
+        value => format!("{value:?}"),
+    }
+}
+
 fn is_refusal(reply: &Value) -> bool {
     const REFUSALS: [&[u8]; 3] = [b"MISCONF", b"EXECABORT", b"OOM"];
     matches!(reply, Value::Error(text) if REFUSALS.iter().any(|it| text.starts_with(it)))
@@ -61,7 +91,7 @@ fn in_order(call: &Call, reply: Value) -> Value {
     if listener::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
         return listener::published();
     }
-    let reply = streams::in_order(call, reply);
+    let reply = functions::in_order(call, streams::in_order(call, reply));
     let together = match call[0].as_slice() {
         b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
         b"HGETALL" => 2,
@@ -90,6 +120,8 @@ impl Operation {
             by_itself: None,
             gate: AskedGate::Own(Gate::Fsync),
             sent_us: 0,
+            end_us: 0,
+            ran: None,
             is_durable: false,
             is_shown: false,
             script_is_idle: false,
@@ -106,18 +138,26 @@ impl Operation {
     pub(crate) fn apply(&self, state: &mut State) -> bool {
         // Of a script that was answered, the answer says it.
         let is_idle = self.script_is_idle && self.end.is_none();
-        let apply = |state: &mut State, call: &Call| match call[0].as_slice() {
-            b"EVAL" if is_idle => Value::Null,
-            _ => apply(state, call),
+        let apply = |state: &mut State, call: &Call| match is_idle && scripts::is_run(call) {
+            true => Value::Null,
+            false => apply(state, call),
+        };
+        // It has not run.
+        let is_left_out = |call: &Call, error: &Value| {
+            scripts::is_run(call) && is_refusal(error) || scripts::is_unknown(call, error)
         };
         let reply = if self.atomic {
             let seen = self.answered();
             let each = self.calls.iter().enumerate().map(|(at, call)| match seen.get(at) {
                 // The transaction goes on without it.
-                Some((_, error)) if call[0] == b"EVAL" && is_refusal(error) => (*error).clone(),
+                Some((_, error)) if is_left_out(call, error) => in_order(call, (*error).clone()),
                 _ => apply(state, call),
             });
             Value::Array(each.collect())
+        } else if let Some((_, error)) = &self.end
+            && is_left_out(&self.calls[0], error)
+        {
+            return true;
         } else {
             apply(state, &self.calls[0])
         };
@@ -137,7 +177,7 @@ impl Operation {
     }
 
     pub(crate) fn runs_script(&self) -> bool {
-        self.calls.iter().any(|call| call[0] == b"EVAL")
+        self.calls.iter().any(scripts::is_run)
     }
 
     /// Whether it waits for a key that is empty, or for replicas, which do not exist.
@@ -148,7 +188,7 @@ impl Operation {
     }
 
     /// Its calls, each with its reply.
-    fn answered(&self) -> Vec<(&Call, &Value)> {
+    pub(crate) fn answered(&self) -> Vec<(&Call, &Value)> {
         match &self.end {
             Some((_, Value::Array(replies))) if self.atomic => {
                 self.calls.iter().zip(replies).collect()
@@ -199,13 +239,12 @@ impl Operation {
             .calls
             .iter()
             .map(|call| {
-                let words: Vec<String> =
-                    call.iter().map(|word| word.escape_ascii().to_string()).collect();
+                let words: Vec<String> = call.iter().map(|word| shortened(word)).collect();
                 words.join(" ")
             })
             .collect();
         let end = match &self.end {
-            Some((at, value)) => format!("{at}: {value:?}"),
+            Some((at, value)) => format!("{at}: {}", readable(value)),
             None => "never".to_owned(),
         };
         let gate = self.gate;

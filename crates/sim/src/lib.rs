@@ -21,6 +21,7 @@
 
 mod client;
 mod clock;
+mod functions;
 mod history;
 mod listener;
 mod node;

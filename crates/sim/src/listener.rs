@@ -29,7 +29,7 @@ pub(crate) fn publish(random: &mut Random, client: u64, serial: &mut u64, in_scr
     let channel = CHANNELS[random.below(2) as usize];
     let payload = format!("{client}:{serial}");
     if in_script {
-        return scripts::publish(channel, &payload);
+        return scripts::publish(random, channel, &payload);
     }
     ["PUBLISH", channel, &payload].map(|word| word.as_bytes().to_vec()).to_vec()
 }

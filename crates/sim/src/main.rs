@@ -20,15 +20,7 @@ fn main() -> ExitCode {
     for seed in first..first.saturating_add(count) {
         match run_seed(seed, Canary::None) {
             Ok(report) => {
-                total.operations += report.operations;
-                total.crashes += report.crashes;
-                total.checkpoints += report.checkpoints;
-                total.evictions += report.evictions;
-                total.refusals += report.refusals;
-                total.hand_overs += report.hand_overs;
-                total.waits_kept += report.waits_kept;
-                total.messages += report.messages;
-                total.undecided += report.undecided;
+                total.add(&report);
                 if report.undecided > 0 {
                     println!("seed {seed}: undecided");
                 }

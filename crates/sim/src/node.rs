@@ -9,7 +9,7 @@ use ladon_commands::clients::Monitor;
 use ladon_commands::{Durability as _, Message, Node, NodeParts, ThreadHandle};
 use ladon_engine::types::list::End;
 use ladon_engine::types::stream::{Step, StreamId};
-use ladon_engine::{Key, Keyspace, Locks, Object, Scratch, ValueRef, types};
+use ladon_engine::{Key, Keyspace, Library, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_model::{Change, Changes, Lsn};
 use ladon_net::{ConnId, Outgoing};
@@ -291,8 +291,11 @@ impl SimNode {
                     types::string::bytes(value).map(|b| b.into_owned()).unwrap_or_default(),
                 ),
             };
-            data.insert(entry.key().to_vec(), datum);
+            data.keys.insert(entry.key().to_vec(), datum);
         });
+        let libraries = tx.libraries();
+        let library = |it: &Arc<Library>| (it.name.to_vec(), it.body.code.clone());
+        data.libraries = libraries.iter().map(library).collect();
         data
     }
 }
@@ -319,8 +322,7 @@ fn parse_served(who: &[u8]) -> Option<Ran> {
     Some(Ran::Served { worker: worker.parse().ok()?, slot: slot.parse().ok()? })
 }
 
-/// Reads a line of `MONITOR`: `+0.000000 [0 sim:1.2] "SET" "k" "v"`. Clients here send nothing
-/// that needs escapes.
+/// Reads a line of `MONITOR`: `+0.000000 [0 sim:1.2] "SET" "k" "v"`.
 fn parse_monitored(line: &[u8]) -> Option<Ran> {
     let line = std::str::from_utf8(line).ok()?.trim_end();
     let (head, words) = line.split_once("] \"")?;
@@ -329,10 +331,40 @@ fn parse_monitored(line: &[u8]) -> Option<Ran> {
         return (!is_read).then_some(Ran::InScript);
     }
     let (worker, slot) = head.rsplit_once("sim:")?.1.split_once('.')?;
-    let mut call: Call =
-        words.strip_suffix('"')?.split("\" \"").map(|word| word.as_bytes().to_vec()).collect();
+    let mut call = parse_words(words)?;
     call[0].make_ascii_uppercase();
     Some(Ran::Call { worker: worker.parse().ok()?, slot: slot.parse().ok()?, call })
+}
+
+/// Reads quoted words, behind the first quotation mark.
+fn parse_words(words: &str) -> Option<Call> {
+    let mut call = vec![Vec::new()];
+    let mut bytes = words.bytes();
+    loop {
+        let byte = match bytes.next()? {
+            b'"' if bytes.next().is_none() => return Some(call),
+            b'"' => {
+                // Behind the space.
+                bytes.next()?;
+                call.push(Vec::new());
+                continue;
+            }
+            b'\\' => match bytes.next()? {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'a' => 0x07,
+                b'b' => 0x08,
+                b'x' => {
+                    let mut digit = || char::from(bytes.next()?).to_digit(16);
+                    (digit()? << 4 | digit()?) as u8
+                }
+                byte => byte,
+            },
+            byte => byte,
+        };
+        call.last_mut()?.push(byte);
+    }
 }
 
 /// Makes recovery err as a canary has it.
@@ -354,7 +386,9 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::MessageOvertakes
         | Canary::LateSubscription
         | Canary::ForgetfulUndo
-        | Canary::HalfScript => return,
+        | Canary::HalfScript
+        | Canary::UnwokenReader
+        | Canary::EarlyLoad => return,
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
@@ -453,6 +487,12 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     }
     if canary == Canary::ForgetfulUndo {
         worker.plant_forgetful_undo();
+    }
+    if canary == Canary::UnwokenReader {
+        worker.plant_unwoken_readers();
+    }
+    if canary == Canary::EarlyLoad {
+        worker.plant_early_loads();
     }
     if canary == Canary::LateSubscription {
         worker.plant_late_subscriptions();

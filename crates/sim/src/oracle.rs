@@ -199,7 +199,8 @@ mod tests {
     }
 
     fn state(key: &str, value: &str) -> State {
-        State::from([(key.into(), Datum::Text(value.into()))])
+        let keys = [(key.into(), Datum::Text(value.into()))].into();
+        State { keys, ..State::new() }
     }
 
     #[test]
@@ -252,7 +253,7 @@ mod tests {
         assert!(explains(&history, &State::new(), &state("b", "1")));
         // It was not safe yet.
         let mut both = state("a", "1");
-        both.extend(state("b", "1"));
+        both.keys.extend(state("b", "1").keys);
         assert!(explains(&history, &State::new(), &both));
         assert!(!explains(&history, &State::new(), &state("a", "1")));
         assert!(!explains(&history, &State::new(), &State::new()));
@@ -268,7 +269,7 @@ mod tests {
         assert!(explains(&history, &State::new(), &state("a", "1")));
         assert!(explains(&history, &State::new(), &state("b", "1")));
         let mut both = state("a", "1");
-        both.extend(state("b", "1"));
+        both.keys.extend(state("b", "1").keys);
         assert!(!explains(&history, &State::new(), &both));
     }
 

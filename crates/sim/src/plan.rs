@@ -51,6 +51,10 @@ pub enum Canary {
     HalfScript,
     /// Recovery forgets how far a stream's group was given entries.
     DeliveredTwice,
+    /// Who waits for a stream's entries without a group is not woken when one comes.
+    UnwokenReader,
+    /// A load of functions is answered before its record is where the gate wants it.
+    EarlyLoad,
 }
 
 #[derive(Clone, Debug)]
@@ -84,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) listens: Option<u64>,
     /// Clients run scripts; the source of the numbers for that.
     pub(crate) scripts: Option<u64>,
+    /// Clients load and call functions; the source of the numbers for that.
+    pub(crate) functions: Option<u64>,
     /// Clients work on streams; the source of the numbers for that.
     pub(crate) streams: Option<u64>,
     /// A connection of each worker sends without end.
@@ -152,6 +158,11 @@ impl Plan {
                 plan.gate = GATES[more.below(2) as usize];
                 (plan.power_cuts, plan.sync_errors) = (true, false);
             }
+            // Where nothing else ends a wait or removes an entry.
+            Canary::UnwokenReader => {
+                (plan.clients, plan.memory, plan.queues) = (5, None, false);
+                (plan.power_cuts, plan.write_errors, plan.sync_errors) = (false, false, false);
+            }
             // Rare otherwise.
             Canary::EarlyHandOver => plan.queues = true,
             Canary::SkippedWakeUp => {
@@ -179,11 +190,15 @@ impl Plan {
         if is_script || canary == Canary::None && again.chance(1, 3) {
             plan.scripts = Some(again.next_u64());
         }
-        let is_stream = canary == Canary::DeliveredTwice;
+        let is_stream = matches!(canary, Canary::DeliveredTwice | Canary::UnwokenReader);
         if is_stream || canary == Canary::None && again.chance(1, 3) {
             plan.streams = Some(again.next_u64());
         }
         plan.rehearses |= canary == Canary::ForgetfulUndo;
+        let mut third = Random::new(random.clone().next_u64() ^ 0xf0c5);
+        if canary == Canary::EarlyLoad || canary == Canary::None && third.chance(1, 4) {
+            plan.functions = Some(third.next_u64());
+        }
         plan
     }
 
@@ -221,6 +236,7 @@ impl Plan {
             waits: None,
             listens: None,
             scripts: None,
+            functions: None,
             streams: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],

@@ -6,12 +6,14 @@ use crate::history::{AskedGate, Operation};
 use crate::listener::{self, Listener};
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
-use crate::oracle_commands::State;
+use crate::oracle_commands::{State, readable};
 use crate::plan::{Canary, Plan};
+use crate::{functions, scripts, streams};
 use ladon_log::LogState;
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_platform::Clock as _;
+use ladon_resp::client::Value;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
@@ -34,10 +36,46 @@ pub struct Report {
     pub hand_overs: u64,
     /// Changes that no gate promised to keep, and a wait did.
     pub waits_kept: u64,
+    /// Scripts that ran by their hashes.
+    pub scripts_by_hash: u64,
+    /// Hashes whose script the node did not know.
+    pub scripts_unknown: u64,
+    /// Waits without a group that ended with entries.
+    pub entries_awaited: u64,
+    /// Entries whose id the node made.
+    pub ids_made: u64,
+    /// How often the clock was set back.
+    pub clock_steps: u64,
+    /// Loads of functions, and other changes of libraries, that were done.
+    pub libraries_changed: u64,
+    /// Functions that ran.
+    pub functions_run: u64,
     /// Messages that subscribers got.
     pub messages: u64,
     /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
+}
+
+impl Report {
+    /// Adds what another run did.
+    pub fn add(&mut self, run: &Report) {
+        self.operations += run.operations;
+        self.crashes += run.crashes;
+        self.checkpoints += run.checkpoints;
+        self.evictions += run.evictions;
+        self.refusals += run.refusals;
+        self.hand_overs += run.hand_overs;
+        self.waits_kept += run.waits_kept;
+        self.scripts_by_hash += run.scripts_by_hash;
+        self.scripts_unknown += run.scripts_unknown;
+        self.entries_awaited += run.entries_awaited;
+        self.ids_made += run.ids_made;
+        self.clock_steps += run.clock_steps;
+        self.libraries_changed += run.libraries_changed;
+        self.functions_run += run.functions_run;
+        self.messages += run.messages;
+        self.undecided += run.undecided;
+    }
 }
 
 /// What failed, with the seed that repeats it.
@@ -74,6 +112,8 @@ struct Run {
     clients: Vec<Client>,
     listeners: Vec<Listener>,
     listening: Option<Random>,
+    /// When and how far the clock is set back, if it ever is.
+    backwards: Option<Random>,
     history: Vec<Operation>,
     /// Positions in the history, in the order in which the node ran them.
     order: Vec<usize>,
@@ -111,6 +151,7 @@ impl Run {
             clients: Vec::new(),
             listeners: Vec::new(),
             listening: None,
+            backwards: None,
             history: Vec::new(),
             order: Vec::new(),
             last_script: (None, false),
@@ -120,6 +161,7 @@ impl Run {
             report: Report::default(),
         };
         run.listening = run.plan.listens.map(Random::new);
+        run.backwards = run.plan.streams.map(|seed| Random::new(!seed));
         run.begin_life()?;
         Ok(run)
     }
@@ -308,7 +350,10 @@ impl Run {
                 Some(call) => {
                     let ran = client.ran(&call, &self.history);
                     self.order.extend(ran);
-                    if call[0] == b"EVAL" {
+                    if let Some(at) = ran {
+                        self.history[at].ran = Some(self.step);
+                    }
+                    if scripts::is_run(&call) {
                         self.last_script = (ran, false);
                     }
                     let is_script = |&at: &usize| self.history[at].runs_script();
@@ -438,9 +483,16 @@ impl Run {
             if let Some(what) = listener::trouble(&self.listeners, &self.history, all) {
                 return Err(self.explain(&what));
             }
+            if let Some(what) = streams::overlooked(&self.history, Some(self.clock.unix_us())) {
+                return Err(self.explain(&what));
+            }
             let data = node.data();
-            if judge(&self.history, &self.order, &self.before, &data) == Verdict::Unexplained {
-                return Err(self.explain(&format!("not linearizable; the data: {data:?}")));
+            let mut history = self.history.clone();
+            streams::resolve(&mut history, &data);
+            if judge(&history, &self.order, &self.before, &data) == Verdict::Unexplained {
+                return Err(
+                    self.explain(&format!("not linearizable; the data: {}", readable(&data)))
+                );
             }
         }
         Ok(())
@@ -494,6 +546,11 @@ impl Run {
                 let what = format!("held up: {}", self.history[at].show());
                 return Err(self.explain(&what));
             }
+            // Half of the rounds ago, so that it came to its waiters since.
+            let then_us = self.clock.unix_us() - ROUNDS as u64 / 2 * 1_000;
+            if let Some(what) = streams::overlooked(&self.history, Some(then_us)) {
+                return Err(self.explain(&what));
+            }
         }
         Ok(())
     }
@@ -535,12 +592,19 @@ impl Run {
         self.times.clear();
         self.synced_step = self.step;
         self.disk.heal();
+        if let Some(random) = &mut self.backwards
+            && random.chance(1, 3)
+        {
+            self.clock.set_back_us(random.below(10_000_000));
+            self.report.clock_steps += 1;
+        }
         let before = std::mem::take(&mut self.before);
-        let history = std::mem::take(&mut self.history);
+        let mut history = std::mem::take(&mut self.history);
         let order = std::mem::take(&mut self.order);
         self.begin_life()?;
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
+        self.count(&history);
         let listeners = if self.plan.listens.is_some() { 2 * self.plan.workers } else { 0 };
         let connections = (self.plan.clients + self.plan.workers + listeners) as u64;
         if self.plan.memory.is_none_or(|limit| limit.is_enough(connections))
@@ -548,14 +612,39 @@ impl Run {
         {
             return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
         }
+        if let Some(what) = streams::overlooked(&history, None) {
+            self.history = history;
+            return Err(self.explain(&what));
+        }
+        streams::resolve(&mut history, &self.before);
         let verdict = judge(&history, &order, &before, &self.before);
         self.report.undecided += u64::from(verdict == Verdict::Undecided);
         if verdict == Verdict::Unexplained {
             let found = self.before.clone();
             (self.history, self.before) = (history, before);
-            return Err(self.explain(&format!("after the crash at step {}: {found:?}", self.step)));
+            return Err(self.explain(&format!(
+                "after the crash at step {}: {}",
+                self.step,
+                readable(&found)
+            )));
         }
         Ok(())
+    }
+
+    /// What the operations of a life were.
+    fn count(&mut self, history: &[Operation]) {
+        for (call, reply) in history.iter().flat_map(Operation::answered) {
+            let is_done = !matches!(reply, Value::Error(_));
+            self.report.libraries_changed +=
+                u64::from(call[0] == b"FUNCTION" && call[1] != b"DUMP" && is_done);
+            self.report.functions_run += u64::from(functions::is_run(call) && is_done);
+            let got_entries = streams::may_wait(call) && matches!(reply, Value::Array(_));
+            self.report.entries_awaited += u64::from(call[0] == b"XREAD" && got_entries);
+            self.report.ids_made += u64::from(streams::is_id_made(call, reply));
+            let is_unknown = scripts::is_unknown(call, reply);
+            self.report.scripts_unknown += u64::from(is_unknown);
+            self.report.scripts_by_hash += u64::from(call[0] == b"EVALSHA" && !is_unknown);
+        }
     }
 
     fn begin_life(&mut self) -> Result<(), String> {
@@ -582,6 +671,7 @@ impl Run {
 
     fn explain(&self, what: &str) -> String {
         let history: Vec<String> = self.history.iter().map(Operation::show).collect();
-        format!("{what}\nplan: {:?}\nbefore: {:?}\n{}", self.plan, self.before, history.join("\n"))
+        let (plan, before) = (&self.plan, readable(&self.before));
+        format!("{what}\nplan: {plan:?}\nbefore: {before}\n{}", history.join("\n"))
     }
 }

@@ -69,7 +69,8 @@ pub(crate) fn surely_wrote(call: &Call, reply: &Value) -> bool {
         b"SET" | b"MSET" => *reply == Value::Simple(b"OK".to_vec()),
         b"RENAME" => *reply == Value::Simple(b"OK".to_vec()) && call[1] != call[2],
         b"INCR" | b"HINCRBY" => matches!(reply, Value::Integer(_)),
-        b"ZINCRBY" => matches!(reply, Value::Bulk(_)),
+        b"FUNCTION" => crate::functions::surely_wrote(call, reply),
+        b"ZINCRBY" | b"XADD" => matches!(reply, Value::Bulk(_)),
         b"GETSET" => matches!(reply, Value::Bulk(_) | Value::Null),
         b"GETDEL" => matches!(reply, Value::Bulk(_)),
         b"APPEND" | b"DEL" | b"SADD" | b"SREM" | b"HDEL" | b"ZADD" | b"ZREM" | b"RPUSH"

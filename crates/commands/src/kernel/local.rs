@@ -33,6 +33,10 @@ pub struct Local {
     pub stale_store_canary: bool,
     /// Testing only: a subscription misses the first message after its acknowledgement.
     pub late_subscription_canary: bool,
+    /// Testing only: a library's load is answered without waiting at the gate.
+    pub early_load_canary: bool,
+    /// Testing only: nobody who waits with `XREAD` is served.
+    pub unwoken_reader_canary: bool,
     /// Testing only, with debug assertions: every command on data runs twice. The first time it is
     /// taken back, of which nobody must notice anything.
     pub rehearses: bool,
@@ -81,6 +85,8 @@ impl Local {
             replies_later: false,
             stale_store_canary: false,
             late_subscription_canary: false,
+            early_load_canary: false,
+            unwoken_reader_canary: false,
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),

@@ -317,6 +317,16 @@ impl Worker {
         self.bench.local.late_subscription_canary = true;
     }
 
+    /// Testing only: a library's load is answered before its record is where the gate wants it.
+    pub fn plant_early_loads(&mut self) {
+        self.bench.local.early_load_canary = true;
+    }
+
+    /// Testing only: who waits for a stream's entries without a group is not woken.
+    pub fn plant_unwoken_readers(&mut self) {
+        self.bench.local.unwoken_reader_canary = true;
+    }
+
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.
     pub fn plant_forgetful_undo(&mut self) {
         self.bench.scratch.forgetful_undo_canary = true;

@@ -1,4 +1,5 @@
 //! The meaning of the stream commands. Times and consumers that have nothing pending are not kept.
+//! There is no clock: who knows an id that a server has made from its own puts it into the call.
 
 use super::{Call, Datum, State, integer, number, text};
 use ladon_resp::client::Value;
@@ -44,15 +45,14 @@ pub(super) fn apply(state: &mut State, call: &Call) -> Option<Value> {
                 number(ids.filter(|id| stream.entries.remove(id).is_some()).count())
             }
         },
-        // XTRIM key MAXLEN count
+        // XTRIM key MAXLEN|MINID threshold
         b"XTRIM" => match stream(state, key)? {
             None => number(0),
-            Some(stream) => {
-                let surplus = stream.entries.len().saturating_sub(integer(&call[3]));
-                (0..surplus).for_each(|_| drop(stream.entries.pop_first()));
-                number(surplus)
-            }
+            Some(stream) => number(trim(stream, &call[2], &call[3])),
         },
+        b"XREAD" => read(state, call)?,
+        b"XCLAIM" => claim(state, call)?,
+        b"XAUTOCLAIM" => claim_next(state, call)?,
         b"XGROUP" => create_group(state, call)?,
         b"XREADGROUP" => read_group(state, call)?,
         b"XACK" => match stream(state, key)?.and_then(|stream| stream.groups.get_mut(&call[2])) {
@@ -103,21 +103,118 @@ fn entries<'a>(found: impl Iterator<Item = (&'a Id, &'a Vec<Vec<u8>>)>) -> Value
     Value::Array(found.map(entry).collect())
 }
 
-/// `XADD key ms-* field value ...`
+/// `XADD key [MAXLEN|MINID threshold] *|ms-*|id field value ...`; an id `*` is one that nobody sees.
 fn add(state: &mut State, call: &Call) -> Option<Value> {
-    let ms = call[2].strip_suffix(b"-*").map_or(0, integer);
-    let last = stream(state, &call[1])?.map_or((0, 0), |stream| stream.last);
-    if ms < last.0 {
+    let options = if is_bound(&call[2]) { 2 } else { 0 };
+    let (key, id) = (&call[1], &call[2 + options]);
+    let last = stream(state, key)?.map_or((0, 0), |stream| stream.last);
+    let next = (last.0, last.1 + 1);
+    let id = match id.strip_suffix(b"-*").map(integer) {
+        _ if id == b"*" => next,
+        Some(ms) if ms == last.0 => next,
+        Some(ms) => (ms, 0),
+        None => parse(id),
+    };
+    if id <= last {
         return Some(Value::Error(
             b"ERR The ID specified in XADD is equal or smaller than the target stream top item"
                 .to_vec(),
         ));
     }
-    let stream = stream_or_new(state, &call[1])?;
-    let id = if ms == last.0 { (ms, last.1 + 1) } else { (ms, 0) };
+    let stream = stream_or_new(state, key)?;
     stream.last = id;
-    stream.entries.insert(id, call[3..].to_vec());
+    stream.entries.insert(id, call[3 + options..].to_vec());
+    if options != 0 {
+        trim(stream, &call[2], &call[3]);
+    }
     Some(shown(id))
+}
+
+fn is_bound(word: &[u8]) -> bool {
+    matches!(word, b"MAXLEN" | b"MINID")
+}
+
+/// Removes the oldest entries; how many.
+fn trim(stream: &mut Stream, by: &[u8], threshold: &[u8]) -> usize {
+    let before = stream.entries.len();
+    if by == b"MINID" {
+        stream.entries = stream.entries.split_off(&parse(threshold));
+    } else {
+        let surplus = before.saturating_sub(integer(threshold));
+        (0..surplus).for_each(|_| drop(stream.entries.pop_first()));
+    }
+    before - stream.entries.len()
+}
+
+/// `XREAD [COUNT count] [BLOCK ms] STREAMS key ... id ...`
+fn read(state: &mut State, call: &Call) -> Option<Value> {
+    let count = if call[1] == b"COUNT" { integer(&call[2]) } else { usize::MAX };
+    let streams = call.iter().position(|word| word == b"STREAMS").map_or(0, |at| at + 1);
+    let (keys, ids) = call[streams..].split_at((call.len() - streams) / 2);
+    let mut found = Vec::new();
+    for (key, id) in keys.iter().zip(ids) {
+        let Some(stream) = stream(state, key)? else { continue };
+        let after = parse(id);
+        let mut new = stream.entries.iter().filter(|(id, _)| **id > after).take(count).peekable();
+        if new.peek().is_some() {
+            found.push(Value::Array(vec![Value::Bulk(key.clone()), entries(new)]));
+        }
+    }
+    Some(if found.is_empty() { Value::NullArray } else { Value::Array(found) })
+}
+
+/// What of it was delivered and not acknowledged, beside the entries; `None` without such a group.
+type Shared<'s> = Option<(&'s BTreeMap<Id, Vec<Vec<u8>>>, &'s mut BTreeMap<Id, Vec<u8>>)>;
+
+fn shared<'s>(state: &'s mut State, key: &[u8], group: &[u8]) -> Option<Shared<'s>> {
+    Some(stream(state, key)?.and_then(|Stream { entries, groups, .. }| {
+        Some((&*entries, &mut groups.get_mut(group)?.pending))
+    }))
+}
+
+/// `XCLAIM key group consumer 0 id ...`
+fn claim(state: &mut State, call: &Call) -> Option<Value> {
+    let Some((all, pending)) = shared(state, &call[1], &call[2])? else {
+        return Some(no_group(&call[1], &call[2], ""));
+    };
+    let mut claimed = Vec::new();
+    for id in call[5..].iter().map(|id| parse(id)) {
+        if let Some(consumer) = pending.get_mut(&id) {
+            match all.get_key_value(&id) {
+                Some(entry) => {
+                    consumer.clone_from(&call[3]);
+                    claimed.push(entry);
+                }
+                None => drop(pending.remove(&id)),
+            }
+        }
+    }
+    Some(entries(claimed.into_iter()))
+}
+
+/// `XAUTOCLAIM key group consumer 0 start COUNT count`
+fn claim_next(state: &mut State, call: &Call) -> Option<Value> {
+    let Some((all, pending)) = shared(state, &call[1], &call[2])? else {
+        return Some(no_group(&call[1], &call[2], ""));
+    };
+    let (start, count): (Id, usize) = (parse(&call[5]), integer(&call[7]));
+    let mut found = pending.range(start..).map(|(id, _)| *id);
+    let ids: Vec<Id> = found.by_ref().take(count).collect();
+    let next = found.next().unwrap_or((0, 0));
+    let (mut claimed, mut gone) = (Vec::new(), Vec::new());
+    for id in ids {
+        match all.get_key_value(&id) {
+            Some(entry) => {
+                pending.insert(id, call[3].clone());
+                claimed.push(entry);
+            }
+            None => {
+                pending.remove(&id);
+                gone.push(shown(id));
+            }
+        }
+    }
+    Some(Value::Array(vec![shown(next), entries(claimed.into_iter()), Value::Array(gone)]))
 }
 
 /// `XGROUP CREATE key group 0 MKSTREAM`

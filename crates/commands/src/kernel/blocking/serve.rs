@@ -87,6 +87,9 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
     let (node, now_ms, wait) = (thread.node, thread.now_ms, KeyWait::of(waiter));
     let spec = node.table.spec(wait.command);
     let Handler::Run(handler) = spec.handler else { return false };
+    if thread.local.unwoken_reader_canary && spec.name == "xread" {
+        return false;
+    }
     let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
     let is_full = spec.flags.has(Flags::DENYOOM) && eviction::make_room(thread) == Room::None;
     let ThreadParts { local, scratch, append, .. } = thread;

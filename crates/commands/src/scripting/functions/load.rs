@@ -12,7 +12,7 @@ use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::scripts::loading::{self, Registered};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use ladon_engine::{Library, Locks, Tx};
-use ladon_model::{FunctionFacts, LibraryBody};
+use ladon_model::{FunctionFacts, LibraryBody, Lsn};
 use ladon_platform::Clock;
 use std::sync::Arc;
 
@@ -62,6 +62,9 @@ fn add(ctx: &mut Ctx<'_>, libraries: Vec<Arc<Library>>, replace: bool) -> Comman
         tx.put_library(library);
         Ok(())
     })??;
+    if ctx.local.early_load_canary {
+        ctx.depends = Lsn::ZERO;
+    }
     ctx.reply.bulk(&name);
     Ok(())
 }
