@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs real work of applications that people run on Redis, against Ladon.
 #
-#   scripts/applications.sh [NAME...]     bullmq, bullmq_crash, celery_jobs, rq_jobs, node_clients
+#   scripts/applications.sh [NAME...]     bullmq, bullmq_crash, celery_jobs, rq_jobs, node_clients,
+#                                         asynq_jobs, asynq_crash
 #
 #   LADON_BIN=PATH     the server; without it cargo builds one in the release profile
 #   PORT=21450         where it listens
 #
-# The applications are fetched with npm and pip, into target/applications. Needs node and python3.
+# The applications are fetched with npm, pip and go, into target/applications. Needs node, python3
+# and go.
 # Each one gets a fresh server at gate fsync; `_crash` ones have theirs killed by kill -9 four times.
 # Exit status: how many failed.
 set -euo pipefail
@@ -15,7 +17,11 @@ root=$(dirname "$here")
 cache=${CARGO_TARGET_DIR:-$root/target}/applications
 port=${PORT:-21450}
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(bullmq bullmq_crash celery_jobs rq_jobs node_clients)
+[ ${#names[@]} -gt 0 ] || names=(bullmq bullmq_crash celery_jobs rq_jobs node_clients \
+    asynq_jobs asynq_crash)
+for tool in node python3 go; do
+    command -v "$tool" >/dev/null || { echo "this needs $tool" >&2; exit 2; }
+done
 
 if [ -z "${LADON_BIN:-}" ]; then
     (cd "$root" && cargo build --quiet --release --package ladon-bin)
@@ -31,6 +37,7 @@ if [ ! -d "$cache/venv" ]; then
     python3 -m venv "$cache/venv"
     "$cache/venv/bin/pip" install --quiet 'celery[redis]' packaging rq redis
 fi
+(cd "$here/applications/asynq" && go build -o "$cache/asynq" .)
 
 work=$(mktemp -d)
 server=
@@ -53,7 +60,9 @@ start() {
 
 # The programs find their libraries in the cache.
 program() {
-    if [ -f "$here/applications/$1.js" ]; then
+    if [[ $1 == asynq_* ]]; then
+        timeout 220 "$cache/asynq" "${1#asynq_}" "$port"
+    elif [ -f "$here/applications/$1.js" ]; then
         NODE_PATH=$cache/node_modules timeout 180 node "$here/applications/$1.js" "$port"
     else
         (cd "$here/applications" && PYTHONDONTWRITEBYTECODE=1 timeout 180 \
