@@ -22,33 +22,33 @@ const JOINED_MAX: usize = RUN_MAX / 2;
 const RUN_HEAD_BYTES: usize = 2 * size_of::<usize>() + size_of::<Vec<u8>>();
 
 #[derive(Clone)]
-pub(super) struct IdMap<V> {
-    runs: VecDeque<Run<V>>,
+pub(super) struct IdMap<V, K = StreamId> {
+    runs: VecDeque<Run<V, K>>,
     len: usize,
     /// Of all runs, without the list of them.
     run_bytes: usize,
 }
 
 #[derive(Clone)]
-struct Run<V> {
-    first: StreamId,
+struct Run<V, K> {
+    first: K,
     /// Never empty.
-    items: Arc<Vec<(StreamId, V)>>,
+    items: Arc<Vec<(K, V)>>,
 }
 
-impl<V> Run<V> {
+impl<V, K> Run<V, K> {
     fn bytes(&self) -> usize {
-        RUN_HEAD_BYTES + self.items.capacity() * size_of::<(StreamId, V)>()
+        RUN_HEAD_BYTES + self.items.capacity() * size_of::<(K, V)>()
     }
 }
 
-impl<V> Default for IdMap<V> {
-    fn default() -> IdMap<V> {
+impl<V, K> Default for IdMap<V, K> {
+    fn default() -> IdMap<V, K> {
         IdMap { runs: VecDeque::new(), len: 0, run_bytes: 0 }
     }
 }
 
-impl<V> IdMap<V> {
+impl<V, K: Copy + Ord> IdMap<V, K> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -62,12 +62,12 @@ impl<V> IdMap<V> {
     /// Bytes of memory, without what the values own.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
-        self.run_bytes + self.runs.capacity() * size_of::<Run<V>>()
+        self.run_bytes + self.runs.capacity() * size_of::<Run<V, K>>()
     }
 
     /// The run in which `id` is, or would be.
     #[inline]
-    fn run_of(&self, id: StreamId) -> usize {
+    fn run_of(&self, id: K) -> usize {
         // Most searches are for what is near the end.
         match self.runs.back() {
             Some(last) if last.first <= id => self.runs.len() - 1,
@@ -75,33 +75,33 @@ impl<V> IdMap<V> {
         }
     }
 
-    pub(super) fn get(&self, id: StreamId) -> Option<&V> {
+    pub(super) fn get(&self, id: K) -> Option<&V> {
         let items = &self.runs.get(self.run_of(id))?.items;
         let at = items.binary_search_by_key(&id, |item| item.0).ok()?;
         Some(&items[at].1)
     }
 
-    pub(super) fn first(&self) -> Option<&(StreamId, V)> {
+    pub(super) fn first(&self) -> Option<&(K, V)> {
         self.runs.front()?.items.first()
     }
 
     #[inline]
-    pub(super) fn last(&self) -> Option<&(StreamId, V)> {
+    pub(super) fn last(&self) -> Option<&(K, V)> {
         self.runs.back()?.items.last()
     }
 
     /// The last item whose id is not larger.
-    pub(super) fn floor(&self, id: StreamId) -> Option<&(StreamId, V)> {
+    pub(super) fn floor(&self, id: K) -> Option<&(K, V)> {
         let items = &self.runs.get(self.run_of(id))?.items;
         items.partition_point(|item| item.0 <= id).checked_sub(1).map(|at| &items[at])
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &(StreamId, V)> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &(K, V)> {
         self.runs.iter().flat_map(|run| run.items.iter())
     }
 
     /// The items from this id on.
-    pub(super) fn from(&self, id: StreamId) -> impl Iterator<Item = &(StreamId, V)> {
+    pub(super) fn from(&self, id: K) -> impl Iterator<Item = &(K, V)> {
         let at = self.run_of(id);
         let (first, rest) = match self.runs.get(at) {
             Some(run) => {
@@ -114,7 +114,7 @@ impl<V> IdMap<V> {
     }
 
     /// The items up to this id, from the last to the first.
-    pub(super) fn up_to(&self, id: StreamId) -> impl Iterator<Item = &(StreamId, V)> {
+    pub(super) fn up_to(&self, id: K) -> impl Iterator<Item = &(K, V)> {
         let at = self.run_of(id);
         let (first, rest) = match self.runs.get(at) {
             Some(run) => {
@@ -127,9 +127,9 @@ impl<V> IdMap<V> {
     }
 }
 
-impl<V: Clone> IdMap<V> {
+impl<V: Clone, K: Copy + Ord> IdMap<V, K> {
     /// Changes the items of a run, which may become empty.
-    fn edit<R>(&mut self, at: usize, change: impl FnOnce(&mut Vec<(StreamId, V)>) -> R) -> R {
+    fn edit<R>(&mut self, at: usize, change: impl FnOnce(&mut Vec<(K, V)>) -> R) -> R {
         let run = &mut self.runs[at];
         // A shared run's copy takes just what it holds.
         let before = run.bytes();
@@ -143,11 +143,7 @@ impl<V: Clone> IdMap<V> {
     }
 
     /// Changes the value of an id; `None` if there is none.
-    pub(super) fn update<R>(
-        &mut self,
-        id: StreamId,
-        change: impl FnOnce(&mut V) -> R,
-    ) -> Option<R> {
+    pub(super) fn update<R>(&mut self, id: K, change: impl FnOnce(&mut V) -> R) -> Option<R> {
         let at = self.run_of(id);
         let within = self.runs.get(at)?.items.binary_search_by_key(&id, |item| item.0).ok()?;
         Some(self.edit(at, |items| change(&mut items[within].1)))
@@ -155,16 +151,13 @@ impl<V: Clone> IdMap<V> {
 
     /// Changes the last value; `None` if there is none.
     #[inline]
-    pub(super) fn update_last<R>(
-        &mut self,
-        change: impl FnOnce(StreamId, &mut V) -> R,
-    ) -> Option<R> {
+    pub(super) fn update_last<R>(&mut self, change: impl FnOnce(K, &mut V) -> R) -> Option<R> {
         let at = self.runs.len().checked_sub(1)?;
         self.edit(at, |items| items.last_mut().map(|(id, value)| change(*id, value)))
     }
 
     /// Sets the value of an id; returns the old one.
-    pub(super) fn insert(&mut self, id: StreamId, value: V) -> Option<V> {
+    pub(super) fn insert(&mut self, id: K, value: V) -> Option<V> {
         if self.last().is_none_or(|last| last.0 < id) {
             self.push(id, value);
             return None;
@@ -199,7 +192,7 @@ impl<V: Clone> IdMap<V> {
     }
 
     /// Appends an item whose id is larger than all others.
-    fn push(&mut self, id: StreamId, value: V) {
+    fn push(&mut self, id: K, value: V) {
         self.len += 1;
         match self.runs.back() {
             Some(run) if run.items.len() < RUN_MAX => {
@@ -214,7 +207,7 @@ impl<V: Clone> IdMap<V> {
     }
 
     /// Removes an id; returns its value.
-    pub(super) fn remove(&mut self, id: StreamId) -> Option<V> {
+    pub(super) fn remove(&mut self, id: K) -> Option<V> {
         let at = self.run_of(id);
         let within = self.runs.get(at)?.items.binary_search_by_key(&id, |item| item.0).ok()?;
         let (_, value) = self.edit(at, |items| items.remove(within));
@@ -274,12 +267,12 @@ impl<V: Clone> IdMap<V> {
 
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let items: Vec<StreamId> = self.iter().map(|item| item.0).collect();
+        let items: Vec<K> = self.iter().map(|item| item.0).collect();
         assert!(items.is_sorted_by(|a, b| a < b));
         assert_eq!(items.len(), self.len);
         assert_eq!(self.runs.iter().map(Run::bytes).sum::<usize>(), self.run_bytes);
         for run in &self.runs {
-            assert_eq!(run.first, run.items[0].0);
+            assert!(run.first == run.items[0].0);
             assert!(run.items.len() <= RUN_MAX);
         }
     }
