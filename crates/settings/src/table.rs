@@ -245,6 +245,11 @@ settings! {
         /// Maximum number of entries of a stream's node before the stream gets another; 0 for any.
         stream_node_max_entries: usize =
             Setting::integer("stream-node-max-entries", 0, i64::MAX, "100");
+        /// For how long a stream remembers what an idempotent producer has sent, in seconds. A stream
+        /// keeps what it was when it first remembered anything, until `XCFGSET`.
+        stream_idmp_duration: u64 = Setting::integer("stream-idmp-duration", 1, 86_400, "100");
+        /// Maximum number of idempotent ids that a stream remembers of a producer, likewise.
+        stream_idmp_maxsize: usize = Setting::integer("stream-idmp-maxsize", 1, 10_000, "100");
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by

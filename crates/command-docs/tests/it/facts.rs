@@ -61,6 +61,7 @@ const NOT_RECORDED: &[&str] = &[
     "sttl",
     "sunioncard",
     "xackdel",
+    "xcfgset",
     "xdelex",
     "xnack",
 ];

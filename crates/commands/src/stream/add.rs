@@ -1,16 +1,25 @@
 //! XADD.
 
 use super::id::NewId;
+use super::idempotence::default_memory;
 use super::reply;
 use super::trim::{Options, options};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::types::stream::{ENTRY_BYTES_MAX, Stream, StreamId};
+use ladon_engine::types::stream::{ENTRY_BYTES_MAX, Step, Stream, StreamId};
 use ladon_engine::{EventClass, StreamEdit};
 
 const TOO_SMALL: CommandError = CommandError::text(
     "ERR The ID specified in XADD is equal or smaller than the target stream top item",
 );
+
+/// What became of an entry.
+enum Added {
+    /// It was added, and so many others were trimmed.
+    Now { id: StreamId, trimmed: usize },
+    /// It had been added under this id.
+    Before(StreamId),
+}
 
 pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let options = match args[2] {
@@ -26,6 +35,9 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     let (db, key, now_ms) = (ctx.db(), ctx.first_key(args), ctx.now_ms);
     let is_too_large = words.iter().map(|word| word.len()).sum::<usize>() > ENTRY_BYTES_MAX;
+    let sent = options
+        .sender
+        .map(|sender| (sender.producer(), sender.id(words), default_memory(&ctx.node.settings)));
     let tx = ctx.tx();
     if is_too_large {
         // An id that does not fit is the error that counts; a new stream is not left behind.
@@ -36,10 +48,19 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return Err(CommandError::text("ERR Elements are too large to be stored"));
     }
     let add = |stream: &mut StreamEdit<'_>| {
+        if let Some((producer, sent_id, _)) = &sent
+            && let Some(id) = stream.sent(producer, sent_id)
+        {
+            stream.apply(Step::Duplicate);
+            return Ok(Added::Before(id));
+        }
         let id = new_id(stream, options.id, now_ms)?;
         stream.add(id, words);
+        if let Some((producer, sent_id, memory)) = &sent {
+            stream.remember(*memory, producer, sent_id);
+        }
         let trimmed = options.trim.as_ref().map_or(0, |trim| stream.trim(trim, options.references));
-        Ok::<_, CommandError>((id, trimmed))
+        Ok::<_, CommandError>(Added::Now { id, trimmed })
     };
     let added = if options.may_create {
         Some(tx.stream_upsert(db, key, add)?)
@@ -48,8 +69,9 @@ pub(super) fn xadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     match added {
         None => ctx.reply.null(),
-        Some(added) => {
-            let (id, trimmed) = added?;
+        Some(Ok(Added::Before(id))) => reply::id(&mut ctx.reply, id),
+        Some(Err(error)) => return Err(error),
+        Some(Ok(Added::Now { id, trimmed })) => {
             tx.notify(EventClass::STREAM, "xadd", db, key);
             if trimmed != 0 {
                 tx.notify(EventClass::STREAM, "xtrim", db, key);

@@ -1,7 +1,7 @@
 //! XINFO.
 
-use super::reply;
 use super::shared::no_group;
+use super::{idempotence, reply};
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -18,7 +18,7 @@ pub(super) fn stream(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let stream = tx.read_value::<Stream>(db, key)?.ok_or(CommandError::NoSuchKey)?;
     match full_count(args)? {
         None => {
-            reply.map(10);
+            reply.map(10 + idempotence::facts(stream));
             describe(reply, stream);
             reply.bulk("groups");
             reply.integer(stream.group_count() as i64);
@@ -28,7 +28,7 @@ pub(super) fn stream(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             end(reply, stream, true);
         }
         Some(count) => {
-            reply.map(9);
+            reply.map(9 + idempotence::facts(stream));
             describe(reply, stream);
             full(reply, stream, count);
         }
@@ -68,6 +68,7 @@ fn describe(reply: &mut Reply<'_>, stream: &Stream) {
     id(reply, "max-deleted-entry-id", stream.max_deleted_id());
     number(reply, "entries-added", stream.entries_added() as i64);
     id(reply, "recorded-first-entry-id", stream.first_entry_id());
+    idempotence::describe(reply, stream);
 }
 
 /// The first or the last entry.

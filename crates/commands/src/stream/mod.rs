@@ -5,6 +5,7 @@ mod claim;
 mod delete;
 mod group;
 mod id;
+mod idempotence;
 mod info;
 mod pending;
 mod range;
@@ -28,6 +29,7 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("xdelex", delete::xdelex).at(Part::Whole),
     Code::on_keys("xtrim", trim::xtrim).at(Part::Whole),
     Code::on_keys("xsetid", trim::xsetid),
+    Code::on_keys("xcfgset", idempotence::configure),
     Code::on_keys("xread", read::xread)
         .with_keys(KeyPositions::Found(streams_option::keys_of_xread)),
     Code::on_keys("xreadgroup", read_group::xreadgroup)

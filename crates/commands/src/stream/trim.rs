@@ -2,6 +2,7 @@
 
 use super::delete;
 use super::id::{self, NewId};
+use super::idempotence::Sender;
 use crate::kernel::args::{self, is};
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
@@ -15,7 +16,7 @@ const DEFAULT_LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
 
 /// The options of XADD and XTRIM.
-pub(super) struct Options {
+pub(super) struct Options<'a> {
     pub(super) trim: Option<Trim>,
     /// What happens to references to what is trimmed.
     pub(super) references: References,
@@ -23,26 +24,29 @@ pub(super) struct Options {
     pub(super) id_at: usize,
     pub(super) id: NewId,
     pub(super) may_create: bool,
+    /// Who sends the entry, if XADD says it.
+    pub(super) sender: Option<Sender<'a>>,
 }
 
-impl Options {
+impl Options<'_> {
     /// What `XADD key *` means.
-    pub(super) const DEFAULT: Options = Options {
+    pub(super) const DEFAULT: Self = Options {
         trim: None,
         references: References::Keep,
         id_at: 2,
         id: NewId::Automatic,
         may_create: true,
+        sender: None,
     };
 }
 
 /// Reads the options, and for XADD the id that follows them. `node_entries` is the maximum number
 /// of entries of a node.
-pub(super) fn options(
-    args: &[&[u8]],
+pub(super) fn options<'a>(
+    args: &[&'a [u8]],
     is_add: bool,
     node_entries: usize,
-) -> Result<Options, CommandError> {
+) -> Result<Options<'a>, CommandError> {
     let mut options = Options { id_at: args.len(), ..Options::DEFAULT };
     let mut references = None;
     let (mut threshold, mut approximate, mut limit) = (None, false, None);
@@ -74,6 +78,14 @@ pub(super) fn options(
         } else if is_add && is(word, "nomkstream") {
             options.may_create = false;
             at += 1;
+        } else if is_add
+            && let Some(words) = Sender::words(word).and_then(|count| more.get(..count))
+        {
+            if options.sender.is_some() {
+                return Err(CommandError::text("ERR IDMP/IDMPAUTO specified multiple times"));
+            }
+            options.sender = Some(Sender::new(words)?);
+            at += 1 + words.len();
         } else if is_add {
             options.id = id::new(word)?;
             break;
@@ -82,6 +94,11 @@ pub(super) fn options(
         }
     }
     options.id_at = at;
+    if options.sender.is_some() && options.id != NewId::Automatic {
+        return Err(CommandError::text(
+            "ERR IDMP/IDMPAUTO can be used only with auto-generated IDs",
+        ));
+    }
     options.references = references.unwrap_or(References::Keep);
     let Some(threshold) = threshold else {
         if limit.is_some_and(|limit| limit != 0) {

@@ -14,6 +14,7 @@ mod geo;
 mod harness;
 mod hashes;
 mod hyperloglogs;
+mod idempotence;
 mod key_positions;
 mod lists;
 mod lookups;

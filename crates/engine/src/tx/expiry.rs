@@ -149,7 +149,9 @@ impl Tx<'_> {
         let (after, is_empty) = (Weight::of(object), object.is_empty());
         self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
         self.keyspace.note_element_expiry(key.hash, after.next_expiry);
-        self.scratch.counters.expired_elements += count as u64;
+        if kind != ValueKind::Stream {
+            self.scratch.counters.expired_elements += count as u64;
+        }
         if self.scratch.undoable {
             self.scratch.undo().changed(db, key, &op);
         }
@@ -165,6 +167,8 @@ impl Tx<'_> {
     /// Announces and logs that elements have expired; no `op`: the key went with them.
     fn note_expired(&mut self, db: DbId, key: Key<'_>, kind: ValueKind, op: Option<&Vec<u8>>) {
         match kind {
+            // Nobody is told what a stream forgets of its producers.
+            ValueKind::Stream => {}
             ValueKind::Set => self.notify_removal(EventClass::SET, "sexpired", db, key),
             _ => self.notify_removal(EventClass::HASH, "hexpired", db, key),
         }
@@ -183,9 +187,18 @@ impl Tx<'_> {
         }
         match op {
             None => self.changed(key, Change::Delete { db, key: key.bytes }),
-            Some(op) => self.changed(key, Change::Update { db, key: key.bytes, kind, op }),
+            Some(op) => self.elements_expired(db, key, kind, op),
         }
         self.was_by_server();
+    }
+
+    /// Records that elements have expired. What a stream forgets of its producers is no change to who
+    /// watches it.
+    fn elements_expired(&mut self, db: DbId, key: Key<'_>, kind: ValueKind, op: &[u8]) {
+        match kind {
+            ValueKind::Stream => self.record_stream_op(db, key, op),
+            _ => self.changed(key, Change::Update { db, key: key.bytes, kind, op }),
+        }
     }
 
     /// Logs what was removed from a held partition while nothing could be logged.
@@ -197,7 +210,7 @@ impl Tx<'_> {
             let key = Key { bytes: &bytes, hash: self.keyspace.hash(&bytes) };
             match &op {
                 None => self.changed(key, Change::Delete { db, key: &bytes }),
-                Some(op) => self.changed(key, Change::Update { db, key: &bytes, kind, op }),
+                Some(op) => self.elements_expired(db, key, kind, op),
             }
             self.was_by_server();
         }

@@ -1,9 +1,10 @@
 //! What a transaction does to streams.
 
 use super::{Key, Tx};
-use crate::types::collection::WrongType;
+use crate::object::Variant;
+use crate::types::collection::{Env, WrongType};
 use crate::types::stream::{
-    References, Spared, Step, Stream, StreamId, StreamLimits, Trim, encode_add,
+    Idempotence, Memory, References, Spared, Step, Stream, StreamId, Trim, encode_add,
 };
 use ladon_model::{Change, DbId, ValueKind};
 use std::ops::Deref;
@@ -12,9 +13,11 @@ use std::ops::Deref;
 pub struct StreamEdit<'a> {
     stream: &'a mut Stream,
     op: &'a mut Vec<u8>,
-    limits: StreamLimits,
+    env: Env<'a>,
     touches_watchers: bool,
     serves_waiters: bool,
+    /// What was forgotten of producers, which may take long to drop.
+    garbage: Option<Stream>,
 }
 
 impl Deref for StreamEdit<'_> {
@@ -26,12 +29,18 @@ impl Deref for StreamEdit<'_> {
     }
 }
 
-impl StreamEdit<'_> {
+impl<'a> StreamEdit<'a> {
+    #[inline]
+    fn new(stream: &'a mut Stream, op: &'a mut Vec<u8>, env: Env<'a>) -> StreamEdit<'a> {
+        let (touches_watchers, serves_waiters) = (false, false);
+        StreamEdit { stream, op, env, touches_watchers, serves_waiters, garbage: None }
+    }
+
     /// Appends an entry of these words, fields and values in turn. Its id is larger than the
     /// stream's last.
     #[inline]
     pub fn add(&mut self, id: StreamId, words: &[&[u8]]) {
-        self.stream.add(self.limits, id, words);
+        self.stream.add(self.env.limits.of_streams(), id, words);
         encode_add(id, words, self.op);
         (self.touches_watchers, self.serves_waiters) = (true, true);
     }
@@ -58,6 +67,28 @@ impl StreamEdit<'_> {
         removed
     }
 
+    /// The entry that this producer has sent under this idempotent id.
+    pub fn sent(&self, producer: &[u8], id: &[u8]) -> Option<StreamId> {
+        self.stream.idempotence()?.entry(self.env.hasher, producer, id)
+    }
+
+    /// Remembers who sent the last entry. `memory` is how much a stream remembers that has not
+    /// remembered anything yet.
+    pub fn remember(&mut self, memory: Memory, producer: &[u8], id: &[u8]) {
+        if self.stream.idempotence().is_none() {
+            self.apply(Step::SetMemory(memory));
+        }
+        self.apply(Step::Remember { producer, id });
+    }
+
+    /// Sets how much is remembered of each producer; what is remembered already is forgotten, unless
+    /// nothing changes.
+    pub fn set_memory(&mut self, memory: Memory) {
+        if self.stream.idempotence().map(Idempotence::memory) != Some(memory) {
+            self.apply(Step::SetMemory(memory));
+        }
+    }
+
     /// Makes an entry pending in no group.
     pub fn remove_references(&mut self, id: StreamId) {
         for group in self.stream.groups_with(id) {
@@ -75,7 +106,10 @@ impl StreamEdit<'_> {
     /// # Panics
     /// If it does not.
     pub fn apply(&mut self, step: Step<'_>) {
-        self.stream.apply(&step, self.limits).expect("the step fits the stream");
+        if matches!(step, Step::SetMemory(_) | Step::SetId { .. }) {
+            self.garbage = self.stream.share_idempotence();
+        }
+        self.stream.apply(&step, self.env).expect("the step fits the stream");
         step.encode(self.op);
         self.touches_watchers |= step.touches_watchers();
         self.serves_waiters |= step.serves_waiters();
@@ -93,30 +127,38 @@ impl Tx<'_> {
     ) -> Result<Option<R>, WrongType> {
         let mut op = std::mem::take(&mut self.scratch.body);
         op.clear();
-        let (mut touches_watchers, mut serves_waiters) = (false, false);
+        let (mut touches_watchers, mut serves_waiters, mut garbage) = (false, false, None);
         let edited = self.edit_found(db, key, &mut op, |stream: &mut Stream, op, env| {
-            let limits = env.limits.of_streams();
-            let mut edit =
-                StreamEdit { stream, op, limits, touches_watchers: false, serves_waiters: false };
+            let mut edit = StreamEdit::new(stream, op, env);
             let result = change(&mut edit);
             (touches_watchers, serves_waiters) = (edit.touches_watchers, edit.serves_waiters);
+            garbage = edit.garbage;
             result
         });
+        if let Some(garbage) = garbage {
+            self.scratch.discard(Some(Box::new(garbage.into_object())));
+        }
         if !op.is_empty() {
-            self.begin_change(key);
-            let kind = ValueKind::Stream;
-            self.scratch.changes.push(Change::Update { db, key: key.bytes, kind, op: &op });
-            self.scratch.touched.push(key.hash);
+            self.record_stream_op(db, key, &op);
             if touches_watchers {
                 self.touch_watchers(db, key, true);
             }
             if serves_waiters {
-                self.note_ready(db, key, kind);
+                self.note_ready(db, key, ValueKind::Stream);
             }
         }
         self.scratch.body = op;
         self.trim_body();
         Ok(edited?.map(|(result, _)| result))
+    }
+
+    /// Records what was done to the key's stream, and tells nobody.
+    #[inline]
+    pub(super) fn record_stream_op(&mut self, db: DbId, key: Key<'_>, op: &[u8]) {
+        self.begin_change(key);
+        let change = Change::Update { db, key: key.bytes, kind: ValueKind::Stream, op };
+        self.scratch.changes.push(change);
+        self.scratch.touched.push(key.hash);
     }
 
     /// As `stream_change`, but creates a stream that is not there.
@@ -135,14 +177,7 @@ impl Tx<'_> {
         let Some(change) = change else { unreachable!("what was not found was not changed") };
         // The whole stream is logged: the operation is not.
         let (mut stream, mut op) = (Stream::new(), Vec::new());
-        let limits = self.keyspace.limits().of_streams();
-        let result = change(&mut StreamEdit {
-            stream: &mut stream,
-            op: &mut op,
-            limits,
-            touches_watchers: false,
-            serves_waiters: false,
-        });
+        let result = change(&mut StreamEdit::new(&mut stream, &mut op, self.env()));
         self.put_value(db, key, stream, 0);
         Ok(result)
     }

@@ -1,17 +1,18 @@
 //! Applying steps: the same code for commands and for replay.
 
-use super::{Claimed, Group, Step, Stream, StreamId, StreamLimits};
+use super::{Claimed, Group, Step, Stream, StreamId};
+use crate::types::collection::Env;
 use std::ops::ControlFlow::Continue;
 
 impl Stream {
     /// Applies a step; `None` if it does not fit the stream, which may then be partly changed.
-    pub(crate) fn apply(&mut self, step: &Step<'_>, limits: StreamLimits) -> Option<()> {
+    pub(crate) fn apply(&mut self, step: &Step<'_>, env: Env<'_>) -> Option<()> {
         match step {
             Step::Add { id, words } => {
                 if *id <= self.last_id() {
                     return None;
                 }
-                self.add(limits, *id, words);
+                self.add(env.limits.of_streams(), *id, words);
             }
             Step::Remove { ids } => {
                 for id in ids {
@@ -47,6 +48,15 @@ impl Stream {
                     ids.into_iter().for_each(|id| group.redeliver(id, *at_ms));
                 })?;
             }
+            Step::SetMemory(memory) => self.set_memory(*memory)?,
+            Step::Remember { producer, id } => {
+                let entry = self.last_id();
+                let idempotence = self.idempotence_mut()?;
+                idempotence.remember(env.hasher, producer, id, entry)?;
+                idempotence.added += 1;
+            }
+            Step::Duplicate => self.idempotence_mut()?.duplicates += 1,
+            Step::Forget { count } => self.idempotence_mut()?.forget_first(*count),
             Step::SetGroup { group, .. }
             | Step::See { group, .. }
             | Step::RemoveConsumer { group, .. }

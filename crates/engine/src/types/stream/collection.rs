@@ -1,20 +1,30 @@
 //! Streams as the rest of the engine sees them, and their form in a `Put`.
 //!
 //! ```text
-//! body     := id added id count node* count group*     last id, entries added, largest removed
+//! body     := id added id count node* count group* idempotence?
+//!                                                      last id, entries added, largest removed
 //! node     := id removed bytes                         see node.rs
 //! group    := name id read count consumer* count pending*
 //! consumer := name seen active                         times; active + 1, or 0 for never
 //! pending  := id consumer time count                   the consumer's place among the above, or
 //!                                                      their number if it was released
+//! idempotence := seconds ids added duplicates count producer* count sent*
+//!                                                      how much is remembered; absent if it was never
+//!                                                      used
+//! producer := name
+//! sent     := id producer idempotent-id                the producer's place among the above
 //! ```
-//! Ids are two numbers, in `pending` relative to the one before. Numbers are varints.
+//! Ids are two numbers, in `pending` and `sent` relative to the one before. Numbers are varints.
 
 use super::delta::{put_optional, take_optional};
-use super::{Consumer, Group, Node, SharedNode, Step, Stream, StreamId, StreamLimits, Value, node};
+use super::{
+    Consumer, Group, Idempotence, Memory, Node, SharedNode, Step, Stream, StreamId, StreamLimits,
+    Value, node,
+};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::Shown;
-use ladon_model::varint;
+use ladon_model::{KeyHasher, varint};
+use std::collections::HashMap;
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 
@@ -78,6 +88,13 @@ impl Collection for Stream {
                 visit(&[&id.to_text(), consumer, times.as_bytes()]);
             }
         }
+        if let Some(idempotence) = self.idempotence() {
+            let counts = (idempotence.memory(), idempotence.added(), idempotence.duplicates());
+            visit(&[format!("{counts:?}").as_bytes()]);
+            for (producer, id, entry) in idempotence.iter() {
+                visit(&[producer, id, &entry.to_text()]);
+            }
+        }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -92,9 +109,12 @@ impl Collection for Stream {
             varint::put_bytes(out, name);
             encode_group(group, out);
         }
+        if let Some(idempotence) = self.idempotence() {
+            encode_idempotence(idempotence, out);
+        }
     }
 
-    fn decode(mut body: &[u8], _env: Env<'_>) -> Option<Stream> {
+    fn decode(mut body: &[u8], env: Env<'_>) -> Option<Stream> {
         let mut stream = Stream::new();
         let input = &mut body;
         let inner = &mut *stream.0;
@@ -118,16 +138,42 @@ impl Collection for Stream {
             let group = decode_group(input)?;
             stream.add_group(name, group).then_some(())?;
         }
+        if !input.is_empty() {
+            let idempotence = decode_idempotence(input, env.hasher)?;
+            if idempotence.last().is_some_and(|last| last > stream.last_id()) {
+                return None;
+            }
+            stream.0.idempotence = Some(Arc::new(idempotence));
+        }
         input.is_empty().then_some(stream)
     }
 
     /// Steps, one after the other.
     fn apply_op(&mut self, mut op: &[u8], env: Env<'_>) -> Option<()> {
-        let limits = env.limits.of_streams();
         while !op.is_empty() {
-            self.apply(&Step::take(&mut op)?, limits)?;
+            self.apply(&Step::take(&mut op)?, env)?;
         }
         Some(())
+    }
+
+    /// When the oldest of what producers have sent is to be forgotten.
+    #[inline]
+    fn next_expiry(&self) -> u64 {
+        self.idempotence().map_or(0, Idempotence::next_expiry)
+    }
+
+    fn has_due(&self, now: u64, count: usize) -> bool {
+        self.idempotence().is_some_and(|idempotence| idempotence.due(now, count) == count)
+    }
+
+    fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
+        let count = self.idempotence().map_or(0, |idempotence| idempotence.due(now, max));
+        if count != 0 {
+            let step = Step::Forget { count };
+            self.apply(&step, env).expect("so many are remembered");
+            step.encode(op);
+        }
+        count
     }
 
     fn saving(&self, piece: usize) -> Saving {
@@ -158,8 +204,11 @@ impl Collection for Stream {
             groups.push(Shown::Bytes(varint::take_bytes(input)?));
             decode_group(input)?;
         }
+        let mut parts = vec![("entries", Shown::List(all)), ("groups", Shown::List(groups))];
+        if !input.is_empty() {
+            parts.push(("sent", Shown::List(show_idempotence(input)?)));
+        }
         input.is_empty().then_some(())?;
-        let parts = vec![("entries", Shown::List(all)), ("groups", Shown::List(groups))];
         Some(Shown::Record(parts))
     }
 
@@ -240,6 +289,82 @@ fn decode_group(input: &mut &[u8]) -> Option<Group> {
         }
     }
     Some(group)
+}
+
+fn encode_idempotence(idempotence: &Idempotence, out: &mut Vec<u8>) {
+    let memory = idempotence.memory();
+    for number in [memory.duration_s, memory.ids_max as u64] {
+        varint::put(out, number);
+    }
+    varint::put(out, idempotence.added);
+    varint::put(out, idempotence.duplicates);
+    // In the order in which they appear, so that the bytes depend on nothing else.
+    let (mut places, mut names) = (HashMap::new(), Vec::new());
+    for (producer, ..) in idempotence.iter() {
+        places.entry(producer).or_insert_with(|| {
+            names.push(producer);
+            names.len() as u64 - 1
+        });
+    }
+    varint::put(out, names.len() as u64);
+    names.iter().for_each(|name| varint::put_bytes(out, name));
+    varint::put(out, idempotence.ids() as u64);
+    let mut before = StreamId::MIN;
+    for (producer, id, entry) in idempotence.iter() {
+        entry.put_after(before, out);
+        before = entry;
+        varint::put(out, places[producer]);
+        varint::put_bytes(out, id);
+    }
+}
+
+/// The memory, the counters, and what was sent, in parts.
+struct Sendings<'a> {
+    memory: Memory,
+    added: u64,
+    duplicates: u64,
+    /// Producer, idempotent id, entry.
+    sent: Vec<(&'a [u8], &'a [u8], StreamId)>,
+}
+
+impl<'a> Sendings<'a> {
+    fn take(input: &mut &'a [u8]) -> Option<Sendings<'a>> {
+        let (duration_s, ids_max) = (varint::take(input)?, varint::take(input)?);
+        let memory = Memory { duration_s, ids_max: usize::try_from(ids_max).ok()? };
+        let (added, duplicates) = (varint::take(input)?, varint::take(input)?);
+        let mut names = Vec::new();
+        for _ in 0..varint::take(input)? {
+            names.push(varint::take_bytes(input)?);
+        }
+        let (mut sent, mut before) = (Vec::new(), StreamId::MIN);
+        for _ in 0..varint::take(input)? {
+            before = StreamId::take_after(before, input)?;
+            let producer = *names.get(usize::try_from(varint::take(input)?).ok()?)?;
+            sent.push((producer, varint::take_bytes(input)?, before));
+        }
+        Some(Sendings { memory, added, duplicates, sent })
+    }
+}
+
+fn decode_idempotence(input: &mut &[u8], hasher: &KeyHasher) -> Option<Idempotence> {
+    let Sendings { memory, added, duplicates, sent } = Sendings::take(input)?;
+    let mut idempotence = Idempotence::new(memory)?;
+    (idempotence.added, idempotence.duplicates) = (added, duplicates);
+    for (producer, id, entry) in sent {
+        idempotence.remember(hasher, producer, id, entry)?;
+    }
+    Some(idempotence)
+}
+
+fn show_idempotence<'a>(input: &mut &'a [u8]) -> Option<Vec<Shown<'a>>> {
+    let sent = Sendings::take(input)?.sent.into_iter().map(|(producer, id, entry)| {
+        Shown::List(vec![
+            Shown::Text(text(entry.to_text())),
+            Shown::Bytes(producer),
+            Shown::Bytes(id),
+        ])
+    });
+    Some(sent.collect())
 }
 
 impl StreamLimits {

@@ -19,14 +19,21 @@
 //!        | 13 group consumer time count (id time count)*  claimed: delivered when, how often
 //!        | 14 group count (id count)*                     released: pending with no consumer,
 //!                                                         how often delivered
+//!        | 15 seconds ids                                 how much is remembered of each producer;
+//!                                                         all is forgotten
+//!        | 16 producer id                                 who sent the last entry, under which
+//!                                                         idempotent id
+//!        | 17                                             an entry not added, as it had been
+//!        | 18 count                                       the first ones remembered forgotten
 //! ids   := count id*
 //! words := count word*
 //! read  := 0 if it is not known, else the number of entries read + 1
 //! ```
-//! An id is two numbers. Groups, consumers and words are length and bytes. Numbers are varints,
+//! An id is two numbers. Groups, consumers, producers,
+//! idempotent ids and words are length and bytes. Numbers are varints,
 //! times Unix milliseconds. A step holds what was decided: no clock is read to apply it.
 
-use super::StreamId;
+use super::{Memory, StreamId};
 use ladon_model::varint;
 
 const ADD: u8 = 1;
@@ -43,6 +50,10 @@ const REDELIVER: u8 = 11;
 const ACKNOWLEDGE: u8 = 12;
 const CLAIM: u8 = 13;
 const RELEASE: u8 = 14;
+const SET_MEMORY: u8 = 15;
+const REMEMBER: u8 = 16;
+const DUPLICATE: u8 = 17;
+const FORGET: u8 = 18;
 
 /// An entry that a consumer claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +98,14 @@ pub enum Step<'a> {
     Claim { group: &'a [u8], consumer: &'a [u8], at_ms: u64, claimed: Vec<Claimed> },
     /// Entries that are now pending with no consumer, and how often they count as delivered.
     Release { group: &'a [u8], released: Vec<(StreamId, u64)> },
+    /// How much is remembered of each producer. What is remembered already is forgotten.
+    SetMemory(Memory),
+    /// Who sent the last entry, and its idempotent id.
+    Remember { producer: &'a [u8], id: &'a [u8] },
+    /// An entry was not added, because it had been before.
+    Duplicate,
+    /// So many of the oldest entries that are remembered forgotten.
+    Forget { count: usize },
 }
 
 /// Appends the encoding of a [`Step::Add`] of borrowed words.
@@ -166,6 +185,17 @@ impl<'a> Step<'a> {
                     varint::put(op, *count);
                 }
             }
+            Step::SetMemory(memory) => {
+                op.push(SET_MEMORY);
+                varint::put(op, memory.duration_s);
+                varint::put(op, memory.ids_max as u64);
+            }
+            Step::Remember { producer, id } => put_member(REMEMBER, producer, id, op),
+            Step::Duplicate => op.push(DUPLICATE),
+            Step::Forget { count } => {
+                op.push(FORGET);
+                varint::put(op, *count as u64);
+            }
         }
     }
 
@@ -228,6 +258,16 @@ impl<'a> Step<'a> {
                 let take = |op: &mut &'a [u8]| Some((StreamId::take(op)?, varint::take(op)?));
                 Step::Release { group, released: take_list(op, take)? }
             }
+            SET_MEMORY => {
+                let (duration_s, ids_max) = (varint::take(op)?, varint::take(op)?);
+                Step::SetMemory(Memory { duration_s, ids_max: usize::try_from(ids_max).ok()? })
+            }
+            REMEMBER => {
+                let producer = bytes(op)?;
+                Step::Remember { producer, id: bytes(op)? }
+            }
+            DUPLICATE => Step::Duplicate,
+            FORGET => Step::Forget { count: usize::try_from(varint::take(op)?).ok()? },
             _ => return None,
         })
     }

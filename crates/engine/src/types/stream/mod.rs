@@ -1,8 +1,9 @@
 //! Streams: entries in the order of their ids, in packed nodes, and consumer groups.
 //!
 //! ```text
-//! nodes   1-0 ->[fields | 1-0 1-1 5-0]   7-0 ->[fields | 7-0 8-0]     an ordered map (id_map.rs)
-//! groups  name -> last id, pending entries, consumers
+//! nodes        1-0 ->[fields | 1-0 1-1 5-0]   7-0 ->[fields | 7-0 8-0]     an ordered map (id_map.rs)
+//! groups       name -> last id, pending entries, consumers
+//! idempotence  what was sent under which idempotent id, once that was used (idempotence.rs)
 //! ```
 //!
 //! Nodes, runs of the map and groups are shared with frozen copies and copied before their next
@@ -15,6 +16,7 @@ mod delta;
 mod group;
 mod id;
 mod id_map;
+mod idempotence;
 mod idle;
 mod node;
 mod reference;
@@ -29,6 +31,7 @@ pub(crate) use delta::encode_add;
 pub use delta::{Claimed, Step};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
+pub use idempotence::{Idempotence, Memory};
 pub use node::Entry;
 pub use reference::{References, Spared};
 pub use trim::{Threshold, Trim};
@@ -74,6 +77,7 @@ struct Inner {
     /// Number of entries that were ever added.
     entries_added: u64,
     groups: BTreeMap<Arc<[u8]>, Arc<Group>>,
+    idempotence: Option<Arc<Idempotence>>,
     /// Of all nodes.
     node_bytes: usize,
     /// Of all groups.
@@ -169,13 +173,16 @@ impl Stream {
     /// Bytes of memory beyond the value itself.
     pub fn bytes(&self) -> usize {
         let inner = &*self.0;
-        size_of::<Inner>() + inner.nodes.bytes() + inner.node_bytes + inner.group_bytes
+        let idempotence = inner.idempotence.as_ref().map_or(0, |it| it.bytes());
+        let nodes = inner.nodes.bytes() + inner.node_bytes;
+        size_of::<Inner>() + nodes + inner.group_bytes + idempotence
     }
 
     /// Cost of dropping it, in allocations.
     pub(super) fn drop_effort(&self) -> usize {
         let groups: usize = self.0.groups.values().map(|group| group.drop_effort()).sum();
-        1 + 2 * self.nodes() + groups
+        let idempotence = self.idempotence().map_or(0, Idempotence::drop_effort);
+        1 + 2 * self.nodes() + groups + idempotence
     }
 
     /// The same stream; both share what they hold.
@@ -285,11 +292,47 @@ impl Stream {
         inner.len -= count;
     }
 
+    // ---- idempotence ----
+
+    /// What is remembered of idempotent producers; `None` if there never were any.
+    #[inline]
+    pub fn idempotence(&self) -> Option<&Idempotence> {
+        self.0.idempotence.as_deref()
+    }
+
+    fn idempotence_mut(&mut self) -> Option<&mut Idempotence> {
+        self.0.idempotence.as_mut().map(Arc::make_mut)
+    }
+
+    /// Sets how much is remembered, and forgets all that is.
+    fn set_memory(&mut self, memory: Memory) -> Option<()> {
+        let cleared = match self.idempotence() {
+            Some(idempotence) => idempotence.cleared(memory)?,
+            None => Idempotence::new(memory)?,
+        };
+        self.0.idempotence = Some(Arc::new(cleared));
+        Some(())
+    }
+
+    /// A stream that has nothing but what this one remembers of producers, to be dropped elsewhere
+    /// if this one is about to forget it.
+    pub(crate) fn share_idempotence(&self) -> Option<Stream> {
+        let idempotence = self.0.idempotence.clone()?;
+        Some(Stream(Box::new(Inner { idempotence: Some(idempotence), ..Inner::default() })))
+    }
+
     /// Sets the last id, the number of entries ever added, and the largest id removed.
     pub fn set_id(&mut self, last_id: StreamId, entries_added: u64, max_deleted_id: StreamId) {
         let inner = &mut *self.0;
         (inner.last_id, inner.entries_added) = (last_id, entries_added);
         inner.max_deleted_id = max_deleted_id;
+        // Ids that may be given again are no answer to who sends an entry again.
+        if let Some(idempotence) = self.idempotence()
+            && idempotence.last().is_some_and(|last| last > last_id)
+        {
+            let memory = idempotence.memory();
+            self.set_memory(memory).expect("it was valid before");
+        }
     }
 
     /// Calls `visit` with the entries from `first` to `last`, both included, until it breaks.
@@ -494,6 +537,10 @@ impl Stream {
         let groups = inner.groups.iter().map(|(name, group)| group_bytes(name, group));
         assert_eq!(groups.sum::<usize>(), inner.group_bytes);
         inner.groups.values().for_each(|group| group.check());
+        if let Some(idempotence) = self.idempotence() {
+            idempotence.check();
+            assert!(idempotence.last().is_none_or(|last| last <= inner.last_id));
+        }
     }
 }
 

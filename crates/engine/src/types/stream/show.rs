@@ -50,6 +50,16 @@ impl<'a> Step<'a> {
                 let ids: Vec<StreamId> = released.iter().map(|(id, _)| *id).collect();
                 ("release", with(show_group(group), "ids", show_ids(&ids)))
             }
+            Step::SetMemory(memory) => {
+                let parts = vec![("duration_s", show_number(memory.duration_s)?)];
+                ("set-memory", with(parts, "ids_max", show_number(memory.ids_max as u64)?))
+            }
+            Step::Remember { producer, id } => {
+                let parts = vec![("producer", Shown::Bytes(producer)), ("id", Shown::Bytes(id))];
+                ("remember", parts)
+            }
+            Step::Duplicate => ("duplicate", Vec::new()),
+            Step::Forget { count } => ("forget", vec![("count", show_number(count as u64)?)]),
         };
         Some(Shown::Record(vec![(verb, Shown::Record(parts))]))
     }

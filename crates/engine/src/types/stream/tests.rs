@@ -5,7 +5,7 @@ use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
 use ladon_model::KeyHasher;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Consumer of a released entry.
@@ -29,6 +29,45 @@ struct Model {
     deleted: StreamId,
     added: u64,
     groups: BTreeMap<u8, ModelGroup>,
+    idempotence: Option<ModelIdempotence>,
+}
+
+/// What is remembered: producer, idempotent id, entry.
+type ModelSent = (Vec<u8>, Vec<u8>, StreamId);
+
+#[derive(Clone, Debug, PartialEq)]
+struct ModelIdempotence {
+    memory: Memory,
+    sent: Vec<ModelSent>,
+    added: u64,
+    duplicates: u64,
+}
+
+impl ModelIdempotence {
+    fn of(idempotence: &Idempotence) -> ModelIdempotence {
+        let owned =
+            |(producer, id, entry): (&[u8], &[u8], _)| (producer.to_vec(), id.to_vec(), entry);
+        let model = ModelIdempotence {
+            memory: idempotence.memory(),
+            sent: idempotence.iter().map(owned).collect(),
+            added: idempotence.added(),
+            duplicates: idempotence.duplicates(),
+        };
+        let producers: BTreeSet<_> = model.sent.iter().map(|sent| &sent.0).collect();
+        assert_eq!(idempotence.producers(), producers.len());
+        assert_eq!(idempotence.ids(), model.sent.len());
+        model
+    }
+
+    fn remember(&mut self, producer: &[u8], id: &[u8], entry: StreamId) {
+        let of_it = self.sent.iter().filter(|sent| sent.0 == producer).count();
+        if of_it == self.memory.ids_max {
+            let oldest = self.sent.iter().position(|sent| sent.0 == producer);
+            self.sent.remove(oldest.expect("there are some"));
+        }
+        self.sent.push((producer.to_vec(), id.to_vec(), entry));
+        self.added += 1;
+    }
 }
 
 impl Model {
@@ -39,6 +78,7 @@ impl Model {
             added: stream.entries_added(),
             ..Model::default()
         };
+        model.idempotence = stream.idempotence().map(ModelIdempotence::of);
         let _ = stream.walk::<()>(StreamId::MIN, StreamId::MAX, |entry| {
             model.entries.insert(entry.id, entry.words());
             Continue(())
@@ -103,7 +143,7 @@ proptest! {
     #[test]
     fn it_does_what_maps_do_and_every_step_is_logged(
         steps in prop::collection::vec(
-            (0u8..17, any::<u8>(), 0u64..40, 0u64..40),
+            (0u8..21, any::<u8>(), 0u64..40, 0u64..40),
             0..if cfg!(miri) { 15 } else { 200 },
         ),
     ) {
@@ -120,6 +160,7 @@ proptest! {
             let (group_name, consumer_name) = ([b'g' + kind % 2], [b'c' + kind % 3]);
             let (group, consumer) = (&group_name[..], &consumer_name[..]);
             let last = model.last;
+            let ids_sent;
             let known = model.groups.get(&group[0]).cloned();
             let step = match what {
                 0..=4 => {
@@ -164,8 +205,16 @@ proptest! {
                     Step::Trim { count }
                 }
                 8 => {
-                    let set = StreamId::new(last.ms + a, last.seq);
+                    let mut set = StreamId::new(last.ms + a, last.seq);
+                    if model.entries.is_empty() && kind.is_multiple_of(3) {
+                        set.ms = last.ms.saturating_sub(a);
+                    }
                     (model.last, model.added) = (set, model.added + b);
+                    if let Some(idempotence) = &mut model.idempotence
+                        && idempotence.sent.last().is_some_and(|sent| sent.2 > set)
+                    {
+                        idempotence.sent.clear();
+                    }
                     Step::SetId { last: set, added: model.added, deleted: model.deleted }
                 }
                 9 => match known {
@@ -234,6 +283,38 @@ proptest! {
                     of.pending.extend(ids.iter().map(|id| (*id, (NOBODY, 0, a))));
                     Step::Release { group, released: ids.into_iter().map(|id| (id, a)).collect() }
                 }
+                17 if model.idempotence.is_none() || a < 10 => {
+                    let memory = Memory { duration_s: 1 + a, ids_max: 1 + b as usize % 5 };
+                    let counts = model.idempotence.map_or((0, 0), |it| (it.added, it.duplicates));
+                    let (added, duplicates) = counts;
+                    let sent = Vec::new();
+                    model.idempotence = Some(ModelIdempotence { memory, sent, added, duplicates });
+                    Step::SetMemory(memory)
+                }
+                17 => {
+                    let Some(idempotence) = &mut model.idempotence else { continue };
+                    idempotence.duplicates += 1;
+                    Step::Duplicate
+                }
+                18 | 19 => {
+                    let Some(idempotence) = &mut model.idempotence else { continue };
+                    if idempotence.sent.last().is_some_and(|sent| sent.2 >= last) {
+                        continue;
+                    }
+                    let known = idempotence.sent.iter();
+                    if known.clone().any(|sent| sent.0 == consumer && sent.1 == [a as u8]) {
+                        continue;
+                    }
+                    idempotence.remember(consumer, &[a as u8], last);
+                    ids_sent = [a as u8];
+                    Step::Remember { producer: consumer, id: &ids_sent }
+                }
+                20 => {
+                    let Some(idempotence) = &mut model.idempotence else { continue };
+                    let count = idempotence.sent.len().min(a as usize % 4);
+                    idempotence.sent.drain(..count);
+                    Step::Forget { count }
+                }
                 _ => {
                     let Some(of) = model.groups.get_mut(&group[0]) else { continue };
                     if !of.consumers.contains_key(&consumer[0]) {
@@ -249,12 +330,13 @@ proptest! {
                     Step::Redeliver { group, consumer, at_ms: now_ms, first, count: b }
                 }
             };
-            stream.apply(&step, LIMITS).expect("it fits");
+            stream.apply(&step, env).expect("it fits");
             if kind.is_multiple_of(4) {
                 stream.index_by_time(group);
             }
             stream.check();
             check_times(&stream, &model, group, b);
+            check_sent(&stream, &model, &hasher);
             op.clear();
             step.encode(&mut op);
             let mut input = &op[..];
@@ -290,6 +372,23 @@ fn check_times(stream: &Stream, model: &Model, group: &[u8], until_ms: u64) {
     assert_eq!(found.oldest_delivery(), times.first().map(|(at_ms, _)| *at_ms));
     let old = times.iter().filter(|(at_ms, _)| *at_ms <= until_ms).map(|(_, id)| *id);
     assert_eq!(found.delivered_until(until_ms, 3), old.take(3).collect::<Vec<_>>());
+}
+
+fn check_sent(stream: &Stream, model: &Model, hasher: &KeyHasher) {
+    let (Some(found), Some(known)) = (stream.idempotence(), &model.idempotence) else { return };
+    for producer in [b"c", b"d", b"e"] {
+        for id in 0..40 {
+            let sent = known.sent.iter().find(|sent| sent.0 == producer && sent.1 == [id]);
+            assert_eq!(found.entry(hasher, producer, &[id]), sent.map(|sent| sent.2));
+        }
+    }
+    let duration_ms = known.memory.duration_s * 1000;
+    for now_ms in [0, 5_000, 20_000] {
+        let due = known.sent.iter().filter(|sent| sent.2.ms + duration_ms <= now_ms).count();
+        assert_eq!(found.due(now_ms, 3), due.min(3));
+    }
+    let next = known.sent.first().map_or(0, |sent| sent.2.ms + duration_ms);
+    assert_eq!(found.next_expiry(), next);
 }
 
 fn check_ranges(stream: &Stream, model: &Model) {
@@ -342,13 +441,22 @@ fn damaged_bodies_are_refused() {
         Step::CreateGroup { group, last: StreamId::MIN, read: None },
         Step::See { group, consumer, at_ms: 5 },
         Step::Deliver { group, consumer, at_ms: 6, last: StreamId::new(9, 9), read: Some(9) },
+        Step::SetMemory(Memory { duration_s: 5, ids_max: 3 }),
+        Step::Remember { producer: b"p", id: b"i" },
     ] {
-        stream.apply(&step, LIMITS).expect("it fits");
+        stream.apply(&step, env).expect("it fits");
     }
     let mut body = Vec::new();
     stream.encode(&mut body);
     assert_eq!(Model::of(&Stream::decode(&body, env).unwrap()), Model::of(&stream));
-    for cut in 0..body.len() {
+    // What producers have sent is absent where there were none.
+    let mut plain = stream.duplicate();
+    plain.0.idempotence = None;
+    let mut plain_body = Vec::new();
+    plain.encode(&mut plain_body);
+    assert!(body.starts_with(&plain_body));
+    assert_eq!(Model::of(&Stream::decode(&plain_body, env).unwrap()), Model::of(&plain));
+    for cut in (0..body.len()).filter(|cut| *cut != plain_body.len()) {
         assert!(Stream::decode(&body[..cut], env).is_none(), "cut at {cut}");
         assert!(Stream::show_body(&body[..cut]).is_none(), "cut at {cut}");
     }
@@ -367,11 +475,21 @@ fn damaged_bodies_are_refused() {
 
 #[test]
 fn steps_that_do_not_fit_are_refused() {
+    let hasher = KeyHasher::new(1);
+    let limits = Limits::default();
+    let env = Env { hasher: &hasher, limits: &limits };
     let mut stream = Stream::new();
     stream.add(LIMITS, StreamId::new(5, 0), &[b"a", b"1"]);
     let (group, consumer) = (&b"g"[..], &b"c"[..]);
     let create = Step::CreateGroup { group, last: StreamId::MIN, read: None };
-    stream.apply(&create, LIMITS).unwrap();
+    stream.apply(&create, env).unwrap();
+    let remember = Step::Remember { producer: b"p", id: b"i" };
+    for step in [remember.clone(), Step::Duplicate, Step::Forget { count: 1 }] {
+        assert_eq!(stream.apply(&step, env), None, "{step:?} without a memory");
+    }
+    let memory = Memory { duration_s: 1, ids_max: 1 };
+    stream.apply(&Step::SetMemory(memory), env).unwrap();
+    stream.apply(&remember, env).unwrap();
     let words = || vec![&b"a"[..], b"1"];
     let none = StreamId::MIN;
     for step in [
@@ -387,8 +505,13 @@ fn steps_that_do_not_fit_are_refused() {
         Step::Redeliver { group, consumer, at_ms: 0, first: none, count: 1 },
         Step::Acknowledge { group, ids: vec![none] },
         Step::Claim { group, consumer, at_ms: 0, claimed: Vec::new() },
+        remember,
+        Step::SetMemory(Memory { duration_s: 0, ..memory }),
+        Step::SetMemory(Memory { duration_s: 86_401, ..memory }),
+        Step::SetMemory(Memory { ids_max: 0, ..memory }),
+        Step::SetMemory(Memory { ids_max: 10_001, ..memory }),
     ] {
-        assert_eq!(stream.apply(&step, LIMITS), None, "{step:?}");
+        assert_eq!(stream.apply(&step, env), None, "{step:?}");
     }
     for op in [
         &[][..],
@@ -397,6 +520,10 @@ fn steps_that_do_not_fit_are_refused() {
         &[1, 5, 0, 3, 0, 0, 0],
         &[2, 200],
         &[15],
+        &[15, 1],
+        &[16, 0],
+        &[18],
+        &[19],
         &[14, 0],
         &[13, 0, 0],
     ] {
@@ -416,4 +543,44 @@ fn repeated_fields_cost_nearly_nothing() {
         stream.add(limits, id, &words);
     }
     assert!(stream.bytes() < 100_000 * 20, "{}", stream.bytes());
+}
+
+/// What format 1 holds, byte for byte: these never change.
+#[test]
+fn bodies_and_ops_of_format_1_read() {
+    let hasher = KeyHasher::new(1);
+    let limits = Limits::default();
+    let env = Env { hasher: &hasher, limits: &limits };
+    let op = b"\x01\x05\x01\x02\x01f\x01v\
+        \x05\x01g\x00\x00\x01\
+        \x0f\x64\x02\
+        \x10\x01p\x03one\
+        \x01\x06\x00\x02\x01f\x01w\
+        \x10\x01q\x03two\
+        \x11\
+        \x01\x07\x00\x02\x01f\x01x\
+        \x10\x01p\x03six\
+        \x12\x01";
+    let mut stream = Stream::new();
+    stream.apply_op(op, env).expect("format 1");
+    stream.check();
+    let sent = vec![
+        (b"q".to_vec(), b"two".to_vec(), StreamId::new(6, 0)),
+        (b"p".to_vec(), b"six".to_vec(), StreamId::new(7, 0)),
+    ];
+    let memory = Memory { duration_s: 100, ids_max: 2 };
+    let expected = ModelIdempotence { memory, sent, added: 3, duplicates: 1 };
+    assert_eq!(Model::of(&stream).idempotence, Some(expected));
+    let older = b"\x07\x00\x03\x00\x00\
+        \x01\x05\x01\x00\x12\x01\x02f\x01\x00\x00\x02v\x01\x01\x00\x02w\x01\x02\x00\x02x\
+        \x01\x01g\x00\x00\x01\x00\x00";
+    let sent = b"\x64\x02\x03\x01\x02\x01q\x01p\x02\x06\x00\x00\x03two\x01\x00\x01\x03six";
+    let newer = [&older[..], sent].concat();
+    let mut body = Vec::new();
+    stream.encode(&mut body);
+    assert_eq!(body.escape_ascii().to_string(), newer.escape_ascii().to_string());
+    assert_eq!(Model::of(&Stream::decode(&newer, env).unwrap()), Model::of(&stream));
+    // Before there were idempotent producers, a body ended here.
+    stream.0.idempotence = None;
+    assert_eq!(Model::of(&Stream::decode(older, env).unwrap()), Model::of(&stream));
 }
