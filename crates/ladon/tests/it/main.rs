@@ -14,6 +14,7 @@ mod cut_requests;
 mod disk_failures;
 mod documents_hold_together;
 mod functions;
+mod idempotence;
 mod idle;
 mod impolite_clients;
 mod listening_elsewhere;
