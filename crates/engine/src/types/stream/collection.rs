@@ -8,11 +8,11 @@
 //! consumer := name seen active                         times; active + 1, or 0 for never
 //! pending  := id consumer time count                   the consumer's place among the above, or
 //!                                                      their number if it was released
-//! idempotence := seconds ids added duplicates count producer* count sent*
+//! idempotence := seconds ids added duplicates count producer*
 //!                                                      how much is remembered; absent if it was never
 //!                                                      used
-//! producer := name
-//! sent     := id producer idempotent-id                the producer's place among the above
+//! producer := name count sent*                         in no particular order
+//! sent     := id idempotent-id
 //! ```
 //! Ids are two numbers, in `pending` and `sent` relative to the one before. Numbers are varints.
 
@@ -24,7 +24,6 @@ use super::{
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::Shown;
 use ladon_model::{KeyHasher, varint};
-use std::collections::HashMap;
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 
@@ -298,23 +297,16 @@ fn encode_idempotence(idempotence: &Idempotence, out: &mut Vec<u8>) {
     }
     varint::put(out, idempotence.added);
     varint::put(out, idempotence.duplicates);
-    // In the order in which they appear, so that the bytes depend on nothing else.
-    let (mut places, mut names) = (HashMap::new(), Vec::new());
-    for (producer, ..) in idempotence.iter() {
-        places.entry(producer).or_insert_with(|| {
-            names.push(producer);
-            names.len() as u64 - 1
-        });
-    }
-    varint::put(out, names.len() as u64);
-    names.iter().for_each(|name| varint::put_bytes(out, name));
-    varint::put(out, idempotence.ids() as u64);
-    let mut before = StreamId::MIN;
-    for (producer, id, entry) in idempotence.iter() {
-        entry.put_after(before, out);
-        before = entry;
-        varint::put(out, places[producer]);
-        varint::put_bytes(out, id);
+    varint::put(out, idempotence.producers() as u64);
+    for (name, sent) in idempotence.by_producer() {
+        varint::put_bytes(out, name);
+        varint::put(out, sent.len() as u64);
+        let mut before = StreamId::MIN;
+        for (entry, id) in sent {
+            entry.put_after(before, out);
+            before = entry;
+            varint::put_bytes(out, id);
+        }
     }
 }
 
@@ -323,7 +315,7 @@ struct Sendings<'a> {
     memory: Memory,
     added: u64,
     duplicates: u64,
-    /// Producer, idempotent id, entry.
+    /// Producer, idempotent id, entry; in the order of the entries.
     sent: Vec<(&'a [u8], &'a [u8], StreamId)>,
 }
 
@@ -332,16 +324,16 @@ impl<'a> Sendings<'a> {
         let (duration_s, ids_max) = (varint::take(input)?, varint::take(input)?);
         let memory = Memory { duration_s, ids_max: usize::try_from(ids_max).ok()? };
         let (added, duplicates) = (varint::take(input)?, varint::take(input)?);
-        let mut names = Vec::new();
+        let mut sent = Vec::new();
         for _ in 0..varint::take(input)? {
-            names.push(varint::take_bytes(input)?);
+            let producer = varint::take_bytes(input)?;
+            let mut before = StreamId::MIN;
+            for _ in 0..varint::take(input)? {
+                before = StreamId::take_after(before, input)?;
+                sent.push((producer, varint::take_bytes(input)?, before));
+            }
         }
-        let (mut sent, mut before) = (Vec::new(), StreamId::MIN);
-        for _ in 0..varint::take(input)? {
-            before = StreamId::take_after(before, input)?;
-            let producer = *names.get(usize::try_from(varint::take(input)?).ok()?)?;
-            sent.push((producer, varint::take_bytes(input)?, before));
-        }
+        sent.sort_unstable_by_key(|sent| sent.2);
         Some(Sendings { memory, added, duplicates, sent })
     }
 }

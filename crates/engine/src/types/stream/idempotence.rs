@@ -69,6 +69,9 @@ struct Producer {
     id_bytes: usize,
 }
 
+/// Hashes that are looked at together.
+const HASH_BLOCK: usize = 64;
+
 #[derive(Clone)]
 struct Sent {
     entry: StreamId,
@@ -107,9 +110,22 @@ impl Producer {
     }
 
     fn find(&self, id: &[u8], hash: u64) -> Option<StreamId> {
-        let has_id = |(sent, _): &(&Sent, &u32)| *sent.id == *id;
-        let mut same = self.sent.iter().zip(&self.hashes).filter(|(_, at)| **at == hash as u32);
-        same.find(has_id).map(|(sent, _)| sent.entry)
+        let hash = hash as u32;
+        let (first, second) = self.hashes.as_slices();
+        for (from, hashes) in [(0, first), (first.len(), second)] {
+            for (number, block) in hashes.chunks(HASH_BLOCK).enumerate() {
+                // Without a way out, so that it is some instructions for all of the block.
+                if !block.iter().fold(false, |found, known| found | (*known == hash)) {
+                    continue;
+                }
+                let from = from + number * HASH_BLOCK;
+                let mut sent = self.sent.range(from..from + block.len());
+                if let Some(sent) = sent.find(|sent| *sent.id == *id) {
+                    return Some(sent.entry);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -304,6 +320,15 @@ impl Idempotence {
             assert_eq!(producer.id_bytes, producer.sent.iter().map(Sent::bytes).sum::<usize>());
         }
         assert_eq!(self.iter().count(), self.entries.len());
+    }
+
+    /// Producers' names, and what each has sent, oldest first: entry and idempotent id.
+    pub(super) fn by_producer(
+        &self,
+    ) -> impl Iterator<Item = (&[u8], impl ExactSizeIterator<Item = (StreamId, &[u8])>)> {
+        self.producers.iter().map(|(_, producer)| {
+            (&*producer.name, producer.sent.iter().map(|sent| (sent.entry, &*sent.id)))
+        })
     }
 
     /// The same memory with nothing in it; what was ever counted stays.
