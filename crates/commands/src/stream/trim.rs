@@ -100,21 +100,32 @@ pub(super) fn options<'a>(
         ));
     }
     options.references = references.unwrap_or(References::Keep);
+    options.trim = trim_of(threshold, approximate, limit, node_entries)?;
+    if options.trim.is_none() && !is_add {
+        return Err(CommandError::text(
+            "ERR syntax error, XTRIM must be called with a trimming strategy",
+        ));
+    }
+    if options.trim.is_none() && limit.is_some() {
+        return Err(LIMIT_WITHOUT_TILDE);
+    }
+    Ok(options)
+}
+
+/// What the words of a trim mean together.
+fn trim_of(
+    threshold: Option<Threshold>,
+    approximate: bool,
+    limit: Option<u64>,
+    node_entries: usize,
+) -> Result<Option<Trim>, CommandError> {
     let Some(threshold) = threshold else {
         if limit.is_some_and(|limit| limit != 0) {
             return Err(CommandError::text(
                 "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy",
             ));
         }
-        if !is_add {
-            return Err(CommandError::text(
-                "ERR syntax error, XTRIM must be called with a trimming strategy",
-            ));
-        }
-        return match limit {
-            Some(_) => Err(LIMIT_WITHOUT_TILDE),
-            None => Ok(options),
-        };
+        return Ok(None);
     };
     let limit = match limit {
         Some(_) if !approximate => return Err(LIMIT_WITHOUT_TILDE),
@@ -125,8 +136,7 @@ pub(super) fn options<'a>(
             limit => limit.min(LIMIT_MAX),
         },
     };
-    options.trim = Some(Trim { threshold, approximate, limit });
-    Ok(options)
+    Ok(Some(Trim { threshold, approximate, limit }))
 }
 
 fn read_threshold(text: &[u8], is_length: bool) -> Result<Threshold, CommandError> {

@@ -136,6 +136,23 @@ impl<'a> Step<'a> {
                 varint::put(op, *added);
                 deleted.put(op);
             }
+            Step::SetMemory(memory) => {
+                op.push(SET_MEMORY);
+                varint::put(op, memory.duration_s);
+                varint::put(op, memory.ids_max as u64);
+            }
+            Step::Remember { producer, id } => put_member(REMEMBER, producer, id, op),
+            Step::Duplicate => op.push(DUPLICATE),
+            Step::Forget { count } => {
+                op.push(FORGET);
+                varint::put(op, *count as u64);
+            }
+            _ => self.encode_of_group(op),
+        }
+    }
+
+    fn encode_of_group(&self, op: &mut Vec<u8>) {
+        match self {
             Step::CreateGroup { group, last, read } | Step::SetGroup { group, last, read } => {
                 let is_new = matches!(self, Step::CreateGroup { .. });
                 op.push(if is_new { CREATE_GROUP } else { SET_GROUP });
@@ -185,17 +202,7 @@ impl<'a> Step<'a> {
                     varint::put(op, *count);
                 }
             }
-            Step::SetMemory(memory) => {
-                op.push(SET_MEMORY);
-                varint::put(op, memory.duration_s);
-                varint::put(op, memory.ids_max as u64);
-            }
-            Step::Remember { producer, id } => put_member(REMEMBER, producer, id, op),
-            Step::Duplicate => op.push(DUPLICATE),
-            Step::Forget { count } => {
-                op.push(FORGET);
-                varint::put(op, *count as u64);
-            }
+            _ => unreachable!("a step of the stream itself"),
         }
     }
 
