@@ -8,7 +8,7 @@
 //! transaction, in its order.
 
 use crate::tx::Key;
-use ladon_model::{DbId, KeyHasher, Lsn};
+use ladon_model::{DbId, KeyHasher, Lsn, varint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -33,6 +33,9 @@ impl EventClass {
     pub const NEW: EventClass = EventClass(1 << 14);
     pub const OVERWRITTEN: EventClass = EventClass(1 << 15);
     pub const TYPE_CHANGED: EventClass = EventClass(1 << 16);
+    /// No class: with it, events also have the names of the elements that changed, where a command
+    /// says them.
+    pub const SUBKEYS: EventClass = EventClass(1 << 30);
     /// Every change of a key: see [`CopyEvent`]. Not one of Redis'.
     pub const CHANGED: EventClass = EventClass(1 << 31);
 }
@@ -46,6 +49,60 @@ pub struct Event<'a> {
     pub name: &'static str,
     /// The key.
     pub key: &'a [u8],
+    /// The elements that changed, as far as they were wanted and are known.
+    pub subkeys: Subkeys<'a>,
+}
+
+/// Names of elements of a value: fields of a hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Subkeys<'a>(&'a [u8]);
+
+impl<'a> Subkeys<'a> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || varint::take_bytes(&mut rest))
+    }
+}
+
+/// Collects the names of elements that a command changes, if somebody wants them.
+pub struct ChangedNames<'n>(Option<Vec<&'n [u8]>>);
+
+impl<'n> ChangedNames<'n> {
+    pub(crate) fn new(wanted: bool) -> ChangedNames<'n> {
+        ChangedNames(wanted.then(Vec::new))
+    }
+
+    /// Whether somebody wants them.
+    #[inline]
+    pub fn are_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Adds a name.
+    #[inline]
+    pub fn push(&mut self, name: &'n [u8]) {
+        if let Some(names) = &mut self.0 {
+            names.push(name);
+        }
+    }
+
+    /// Adds names.
+    #[inline]
+    pub fn extend(&mut self, names: impl IntoIterator<Item = &'n [u8]>) {
+        if let Some(all) = &mut self.0 {
+            all.extend(names);
+        }
+    }
+
+    pub(crate) fn names(&self) -> &[&'n [u8]] {
+        self.0.as_deref().unwrap_or_default()
+    }
 }
 
 /// Receives the events of a transaction, in order, and the LSN that they depend on. Called with
@@ -135,7 +192,7 @@ impl Wanted {
 #[derive(Default)]
 pub(crate) struct Collected {
     events: Vec<Noted>,
-    /// Their keys, concatenated.
+    /// Their keys, concatenated, each followed by the length and the bytes of its changed elements.
     keys: Vec<u8>,
     /// Some concern copies.
     of_copies: bool,
@@ -145,6 +202,8 @@ struct Noted {
     what: What,
     /// End of its key.
     key_end: usize,
+    /// End of the names of its elements.
+    end: usize,
 }
 
 enum What {
@@ -169,9 +228,11 @@ impl Collected {
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, name: &'static str, db: DbId, key: &[u8]) {
+    pub(crate) fn push(&mut self, name: &'static str, db: DbId, key: &[u8], subkeys: &[&[u8]]) {
         self.keys.extend_from_slice(key);
-        self.note(What::Event(name, db));
+        let key_end = self.keys.len();
+        subkeys.iter().for_each(|subkey| varint::put_bytes(&mut self.keys, subkey));
+        self.events.push(Noted { what: What::Event(name, db), key_end, end: self.keys.len() });
     }
 
     /// A client has read a key.
@@ -212,7 +273,8 @@ impl Collected {
     }
 
     fn note(&mut self, what: What) {
-        self.events.push(Noted { what, key_end: self.keys.len() });
+        let end = self.keys.len();
+        self.events.push(Noted { what, key_end: end, end });
     }
 
     /// Forgets all of them.
@@ -222,14 +284,15 @@ impl Collected {
         self.of_copies = false;
     }
 
-    /// Visits name, database and key of each event, and forgets all that was collected.
+    /// Visits name, database, key and changed elements of each event, and forgets all that was
+    /// collected.
     #[cold]
-    pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, DbId, &[u8])) {
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, DbId, &[u8], Subkeys<'_>)) {
         let mut start = 0;
-        for Noted { what, key_end } in self.events.drain(..) {
-            let key = &self.keys[std::mem::replace(&mut start, key_end)..key_end];
+        for Noted { what, key_end, end } in self.events.drain(..) {
+            let key = &self.keys[std::mem::replace(&mut start, end)..key_end];
             if let What::Event(name, db) = what {
-                visit(name, db, key);
+                visit(name, db, key, Subkeys(&self.keys[key_end..end]));
             }
         }
         self.keys.clear();
@@ -254,8 +317,8 @@ impl CopyEvents<'_> {
     /// Each of them, in order. A key that changed twice comes twice.
     pub fn iter(&self) -> impl Iterator<Item = CopyEvent<'_>> {
         let mut start = 0;
-        self.collected.events.iter().filter_map(move |&Noted { ref what, key_end }| {
-            let bytes = &self.collected.keys[std::mem::replace(&mut start, key_end)..key_end];
+        self.collected.events.iter().filter_map(move |&Noted { ref what, key_end, end }| {
+            let bytes = &self.collected.keys[std::mem::replace(&mut start, end)..key_end];
             let key = || Key { bytes, hash: self.hasher.hash(bytes) };
             match *what {
                 What::Event(..) => None,

@@ -34,7 +34,9 @@ mod watch;
 pub use access::{AccessNow, AccessRules, Tracking};
 pub use apply::{ApplyError, Recovering};
 pub use compact::{purge_memory, touch_memory_ahead};
-pub use events::{CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink};
+pub use events::{
+    ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
+};
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
 pub use libraries::{Library, LibraryCounts};

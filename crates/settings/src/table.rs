@@ -253,7 +253,7 @@ settings! {
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
-        /// event), further letters the classes, `A` all but `m`, `n`, `o` and `c`. Empty: none.
+        /// event), `S`, `T`, `I`, `V` those for fields of hashes, further letters the classes, `A` all but `m`, `n`, `o` and `c`. Empty: none.
         notify_keyspace_events: String =
             Setting::new("notify-keyspace-events", Kind::EventClasses, "");
         /// Keys up to which the server remembers which clients have read them (`CLIENT TRACKING`);

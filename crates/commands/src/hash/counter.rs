@@ -3,7 +3,7 @@
 use crate::kernel::args::integer;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
-use ladon_engine::EventClass;
+use ladon_engine::{EventClass, Key};
 use ladon_resp::{LongDouble, parse_i64};
 
 pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -23,7 +23,7 @@ pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.set(name, itoa::Buffer::new().format(sum).as_bytes(), at);
         Ok::<i64, CommandError>(sum)
     })??;
-    ctx.tx().notify(EventClass::HASH, "hincrby", db, key);
+    notify(ctx, "hincrby", name, key);
     ctx.reply.integer(sum);
     Ok(())
 }
@@ -47,7 +47,15 @@ pub(super) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.set(name, &text, at);
         Ok::<Vec<u8>, CommandError>(text)
     })??;
-    ctx.tx().notify(EventClass::HASH, "hincrbyfloat", db, key);
+    notify(ctx, "hincrbyfloat", name, key);
     ctx.reply.bulk(&text);
     Ok(())
+}
+
+fn notify(ctx: &mut Ctx<'_>, event: &'static str, name: &[u8], key: Key<'_>) {
+    let db = ctx.db();
+    let tx = ctx.tx();
+    let mut changed = tx.changed_names(EventClass::HASH);
+    changed.push(name);
+    tx.notify_of(EventClass::HASH, event, db, key, &changed);
 }

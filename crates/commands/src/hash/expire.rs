@@ -39,18 +39,24 @@ fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> Comma
     let names = fields::parse(words, fields::NOT_POSITIVE_HERE)?;
     reply.array(names.len());
     let (mut set, mut removed) = (false, false);
+    let changed_names = || tx.changed_names(EventClass::HASH);
+    let (mut set_names, mut removed_names) = (changed_names(), changed_names());
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             let result = match edit.expire_at(name) {
                 None => NO_FIELD,
                 Some(old) if condition.is_some_and(|allows| !allows(old, at)) => NOT_MET,
                 Some(_) if at <= now_ms => {
-                    removed |= edit.remove(name);
+                    if edit.remove(name) {
+                        removed = true;
+                        removed_names.push(name);
+                    }
                     REMOVED
                 }
                 Some(_) => {
                     edit.set_expiry(name, at);
                     set = true;
+                    set_names.push(name);
                     DONE
                 }
             };
@@ -61,10 +67,10 @@ fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]], unit: Unit, command: &str) -> Comma
         names.iter().for_each(|_| reply.integer(NO_FIELD));
     }
     if set {
-        tx.notify(EventClass::HASH, "hexpire", db, key);
+        tx.notify_of(EventClass::HASH, "hexpire", db, key, &set_names);
     }
     if removed {
-        tx.notify_removal(EventClass::HASH, "hdel", db, key);
+        tx.notify_removal_of(EventClass::HASH, "hdel", db, key, &removed_names);
     }
     Ok(())
 }

@@ -62,13 +62,17 @@ fn answer(
     let (tx, reply) = ctx.tx_and_reply();
     reply.array(names.len());
     let mut changed = false;
+    let mut changed_names = tx.changed_names(EventClass::HASH);
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             match edit.get(name) {
                 Some(value) => reply.bulk(value),
                 None => reply.null(),
             }
-            changed |= change(edit, name);
+            if change(edit, name) {
+                changed = true;
+                changed_names.push(name);
+            }
         }
     })?;
     tx.count_lookup(outcome.is_some());
@@ -76,7 +80,7 @@ fn answer(
         names.iter().for_each(|_| reply.null());
     }
     if changed {
-        tx.notify_removal(EventClass::HASH, event, db, key);
+        tx.notify_removal_of(EventClass::HASH, event, db, key, &changed_names);
     }
     Ok(())
 }

@@ -25,7 +25,10 @@ fn set_all(ctx: &mut Ctx<'_>, args: &[&[u8]], command: &str) -> Result<i64, Comm
     }
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let added = ctx.tx().edit_or_create_hash(db, key, &args[2..], |edit| edit.set_all(pairs))?;
-    ctx.tx().notify(EventClass::HASH, "hset", db, key);
+    let tx = ctx.tx();
+    let mut names = tx.changed_names(EventClass::HASH);
+    names.extend(pairs.iter().map(|[name, _]| *name));
+    tx.notify_of(EventClass::HASH, "hset", db, key, &names);
     Ok(added as i64)
 }
 
@@ -35,7 +38,10 @@ pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         edit.get(name).is_none() && edit.set(name, value, 0)
     })?;
     if added {
-        ctx.tx().notify(EventClass::HASH, "hset", db, key);
+        let tx = ctx.tx();
+        let mut names = tx.changed_names(EventClass::HASH);
+        names.push(name);
+        tx.notify_of(EventClass::HASH, "hset", db, key, &names);
     }
     ctx.reply.integer(i64::from(added));
     Ok(())
@@ -43,10 +49,20 @@ pub(super) fn hsetnx(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn hdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
-    let removed = ctx.tx().edit_hash(db, key, |edit| edit.remove_all(&args[2..]))?;
+    let tx = ctx.tx();
+    let mut names = tx.changed_names(EventClass::HASH);
+    let removed = tx.edit_hash(db, key, |edit| {
+        if !names.are_wanted() {
+            return edit.remove_all(&args[2..]);
+        }
+        let removed: Vec<&[u8]> =
+            args[2..].iter().copied().filter(|name| edit.remove(name)).collect();
+        names.extend(removed.iter().copied());
+        removed.len()
+    })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        ctx.tx().notify_removal(EventClass::HASH, "hdel", db, key);
+        tx.notify_removal_of(EventClass::HASH, "hdel", db, key, &names);
     }
     ctx.reply.integer(removed as i64);
     Ok(())

@@ -64,12 +64,14 @@ pub(super) fn hsetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         true
     })?;
+    let mut names = tx.changed_names(EventClass::HASH);
+    names.extend(pairs.iter().map(|[name, _]| *name));
     if done && is_past {
-        tx.notify_removal(EventClass::HASH, "hdel", db, key);
+        tx.notify_removal_of(EventClass::HASH, "hdel", db, key, &names);
     } else if done {
-        tx.notify(EventClass::HASH, "hset", db, key);
+        tx.notify_of(EventClass::HASH, "hset", db, key, &names);
         if matches!(options.expiry, Expiry::At(_)) {
-            tx.notify(EventClass::HASH, "hexpire", db, key);
+            tx.notify_of(EventClass::HASH, "hexpire", db, key, &names);
         }
     }
     ctx.reply.integer(i64::from(done));

@@ -52,6 +52,7 @@ pub(super) fn hpersist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let names = fields::parse(&args[2..], fields::NOT_POSITIVE)?;
     reply.array(names.len());
     let mut persisted = false;
+    let mut changed = tx.changed_names(EventClass::HASH);
     let outcome = tx.edit_hash(db, key, |edit| {
         for name in names {
             reply.integer(match edit.expire_at(name) {
@@ -59,6 +60,7 @@ pub(super) fn hpersist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 Some(0) => NO_EXPIRY,
                 Some(_) => {
                     persisted = true;
+                    changed.push(name);
                     i64::from(edit.set_expiry(name, 0))
                 }
             });
@@ -68,7 +70,7 @@ pub(super) fn hpersist(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         names.iter().for_each(|_| reply.integer(NO_FIELD));
     }
     if persisted {
-        tx.notify(EventClass::HASH, "hpersist", db, key);
+        tx.notify_of(EventClass::HASH, "hpersist", db, key, &changed);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Events of a transaction.
 
 use super::{Key, Tx};
-use crate::events::{CopyEvents, Event, EventClass};
+use crate::events::{ChangedNames, CopyEvents, Event, EventClass};
 use crate::table::entry::EntryRef;
 use crate::types;
 use ladon_model::{DbId, Lsn, ValueKind};
@@ -11,7 +11,29 @@ impl Tx<'_> {
     #[inline(always)]
     pub fn notify(&mut self, class: EventClass, name: &'static str, db: DbId, key: Key<'_>) {
         if self.keyspace.events.has(class) {
-            self.scratch.events.push(name, db, key.bytes);
+            self.scratch.events.push(name, db, key.bytes, &[]);
+        }
+    }
+
+    /// For the names of the elements that change, if somebody wants them with events of this class.
+    #[inline(always)]
+    pub fn changed_names<'n>(&self, class: EventClass) -> ChangedNames<'n> {
+        let wanted = |class| self.keyspace.events.has(class);
+        ChangedNames::new(wanted(EventClass::SUBKEYS) && wanted(class))
+    }
+
+    /// As `notify`, with the names of the elements that changed.
+    #[inline(always)]
+    pub fn notify_of(
+        &mut self,
+        class: EventClass,
+        name: &'static str,
+        db: DbId,
+        key: Key<'_>,
+        changed: &ChangedNames<'_>,
+    ) {
+        if self.keyspace.events.has(class) {
+            self.scratch.events.push(name, db, key.bytes, changed.names());
         }
     }
 
@@ -43,8 +65,24 @@ impl Tx<'_> {
         self.keyspace.events.has(EventClass::NEW) && self.exists(db, key)
     }
 
-    /// As `notify`, after elements were removed: if the key went with the last one, that is another
-    /// event.
+    /// As `notify_of`, after elements were removed: if the key went with the last one, that is
+    /// another event.
+    #[inline(always)]
+    pub fn notify_removal_of(
+        &mut self,
+        class: EventClass,
+        name: &'static str,
+        db: DbId,
+        key: Key<'_>,
+        changed: &ChangedNames<'_>,
+    ) {
+        if self.keyspace.events.has(EventClass(class.0 | EventClass::GENERIC.0)) {
+            self.notify_of(class, name, db, key, changed);
+            self.notify_if_gone(db, key);
+        }
+    }
+
+    /// As `notify_removal_of`, without names.
     #[inline(always)]
     pub fn notify_removal(
         &mut self,
@@ -53,10 +91,7 @@ impl Tx<'_> {
         db: DbId,
         key: Key<'_>,
     ) {
-        if self.keyspace.events.has(EventClass(class.0 | EventClass::GENERIC.0)) {
-            self.notify(class, name, db, key);
-            self.notify_if_gone(db, key);
-        }
+        self.notify_removal_of(class, name, db, key, &ChangedNames::new(false));
     }
 
     #[cold]
@@ -116,9 +151,9 @@ impl Tx<'_> {
             sink(&CopyEvents { collected: events, hasher, origin }, depends);
         }
         let sink = keyspace.events.sink();
-        events.drain(|name, db, key| {
+        events.drain(|name, db, key, subkeys| {
             if let Some(sink) = sink {
-                sink(&Event { database: keyspace.number_of(db), name, key }, depends);
+                sink(&Event { database: keyspace.number_of(db), name, key, subkeys }, depends);
             }
         });
     }

@@ -13,6 +13,7 @@ use crate::keyspace::partition_of;
 use crate::object::Object;
 use crate::partition::{Unlogged, Weight};
 use crate::table::entry::EntryRef;
+use crate::types::hash::Item;
 use ladon_model::{Change, DbId, KeyHash, ValueKind};
 
 impl Tx<'_> {
@@ -98,11 +99,19 @@ impl Tx<'_> {
             return false;
         }
         let object = self.object_of_living(db, key);
-        if object.is_none_or(|object| object.is_over(now_ms) || !object.has_due(now_ms, max + 1)) {
+        let is_quick = |object: &Object| {
+            object.is_over(now_ms) && !self.names_are_wanted() || !object.has_due(now_ms, max + 1)
+        };
+        if object.is_none_or(is_quick) {
             return false;
         }
         self.expire_elements(db, key, max);
         true
+    }
+
+    /// Whether somebody wants to know which fields expire. Then a hash does not go as a whole.
+    fn names_are_wanted(&self) -> bool {
+        self.changed_names(EventClass::HASH).are_wanted()
     }
 
     /// The value of a key that has not expired, where it is an object.
@@ -120,21 +129,22 @@ impl Tx<'_> {
     }
 
     /// Removes up to `max` expired elements of the key's value, and the key with the last one; a
-    /// value of which all elements have expired as a whole. Returns how many.
+    /// value of which all elements have expired as a whole, unless their names are wanted. Returns
+    /// how many.
     #[cold]
     pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
-        let (env, now_ms) = (self.env(), self.now_ms);
+        let (env, now_ms, by_name) = (self.env(), self.now_ms, self.names_are_wanted());
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         let local = database.table.local(key.hash.0);
         let Some(entry) = database.table.get(local, key.bytes) else { return 0 };
         let kind = crate::types::kind_of(entry.value());
-        if let Some(object) = entry.object().filter(|object| object.is_over(now_ms)) {
+        if let Some(object) = entry.object().filter(|object| object.is_over(now_ms) && !by_name) {
             let count = object.len();
             if let Some(removed) = self.remove(db, key) {
                 self.scratch.discard(removed.object);
             }
             self.scratch.counters.expired_elements += count as u64;
-            self.note_expired(db, key, kind, None);
+            self.note_expired(db, key, kind, None, &[]);
             return count;
         }
         if self.scratch.undoable {
@@ -159,18 +169,30 @@ impl Tx<'_> {
             self.scratch.discard(removed.object);
         }
         if count > 0 {
-            self.note_expired(db, key, kind, (!is_empty).then_some(&op));
+            let names = if by_name { fields_of(kind, &op) } else { Vec::new() };
+            self.note_expired(db, key, kind, (!is_empty).then_some(&op), &names);
         }
         count
     }
 
     /// Announces and logs that elements have expired; no `op`: the key went with them.
-    fn note_expired(&mut self, db: DbId, key: Key<'_>, kind: ValueKind, op: Option<&Vec<u8>>) {
+    fn note_expired(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        kind: ValueKind,
+        op: Option<&Vec<u8>>,
+        names: &[&[u8]],
+    ) {
         match kind {
             // Nobody is told what a stream forgets of its producers.
             ValueKind::Stream => {}
             ValueKind::Set => self.notify_removal(EventClass::SET, "sexpired", db, key),
-            _ => self.notify_removal(EventClass::HASH, "hexpired", db, key),
+            _ => {
+                let mut changed = self.changed_names(EventClass::HASH);
+                changed.extend(names.iter().copied());
+                self.notify_removal_of(EventClass::HASH, "hexpired", db, key, &changed);
+            }
         }
         if self.scratch.read_only {
             if op.is_none() {
@@ -234,5 +256,15 @@ impl Tx<'_> {
             self.save_unlogged(partition);
             self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
         }
+    }
+}
+
+/// The names of the fields that an op of a hash changes.
+fn fields_of(kind: ValueKind, mut op: &[u8]) -> Vec<&[u8]> {
+    match kind {
+        ValueKind::Hash => {
+            std::iter::from_fn(|| Item::take(&mut op).map(|item| item.field())).collect()
+        }
+        _ => Vec::new(),
     }
 }

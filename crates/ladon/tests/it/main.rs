@@ -13,6 +13,7 @@ mod crash_rounds;
 mod cut_requests;
 mod disk_failures;
 mod documents_hold_together;
+mod field_events;
 mod functions;
 mod idempotence;
 mod idle;

@@ -17,7 +17,7 @@ use crate::table::bucket::BucketHint;
 use crate::table::{Entries, Position, Table};
 use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
-use item::Item;
+pub(crate) use item::Item;
 use ladon_model::KeyHasher;
 use on_table::{OnTable, field_of};
 use packed::{Packed, PackedFields};
