@@ -2,13 +2,14 @@
 # Runs real work of applications that people run on Redis, against Ladon.
 #
 #   scripts/applications.sh [NAME...]     bullmq, bullmq_crash, celery_jobs, rq_jobs, node_clients,
-#                                         asynq_jobs, asynq_crash, java_clients
+#                                         asynq_jobs, asynq_crash, java_clients, sidekiq_jobs,
+#                                         sidekiq_crash
 #
 #   LADON_BIN=PATH     the server; without it cargo builds one in the release profile
 #   PORT=21450         where it listens
 #
 # The applications are fetched with npm, pip, go and mvn, into target/applications. Needs node,
-# python3, go, java and mvn.
+# python3, go, java, mvn, and Sidekiq (Debian: ruby-sidekiq).
 # Each one gets a fresh server at gate fsync; `_crash` ones have theirs killed by kill -9 four times.
 # Exit status: how many failed.
 set -euo pipefail
@@ -18,8 +19,8 @@ cache=${CARGO_TARGET_DIR:-$root/target}/applications
 port=${PORT:-21450}
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(bullmq bullmq_crash celery_jobs rq_jobs node_clients \
-    asynq_jobs asynq_crash java_clients)
-for tool in node npm python3 go java mvn; do
+    asynq_jobs asynq_crash java_clients sidekiq_jobs sidekiq_crash)
+for tool in node npm python3 go java mvn sidekiq; do
     command -v "$tool" >/dev/null || { echo "this needs $tool" >&2; exit 2; }
 done
 
@@ -66,6 +67,8 @@ program() {
         timeout 220 "$cache/asynq" "${1#asynq_}" "$port"
     elif [ "$1" = java_clients ]; then
         timeout 180 java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" Main "$port"
+    elif [[ $1 == sidekiq_* ]]; then
+        timeout 180 ruby "$here/applications/$1.rb" "$port"
     elif [ -f "$here/applications/$1.js" ]; then
         NODE_PATH=$cache/node_modules timeout 180 node "$here/applications/$1.js" "$port"
     else
