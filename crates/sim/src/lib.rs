@@ -21,6 +21,7 @@
 
 mod client;
 mod clock;
+mod crowd;
 mod functions;
 mod history;
 mod listener;
@@ -35,5 +36,6 @@ mod threads;
 mod waits;
 mod witness;
 
+pub use crowd::{Crowd, run_crowd};
 pub use plan::Canary;
 pub use run::{Report, Trouble, run_seed};

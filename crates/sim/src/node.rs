@@ -376,6 +376,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::EarlyHandOver
         | Canary::StaleStore
         | Canary::StarvedConnections
+        | Canary::NewerFirst
         | Canary::LatePublication
         | Canary::SkippedWakeUp
         | Canary::ReadsOn
@@ -499,6 +500,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     }
     worker.planted = match canary {
         Canary::StarvedConnections => Planted::StarvedConnections,
+        Canary::NewerFirst => Planted::NewerFirst,
         Canary::LatePublication => Planted::LatePublication,
         Canary::SkippedWakeUp => Planted::SkippedWakeUp,
         Canary::ReadsOn => Planted::ReadsOn,

@@ -53,6 +53,8 @@ pub enum Canary {
     DeliveredTwice,
     /// Who waits for a stream's entries without a group is not woken when one comes.
     UnwokenReader,
+    /// Who waits until messages are delivered goes on behind newer requests.
+    NewerFirst,
     /// A load of functions is answered before its record is where the gate wants it.
     EarlyLoad,
 }
@@ -200,6 +202,28 @@ impl Plan {
             plan.functions = Some(third.next_u64());
         }
         plan
+    }
+
+    /// For a crowd of publishers (`crowd`): nothing fails, and nothing but messages makes anybody
+    /// wait.
+    pub(crate) fn of_crowd(random: &mut Random) -> Plan {
+        let plan = Plan::with_one_gate(random);
+        Plan {
+            workers: 1 + random.below(2) as usize,
+            clients: 20 + random.below(10) as usize,
+            gate: Gate::None,
+            memory: None,
+            pace: Pace {
+                batch_requests: [1, 2, 5, 64][random.below(4) as usize],
+                // A turn runs many requests, and delivers few messages.
+                turn_ns: 200_000,
+                turn_output_bytes: 1 << 20,
+                unread_bytes_max: 1 << 20,
+                ..plan.pace
+            },
+            backlog_bytes_max: 64 << 20,
+            ..plan
+        }
     }
 
     fn with_one_gate(random: &mut Random) -> Plan {

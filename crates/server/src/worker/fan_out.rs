@@ -116,7 +116,10 @@ impl Worker {
                     && std::mem::take(&mut connection.awaits_delivery)
                     && !std::mem::replace(&mut connection.in_ready, true)
                 {
-                    self.ready.push_front(slot);
+                    match self.planted {
+                        Planted::NewerFirst => self.ready.push_back(slot),
+                        _ => self.ready.push_front(slot),
+                    }
                 }
             }
         }

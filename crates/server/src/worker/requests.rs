@@ -303,6 +303,11 @@ impl Worker {
                 let first = batch.items.iter().find(|other| other.slot == item.slot);
                 connection.had_turn = first.is_some_and(|first| first.start != item.start);
                 connection.awaits_delivery = true;
+                if std::mem::take(&mut connection.in_ready) {
+                    // The last connection, which filled the batch: its place is no longer the end.
+                    let at = self.ready.iter().rposition(|&other| other == item.slot);
+                    at.and_then(|at| self.ready.remove(at));
+                }
                 self.await_delivery.push(item.slot);
             }
         }

@@ -72,6 +72,8 @@ pub enum Planted {
     EarlyWait,
     /// A wait for the log requests no sync.
     UnaskedWait,
+    /// Who waits until messages are delivered goes on behind newer requests.
+    NewerFirst,
     /// Messages leave without waiting for what they depend on.
     EarlyMessage,
     /// A message overtakes those that are not delivered yet.

@@ -1,6 +1,6 @@
 //! A few thousand seeds, and the canary.
 
-use ladon_sim::{Canary, Report, run_seed};
+use ladon_sim::{Canary, Report, run_crowd, run_seed};
 
 const SEEDS: u64 = 4_000;
 
@@ -88,6 +88,22 @@ fn a_connection_that_takes_all_is_caught() {
         let caught = (0..100).filter(|&seed| is_caught(seed, canary)).count();
         assert!(caught > 10, "only {caught} of 100 seeds noticed {canary:?}");
     }
+}
+
+/// Who publishes while messages come faster than they are delivered gets its turn as the others do.
+#[test]
+fn no_publisher_is_left_behind() {
+    let mut congested_turns = 0;
+    for seed in 0..40 {
+        match run_crowd(seed, Canary::None) {
+            Ok(crowd) => congested_turns += crowd.congested_turns,
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+    assert!(congested_turns > 50, "somebody had to wait: {congested_turns}");
+    let is_caught = |seed: &u64| run_crowd(*seed, Canary::NewerFirst).is_err();
+    let caught = (0..40).filter(is_caught).count();
+    assert!(caught > 10, "only {caught} of 40 seeds noticed");
 }
 
 /// One thread's slow command keeps no other thread's replies waiting.
