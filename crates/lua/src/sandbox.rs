@@ -22,13 +22,12 @@ use std::ffi::{CStr, c_int};
 pub(crate) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// Lua's own functions that scripts get as they are.
-const BASE: [&CStr; 13] = [
+const BASE: [&CStr; 12] = [
     c"_VERSION",
     c"assert",
     c"coroutine",
     c"error",
     c"ipairs",
-    c"pcall",
     c"rawequal",
     c"select",
     c"tonumber",
@@ -90,6 +89,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
             set_function(state, name, function);
         }
         set_function(state, c"setmetatable", setmetatable);
+        add_pcall(state, globals);
         add_math(state, globals);
         add_string(state, globals);
         add_table(state, globals);
@@ -348,6 +348,43 @@ unsafe extern "C-unwind" fn pairs(state: State) -> c_int {
         lua_pushnil(state);
     }
     3
+}
+
+/// `pcall` as scripts have it. It is Lua's own behind a function of Lua, because a C function that
+/// calls another one protected takes stack of the thread each time that a script nests it.
+const PCALL: &[u8] =
+    b"local pcall, text_of_error = ... return function(...) return text_of_error(pcall(...)) end";
+/// Where an error is that this function itself raises.
+const PCALL_CHUNK: &CStr = c"@user_script";
+
+unsafe fn add_pcall(state: State, globals: c_int) {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let status =
+            luaL_loadbuffer(state, PCALL.as_ptr().cast(), PCALL.len(), PCALL_CHUNK.as_ptr());
+        assert_eq!(status, LUA_OK, "it is Lua");
+        lua_getfield_(state, LUA_GLOBALSINDEX, c"pcall".as_ptr());
+        lua_pushcclosure(state, text_of_error, 0);
+        lua_call(state, 2, 1);
+        lua_setfield(state, globals, c"pcall".as_ptr());
+    }
+}
+
+/// The results of `pcall`, with the text of a command's error in place of the table that it is in: so
+/// Redis has it for scripts from before errors were tables.
+unsafe extern "C-unwind" fn text_of_error(state: State) -> c_int {
+    // SAFETY: Lua calls it with a live state.
+    unsafe {
+        let count = lua_gettop(state);
+        if count == 2 && lua_toboolean(state, 1) == 0 && lua_type(state, 2) == LUA_TTABLE {
+            lua_getfield(state, 2, c"err".as_ptr());
+            if lua_isstring(state, -1) != 0 {
+                lua_replace(state, 2);
+            }
+            lua_settop(state, 2);
+        }
+        count
+    }
 }
 
 /// Lua's own `xpcall` would run the handler also where a script is stopped, and there, within the

@@ -164,13 +164,19 @@ impl Vm {
         Vm { state, core, kept: 0 }
     }
 
-    /// Compiles a script. LuaJIT passes over a shebang, whose line counts.
+    /// Compiles a script. LuaJIT passes over a shebang, whose line counts, and would
+    /// pass over any other first line that begins so.
     ///
     /// # Errors
     /// The text of the error reply.
     pub fn load(&mut self, sha: &[u8; 40], body: &[u8]) -> Result<ScriptHandle, String> {
-        let function = self
-            .compile(body, b"@user_script\0")
+        const NO_SHEBANG: &str = "user_script:1: unexpected symbol near '#'";
+        let is_comment = body.starts_with(b"#") && !body.starts_with(b"#!");
+        let compiled = match is_comment {
+            true => Err(NO_SHEBANG.to_owned()),
+            false => self.compile(body, b"@user_script\0"),
+        };
+        let function = compiled
             .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
         Ok(ScriptHandle { function, name: *sha })
     }

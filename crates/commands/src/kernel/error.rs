@@ -73,6 +73,11 @@ pub fn shown(argument: &[u8]) -> String {
     shown_up_to(argument, 128)
 }
 
+/// As `shown`, all of it.
+pub fn shown_whole(argument: &[u8]) -> String {
+    shown_up_to(argument, usize::MAX)
+}
+
 /// As `shown`, at most so many bytes.
 pub fn shown_up_to(argument: &[u8], most: usize) -> String {
     let end = argument.iter().take(most).position(|&byte| byte == 0);

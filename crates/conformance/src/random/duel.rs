@@ -175,7 +175,11 @@ pub(super) struct Pair {
 impl Pair {
     /// Empties both servers and sets both up alike.
     fn prepare(&mut self, round: &Round) -> io::Result<()> {
-        let mut requests = vec![Request::new(Check::Exact, &[b"FLUSHALL"])];
+        let mut requests = vec![
+            Request::new(Check::Exact, &[b"FLUSHALL"]),
+            Request::new(Check::Exact, &[b"SCRIPT", b"FLUSH"]),
+            Request::new(Check::Exact, &[b"FUNCTION", b"FLUSH"]),
+        ];
         for (name, value) in &round.settings {
             let words = [b"CONFIG", &b"SET"[..], name.as_bytes(), value.as_bytes()];
             requests.push(Request::new(Check::Kind, &words));

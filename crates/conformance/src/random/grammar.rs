@@ -18,6 +18,7 @@
 
 use super::judge::Check;
 use super::pool::Hole;
+use std::sync::OnceLock;
 
 /// A part of a line.
 #[derive(Clone, Debug)]
@@ -61,7 +62,11 @@ pub struct Family {
 /// Families that are played on several connections only.
 const CROWD: [&str; 3] = ["pubsub", "waiting", "tracking"];
 
-const TEXTS: [(&str, &str); 15] = [
+/// Families of data: what a script calls is of these.
+const DATA: [&str; 8] =
+    ["string", "hash", "list", "set", "sorted_set", "bitmap", "stream", "generic"];
+
+const TEXTS: [(&str, &str); 16] = [
     ("string", include_str!("../../grammar/string.txt")),
     ("hash", include_str!("../../grammar/hash.txt")),
     ("list", include_str!("../../grammar/list.txt")),
@@ -74,6 +79,7 @@ const TEXTS: [(&str, &str); 15] = [
     ("generic", include_str!("../../grammar/generic.txt")),
     ("sort", include_str!("../../grammar/sort.txt")),
     ("transaction", include_str!("../../grammar/transaction.txt")),
+    ("script", include_str!("../../grammar/script.txt")),
     ("pubsub", include_str!("../../grammar/pubsub.txt")),
     ("waiting", include_str!("../../grammar/waiting.txt")),
     ("tracking", include_str!("../../grammar/tracking.txt")),
@@ -85,6 +91,15 @@ const TEXTS: [(&str, &str); 15] = [
 /// A line that is no grammar, with its place.
 pub fn families(peer: &str) -> Result<Vec<Family>, String> {
     TEXTS.iter().map(|(name, text)| family(name, text, peer)).collect()
+}
+
+/// The families of data, with the lines that every peer knows.
+pub(super) fn data_families() -> &'static [Family] {
+    static FAMILIES: OnceLock<Vec<Family>> = OnceLock::new();
+    FAMILIES.get_or_init(|| {
+        let all = families("oldest").expect("the grammar is understood");
+        all.into_iter().filter(|family| DATA.contains(&family.name)).collect()
+    })
 }
 
 fn family(name: &'static str, text: &str, peer: &str) -> Result<Family, String> {

@@ -26,6 +26,7 @@ pub mod inspect;
 pub mod judge;
 pub mod known;
 pub mod pool;
+pub mod program;
 pub mod rng;
 pub mod shrink;
 

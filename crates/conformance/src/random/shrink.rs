@@ -1,10 +1,11 @@
 //! Makes a failing round small: leaves out requests as long as something still differs (Zeller's
-//! ddmin).
+//! ddmin), and lines of programs.
 
 use std::io;
 
 use super::duel::{Difference, Duel};
 use super::generate::{Request, Round};
+use super::program;
 
 /// The most rounds to try; each takes some milliseconds.
 const TRIES_MAX: usize = 600;
@@ -45,6 +46,32 @@ pub fn shrink(
         if !(shorter && size == 1) {
             size /= 2;
         }
+    }
+    shorten_programs(duel, best, difference)
+}
+
+/// Leaves out lines of Lua programs.
+fn shorten_programs(
+    duel: &mut Duel,
+    mut best: Round,
+    mut difference: Difference,
+) -> io::Result<(Round, Difference)> {
+    let mut tries = 0;
+    'again: while tries < TRIES_MAX {
+        for (at, request) in best.requests.iter().enumerate() {
+            for (word, text) in request.words.iter().enumerate() {
+                for shorter in program::shorter(text) {
+                    let mut candidate = best.clone();
+                    candidate.requests[at].words[word] = shorter;
+                    tries += 1;
+                    if let Some(found) = duel.play(&candidate)? {
+                        (best, difference) = (candidate, found);
+                        continue 'again;
+                    }
+                }
+            }
+        }
+        break;
     }
     Ok((best, difference))
 }

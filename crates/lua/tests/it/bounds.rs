@@ -24,6 +24,9 @@ fn no_script_goes_on_after_a_stop() {
         "while true do pcall(function() while true do end end) end",
         "while true do xpcall(function() while true do end end, function() while true do end end) end",
         "coroutine.wrap(function() while true do end end)()",
+        "local function f() return pcall(f) end while true do f() end",
+        "local function f() return (pcall(f)) end while true do f() end",
+        "local function f() return xpcall(f, f) end while true do f() end",
         "while true do local c = coroutine.create(function() while true do end end) \
          coroutine.resume(c) end",
         "while true do pcall(redis.call, 'nothing') end",

@@ -41,8 +41,17 @@ fn an_error_can_be_caught_and_read() {
             ("return redis.pcall('nothing')", "-ERR unknown command|"),
             ("return redis.pcall('nothing').err", "$19|ERR unknown command|"),
             (
-                "local ok, e = pcall(redis.call, 'nothing') return {tostring(ok), e.err}",
+                "local ok, e = pcall(redis.call, 'nothing') return {tostring(ok), e}",
                 "*2|$5|false|$19|ERR unknown command|",
+            ),
+            ("local ok, e = pcall(error, {err=5, x=1}) return e", ":5|"),
+            ("local ok, e = pcall(error, {err={}}) return type(e)", "$5|table|"),
+            ("local t = {err='x'} return select(2, pcall(function() return t end)) == t", ":1|"),
+            ("return {pcall(function() return false, {err='x'}, 3 end)}", "*4|:1|$-1|-x|:3|"),
+            ("return select('#', pcall(function() return nil, nil end))", ":3|"),
+            (
+                "pcall()",
+                "-ERR user_script:1: bad argument #1 to 'pcall' (value expected) script: SHA, on @user_script:1.|",
             ),
             ("local ok, e = pcall(error, 'x') return e", "$1|x|"),
             ("local ok, e = pcall(error, {1, 2}) return e", "*2|:1|:2|"),
@@ -59,4 +68,6 @@ fn a_script_that_does_not_compile_says_where() {
         "{text}"
     );
     assert!(eval("\x1bLJ\x02").contains("bytecode is not accepted"));
+    let text = eval("#\nreturn 1");
+    assert!(text.contains("user_script:1: unexpected symbol near '#'"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! The first line of a library: `#!lua name=...`.
 
-use crate::kernel::error::{CommandError, shown};
+use crate::kernel::error::{CommandError, shown_whole};
 
 /// A library's source, in its parts.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn parse(code: &[u8]) -> Result<Source<'_>, CommandError> {
                 }
             }
             _ => {
-                let option = shown(option);
+                let option = shown_whole(option);
                 return Err(CommandError::err(format_args!(
                     "Invalid metadata value given: {option}"
                 )));
@@ -44,7 +44,7 @@ pub(super) fn parse(code: &[u8]) -> Result<Source<'_>, CommandError> {
     check_name(&name)?;
     let engine = engine.get(2..).unwrap_or_default();
     if !engine.eq_ignore_ascii_case(b"lua") {
-        return Err(CommandError::err(format_args!("Engine '{}' not found", shown(engine))));
+        return Err(CommandError::err(format_args!("Engine '{}' not found", shown_whole(engine))));
     }
     Ok(Source { name, body })
 }

@@ -3,7 +3,7 @@
 use super::payload::Dump;
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::error::{CommandError, CommandResult, shown_whole};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::Library;
@@ -24,7 +24,10 @@ pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             };
             (pattern, rest) = (Some(*given), after);
         } else {
-            return Err(CommandError::err(format_args!("Unknown argument {}", shown(option))));
+            return Err(CommandError::err(format_args!(
+                "Unknown argument {}",
+                shown_whole(option)
+            )));
         }
     }
     let mut libraries = super::all(ctx)?;

@@ -8,7 +8,7 @@ use super::header::{self, Source};
 use super::{exists, function_exists};
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
+use crate::kernel::error::{CommandError, CommandResult, shown_whole};
 use crate::kernel::scripts::loading::{self, Registered};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use ladon_engine::{Library, Locks, Tx};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn load(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (code, options) = args[2..].split_last().expect("its arity is checked");
     if let Some(unknown) = options.iter().find(|option| !is(option, "replace")) {
-        let unknown = shown(unknown);
+        let unknown = shown_whole(unknown);
         return Err(CommandError::err(format_args!("Unknown option given: {unknown}")));
     }
     let replace = !options.is_empty();

@@ -6,6 +6,7 @@ mod geo;
 mod key;
 mod message;
 mod number;
+mod program;
 mod range;
 mod stream;
 mod time;
@@ -123,11 +124,17 @@ pub enum Hole {
     Stream(stream::Word),
     /// What commands of messages take.
     Message(message::Word),
+    /// What commands of scripts and functions take.
+    Program(program::Word),
     /// A database.
     Db,
     /// Anything.
     Junk,
 }
+
+/// Seconds to wait for a key.
+const TIMEOUTS: [&str; 11] =
+    ["0.001", "0.001", "0.001", "1e-3", "-1", "a", "nan", "inf", "1e400", "-0.01", "0x.01"];
 
 impl Hole {
     /// The one of this name in the grammar.
@@ -194,7 +201,10 @@ impl Hole {
             "junk" => Hole::Junk,
             name => match stream::Word::named(name) {
                 Some(word) => Hole::Stream(word),
-                None => Hole::Message(message::Word::named(name)?),
+                None => match program::Word::named(name) {
+                    Some(word) => Hole::Program(word),
+                    None => Hole::Message(message::Word::named(name)?),
+                },
             },
         })
     }
@@ -271,13 +281,7 @@ impl Hole {
             Hole::AtMilliseconds => moment(rng, 1000),
             Hole::Later => later(rng, 1),
             Hole::LaterMilliseconds => later(rng, 1000),
-            Hole::Timeout => texts(
-                rng,
-                &[
-                    "0.001", "0.001", "0.001", "1e-3", "-1", "a", "nan", "inf", "1e400", "-0.01",
-                    "0x.01",
-                ],
-            ),
+            Hole::Timeout => texts(rng, &TIMEOUTS),
             Hole::BitOffset => bit_offset(rng),
             Hole::BitType => bit_type(rng),
             Hole::FieldOffset => field_offset(rng),
@@ -292,6 +296,7 @@ impl Hole {
             Hole::Junk => junk(rng),
             Hole::Message(word) => word.make(rng),
             Hole::Stream(word) => word.make(rng),
+            Hole::Program(word) => word.make(rng),
         }
     }
 }
