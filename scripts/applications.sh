@@ -3,7 +3,7 @@
 #
 #   scripts/applications.sh [NAME...]     bullmq, bullmq_crash, celery_jobs, rq_jobs, node_clients,
 #                                         asynq_jobs, asynq_crash, java_clients, sidekiq_jobs,
-#                                         sidekiq_crash
+#                                         sidekiq_crash, spring
 #
 #   LADON_BIN=PATH     the server; without it cargo builds one in the release profile
 #   PORT=21450         where it listens
@@ -19,7 +19,7 @@ cache=${CARGO_TARGET_DIR:-$root/target}/applications
 port=${PORT:-21450}
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(bullmq bullmq_crash celery_jobs rq_jobs node_clients \
-    asynq_jobs asynq_crash java_clients sidekiq_jobs sidekiq_crash)
+    asynq_jobs asynq_crash java_clients sidekiq_jobs sidekiq_crash spring)
 for tool in node npm python3 go java mvn sidekiq; do
     command -v "$tool" >/dev/null || { echo "this needs $tool" >&2; exit 2; }
 done
@@ -67,6 +67,8 @@ program() {
         timeout 220 "$cache/asynq" "${1#asynq_}" "$port"
     elif [ "$1" = java_clients ]; then
         timeout 180 java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" Main "$port"
+    elif [ "$1" = spring ]; then
+        timeout 180 java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" Springs "$port"
     elif [[ $1 == sidekiq_* ]]; then
         timeout 180 ruby "$here/applications/$1.rb" "$port"
     elif [ -f "$here/applications/$1.js" ]; then

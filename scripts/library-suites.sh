@@ -28,7 +28,7 @@ suite_go_redis() {
     local skip=(osscluster sentinel ring_test universal json_test timeseries probabilistic
         search_test vectorset tls)
     go_suite github.com/redis/go-redis/v9 v9.23.0 . -- -test.run TestGinkgoSuite \
-        -ginkgo.no-color -ginkgo.skip 'Sentinel|Ring|Cluster|TLS' "${skip[@]/#/-ginkgo.skip-file=}"
+        -ginkgo.no-color -ginkgo.skip 'Sentinel|Ring|Cluster|TLS|RediSearch' "${skip[@]/#/-ginkgo.skip-file=}"
 }
 # Without the rings, clusters and sentinels that its suite connects to first.
 adapt_go_redis() { sed -i 's/if !RECluster {/if false {/' main_test.go; }

@@ -35,6 +35,10 @@ final class Main {
         failed += isRight ? 0 : 1;
     }
 
+    static int failures() {
+        return failed;
+    }
+
     static boolean until(Condition condition) throws Exception {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (!condition.holds()) {
