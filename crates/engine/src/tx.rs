@@ -635,8 +635,10 @@ impl<'a> Tx<'a> {
     }
 
     /// Notifies a key's watchers of a change, and notes that copies of its value are invalid.
+    /// Recording a change does so too. Redis also counts some requests that leave a value as it
+    /// was.
     #[inline(always)]
-    fn touch_watchers(&mut self, db: DbId, key: Key<'_>, exists: bool) {
+    pub fn touch_watchers(&mut self, db: DbId, key: Key<'_>, exists: bool) {
         self.invalidate(key);
         let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
         if !database.watched.is_empty() {

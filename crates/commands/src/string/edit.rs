@@ -14,6 +14,9 @@ pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         Some(entry) => {
             let old = length(entry.value())?;
             check_length(old as u64, args[2].len(), limit)?;
+            if args[2].is_empty() {
+                tx.touch_watchers(db, key, true);
+            }
             tx.write_string_at(db, key, old, args[2])?
         }
         None => {

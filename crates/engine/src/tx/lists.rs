@@ -216,7 +216,11 @@ impl Tx<'_> {
                 }
             }
             list.settle(limits);
+            !op.is_empty()
         })?;
+        if found == Some(false) {
+            self.touch_watchers(db, key, true);
+        }
         Ok(found.is_some())
     }
 }
