@@ -16,8 +16,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 cache=${CARGO_TARGET_DIR:-$root/target}/library-suites
 known=$here/library-suites/known.txt
-all=(asynq cache channels_redis django_redis go_redis huey limiter miniredis python_redis_lock radix
-    redigo redis_py redislock redsync rq rueidis)
+all=(asynq cache channels_redis django_redis fakeredis go_redis huey limiter miniredis
+    python_redis_lock radix redigo redis_py redislock redsync rq rueidis)
 
 # --- the suites: what to fetch, and what to run in it ------------------------------------------
 
@@ -58,6 +58,15 @@ suite_django_redis() {
     python_suite django_redis 7.0.0 django_redis lz4 msgpack hiredis pytest-django pytest-mock \
         pytest-xdist -- -o addopts= tests
 }
+# Compares itself with a real server, like miniredis. Without the tests of itself alone.
+suite_fakeredis() {
+    local mixins=test/test_mixins
+    python_suite fakeredis 2.40.0 'fakeredis[lua,valkey,digest]' hypothesis pytest-asyncio \
+        pytest-mock -- --hypothesis-seed 1 -m 'not fake' \
+        --ignore "$mixins/test_acl_commands.py" "$mixins" test/test_async test/test_hypothesis \
+        test/test_keyspace_notifications.py test/test_subkey_notifications.py
+}
+adapt_fakeredis() { sed -i 's/\b6390\b/6379/' test/conftest.py test/*/*.py; }
 suite_huey() {
     python_suite huey 3.5.4 'huey[redis]' -- -k Redis huey/tests/test_storage.py
 }
@@ -93,7 +102,7 @@ go_suite() {
             go mod download -json "$module@$version") >"$cache/$name.json"
         cp -r "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' "$cache/$name.json")" "$directory"
         chmod -R u+w "$directory"
-        if declare -F "adapt_$name" >/dev/null; then (cd "$directory" && "adapt_$name"); fi
+        adapt "$directory"
     fi
     for package in "${packages[@]}"; do
         binary=$cache/$name.${package//[!a-z]/_}.test
@@ -119,10 +128,16 @@ python_suite() {
         archive=$(find "$cache/fetch" -name "${project//_/?}-$version.tar.gz" -print -quit)
         mkdir "$cache/$name.part"
         tar -xf "$archive" --strip-components 1 -C "$cache/$name.part"
+        adapt "$cache/$name.part"
         mv "$cache/$name.part" "$cache/$name"
     fi
     PATH=$venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 beside "$cache/$name" \
         python -m pytest -p no:cacheprovider -q -rfE --tb=short --timeout=120 "$@"
+}
+
+# What the suite changes in its fetched sources.
+adapt() {
+    if declare -F "adapt_$name" >/dev/null; then (cd "$1" && "adapt_$name"); fi
 }
 
 # Runs one command on both systems at once, and adds up what failed.
