@@ -1,0 +1,105 @@
+//! Passes whole values, however they are nested.
+
+use crate::{Error, Value, read};
+
+/// Deepest nesting of arrays and maps. Whoever walks the value recursively needs a bound.
+pub const DEPTH_MAX: usize = 128;
+
+/// Passes one value with everything in it.
+///
+/// # Errors
+/// `Truncated`, `Unused` or `Depth`.
+#[inline]
+pub fn skip(input: &mut &[u8]) -> Result<(), Error> {
+    match read(input)? {
+        Value::Array(count) => skip_nested(input, u64::from(count)),
+        Value::Map(count) => skip_nested(input, 2 * u64::from(count)),
+        _ => Ok(()),
+    }
+}
+
+/// Passes `count` values, all of which are in an array or map.
+fn skip_nested(input: &mut &[u8], mut count: u64) -> Result<(), Error> {
+    let mut outer = [0u64; DEPTH_MAX];
+    let mut depth = 1;
+    loop {
+        while count == 0 {
+            depth -= 1;
+            if depth == 0 {
+                return Ok(());
+            }
+            count = outer[depth];
+        }
+        count -= 1;
+        let inner = match read(input)? {
+            Value::Array(count) => u64::from(count),
+            Value::Map(count) => 2 * u64::from(count),
+            _ => continue,
+        };
+        if depth == DEPTH_MAX {
+            return Err(Error::Depth);
+        }
+        outer[depth] = count;
+        depth += 1;
+        count = inner;
+    }
+}
+
+/// Takes the bytes of one value with everything in it.
+///
+/// # Errors
+/// As [`skip`].
+#[inline]
+pub fn take<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], Error> {
+    let before = *input;
+    skip(input)?;
+    Ok(&before[..before.len() - input.len()])
+}
+
+/// Checks that the bytes are exactly one value.
+///
+/// # Errors
+/// As [`skip`], and `Trailing`.
+pub fn validate(mut bytes: &[u8]) -> Result<(), Error> {
+    skip(&mut bytes)?;
+    if bytes.is_empty() { Ok(()) } else { Err(Error::Trailing) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write;
+
+    #[test]
+    fn nesting_is_bounded_and_needs_no_stack() {
+        let nested = |depth: usize| {
+            let mut bytes = vec![0x91; depth];
+            bytes.push(0xc0);
+            bytes
+        };
+        assert_eq!(validate(&nested(DEPTH_MAX)), Ok(()));
+        assert_eq!(validate(&nested(DEPTH_MAX + 1)), Err(Error::Depth));
+        assert_eq!(validate(&nested(10_000_000)), Err(Error::Depth));
+        // Four billion announced values take nothing.
+        assert_eq!(validate(&[0xdf, 0xff, 0xff, 0xff, 0xff]), Err(Error::Truncated));
+    }
+
+    #[test]
+    fn a_value_is_taken_whole() {
+        let mut bytes = Vec::new();
+        write::array(&mut bytes, 2);
+        write::map(&mut bytes, 1);
+        write::str(&mut bytes, b"key");
+        write::array(&mut bytes, 0);
+        write::uint(&mut bytes, 7);
+        let whole = bytes.len();
+        write::nil(&mut bytes);
+        let mut rest = &bytes[..];
+        assert_eq!(take(&mut rest).unwrap().len(), whole);
+        assert_eq!(rest, [0xc0]);
+        assert_eq!(validate(&bytes), Err(Error::Trailing));
+        for cut in 0..whole {
+            assert_eq!(validate(&bytes[..cut]), Err(Error::Truncated));
+        }
+    }
+}
