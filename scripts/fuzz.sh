@@ -19,7 +19,7 @@ seconds=${1:-600}
 shift $(($# > 0 ? 1 : 0))
 targets=("$@")
 ((${#targets[@]})) || targets=(
-    resp_parser commands function_payload hyperloglog geo_options stream_options shebang cjson cmsgpack
+    resp_parser iproto_packets commands function_payload hyperloglog geo_options stream_options shebang cjson cmsgpack
     struct_format changes log_reader checkpoint_reader
 )
 

@@ -79,10 +79,7 @@ mod tests {
     #[test]
     fn keys_in_any_order_and_unknown_ones() {
         let header = Header { request_type: 64, sync: 7, schema_version: 80, stream_id: 3 };
-        check(
-            &[0x84, 0x0a, 3, 0x05, 80, 0x01, 7, 0x00, 64, 0x80],
-            Ok((header, &[0x80])),
-        );
+        check(&[0x84, 0x0a, 3, 0x05, 80, 0x01, 7, 0x00, 64, 0x80], Ok((header, &[0x80])));
         let header = Header { request_type: 64, ..Header::default() };
         // Keys 0x0f (unknown, with an array), 0x03 (LSN) and 300.
         check(&[0x84, 0x0f, 0x91, 0xc0, 0x03, 9, 0xcd, 1, 44, 0xc0, 0x00, 64], Ok((header, &[])));
