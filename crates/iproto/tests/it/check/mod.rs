@@ -22,7 +22,7 @@ fn stream(mut bytes: &[u8]) {
         match frame::next(bytes, PACKET_BYTES_MAX) {
             Progress::Complete { start, end } => {
                 assert!(start >= 1 && start <= end && end <= bytes.len());
-                for cut in [0, 1, start - 1, end - 1] {
+                for cut in [0, 1, start - 1, end - 1].into_iter().filter(|cut| *cut < end) {
                     let Progress::Incomplete { needed } =
                         frame::next(&bytes[..cut], PACKET_BYTES_MAX)
                     else {
