@@ -138,8 +138,9 @@ pub fn hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
     if !is_nullable {
         match (kind, &value) {
             (FieldType::Unsigned, Value::Uint(value)) => return *value,
-            (FieldType::String, Value::Str(value))
-            | (FieldType::Varbinary, Value::Bin(value)) => return prefix(value),
+            (FieldType::String, Value::Str(value)) | (FieldType::Varbinary, Value::Bin(value)) => {
+                return prefix(value);
+            }
             _ => {}
         }
     }
@@ -303,7 +304,9 @@ mod tests {
                         assert_eq!(first, second, "{a:?} {b:?}");
                         assert_eq!(hash(&secrets, a), hash(&secrets, b), "{a:?} {b:?}");
                     }
-                    if matches!(class(&peek(a).unwrap()), 3) && matches!(class(&peek(b).unwrap()), 3) {
+                    if matches!(class(&peek(a).unwrap()), 3)
+                        && matches!(class(&peek(b).unwrap()), 3)
+                    {
                         let (first, second) = hints(FieldType::String, false);
                         assert!(i >= j || first <= second);
                     }

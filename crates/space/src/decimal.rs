@@ -288,7 +288,10 @@ mod tests {
         assert_eq!(decimal(-1, 1).compare_double(-0.1), Ordering::Greater);
         assert_eq!(decimal(5, 1).compare_double(0.5), Ordering::Equal);
         assert_eq!(decimal(5, 1).compare_double(f64::INFINITY), Ordering::Less);
-        assert_eq!(decimal(i128::from(u64::MAX), 0).compare_double(1.8446744073709552e19), Ordering::Less);
+        assert_eq!(
+            decimal(i128::from(u64::MAX), 0).compare_double(1.8446744073709552e19),
+            Ordering::Less
+        );
     }
 
     #[test]

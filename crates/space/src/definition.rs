@@ -164,7 +164,10 @@ impl SpaceDef {
                 },
                 "sql" => {}
                 "checks" | "constraint" | "foreign_key" | "upgrade" => {
-                    return Err(BoxError::unsupported("Ladon", &format!("the space option '{name}'")));
+                    return Err(BoxError::unsupported(
+                        "Ladon",
+                        &format!("the space option '{name}'"),
+                    ));
                 }
                 _ => return Err(wrong(format!("unexpected option '{name}'"))),
             }
@@ -178,8 +181,8 @@ fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
     if let Some(Value::Map(0)) = peek(bytes) {
         return Ok(Format::default());
     }
-    let count = msgpack::read_array(&mut bytes)
-        .map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
+    let count =
+        msgpack::read_array(&mut bytes).map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
     let mut format = Format::default();
     for at in 1..=count {
         let field = read_field(at, msgpack::take(&mut bytes)?)?;
@@ -206,8 +209,7 @@ fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
             }
             ("name", _) => return Err(wrong("field name must be a string")),
             ("type", Some(Value::Str(name))) => {
-                field.kind =
-                    FieldType::named(name).ok_or_else(|| wrong("unknown field type"))?;
+                field.kind = FieldType::named(name).ok_or_else(|| wrong("unknown field type"))?;
             }
             ("type", _) => return Err(wrong("field type must be a string")),
             ("is_nullable", Some(Value::Bool(value))) => field.is_nullable = value,
@@ -343,8 +345,19 @@ fn read_index_options(options: &[u8]) -> Result<bool, BoxError> {
             ("func", _) => return Err(BoxError::unsupported("Ladon", "functional indexes")),
             // Hints and what vinyl and RTREE need change nothing that is visible.
             (
-                "hint" | "dimension" | "distance" | "range_size" | "page_size" | "bloom_fpr" | "lsn"
-                | "run_count_per_level" | "run_size_ratio" | "stat" | "sql" | "covers" | "layout",
+                "hint"
+                | "dimension"
+                | "distance"
+                | "range_size"
+                | "page_size"
+                | "bloom_fpr"
+                | "lsn"
+                | "run_count_per_level"
+                | "run_size_ratio"
+                | "stat"
+                | "sql"
+                | "covers"
+                | "layout",
                 _,
             ) => {}
             _ => return Err(wrong(format!("unexpected option '{name}'"))),
@@ -354,8 +367,8 @@ fn read_index_options(options: &[u8]) -> Result<bool, BoxError> {
 }
 
 fn read_parts(mut bytes: &[u8], format: &Format) -> Result<Vec<Part>, BoxError> {
-    let count = msgpack::read_array(&mut bytes)
-        .map_err(|_| wrong_parts("expected a non-empty array"))?;
+    let count =
+        msgpack::read_array(&mut bytes).map_err(|_| wrong_parts("expected a non-empty array"))?;
     let mut parts = Vec::new();
     for at in 1..=count {
         let part = msgpack::take(&mut bytes)?;
@@ -406,7 +419,10 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
             ("exclude_null", Some(Value::Bool(value))) => exclude_null = value,
             ("collation", Some(Value::Uint(id))) => {
                 collation = Collation::of_id(id).ok_or_else(|| {
-                    BoxError::unsupported("Ladon", &format!("the collation number {id} in an index"))
+                    BoxError::unsupported(
+                        "Ladon",
+                        &format!("the collation number {id} in an index"),
+                    )
                 })?;
             }
             ("path", _) => return Err(BoxError::unsupported("Ladon", "JSON paths in indexes")),
@@ -429,15 +445,16 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
     let mut part = Part { collation, exclude_null, ..new_part(field, kind, format) };
     part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
     if exclude_null && !part.is_nullable {
-        return Err(wrong("index part: exclude_null=true and is_nullable=false are incompatible".to_owned()));
+        return Err(wrong(
+            "index part: exclude_null=true and is_nullable=false are incompatible".to_owned(),
+        ));
     }
     Ok(part)
 }
 
 fn wrong_parts(why: &str) -> BoxError {
-    let message = format!(
-        "Wrong index parts: {why}; expected field1 id (number), field1 type (string), ..."
-    );
+    let message =
+        format!("Wrong index parts: {why}; expected field1 id (number), field1 type (string), ...");
     BoxError::new(ErrorCode::WRONG_INDEX_PARTS, message)
 }
 
@@ -446,9 +463,8 @@ fn check_identifier(name: &str) -> Result<(), BoxError> {
     if is_printable && name.len() <= NAME_BYTES_MAX {
         return Ok(());
     }
-    let message = format!(
-        "Invalid identifier '{name}' (expected printable symbols only or it is too long)"
-    );
+    let message =
+        format!("Invalid identifier '{name}' (expected printable symbols only or it is too long)");
     Err(BoxError::new(ErrorCode::IDENTIFIER, message))
 }
 

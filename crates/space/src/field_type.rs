@@ -77,15 +77,14 @@ impl FieldType {
 
     /// Whether a field of this type can be a part of a TREE or HASH index.
     pub fn is_indexable(self) -> bool {
-        !matches!(
-            self,
-            FieldType::Any | FieldType::Array | FieldType::Map | FieldType::Interval
-        )
+        !matches!(self, FieldType::Any | FieldType::Array | FieldType::Map | FieldType::Interval)
     }
 
     /// Whether every value of this type is one of `other`'s.
     pub fn is_within(self, other: FieldType) -> bool {
-        use FieldType::{Any, Array, Decimal, Double, Integer, Interval, Map, Number, Scalar, Unsigned};
+        use FieldType::{
+            Any, Array, Decimal, Double, Integer, Interval, Map, Number, Scalar, Unsigned,
+        };
         self == other
             || match other {
                 Any => true,

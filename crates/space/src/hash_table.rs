@@ -218,7 +218,9 @@ mod tests {
         let mut table = ShardedTable::new();
         (0..10_000u64).for_each(|item| table.insert(item << 50, item, |item| item << 50));
         let clone = table.clone();
-        (0..10_000u64).for_each(|item| drop(table.remove(item << 50, |other| *other == item)));
+        for item in 0..10_000u64 {
+            assert_eq!(table.remove(item << 50, |other| *other == item), Some(item));
+        }
         assert_eq!((table.len(), clone.len(), clone.iter().count()), (0, 10_000, 10_000));
     }
 }

@@ -89,9 +89,8 @@ impl Index {
         match &self.store {
             Store::Tree(tree) => {
                 let hint = self.key.hint_of_key(key);
-                let against = |entry: &Entry| {
-                    self.key.compare_key(entry.hint, &entry.tuple, hint, key)
-                };
+                let against =
+                    |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
                 tree.get(against).map(|entry| &entry.tuple)
             }
             Store::Hash(table) => {
@@ -116,7 +115,8 @@ impl Index {
         let hint = self.key.hint(tuple);
         match &self.store {
             Store::Tree(tree) => {
-                let against = |entry: &Entry| self.key.compare(entry.hint, &entry.tuple, hint, tuple);
+                let against =
+                    |entry: &Entry| self.key.compare(entry.hint, &entry.tuple, hint, tuple);
                 tree.get(against).map(|entry| &entry.tuple)
             }
             Store::Hash(table) => {
@@ -151,8 +151,9 @@ impl Index {
             }
             Store::Hash(table) => {
                 let hash = key.hash(&self.secrets, bytes);
-                let is_equal =
-                    |other: &Tuple| key.compare(key.hint(other.bytes()), other, hint, bytes).is_eq();
+                let is_equal = |other: &Tuple| {
+                    key.compare(key.hint(other.bytes()), other, hint, bytes).is_eq()
+                };
                 match table.replace(hash, tuple.clone(), is_equal) {
                     Ok(old) => Some(old),
                     Err(tuple) => {
@@ -174,13 +175,15 @@ impl Index {
         let hint = key.hint(tuple);
         match &mut self.store {
             Store::Tree(tree) => {
-                let removed = tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
+                let removed =
+                    tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
                 removed.map(|entry| entry.tuple)
             }
             Store::Hash(table) => {
                 let hash = key.hash(&self.secrets, tuple);
-                let is_equal =
-                    |other: &Tuple| key.compare(key.hint(other.bytes()), other, hint, tuple).is_eq();
+                let is_equal = |other: &Tuple| {
+                    key.compare(key.hint(other.bytes()), other, hint, tuple).is_eq()
+                };
                 table.remove(hash, is_equal)
             }
         }
@@ -209,8 +212,7 @@ impl Index {
         let mut entries: Vec<Entry> = included
             .map(|tuple| Entry { hint: key.hint(tuple.bytes()), tuple: tuple.clone() })
             .collect();
-        let compare =
-            |a: &Entry, b: &Entry| key.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes());
+        let compare = |a: &Entry, b: &Entry| key.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes());
         // Checkpoints bring the tuples of the primary index in order.
         if !entries.is_sorted_by(|a, b| compare(a, b).is_le()) {
             entries.sort_by(compare);

@@ -24,6 +24,9 @@ mod tree;
 mod tuple;
 mod update;
 
+#[cfg(test)]
+mod tests;
+
 pub use definition::{IndexDef, IndexKind, SpaceDef};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;

@@ -36,7 +36,18 @@ impl IteratorType {
             All, BitsAllNotSet, BitsAllSet, BitsAnySet, Eq, Ge, Gt, Le, Lt, Neighbor, Overlaps, Req,
         };
         const ALL: [IteratorType; 12] = [
-            Eq, Req, All, Lt, Le, Ge, Gt, BitsAllSet, BitsAnySet, BitsAllNotSet, Overlaps, Neighbor,
+            Eq,
+            Req,
+            All,
+            Lt,
+            Le,
+            Ge,
+            Gt,
+            BitsAllSet,
+            BitsAnySet,
+            BitsAllNotSet,
+            Overlaps,
+            Neighbor,
         ];
         let found = usize::try_from(number).ok().and_then(|number| ALL.get(number));
         found.copied().ok_or_else(|| BoxError::illegal("Invalid iterator type"))
@@ -56,11 +67,25 @@ pub struct Selection<'a> {
 enum Source<'a> {
     One(Option<&'a Tuple>),
     /// The ranks from `next` to `end`, by runs.
-    Forward { tree: &'a Tree<Entry>, next: u64, end: u64, run: std::slice::Iter<'a, Entry> },
+    Forward {
+        tree: &'a Tree<Entry>,
+        next: u64,
+        end: u64,
+        run: std::slice::Iter<'a, Entry>,
+    },
     /// The ranks below `end`, down to `begin`.
-    Backward { tree: &'a Tree<Entry>, begin: u64, end: u64, run: std::slice::Iter<'a, Entry> },
+    Backward {
+        tree: &'a Tree<Entry>,
+        begin: u64,
+        end: u64,
+        run: std::slice::Iter<'a, Entry>,
+    },
     /// A shard's tuples, sorted, the last ones first; and where the next shard begins.
-    Hash { index: &'a Index, shard: Vec<(u64, &'a Tuple)>, next: Option<u64> },
+    Hash {
+        index: &'a Index,
+        shard: Vec<(u64, &'a Tuple)>,
+        next: Option<u64>,
+    },
 }
 
 impl<'a> Iterator for Selection<'a> {
@@ -198,19 +223,13 @@ impl Index {
     }
 
     /// Begin and end of the selected ranks, and whether they are read backwards.
-    fn ranks(
-        &self,
-        tree: &Tree<Entry>,
-        iterator: IteratorType,
-        key: &Key<'_>,
-    ) -> (u64, u64, bool) {
+    fn ranks(&self, tree: &Tree<Entry>, iterator: IteratorType, key: &Key<'_>) -> (u64, u64, bool) {
         let is_reverse = iterator.is_reverse();
         if key.count() == 0 || iterator == IteratorType::All {
             return (0, tree.len(), is_reverse);
         }
         let hint = self.key.hint_of_key(key);
-        let against =
-            |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
+        let against = |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
         let lower = || tree.count_before(|entry| against(entry).is_lt());
         let upper = || tree.count_before(|entry| against(entry).is_le());
         let (begin, end) = match iterator {
@@ -262,7 +281,8 @@ impl Index {
     }
 
     fn check_position<'k>(&self, after: &'k [u8]) -> Result<Key<'k>, BoxError> {
-        let invalid = || BoxError::new(ErrorCode::ITERATOR_POSITION, "Iterator position is invalid");
+        let invalid =
+            || BoxError::new(ErrorCode::ITERATOR_POSITION, "Iterator position is invalid");
         let key = Key::parse(after).map_err(|_| invalid())?;
         if key.count() as usize != self.key.parts().len() || self.key.check_key(&key).is_err() {
             return Err(invalid());
@@ -301,8 +321,7 @@ impl Index {
         let Store::Hash(table) = &self.store else { return Vec::new() };
         let (tuples, following) = table.shard_of(hash);
         *next = following;
-        let mut shard: Vec<_> =
-            tuples.map(|tuple| (self.hash_of(tuple.bytes()), tuple)).collect();
+        let mut shard: Vec<_> = tuples.map(|tuple| (self.hash_of(tuple.bytes()), tuple)).collect();
         shard.sort_unstable_by(|a, b| {
             b.0.cmp(&a.0).then_with(|| {
                 let hint = |tuple: &Tuple| self.key.hint(tuple.bytes());

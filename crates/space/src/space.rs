@@ -160,8 +160,7 @@ impl Space {
         if !is_taken {
             return Ok(());
         }
-        let message =
-            format!("Index '{}' already exists in space '{}'", def.name, self.def.name);
+        let message = format!("Index '{}' already exists in space '{}'", def.name, self.def.name);
         Err(BoxError::new(ErrorCode::INDEX_EXISTS_IN_SPACE, message))
     }
 

@@ -69,11 +69,6 @@ impl<T: Clone> Tree<T> {
         self.len
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Bytes of memory that the nodes take.
     pub fn bytes(&self) -> usize {
         // In front of each are the counts of its owners.

@@ -99,8 +99,7 @@ fn add(
             BoxError::new(ErrorCode::UPDATE_DECIMAL_OVERFLOW, message)
         });
     }
-    let sum =
-        if is_add { left.double() + right.double() } else { left.double() - right.double() };
+    let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
     let is_double = matches!(left, Number::Double(_)) || matches!(right, Number::Double(_));
     let has_room =

@@ -98,9 +98,8 @@ pub(crate) fn parse<'a>(
     base: u32,
     format: &Format,
 ) -> Result<Vec<Operation<'a>>, BoxError> {
-    let count = msgpack::read_array(&mut bytes).map_err(|_| {
-        BoxError::illegal("update operations must be an array {{op,..}, {op,..}}")
-    })?;
+    let count = msgpack::read_array(&mut bytes)
+        .map_err(|_| BoxError::illegal("update operations must be an array {{op,..}, {op,..}}"))?;
     if count > OPERATIONS_MAX {
         return Err(BoxError::illegal("too many operations for update"));
     }
@@ -150,9 +149,9 @@ fn read_field<'a>(
     format: &Format,
 ) -> Result<(i32, Option<&'a [u8]>), BoxError> {
     match msgpack::read(bytes)? {
-        Value::Int(number) => i32::try_from(number)
-            .map(|number| (number, None))
-            .map_err(|_| no_field_number(number)),
+        Value::Int(number) => {
+            i32::try_from(number).map(|number| (number, None)).map_err(|_| no_field_number(number))
+        }
         Value::Uint(number) => {
             let shifted = number.checked_sub(u64::from(base));
             shifted
