@@ -1,0 +1,519 @@
+//! Definitions of spaces and indexes: tuples of `_space` and `_index`.
+//!
+//! Source: Tarantool's documentation, "System spaces", and the checks of its `alter.cc`.
+
+use crate::error::{BoxError, ErrorCode};
+use crate::field_type::{FieldType, peek};
+use crate::fields::Fields;
+use crate::format::{Field, Format};
+use crate::key::{Collation, Part};
+use ladon_msgpack::{self as msgpack, Value};
+
+/// Longest name.
+const NAME_BYTES_MAX: usize = 65_000;
+/// Highest number of a space.
+const SPACE_ID_MAX: u32 = i32::MAX as u32;
+/// Indexes of a space.
+const INDEXES_MAX: u32 = 128;
+/// Fields that a format or a key may name.
+const FIELDS_MAX: u32 = i32::MAX as u32;
+/// Parts of a key.
+const PARTS_MAX: usize = 255;
+
+/// A space as a tuple of `_space` defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpaceDef {
+    /// Its number.
+    pub id: u32,
+    /// The number of its owner, a user.
+    pub owner: u32,
+    /// Its name.
+    pub name: String,
+    /// The engine: `memtx`, or `sysview`.
+    pub engine: String,
+    /// How many fields its tuples have; 0 if any number will do.
+    pub field_count: u32,
+    /// The content is not kept over a restart.
+    pub is_temporary: bool,
+    /// Changes are not replicated.
+    pub is_local: bool,
+    /// Changes wait for a quorum.
+    pub is_sync: bool,
+    /// It is a view.
+    pub is_view: bool,
+    /// What tuples must be.
+    pub format: Format,
+}
+
+/// The kind of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// In order.
+    Tree,
+    /// By hash.
+    Hash,
+}
+
+impl IndexKind {
+    /// Tarantool's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexKind::Tree => "TREE",
+            IndexKind::Hash => "HASH",
+        }
+    }
+}
+
+/// An index as a tuple of `_index` defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDef {
+    /// The space's number.
+    pub space_id: u32,
+    /// Its number in the space; the primary index has 0.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: IndexKind,
+    /// Whether no two tuples have one key.
+    pub is_unique: bool,
+    /// What it orders by.
+    pub parts: Vec<Part>,
+}
+
+impl SpaceDef {
+    /// A space without a format, for tests and for system spaces.
+    pub fn named(id: u32, name: &str) -> SpaceDef {
+        SpaceDef {
+            id,
+            owner: 1,
+            name: name.to_owned(),
+            engine: "memtx".to_owned(),
+            field_count: 0,
+            is_temporary: false,
+            is_local: false,
+            is_sync: false,
+            is_view: false,
+            format: Format::default(),
+        }
+    }
+
+    /// The definition that a tuple of `_space` is:
+    /// `[id, owner, name, engine, field_count, {options}, [format]]`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn from_tuple(tuple: &[u8]) -> Result<SpaceDef, BoxError> {
+        let mut fields = Fields::of(tuple);
+        let id = number(fields.next(), 1)?;
+        let owner = number(fields.next(), 2)?;
+        let name = text(fields.next(), 3)?;
+        let engine = text(fields.next(), 4)?;
+        let field_count = number(fields.next(), 5)?;
+        let failed = |why: &str| {
+            let message = format!("Failed to create space '{name}': {why}");
+            BoxError::new(ErrorCode::CREATE_SPACE, message)
+        };
+        if id > SPACE_ID_MAX {
+            return Err(failed("space id is too big"));
+        }
+        if id == 0 {
+            return Err(failed("space id 0 is reserved"));
+        }
+        check_identifier(&name)?;
+        if !matches!(&engine[..], "memtx" | "sysview") {
+            let message = format!("Space engine '{engine}' does not exist");
+            return Err(BoxError::new(ErrorCode::NO_SUCH_ENGINE, message));
+        }
+        let mut def = SpaceDef { owner, engine, field_count, ..SpaceDef::named(id, &name) };
+        if let Some(options) = fields.next() {
+            def.read_options(options)?;
+        }
+        if let Some(format) = fields.next() {
+            def.format = read_format(format)?;
+        }
+        if field_count != 0 && (field_count as usize) < def.format.fields.len() {
+            return Err(failed("exact_field_count must be either 0 or >= formatted field count"));
+        }
+        Ok(def)
+    }
+
+    fn read_options(&mut self, options: &[u8]) -> Result<(), BoxError> {
+        let wrong = |why: String| {
+            let message = format!("Wrong space options (field 5): {why}");
+            BoxError::new(ErrorCode::WRONG_SPACE_OPTIONS, message)
+        };
+        for (name, value) in pairs(options)? {
+            let flag = || match peek(value) {
+                Some(Value::Bool(value)) => Ok(value),
+                _ => Err(wrong(format!("'{name}' must be boolean"))),
+            };
+            match &name[..] {
+                "temporary" => self.is_temporary = flag()?,
+                "is_sync" => self.is_sync = flag()?,
+                "view" => self.is_view = flag()?,
+                "defer_deletes" => drop(flag()?),
+                "group_id" => match peek(value) {
+                    Some(Value::Uint(group)) => self.is_local = group == 1,
+                    _ => return Err(wrong("'group_id' must be unsigned".to_owned())),
+                },
+                "type" => match peek(value) {
+                    Some(Value::Str(b"normal")) => {}
+                    Some(Value::Str(b"temporary")) => self.is_temporary = true,
+                    _ => return Err(wrong("unknown space type".to_owned())),
+                },
+                "sql" => {}
+                "checks" | "constraint" | "foreign_key" | "upgrade" => {
+                    return Err(BoxError::unsupported(
+                        "Ladon",
+                        &format!("the space option '{name}'"),
+                    ));
+                }
+                _ => return Err(wrong(format!("unexpected option '{name}'"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
+    // Connectors write an empty map for an empty array.
+    if let Some(Value::Map(0)) = peek(bytes) {
+        return Ok(Format::default());
+    }
+    let count =
+        msgpack::read_array(&mut bytes).map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
+    let mut format = Format::default();
+    for at in 1..=count {
+        let field = read_field(at, msgpack::take(&mut bytes)?)?;
+        if format.number_of(field.name.as_bytes()).is_some() {
+            let message = format!("Space field '{}' is duplicate", field.name);
+            return Err(BoxError::new(ErrorCode::SPACE_FIELD_IS_DUPLICATE, message));
+        }
+        format.fields.push(field);
+    }
+    Ok(format)
+}
+
+fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
+    let wrong = |why: &str| {
+        let message = format!("Wrong space format field {at}: {why}");
+        BoxError::new(ErrorCode::WRONG_SPACE_FORMAT, message)
+    };
+    let mut field = Field { name: String::new(), kind: FieldType::Any, is_nullable: false };
+    for (name, value) in pairs(bytes).map_err(|_| wrong("expected a map"))? {
+        match (&name[..], peek(value)) {
+            ("name", Some(Value::Str(name))) => {
+                field.name = String::from_utf8(name.to_vec())
+                    .map_err(|_| wrong("field name is not valid UTF-8"))?;
+            }
+            ("name", _) => return Err(wrong("field name must be a string")),
+            ("type", Some(Value::Str(name))) => {
+                field.kind = FieldType::named(name).ok_or_else(|| wrong("unknown field type"))?;
+            }
+            ("type", _) => return Err(wrong("field type must be a string")),
+            ("is_nullable", Some(Value::Bool(value))) => field.is_nullable = value,
+            ("is_nullable", _) => return Err(wrong("'is_nullable' must be boolean")),
+            ("nullable_action", Some(Value::Str(action))) => field.is_nullable = action == b"none",
+            ("constraint" | "foreign_key" | "default" | "default_func" | "compression", _) => {
+                return Err(BoxError::unsupported("Ladon", &format!("the field option '{name}'")));
+            }
+            // Tarantool lets a format carry what its users please.
+            _ => {}
+        }
+    }
+    if field.name.is_empty() {
+        return Err(wrong("field name is not specified"));
+    }
+    check_identifier(&field.name)?;
+    Ok(field)
+}
+
+impl IndexDef {
+    /// The definition that a tuple of `_index` is: `[space_id, id, name, type, {options}, [parts]]`,
+    /// where a part is `[field, type]` or `{field=, type=, is_nullable=, ...}`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn from_tuple(tuple: &[u8], space: &SpaceDef) -> Result<IndexDef, BoxError> {
+        let mut fields = Fields::of(tuple);
+        let space_id = number(fields.next(), 1)?;
+        let id = number(fields.next(), 2)?;
+        let name = text(fields.next(), 3)?;
+        let kind = read_kind(&text(fields.next(), 4)?, &name, space)?;
+        let is_unique = read_index_options(fields.next().unwrap_or(&[0x80]))?;
+        check_identifier(&name)?;
+        let parts = read_parts(fields.next().unwrap_or(&[0x90]), &space.format)?;
+        let def = IndexDef { space_id, id, name, kind, is_unique, parts };
+        def.check(space)?;
+        Ok(def)
+    }
+
+    /// Checks what does not depend on other indexes.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn check(&self, space: &SpaceDef) -> Result<(), BoxError> {
+        let wrong = |why: &str| Err(BoxError::modify_index(&self.name, &space.name, why));
+        if self.id >= INDEXES_MAX {
+            return wrong("index id too big");
+        }
+        if self.parts.is_empty() {
+            return wrong("part count must be positive");
+        }
+        if self.parts.len() > PARTS_MAX {
+            return wrong("too many key parts");
+        }
+        if self.id == 0 && !self.is_unique {
+            return wrong("primary key must be unique");
+        }
+        let is_nullable = self.parts.iter().any(|part| part.is_nullable);
+        if self.id == 0 && is_nullable {
+            let message =
+                format!("Primary index of space '{}' can not contain nullable parts", space.name);
+            return Err(BoxError::new(ErrorCode::NULLABLE_PRIMARY, message));
+        }
+        for (at, part) in self.parts.iter().enumerate() {
+            if part.field > FIELDS_MAX {
+                return wrong("field no is too big");
+            }
+            if self.parts[..at].iter().any(|other| other.field == part.field) {
+                return wrong("same key part is indexed twice");
+            }
+            if !part.kind.is_indexable() {
+                return wrong(&format!("field type '{}' is not supported", part.kind.name()));
+            }
+            check_against_format(part, &space.format)?;
+        }
+        if self.kind == IndexKind::Hash {
+            if !self.is_unique {
+                return wrong("HASH index must be unique");
+            }
+            if is_nullable {
+                return Err(BoxError::unsupported("HASH", "nullable parts"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_against_format(part: &Part, format: &Format) -> Result<(), BoxError> {
+    let Some(field) = format.fields.get(part.field as usize) else { return Ok(()) };
+    if part.kind.is_within(field.kind) || field.kind.is_within(part.kind) {
+        return Ok(());
+    }
+    let message = format!(
+        "Field {} ({}) has type '{}' in space format, but type '{}' in index definition",
+        part.field + 1,
+        field.name,
+        field.kind.name(),
+        part.kind.name()
+    );
+    Err(BoxError::new(ErrorCode::FORMAT_MISMATCH_INDEX_PART, message))
+}
+
+fn read_kind(kind: &str, name: &str, space: &SpaceDef) -> Result<IndexKind, BoxError> {
+    match &kind.to_ascii_lowercase()[..] {
+        "tree" => Ok(IndexKind::Tree),
+        "hash" => Ok(IndexKind::Hash),
+        "bitset" | "rtree" => Err(BoxError::unsupported(
+            "Ladon",
+            &format!("indexes of type {}", kind.to_ascii_uppercase()),
+        )),
+        _ => {
+            let message = format!(
+                "Unsupported index type supplied for index '{name}' in space '{}'",
+                space.name
+            );
+            Err(BoxError::new(ErrorCode::INDEX_TYPE, message))
+        }
+    }
+}
+
+/// Whether the index is unique, the one option that TREE and HASH have.
+fn read_index_options(options: &[u8]) -> Result<bool, BoxError> {
+    let wrong = |why: String| {
+        let message = format!("Wrong index options (field 4): {why}");
+        BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
+    };
+    let mut is_unique = true;
+    for (name, value) in pairs(options)? {
+        match (&name[..], peek(value)) {
+            ("unique", Some(Value::Bool(value))) => is_unique = value,
+            ("unique", _) => return Err(wrong("'unique' must be boolean".to_owned())),
+            ("func", Some(Value::Uint(0))) => {}
+            ("func", _) => return Err(BoxError::unsupported("Ladon", "functional indexes")),
+            // Hints and what vinyl and RTREE need change nothing that is visible.
+            (
+                "hint"
+                | "dimension"
+                | "distance"
+                | "range_size"
+                | "page_size"
+                | "bloom_fpr"
+                | "lsn"
+                | "run_count_per_level"
+                | "run_size_ratio"
+                | "stat"
+                | "sql"
+                | "covers"
+                | "layout",
+                _,
+            ) => {}
+            _ => return Err(wrong(format!("unexpected option '{name}'"))),
+        }
+    }
+    Ok(is_unique)
+}
+
+fn read_parts(mut bytes: &[u8], format: &Format) -> Result<Vec<Part>, BoxError> {
+    let count =
+        msgpack::read_array(&mut bytes).map_err(|_| wrong_parts("expected a non-empty array"))?;
+    let mut parts = Vec::new();
+    for at in 1..=count {
+        let part = msgpack::take(&mut bytes)?;
+        parts.push(match peek(part) {
+            Some(Value::Array(_)) => read_part_array(part, format)?,
+            Some(Value::Map(_)) => read_part_map(at, part, format)?,
+            _ => return Err(wrong_parts("part must be array or map")),
+        });
+        if parts.len() > PARTS_MAX {
+            break;
+        }
+    }
+    Ok(parts)
+}
+
+fn new_part(field: u32, kind: FieldType, format: &Format) -> Part {
+    let is_nullable = format.fields.get(field as usize).is_some_and(|field| field.is_nullable);
+    Part { field, kind, is_nullable, exclude_null: false, collation: Collation::None }
+}
+
+fn read_part_array(part: &[u8], format: &Format) -> Result<Part, BoxError> {
+    let mut values = Fields::of(part);
+    let Some(Value::Uint(field)) = values.next().and_then(peek) else {
+        return Err(wrong_parts("field id must be an integer"));
+    };
+    let field = u32::try_from(field).map_err(|_| wrong_parts("field id must be an integer"))?;
+    let kind = match values.next().map(peek) {
+        Some(Some(Value::Str(name))) => FieldType::named(name),
+        Some(_) => return Err(wrong_parts("field type must be a string")),
+        None => return Err(wrong_parts("a field type is missing")),
+    };
+    Ok(new_part(field, kind.ok_or_else(|| wrong_parts("unknown field type"))?, format))
+}
+
+fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError> {
+    let wrong = |why: String| {
+        let message = format!("Wrong index options (field {at}): {why}");
+        BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
+    };
+    let (mut field, mut kind, mut is_nullable) = (None, None, None);
+    let (mut collation, mut exclude_null) = (Collation::None, false);
+    for (name, value) in pairs(part)? {
+        match (&name[..], peek(value)) {
+            ("field", Some(Value::Uint(value))) => field = u32::try_from(value).ok(),
+            ("type", Some(Value::Str(name))) => kind = FieldType::named(name),
+            ("is_nullable", Some(Value::Bool(value))) => is_nullable = Some(value),
+            ("nullable_action", Some(Value::Str(action))) => is_nullable = Some(action == b"none"),
+            ("exclude_null", Some(Value::Bool(value))) => exclude_null = value,
+            ("collation", Some(Value::Uint(id))) => {
+                collation = Collation::of_id(id).ok_or_else(|| {
+                    BoxError::unsupported(
+                        "Ladon",
+                        &format!("the collation number {id} in an index"),
+                    )
+                })?;
+            }
+            ("path", _) => return Err(BoxError::unsupported("Ladon", "JSON paths in indexes")),
+            ("sort_order", Some(Value::Str(b"undef" | b"asc"))) => {}
+            ("sort_order", _) => {
+                return Err(BoxError::unsupported("Ladon", "descending index parts"));
+            }
+            ("field" | "type" | "is_nullable" | "exclude_null" | "collation", _) => {
+                return Err(wrong(format!("'{name}' has a wrong type")));
+            }
+            _ => return Err(wrong(format!("unexpected option '{name}'"))),
+        }
+    }
+    let field = field.ok_or_else(|| wrong("index part: field id is missing".to_owned()))?;
+    let kind = kind.ok_or_else(|| wrong("index part: unknown field type".to_owned()))?;
+    if collation != Collation::None && !matches!(kind, FieldType::String | FieldType::Scalar) {
+        let why = "collation is reasonable only for string and scalar parts";
+        return Err(wrong(why.to_owned()));
+    }
+    let mut part = Part { collation, exclude_null, ..new_part(field, kind, format) };
+    part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
+    if exclude_null && !part.is_nullable {
+        return Err(wrong(
+            "index part: exclude_null=true and is_nullable=false are incompatible".to_owned(),
+        ));
+    }
+    Ok(part)
+}
+
+fn wrong_parts(why: &str) -> BoxError {
+    let message =
+        format!("Wrong index parts: {why}; expected field1 id (number), field1 type (string), ...");
+    BoxError::new(ErrorCode::WRONG_INDEX_PARTS, message)
+}
+
+fn check_identifier(name: &str) -> Result<(), BoxError> {
+    let is_printable = !name.is_empty() && !name.chars().any(char::is_control);
+    if is_printable && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("Invalid identifier '{name}' (expected printable symbols only or it is too long)");
+    Err(BoxError::new(ErrorCode::IDENTIFIER, message))
+}
+
+/// The pairs of a map whose keys are strings. An empty array is an empty map to Lua.
+fn pairs(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, BoxError> {
+    let count = match msgpack::read(&mut bytes)? {
+        Value::Map(count) => count,
+        Value::Array(0) | Value::Nil => 0,
+        other => return Err(wrong_system_field(6, "map", Some(other))),
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..count {
+        let name = String::from_utf8_lossy(msgpack::read_str(&mut bytes)?).into_owned();
+        pairs.push((name, msgpack::take(&mut bytes)?));
+    }
+    Ok(pairs)
+}
+
+fn number(field: Option<&[u8]>, at: u32) -> Result<u32, BoxError> {
+    let value = field.and_then(peek);
+    match value {
+        Some(Value::Uint(value)) if u32::try_from(value).is_ok() => Ok(value as u32),
+        other => Err(wrong_system_field(at, "unsigned", other)),
+    }
+}
+
+fn text(field: Option<&[u8]>, at: u32) -> Result<String, BoxError> {
+    match field.and_then(peek) {
+        Some(Value::Str(value)) => match std::str::from_utf8(value) {
+            Ok(value) => Ok(value.to_owned()),
+            Err(_) => check_identifier("").map(|()| String::new()),
+        },
+        other => Err(wrong_system_field(at, "string", other)),
+    }
+}
+
+fn wrong_system_field(at: u32, expected: &str, found: Option<Value<'_>>) -> BoxError {
+    match found {
+        Some(found) => BoxError::new(
+            ErrorCode::FIELD_TYPE,
+            format!(
+                "Tuple field {at} type does not match one required by operation: \
+                 expected {expected}, got {}",
+                found.kind().name()
+            ),
+        ),
+        None => BoxError::new(
+            ErrorCode::FIELD_MISSING,
+            format!("Tuple field {at} required by space format is missing"),
+        ),
+    }
+}

@@ -1,0 +1,254 @@
+//! An index: tuples in the order of their keys (TREE), or by the hash of their keys (HASH).
+
+use crate::definition::{IndexDef, IndexKind};
+use crate::hash_table::ShardedTable;
+use crate::key::{Key, KeyDef};
+use crate::tree::Tree;
+use crate::tuple::Tuple;
+use rapidhash::v3::RapidSecrets;
+
+/// A tuple in a tree, with its key's hint: most comparisons need no look at the tuple.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) hint: u64,
+    pub(crate) tuple: Tuple,
+}
+
+#[derive(Clone)]
+pub(crate) enum Store {
+    Tree(Tree<Entry>),
+    Hash(ShardedTable<Tuple>),
+}
+
+/// An index of a space. A clone is quickly made, and keeps the tuples as they were.
+#[derive(Clone)]
+pub struct Index {
+    pub(crate) def: IndexDef,
+    pub(crate) key: KeyDef,
+    pub(crate) store: Store,
+    secrets: RapidSecrets,
+}
+
+impl Index {
+    /// An index without tuples; `primary` are the parts of the primary key, none for the primary index.
+    pub(crate) fn new(def: IndexDef, primary: &[crate::key::Part], seed: u64) -> Index {
+        let key = KeyDef::new(&def.parts, primary, def.is_unique);
+        let store = Index::empty_store(def.kind);
+        Index { def, key, store, secrets: RapidSecrets::seed(seed) }
+    }
+
+    fn empty_store(kind: IndexKind) -> Store {
+        match kind {
+            IndexKind::Tree => Store::Tree(Tree::new()),
+            IndexKind::Hash => Store::Hash(ShardedTable::new()),
+        }
+    }
+
+    /// What the index was defined as.
+    pub fn def(&self) -> &IndexDef {
+        &self.def
+    }
+
+    /// The order of the index.
+    pub fn key_def(&self) -> &KeyDef {
+        &self.key
+    }
+
+    /// How many tuples it has.
+    pub fn len(&self) -> u64 {
+        match &self.store {
+            Store::Tree(tree) => tree.len(),
+            Store::Hash(table) => table.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory, without the tuples.
+    pub fn bytes(&self) -> usize {
+        match &self.store {
+            Store::Tree(tree) => tree.bytes(),
+            Store::Hash(table) => table.bytes(),
+        }
+    }
+
+    pub(crate) fn hash_of(&self, tuple: &[u8]) -> u64 {
+        self.key.hash(&self.secrets, tuple)
+    }
+
+    pub(crate) fn hash_of_key(&self, key: &Key<'_>) -> u64 {
+        self.key.hash_of_key(&self.secrets, key)
+    }
+
+    /// The tuple with a key, which has been checked to be whole.
+    #[inline]
+    pub(crate) fn find_key(&self, key: &Key<'_>) -> Option<&Tuple> {
+        match &self.store {
+            Store::Tree(tree) => {
+                let hint = self.key.hint_of_key(key);
+                let against =
+                    |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
+                tree.get(against).map(|entry| &entry.tuple)
+            }
+            Store::Hash(table) => {
+                table.get(self.hash_of_key(key), |tuple| self.has_key(tuple, key))
+            }
+        }
+    }
+
+    pub(crate) fn has_key(&self, tuple: &Tuple, key: &Key<'_>) -> bool {
+        let hint = self.key.hint(tuple.bytes());
+        self.key.compare_key(hint, tuple, self.key.hint_of_key(key), key).is_eq()
+    }
+
+    fn is_same_key(&self, a: &Tuple, hint: u64, b: &[u8]) -> bool {
+        self.key.compare(self.key.hint(a.bytes()), a, hint, b).is_eq()
+    }
+
+    /// The tuple that has this one's place: the same key, and in an index that is not unique the
+    /// same primary key.
+    #[inline]
+    pub(crate) fn find(&self, tuple: &[u8]) -> Option<&Tuple> {
+        let hint = self.key.hint(tuple);
+        match &self.store {
+            Store::Tree(tree) => {
+                let against =
+                    |entry: &Entry| self.key.compare(entry.hint, &entry.tuple, hint, tuple);
+                tree.get(against).map(|entry| &entry.tuple)
+            }
+            Store::Hash(table) => {
+                table.get(self.hash_of(tuple), |other| self.is_same_key(other, hint, tuple))
+            }
+        }
+    }
+
+    /// Whether two tuples have one place, so that one can be put over the other.
+    pub(crate) fn has_same_place(&self, old: &Tuple, new: &[u8]) -> bool {
+        let key = &self.key;
+        key.includes(new) && key.compare(key.hint(old.bytes()), old, key.hint(new), new).is_eq()
+    }
+
+    /// Puts a tuple in, into the place of the one that has its place, which returns.
+    pub(crate) fn put(&mut self, tuple: &Tuple) -> Option<Tuple> {
+        if !self.key.includes(tuple.bytes()) {
+            return None;
+        }
+        let (key, bytes) = (&self.key, tuple.bytes());
+        let hint = key.hint(bytes);
+        match &mut self.store {
+            Store::Tree(tree) => {
+                let against = |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
+                match tree.replace(Entry { hint, tuple: tuple.clone() }, against) {
+                    Ok(old) => Some(old.tuple),
+                    Err(entry) => {
+                        tree.insert(entry, against);
+                        None
+                    }
+                }
+            }
+            Store::Hash(table) => {
+                let hash = key.hash(&self.secrets, bytes);
+                let is_equal = |other: &Tuple| {
+                    key.compare(key.hint(other.bytes()), other, hint, bytes).is_eq()
+                };
+                match table.replace(hash, tuple.clone(), is_equal) {
+                    Ok(old) => Some(old),
+                    Err(tuple) => {
+                        let secrets = &self.secrets;
+                        table.insert(hash, tuple, |tuple| key.hash(secrets, tuple.bytes()));
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes out the tuple that has this one's place.
+    pub(crate) fn remove(&mut self, tuple: &[u8]) -> Option<Tuple> {
+        if !self.key.includes(tuple) {
+            return None;
+        }
+        let key = &self.key;
+        let hint = key.hint(tuple);
+        match &mut self.store {
+            Store::Tree(tree) => {
+                let removed =
+                    tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
+                removed.map(|entry| entry.tuple)
+            }
+            Store::Hash(table) => {
+                let hash = key.hash(&self.secrets, tuple);
+                let is_equal = |other: &Tuple| {
+                    key.compare(key.hint(other.bytes()), other, hint, tuple).is_eq()
+                };
+                table.remove(hash, is_equal)
+            }
+        }
+    }
+
+    /// Replaces everything by these tuples. If two have one place, returns them instead.
+    ///
+    /// # Errors
+    /// The two tuples, the earlier one first.
+    pub(crate) fn fill<'a>(
+        &mut self,
+        tuples: impl Iterator<Item = &'a Tuple>,
+    ) -> Result<(), (Tuple, Tuple)> {
+        let key = &self.key;
+        let included = tuples.filter(|tuple| key.includes(tuple.bytes()));
+        if let IndexKind::Hash = self.def.kind {
+            let tuples: Vec<Tuple> = included.cloned().collect();
+            self.clear();
+            for tuple in tuples {
+                if let Some(old) = self.put(&tuple) {
+                    return Err((old, tuple));
+                }
+            }
+            return Ok(());
+        }
+        let mut entries: Vec<Entry> = included
+            .map(|tuple| Entry { hint: key.hint(tuple.bytes()), tuple: tuple.clone() })
+            .collect();
+        let compare = |a: &Entry, b: &Entry| key.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes());
+        // Checkpoints bring the tuples of the primary index in order.
+        if !entries.is_sorted_by(|a, b| compare(a, b).is_le()) {
+            entries.sort_by(compare);
+        }
+        if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
+            return Err((two[0].tuple.clone(), two[1].tuple.clone()));
+        }
+        self.store = Store::Tree(Tree::of_sorted(entries));
+        Ok(())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.store = Index::empty_store(self.def.kind);
+    }
+
+    /// All tuples: in order if it is a TREE.
+    pub fn tuples(&self) -> Box<dyn Iterator<Item = &Tuple> + '_> {
+        match &self.store {
+            Store::Tree(tree) => {
+                let mut rank = 0;
+                let runs = std::iter::from_fn(move || {
+                    let run = tree.run_from(rank);
+                    rank += run.len() as u64;
+                    (!run.is_empty()).then_some(run)
+                });
+                Box::new(runs.flatten().map(|entry| &entry.tuple))
+            }
+            Store::Hash(table) => Box::new(table.iter()),
+        }
+    }
+
+    /// Some tuple, chosen by a number that is random.
+    pub fn random(&self, number: u64) -> Option<&Tuple> {
+        match &self.store {
+            Store::Tree(tree) => tree.at(number.checked_rem(tree.len())?).map(|entry| &entry.tuple),
+            Store::Hash(table) => table.random(number),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What an index orders by: parts of tuples, taken out, compared, hinted and hashed.
+
+use crate::compare;
+use crate::error::{BoxError, ErrorCode};
+use crate::field_type::{FieldType, peek};
+use crate::fields;
+use crate::tuple::Tuple;
+use ladon_msgpack::{self as msgpack, Value, write};
+use rapidhash::v3::RapidSecrets;
+use std::cmp::Ordering;
+
+/// How strings of a part compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collation {
+    /// By bytes; no collation was named.
+    None,
+    /// By bytes.
+    Binary,
+}
+
+impl Collation {
+    /// The collation with Tarantool's number in `_collation`, if there is an implementation.
+    pub fn of_id(id: u64) -> Option<Collation> {
+        match id {
+            0 => Some(Collation::None),
+            3 => Some(Collation::Binary),
+            _ => None,
+        }
+    }
+}
+
+/// One part of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The field's number, from 0.
+    pub field: u32,
+    /// The type of its values.
+    pub kind: FieldType,
+    /// Whether it may be nil or absent.
+    pub is_nullable: bool,
+    /// Whether the index leaves out tuples in which it is nil.
+    pub exclude_null: bool,
+    /// How strings compare.
+    pub collation: Collation,
+}
+
+/// A key of a request: MessagePack values, a prefix of an index's parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    values: &'a [u8],
+    count: u32,
+}
+
+impl<'a> Key<'a> {
+    /// The key that an array is.
+    ///
+    /// # Errors
+    /// If it is no array.
+    pub fn parse(mut bytes: &'a [u8]) -> Result<Key<'a>, BoxError> {
+        let count = msgpack::read_array(&mut bytes).map_err(|_| BoxError::not_array())?;
+        Ok(Key { values: bytes, count })
+    }
+
+    /// How many values it has.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+/// The parts by which an index orders tuples: its own, and then those of the primary key that are
+/// not among them, which order tuples with the same key.
+#[derive(Clone, Debug)]
+pub struct KeyDef {
+    parts: Box<[Part]>,
+    /// How many of the parts are the index's own.
+    own: usize,
+    is_unique: bool,
+    /// The one part is an unsigned integer, so hints say everything.
+    hint_decides: bool,
+    /// The first part is an unsigned integer that is never nil, so equal hints are equal values.
+    hint_is_first: bool,
+    excludes_null: bool,
+}
+
+impl KeyDef {
+    /// The order of an index with these parts; `primary` are the primary key's, none in the primary index.
+    pub fn new(own: &[Part], primary: &[Part], is_unique: bool) -> KeyDef {
+        let mut parts = own.to_vec();
+        for part in primary {
+            if !own.iter().any(|other| other.field == part.field) {
+                parts.push(part.clone());
+            }
+        }
+        let hint_is_first =
+            own.first().is_some_and(|part| part.kind == FieldType::Unsigned && !part.is_nullable);
+        let compared = if is_unique && !own.iter().any(|part| part.is_nullable) {
+            own.len()
+        } else {
+            parts.len()
+        };
+        KeyDef {
+            own: own.len(),
+            is_unique,
+            hint_decides: hint_is_first && compared == 1,
+            hint_is_first,
+            excludes_null: own.iter().any(|part| part.exclude_null),
+            parts: parts.into(),
+        }
+    }
+
+    /// The index's own parts.
+    pub fn own(&self) -> &[Part] {
+        &self.parts[..self.own]
+    }
+
+    /// All parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether the index has tuples like this one.
+    #[inline]
+    pub fn includes(&self, tuple: &[u8]) -> bool {
+        !self.excludes_null || self.has_no_excluded_nil(tuple)
+    }
+
+    fn has_no_excluded_nil(&self, tuple: &[u8]) -> bool {
+        let mut excluding = self.own().iter().filter(|part| part.exclude_null);
+        excluding.all(|part| !is_nil(part_of(tuple, part)))
+    }
+
+    /// Whether a whole key has one tuple at most: the index is unique, and no part may be nil.
+    pub fn is_exact(&self) -> bool {
+        self.is_unique && !self.own().iter().any(|part| part.is_nullable)
+    }
+
+    /// Whether two tuples may not have this one's key: no part of it is nil.
+    pub fn is_exclusive(&self, tuple: &[u8]) -> bool {
+        self.is_unique
+            && self.own().iter().all(|part| !part.is_nullable || !is_nil(part_of(tuple, part)))
+    }
+
+    /// The hint of a tuple's key.
+    #[inline]
+    pub fn hint(&self, tuple: &[u8]) -> u64 {
+        let part = &self.parts[0];
+        compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
+    }
+
+    /// The hint of a key with at least one value.
+    #[inline]
+    pub fn hint_of_key(&self, key: &Key<'_>) -> u64 {
+        compare::hint(self.parts[0].kind, self.parts[0].is_nullable, key.values)
+    }
+
+    /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.
+    #[inline]
+    pub fn compare(&self, a_hint: u64, a: &Tuple, b_hint: u64, b: &[u8]) -> Ordering {
+        match a_hint.cmp(&b_hint) {
+            Ordering::Equal if !self.hint_decides => self.compare_parts(a.bytes(), b),
+            order => order,
+        }
+    }
+
+    fn compare_parts(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let mut has_nil = false;
+        for (at, part) in self.parts.iter().enumerate() {
+            if at == self.own && self.is_unique && !has_nil {
+                return Ordering::Equal;
+            }
+            if at == 0 && self.hint_is_first {
+                continue;
+            }
+            let (left, right) = (part_of(a, part), part_of(b, part));
+            match compare::values(left, right) {
+                Ordering::Equal => has_nil |= part.is_nullable && is_nil(left),
+                order => return order,
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the tuple's.
+    #[inline]
+    pub fn compare_key(&self, hint: u64, tuple: &Tuple, key_hint: u64, key: &Key<'_>) -> Ordering {
+        match hint.cmp(&key_hint) {
+            Ordering::Equal if self.hint_is_first && key.count == 1 => Ordering::Equal,
+            Ordering::Equal => self.compare_key_parts(tuple.bytes(), key),
+            order => order,
+        }
+    }
+
+    fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
+        let mut rest = key.values;
+        for part in self.parts.iter().take(key.count as usize) {
+            match compare::values(part_of(tuple, part), rest) {
+                Ordering::Equal => {}
+                order => return order,
+            }
+            if msgpack::skip(&mut rest).is_err() {
+                break;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// The hash of a tuple's key: the index's own parts.
+    #[inline]
+    pub fn hash(&self, secrets: &RapidSecrets, tuple: &[u8]) -> u64 {
+        let hashes = self.own().iter().map(|part| compare::hash(secrets, part_of(tuple, part)));
+        hashes.fold(0, join_hashes)
+    }
+
+    /// The hash of a whole key.
+    #[inline]
+    pub fn hash_of_key(&self, secrets: &RapidSecrets, key: &Key<'_>) -> u64 {
+        let mut rest = key.values;
+        let mut joined = 0;
+        for _ in 0..key.count {
+            joined = join_hashes(joined, compare::hash(secrets, rest));
+            if msgpack::skip(&mut rest).is_err() {
+                break;
+            }
+        }
+        joined
+    }
+
+    /// Checks the types of a key's values, of which there are not more than parts.
+    ///
+    /// # Errors
+    /// Tarantool's, if a type is another.
+    pub fn check_key(&self, key: &Key<'_>) -> Result<(), BoxError> {
+        let mut rest = key.values;
+        for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
+            let Some(value) = peek(rest) else {
+                return Err(BoxError::from(msgpack::Error::Truncated));
+            };
+            let may_be_nil = part.is_nullable && value == Value::Nil;
+            if !may_be_nil && !part.kind.accepts(&value) {
+                let expected = part.kind.name();
+                let message = format!(
+                    "Supplied key type of part {at} does not match index part type: expected {expected}"
+                );
+                return Err(BoxError::new(ErrorCode::KEY_PART_TYPE, message));
+            }
+            msgpack::skip(&mut rest)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a key has all of the index's own parts.
+    ///
+    /// # Errors
+    /// Tarantool's, if it has more or fewer, or a type is another.
+    pub fn check_exact(&self, key: &Key<'_>) -> Result<(), BoxError> {
+        if key.count as usize != self.own {
+            let message = format!(
+                "Invalid key part count in an exact match (expected {}, got {})",
+                self.own, key.count
+            );
+            return Err(BoxError::new(ErrorCode::EXACT_MATCH, message));
+        }
+        self.check_key(key)
+    }
+
+    /// The key of a tuple: a MessagePack array of the index's own parts, or of all.
+    pub fn extract(&self, tuple: &[u8], with_primary: bool) -> Vec<u8> {
+        let parts = if with_primary { self.parts() } else { self.own() };
+        let mut key = Vec::new();
+        write::array(&mut key, parts.len() as u32);
+        parts.iter().for_each(|part| {
+            let mut rest = part_of(tuple, part);
+            key.extend_from_slice(msgpack::take(&mut rest).unwrap_or(&NIL));
+        });
+        key
+    }
+}
+
+const NIL: [u8; 1] = [0xc0];
+
+/// The tuple from this part's value on; an absent one is nil.
+#[inline]
+fn part_of<'a>(tuple: &'a [u8], part: &Part) -> &'a [u8] {
+    fields::from_field(tuple, part.field).unwrap_or(&NIL)
+}
+
+fn is_nil(value: &[u8]) -> bool {
+    value.first().is_none_or(|first| *first == NIL[0])
+}
+
+fn join_hashes(joined: u64, next: u64) -> u64 {
+    joined.rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ next
+}

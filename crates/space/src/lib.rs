@@ -1,0 +1,39 @@
+//! Spaces as plain data: tuples of MessagePack, their format, indexes and statements.
+//!
+//! The reference is Tarantool 2.11's memtx, error codes and messages included.
+//!
+//! **Architecture invariant:** no lock, thread, clock, socket, file or log in here: the layers above
+//! put a space behind a lock, and log what a statement returns. A statement that returns an error has
+//! changed nothing.
+
+mod compare;
+mod decimal;
+mod definition;
+mod error;
+mod field_type;
+pub mod fields;
+mod format;
+mod hash_table;
+mod index;
+mod key;
+mod select;
+mod space;
+mod statement;
+mod text;
+mod tree;
+mod tuple;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+pub use definition::{IndexDef, IndexKind, SpaceDef};
+pub use error::{BoxError, ErrorCode};
+pub use field_type::FieldType;
+pub use format::{Field, Format};
+pub use index::Index;
+pub use key::{Collation, Key, KeyDef, Part};
+pub use select::{IteratorType, Selection};
+pub use space::Space;
+pub use statement::Written;
+pub use tuple::Tuple;

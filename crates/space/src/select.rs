@@ -1,0 +1,352 @@
+//! Reading an index from a key on, in one direction: iterators, offset, limit and position.
+
+use crate::definition::IndexKind;
+use crate::error::{BoxError, ErrorCode};
+use crate::index::{Entry, Index, Store};
+use crate::key::Key;
+use crate::tree::Tree;
+use crate::tuple::Tuple;
+use std::cmp::Ordering;
+
+/// Which tuples a key selects, and in which direction. The numbers are those of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are Tarantool's")]
+pub enum IteratorType {
+    Eq = 0,
+    Req = 1,
+    All = 2,
+    Lt = 3,
+    Le = 4,
+    Ge = 5,
+    Gt = 6,
+    BitsAllSet = 7,
+    BitsAnySet = 8,
+    BitsAllNotSet = 9,
+    Overlaps = 10,
+    Neighbor = 11,
+}
+
+impl IteratorType {
+    /// The iterator with this number in the protocol.
+    ///
+    /// # Errors
+    /// `ILLEGAL_PARAMS`, if there is none.
+    pub fn of_number(number: u64) -> Result<IteratorType, BoxError> {
+        use IteratorType::{
+            All, BitsAllNotSet, BitsAllSet, BitsAnySet, Eq, Ge, Gt, Le, Lt, Neighbor, Overlaps, Req,
+        };
+        const ALL: [IteratorType; 12] = [
+            Eq,
+            Req,
+            All,
+            Lt,
+            Le,
+            Ge,
+            Gt,
+            BitsAllSet,
+            BitsAnySet,
+            BitsAllNotSet,
+            Overlaps,
+            Neighbor,
+        ];
+        let found = usize::try_from(number).ok().and_then(|number| ALL.get(number));
+        found.copied().ok_or_else(|| BoxError::illegal("Invalid iterator type"))
+    }
+
+    fn is_reverse(self) -> bool {
+        matches!(self, IteratorType::Req | IteratorType::Lt | IteratorType::Le)
+    }
+}
+
+/// The selected tuples.
+pub struct Selection<'a> {
+    source: Source<'a>,
+    left: u64,
+}
+
+enum Source<'a> {
+    One(Option<&'a Tuple>),
+    /// The ranks from `next` to `end`, by runs.
+    Forward {
+        tree: &'a Tree<Entry>,
+        next: u64,
+        end: u64,
+        run: std::slice::Iter<'a, Entry>,
+    },
+    /// The ranks below `end`, down to `begin`.
+    Backward {
+        tree: &'a Tree<Entry>,
+        begin: u64,
+        end: u64,
+        run: std::slice::Iter<'a, Entry>,
+    },
+    /// A shard's tuples, sorted, the last ones first; and where the next shard begins.
+    Hash {
+        index: &'a Index,
+        shard: Vec<(u64, &'a Tuple)>,
+        next: Option<u64>,
+    },
+}
+
+impl<'a> Iterator for Selection<'a> {
+    type Item = &'a Tuple;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Tuple> {
+        self.left = self.left.checked_sub(1)?;
+        match &mut self.source {
+            Source::One(tuple) => tuple.take(),
+            Source::Forward { tree, next, end, run } => {
+                if *next >= *end {
+                    return None;
+                }
+                if run.len() == 0 {
+                    *run = tree.run_from(*next).iter();
+                }
+                *next += 1;
+                run.next().map(|entry| &entry.tuple)
+            }
+            Source::Backward { tree, begin, end, run } => {
+                if *end <= *begin {
+                    return None;
+                }
+                *end -= 1;
+                if run.len() == 0 {
+                    *run = tree.run_to(*end).iter();
+                }
+                run.next_back().map(|entry| &entry.tuple)
+            }
+            Source::Hash { index, shard, next } => loop {
+                if let Some((_, tuple)) = shard.pop() {
+                    return Some(tuple);
+                }
+                *shard = index.sorted_shard((*next)?, next);
+            },
+        }
+    }
+}
+
+impl Index {
+    /// Selects tuples. `after` is a position that [`Index::position_of`] returned.
+    ///
+    /// # Errors
+    /// Tarantool's, if the key or the position does not fit, or the index does not have the iterator.
+    pub fn select(
+        &self,
+        space: &str,
+        iterator: IteratorType,
+        key: &[u8],
+        (offset, limit): (u64, u64),
+        after: Option<&[u8]>,
+    ) -> Result<Selection<'_>, BoxError> {
+        let key = Key::parse(key)?;
+        self.check_iterator(space, iterator, &key)?;
+        let mut selection = match &self.store {
+            Store::Tree(tree) => self.select_tree(tree, iterator, &key, offset, after)?,
+            Store::Hash(_) => {
+                if after.is_some() {
+                    return Err(self.no_feature(space, "pagination"));
+                }
+                let mut selection = self.select_hash(iterator, &key);
+                if offset > 0 {
+                    selection.nth(usize::try_from(offset - 1).unwrap_or(usize::MAX));
+                }
+                selection
+            }
+        };
+        selection.left = limit;
+        Ok(selection)
+    }
+
+    /// How many tuples there are for a key.
+    ///
+    /// # Errors
+    /// As [`Index::select`].
+    pub fn count(&self, space: &str, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
+        let key = Key::parse(key)?;
+        self.check_iterator(space, iterator, &key)?;
+        match &self.store {
+            Store::Tree(tree) => {
+                let (begin, end, _) = self.ranks(tree, iterator, &key);
+                Ok(end - begin)
+            }
+            Store::Hash(table) if key.count() == 0 => Ok(table.len()),
+            Store::Hash(_) => Ok(self.select_hash(iterator, &key).count() as u64),
+        }
+    }
+
+    /// The position behind a tuple: its key with the primary key's parts.
+    pub fn position_of(&self, tuple: &[u8]) -> Vec<u8> {
+        self.key.extract(tuple, true)
+    }
+
+    fn no_feature(&self, space: &str, what: &str) -> BoxError {
+        let (name, kind) = (&self.def.name, self.def.kind.name());
+        let message =
+            format!("Index '{name}' ({kind}) of space '{space}' (memtx) does not support {what}");
+        BoxError::new(ErrorCode::UNSUPPORTED_INDEX_FEATURE, message)
+    }
+
+    fn check_iterator(
+        &self,
+        space: &str,
+        iterator: IteratorType,
+        key: &Key<'_>,
+    ) -> Result<(), BoxError> {
+        let is_tree = self.def.kind == IndexKind::Tree;
+        let own = self.key.own().len() as u32;
+        let may_be_empty = is_tree || matches!(iterator, IteratorType::All | IteratorType::Gt);
+        if key.count() > 0 || !may_be_empty {
+            if key.count() > own {
+                let message =
+                    format!("Invalid key part count (expected [0..{own}], got {})", key.count());
+                return Err(BoxError::new(ErrorCode::KEY_PART_COUNT, message));
+            }
+            if !is_tree && key.count() < own {
+                let message = format!(
+                    "{} index  does not support selects via a partial key (expected {own} parts, \
+                     got {}). Please Consider changing index type to TREE.",
+                    self.def.kind.name(),
+                    key.count()
+                );
+                return Err(BoxError::new(ErrorCode::PARTIAL_KEY, message));
+            }
+            self.key.check_key(key)?;
+        }
+        use IteratorType::{All, Eq, Ge, Gt, Le, Lt, Req};
+        let is_supported = match iterator {
+            Eq | All | Gt => true,
+            Req | Lt | Le | Ge => is_tree,
+            _ => false,
+        };
+        if is_supported { Ok(()) } else { Err(self.no_feature(space, "requested iterator type")) }
+    }
+
+    /// Begin and end of the selected ranks, and whether they are read backwards.
+    fn ranks(&self, tree: &Tree<Entry>, iterator: IteratorType, key: &Key<'_>) -> (u64, u64, bool) {
+        let is_reverse = iterator.is_reverse();
+        if key.count() == 0 || iterator == IteratorType::All {
+            return (0, tree.len(), is_reverse);
+        }
+        let hint = self.key.hint_of_key(key);
+        let against = |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
+        let lower = || tree.count_before(|entry| against(entry).is_lt());
+        let upper = || tree.count_before(|entry| against(entry).is_le());
+        let (begin, end) = match iterator {
+            IteratorType::Lt => (0, lower()),
+            IteratorType::Le => (0, upper()),
+            IteratorType::Ge => (lower(), tree.len()),
+            IteratorType::Gt => (upper(), tree.len()),
+            _ => (lower(), upper()),
+        };
+        (begin, end, is_reverse)
+    }
+
+    fn select_tree<'a>(
+        &'a self,
+        tree: &'a Tree<Entry>,
+        iterator: IteratorType,
+        key: &Key<'_>,
+        offset: u64,
+        after: Option<&[u8]>,
+    ) -> Result<Selection<'a>, BoxError> {
+        let is_equal = matches!(iterator, IteratorType::Eq | IteratorType::Req);
+        let is_whole = key.count() as usize == self.key.parts().len()
+            || (self.key.is_exact() && key.count() as usize == self.key.own().len());
+        if is_equal && is_whole && after.is_none() {
+            let found = self.find_key(key).filter(|_| offset == 0);
+            return Ok(Selection { source: Source::One(found), left: u64::MAX });
+        }
+        let (mut begin, mut end, is_reverse) = self.ranks(tree, iterator, key);
+        if let Some(after) = after {
+            let position = self.check_position(after)?;
+            let hint = self.key.hint_of_key(&position);
+            let against =
+                |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, &position);
+            if is_reverse {
+                let rank = tree.count_before(|entry| against(entry) == Ordering::Less);
+                end = end.min(rank);
+            } else {
+                let rank = tree.count_before(|entry| against(entry) != Ordering::Greater);
+                begin = begin.max(rank);
+            }
+        }
+        let run = [].iter();
+        let source = if is_reverse {
+            Source::Backward { tree, begin, end: end.saturating_sub(offset), run }
+        } else {
+            Source::Forward { tree, next: begin.saturating_add(offset), end, run }
+        };
+        Ok(Selection { source, left: u64::MAX })
+    }
+
+    fn check_position<'k>(&self, after: &'k [u8]) -> Result<Key<'k>, BoxError> {
+        let invalid =
+            || BoxError::new(ErrorCode::ITERATOR_POSITION, "Iterator position is invalid");
+        let key = Key::parse(after).map_err(|_| invalid())?;
+        if key.count() as usize != self.key.parts().len() || self.key.check_key(&key).is_err() {
+            return Err(invalid());
+        }
+        Ok(key)
+    }
+
+    fn select_hash(&self, iterator: IteratorType, key: &Key<'_>) -> Selection<'_> {
+        let source = match iterator {
+            IteratorType::Eq => Source::One(self.find_key(key)),
+            _ if key.count() == 0 || iterator == IteratorType::All => {
+                Source::Hash { index: self, shard: Vec::new(), next: Some(0) }
+            }
+            // From the key on, wherever it would be.
+            _ => self.hash_after(key),
+        };
+        Selection { source, left: u64::MAX }
+    }
+
+    /// What follows a key in the order of a HASH index.
+    fn hash_after(&self, key: &Key<'_>) -> Source<'_> {
+        let hash = self.hash_of_key(key);
+        let key_hint = self.key.hint_of_key(key);
+        let mut next = None;
+        let mut shard = self.sorted_shard(hash, &mut next);
+        shard.retain(|(other, tuple)| {
+            let hint = self.key.hint(tuple.bytes());
+            let order = other.cmp(&hash);
+            order.then_with(|| self.key.compare_key(hint, tuple, key_hint, key)).is_gt()
+        });
+        Source::Hash { index: self, shard, next }
+    }
+
+    /// The tuples of the shard that has this hash, the last one in order first.
+    fn sorted_shard(&self, hash: u64, next: &mut Option<u64>) -> Vec<(u64, &Tuple)> {
+        let Store::Hash(table) = &self.store else { return Vec::new() };
+        let (tuples, following) = table.shard_of(hash);
+        *next = following;
+        let mut shard: Vec<_> = tuples.map(|tuple| (self.hash_of(tuple.bytes()), tuple)).collect();
+        shard.sort_unstable_by(|a, b| {
+            b.0.cmp(&a.0).then_with(|| {
+                let hint = |tuple: &Tuple| self.key.hint(tuple.bytes());
+                self.key.compare(hint(b.1), b.1, hint(a.1), a.1.bytes())
+            })
+        });
+        shard
+    }
+
+    /// Selects what comes after a primary key, whichever the kind: for checkpoints.
+    pub(crate) fn select_after(&self, after: Option<&[u8]>) -> Selection<'_> {
+        let key = after.and_then(|after| Key::parse(after).ok());
+        match (&self.store, key) {
+            (Store::Hash(_), Some(key)) => {
+                Selection { source: self.hash_after(&key), left: u64::MAX }
+            }
+            (Store::Hash(_), None) => {
+                let source = Source::Hash { index: self, shard: Vec::new(), next: Some(0) };
+                Selection { source, left: u64::MAX }
+            }
+            (Store::Tree(tree), key) => {
+                let next = key.map_or(0, |key| self.ranks(tree, IteratorType::Gt, &key).0);
+                let source = Source::Forward { tree, next, end: tree.len(), run: [].iter() };
+                Selection { source, left: u64::MAX }
+            }
+        }
+    }
+}

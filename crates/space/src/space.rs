@@ -1,0 +1,400 @@
+//! A space: its definition, its indexes, and how both change.
+
+use crate::definition::{IndexDef, SpaceDef};
+use crate::error::{BoxError, ErrorCode};
+use crate::format::Rules;
+use crate::index::Index;
+use crate::key::{Key, Part};
+use crate::select::{IteratorType, Selection};
+use crate::tuple::Tuple;
+
+/// Tarantool's default for `memtx_max_tuple_size`.
+const TUPLE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Tuples with a format and indexes. A clone is quickly made, and keeps everything as it was.
+#[derive(Clone)]
+pub struct Space {
+    pub(crate) def: SpaceDef,
+    /// By number; the primary index is the first.
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) rules: Rules,
+    /// Bytes that the tuples take.
+    pub(crate) tuple_bytes: usize,
+    pub(crate) tuple_bytes_max: usize,
+    hash_seed: u64,
+    /// Secondary indexes are left alone until the end of loading.
+    pub(crate) is_loading: bool,
+}
+
+impl Space {
+    /// A space without indexes.
+    pub fn new(def: SpaceDef) -> Space {
+        let mut space = Space {
+            rules: Rules::default(),
+            def,
+            indexes: Vec::new(),
+            tuple_bytes: 0,
+            tuple_bytes_max: TUPLE_BYTES_MAX,
+            hash_seed: 0,
+            is_loading: false,
+        };
+        space.refresh_rules();
+        space
+    }
+
+    /// Sets the seed of the hashes of HASH indexes that are created from now on. Clients should not
+    /// be able to guess it.
+    pub fn set_hash_seed(&mut self, seed: u64) {
+        self.hash_seed = seed;
+    }
+
+    /// Sets the size of the longest tuple, in bytes of MessagePack.
+    pub fn set_tuple_bytes_max(&mut self, bytes: usize) {
+        self.tuple_bytes_max = bytes;
+    }
+
+    /// The definition.
+    pub fn def(&self) -> &SpaceDef {
+        &self.def
+    }
+
+    /// The index with this number.
+    pub fn index(&self, id: u32) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.def.id == id)
+    }
+
+    /// The index with this name.
+    pub fn index_named(&self, name: &[u8]) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.def.name.as_bytes() == name)
+    }
+
+    /// All indexes, by number.
+    pub fn indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter()
+    }
+
+    /// The index with this number.
+    ///
+    /// # Errors
+    /// `NO_SUCH_INDEX_ID`, if there is none.
+    #[inline]
+    pub fn require_index(&self, id: u32) -> Result<&Index, BoxError> {
+        match self.indexes.get(id as usize) {
+            Some(index) if index.def.id == id => Ok(index),
+            _ => self.index(id).ok_or_else(|| BoxError::no_index(id, &self.def.name)),
+        }
+    }
+
+    /// How many tuples there are.
+    pub fn len(&self) -> u64 {
+        self.indexes.first().map_or(0, Index::len)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the tuples' MessagePack, `space:bsize()`.
+    pub fn bsize(&self) -> u64 {
+        let headers = self.len() * (Tuple::HEADER_BYTES as u64);
+        (self.tuple_bytes as u64).saturating_sub(headers)
+    }
+
+    /// Bytes of memory: tuples and indexes.
+    pub fn bytes(&self) -> usize {
+        self.tuple_bytes + self.indexes.iter().map(Index::bytes).sum::<usize>()
+    }
+
+    fn refresh_rules(&mut self) {
+        self.rules = self.rules_with(&self.def, None);
+    }
+
+    /// The rules of a definition, of the indexes, and of an index that is new or takes another's place.
+    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Rules {
+        let others = self
+            .indexes
+            .iter()
+            .map(|other| &other.def)
+            .filter(|other| index.is_none_or(|index| index.id != other.id));
+        let parts = others.chain(index).flat_map(|index| &index.parts);
+        Rules::new(&def.format, def.field_count, parts)
+    }
+
+    fn check_tuples(&self, rules: &Rules) -> Result<(), BoxError> {
+        match self.indexes.first() {
+            Some(primary) => primary.tuples().try_for_each(|tuple| rules.check(tuple.bytes())),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the space another definition. Its tuples must be as the new format demands.
+    ///
+    /// # Errors
+    /// Tarantool's; nothing has changed then.
+    pub fn alter(&mut self, def: SpaceDef) -> Result<(), BoxError> {
+        if def.id != self.def.id {
+            return Err(BoxError::alter_space(&self.def.name, "space id is immutable"));
+        }
+        if def.engine != self.def.engine {
+            return Err(BoxError::alter_space(&self.def.name, "can not change space engine"));
+        }
+        if def.field_count != self.def.field_count && def.field_count != 0 && !self.is_empty() {
+            let why = "can not change field count on a non-empty space";
+            return Err(BoxError::alter_space(&self.def.name, why));
+        }
+        if def.is_temporary != self.def.is_temporary && !self.is_empty() {
+            let why = "can not switch temporary flag on a non-empty space";
+            return Err(BoxError::alter_space(&self.def.name, why));
+        }
+        self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
+        let rules = self.rules_with(&def, None);
+        self.check_tuples(&rules)?;
+        (self.def, self.rules) = (def, rules);
+        Ok(())
+    }
+
+    fn check_new_name(&self, def: &IndexDef) -> Result<(), BoxError> {
+        let is_taken =
+            self.indexes.iter().any(|other| other.def.name == def.name && other.def.id != def.id);
+        if !is_taken {
+            return Ok(());
+        }
+        let message = format!("Index '{}' already exists in space '{}'", def.name, self.def.name);
+        Err(BoxError::new(ErrorCode::INDEX_EXISTS_IN_SPACE, message))
+    }
+
+    /// Two indexes may not disagree about a field's type, unless one type contains the other.
+    fn check_types(&self, def: &IndexDef) -> Result<(), BoxError> {
+        let others = self.indexes.iter().filter(|other| other.def.id != def.id);
+        for other in others.flat_map(|other| &other.def.parts) {
+            let same = def.parts.iter().find(|part| part.field == other.field);
+            let Some(part) = same else { continue };
+            if part.kind.is_within(other.kind) || other.kind.is_within(part.kind) {
+                continue;
+            }
+            let message = format!(
+                "Field {} has type '{}' in one index, but type '{}' in another",
+                part.field + 1,
+                other.kind.name(),
+                part.kind.name()
+            );
+            return Err(BoxError::new(ErrorCode::INDEX_PART_TYPE_MISMATCH, message));
+        }
+        Ok(())
+    }
+
+    /// Adds an index, and builds it from the tuples that there are.
+    ///
+    /// # Errors
+    /// Tarantool's; nothing has changed then.
+    pub fn create_index(&mut self, def: IndexDef) -> Result<(), BoxError> {
+        if self.index(def.id).is_some() {
+            let message = format!("Index '{}' already exists", def.name);
+            return Err(BoxError::new(ErrorCode::INDEX_EXISTS, message));
+        }
+        if def.id != 0 && self.indexes.is_empty() {
+            let why = "can not add a secondary key before primary";
+            return Err(BoxError::alter_space(&self.def.name, why));
+        }
+        let (index, rules) = self.build(def)?;
+        let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
+        self.indexes.insert(at, index);
+        self.rules = rules;
+        Ok(())
+    }
+
+    /// Gives an index another definition: it is built anew where its order changes.
+    ///
+    /// # Errors
+    /// Tarantool's; nothing has changed then.
+    pub fn replace_index(&mut self, def: IndexDef) -> Result<(), BoxError> {
+        let Some(at) = self.indexes.iter().position(|index| index.def.id == def.id) else {
+            return Err(BoxError::no_index(def.id, &self.def.name));
+        };
+        let old = &self.indexes[at].def;
+        let is_same_order =
+            (old.kind, old.is_unique, &old.parts) == (def.kind, def.is_unique, &def.parts);
+        if is_same_order {
+            self.check_new_name(&def)?;
+            self.indexes[at].def = def;
+            return Ok(());
+        }
+        let (index, rules) = self.build(def)?;
+        if at > 0 {
+            self.indexes[at] = index;
+            self.rules = rules;
+            return Ok(());
+        }
+        // The primary key's parts order the other indexes as well.
+        let primary = index.def.parts.clone();
+        let mut indexes = vec![index];
+        for other in &self.indexes[1..] {
+            let mut rebuilt = Index::new(other.def.clone(), &primary, self.hash_seed);
+            let filled = rebuilt.fill(other.tuples());
+            filled.map_err(|(old, new)| self.duplicate(&rebuilt, &old, new.bytes()))?;
+            indexes.push(rebuilt);
+        }
+        (self.indexes, self.rules) = (indexes, rules);
+        Ok(())
+    }
+
+    fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
+        def.check(&self.def)?;
+        self.check_new_name(&def)?;
+        self.check_types(&def)?;
+        let rules = self.rules_with(&self.def, Some(&def));
+        if !self.is_loading {
+            self.check_tuples(&rules)?;
+        }
+        let primary: &[Part] = match self.indexes.first() {
+            Some(primary) if def.id != 0 => &primary.def.parts,
+            _ => &[],
+        };
+        let mut index = Index::new(def, primary, self.hash_seed);
+        if let Some(primary) = self.indexes.first()
+            && !self.is_loading
+        {
+            let filled = index.fill(primary.tuples());
+            filled.map_err(|(old, new)| self.duplicate(&index, &old, new.bytes()))?;
+        }
+        Ok((index, rules))
+    }
+
+    /// Drops an index. With the primary index, all tuples go.
+    ///
+    /// # Errors
+    /// `DROP_PRIMARY_KEY`, if there are other indexes; `NO_SUCH_INDEX_ID`.
+    pub fn drop_index(&mut self, id: u32) -> Result<(), BoxError> {
+        let Some(at) = self.indexes.iter().position(|index| index.def.id == id) else {
+            return Err(BoxError::no_index(id, &self.def.name));
+        };
+        if id == 0 && self.indexes.len() > 1 {
+            let message = format!(
+                "Can't drop primary key in space '{}' while secondary keys exist",
+                self.def.name
+            );
+            return Err(BoxError::new(ErrorCode::DROP_PRIMARY_KEY, message));
+        }
+        self.indexes.remove(at);
+        if self.indexes.is_empty() {
+            self.tuple_bytes = 0;
+        }
+        self.refresh_rules();
+        Ok(())
+    }
+
+    pub(crate) fn duplicate(&self, index: &Index, old: &Tuple, new: &[u8]) -> BoxError {
+        let message = format!(
+            "Duplicate key exists in unique index \"{}\" in space \"{}\" with old tuple - {} and \
+             new tuple - {}",
+            index.def.name,
+            self.def.name,
+            crate::text::of(old.bytes()),
+            crate::text::of(new)
+        );
+        BoxError::new(ErrorCode::TUPLE_FOUND, message)
+    }
+
+    /// The tuple with a whole key of a unique index.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn get(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let index = self.require_unique(index)?;
+        let key = Key::parse(key)?;
+        index.key.check_exact(&key)?;
+        Ok(index.find_key(&key).cloned())
+    }
+
+    pub(crate) fn require_unique(&self, index: u32) -> Result<&Index, BoxError> {
+        let index = self.require_index(index)?;
+        if index.def.is_unique {
+            return Ok(index);
+        }
+        let message = "Get() doesn't support partial keys and non-unique indexes";
+        Err(BoxError::new(ErrorCode::MORE_THAN_ONE_TUPLE, message))
+    }
+
+    /// Selects tuples by an index; `after` is a position that [`Index::position_of`] returned.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn select(
+        &self,
+        index: u32,
+        iterator: IteratorType,
+        key: &[u8],
+        offset: u64,
+        limit: u64,
+        after: Option<&[u8]>,
+    ) -> Result<Selection<'_>, BoxError> {
+        let index = self.require_index(index)?;
+        index.select(&self.def.name, iterator, key, (offset, limit), after)
+    }
+
+    /// How many tuples [`Space::select`] would find.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn count(&self, index: u32, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
+        self.require_index(index)?.count(&self.def.name, iterator, key)
+    }
+
+    /// The first tuple of an index, of those with a key if it is not empty: `index:min()`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn min(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let is_empty = Key::parse(key)?.count() == 0;
+        let iterator = if is_empty { IteratorType::Ge } else { IteratorType::Eq };
+        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
+    }
+
+    /// The last tuple of an index, of those with a key if it is not empty: `index:max()`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn max(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let is_empty = Key::parse(key)?.count() == 0;
+        let iterator = if is_empty { IteratorType::Le } else { IteratorType::Req };
+        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
+    }
+
+    /// Some tuple, chosen by a number that is random.
+    ///
+    /// # Errors
+    /// `NO_SUCH_INDEX_ID`.
+    pub fn random(&self, index: u32, number: u64) -> Result<Option<Tuple>, BoxError> {
+        Ok(self.require_index(index)?.random(number).cloned())
+    }
+
+    /// The primary key of a tuple that fits the format: a MessagePack array.
+    ///
+    /// # Errors
+    /// Tarantool's, if the tuple does not fit, or there is no primary index.
+    pub fn primary_key_of(&self, tuple: &[u8]) -> Result<Vec<u8>, BoxError> {
+        let primary = self.require_index(0)?;
+        self.rules.check(tuple)?;
+        Ok(primary.key.extract(tuple, false))
+    }
+
+    /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first), in
+    /// the order of the primary index. Returns the key to go on after; `None` at the end.
+    pub fn save_range(
+        &self,
+        after: Option<&[u8]>,
+        count: usize,
+        visit: &mut dyn FnMut(&Tuple),
+    ) -> Option<Vec<u8>> {
+        let primary = self.indexes.first()?;
+        let mut last = None;
+        let mut visited = 0;
+        for tuple in primary.select_after(after).take(count) {
+            visit(tuple);
+            visited += 1;
+            last = Some(tuple);
+        }
+        last.filter(|_| visited == count).map(|tuple| primary.key.extract(tuple.bytes(), false))
+    }
+}

@@ -1,0 +1,261 @@
+//! Statements: what changes tuples. All checks come before the first change.
+
+use crate::error::{BoxError, ErrorCode};
+use crate::key::Key;
+use crate::space::Space;
+use crate::tuple::Tuple;
+use crate::update;
+
+/// What a statement did: the tuple that left, and the tuple that came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The tuple that was replaced or deleted.
+    pub old: Option<Tuple>,
+    /// The tuple that was written.
+    pub new: Option<Tuple>,
+}
+
+impl Space {
+    /// Adds a tuple.
+    ///
+    /// # Errors
+    /// Tarantool's; `TUPLE_FOUND`, if there is a tuple with its key.
+    pub fn insert(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
+        self.check_tuple(tuple)?;
+        if let Some(old) = self.require_index(0)?.find(tuple) {
+            return Err(self.duplicate(&self.indexes[0], old, tuple));
+        }
+        self.check_unique(tuple, None)?;
+        let new = Tuple::new(tuple);
+        Ok(self.write(None, new))
+    }
+
+    /// Puts a tuple into the place of the one with its primary key, if there is one.
+    ///
+    /// # Errors
+    /// Tarantool's; `TUPLE_FOUND`, if another tuple has its key in a secondary index.
+    pub fn replace(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
+        self.check_tuple(tuple)?;
+        self.require_index(0)?;
+        if self.indexes.len() == 1 {
+            // The old tuple is found on the way.
+            let new = Tuple::new(tuple);
+            let old = self.indexes[0].put(&new);
+            self.account(old.as_ref(), Some(&new));
+            return Ok(Written { old, new: Some(new) });
+        }
+        let old = self.indexes[0].find(tuple).cloned();
+        self.check_unique(tuple, old.as_ref())?;
+        Ok(self.write(old, Tuple::new(tuple)))
+    }
+
+    /// Updates the tuple with a key; nothing happens if there is none. Field numbers begin with `index_base`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn update(
+        &mut self,
+        index: u32,
+        key: &[u8],
+        ops: &[u8],
+        index_base: u32,
+    ) -> Result<Written, BoxError> {
+        let index = self.require_unique(index)?;
+        let key = Key::parse(key)?;
+        index.key.check_exact(&key)?;
+        let operations = update::parse(ops, index_base, &self.def.format)?;
+        let Some(old) = index.find_key(&key).cloned() else { return Ok(Written::default()) };
+        let bytes = update::apply(old.bytes(), &operations, &self.def.format, false)?;
+        self.check_tuple(&bytes)?;
+        self.check_same_key(&old, &bytes)?;
+        self.check_unique(&bytes, Some(&old))?;
+        Ok(self.write(Some(old), Tuple::new(&bytes)))
+    }
+
+    /// Updates the tuple with `tuple`'s primary key; if there is none, inserts `tuple`. Operations that
+    /// fail are left out, and nothing happens if the primary key would change.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn upsert(
+        &mut self,
+        tuple: &[u8],
+        ops: &[u8],
+        index_base: u32,
+    ) -> Result<Written, BoxError> {
+        self.check_tuple(tuple)?;
+        let operations = update::parse(ops, index_base, &self.def.format)?;
+        let Some(old) = self.require_index(0)?.find(tuple).cloned() else {
+            self.check_unique(tuple, None)?;
+            return Ok(self.write(None, Tuple::new(tuple)));
+        };
+        let bytes = update::apply(old.bytes(), &operations, &self.def.format, true)?;
+        self.check_tuple(&bytes)?;
+        if self.check_same_key(&old, &bytes).is_err() {
+            return Ok(Written::default());
+        }
+        self.check_unique(&bytes, Some(&old))?;
+        Ok(self.write(Some(old), Tuple::new(&bytes)))
+    }
+
+    /// Deletes the tuple with a key, if there is one.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn delete(&mut self, index: u32, key: &[u8]) -> Result<Written, BoxError> {
+        let index = self.require_unique(index)?;
+        let key = Key::parse(key)?;
+        index.key.check_exact(&key)?;
+        let Some(old) = index.find_key(&key).cloned() else { return Ok(Written::default()) };
+        self.take_out(&old);
+        Ok(Written { old: Some(old), new: None })
+    }
+
+    /// Takes a statement back. The statements after it must have been taken back already.
+    pub fn undo(&mut self, written: &Written) {
+        match (&written.old, &written.new) {
+            (Some(old), new) => drop(self.write(new.clone(), old.clone())),
+            (None, Some(new)) => self.take_out(new),
+            (None, None) => {}
+        }
+    }
+
+    /// Takes all tuples out; returns the space as it was, to drop or to keep elsewhere.
+    pub fn truncate(&mut self) -> Space {
+        let before = self.clone();
+        self.indexes.iter_mut().for_each(|index| index.clear());
+        self.tuple_bytes = 0;
+        before
+    }
+
+    /// Begins loading: secondary indexes are left alone, for their keys may not be unique before the
+    /// end. Until then only [`Space::load`], [`Space::apply_put`] and [`Space::apply_delete`] change tuples.
+    pub fn begin_loading(&mut self) {
+        self.is_loading = true;
+    }
+
+    /// Ends loading: builds the secondary indexes, and checks the tuples.
+    ///
+    /// # Errors
+    /// Tarantool's, if the tuples break a rule; the space is not usable then.
+    pub fn finish_loading(&mut self) -> Result<(), BoxError> {
+        self.is_loading = false;
+        let Some((primary, others)) = self.indexes.split_first_mut() else { return Ok(()) };
+        let mut duplicate = None;
+        for (at, index) in others.iter_mut().enumerate() {
+            if let Err(two) = index.fill(primary.tuples()) {
+                duplicate = Some((at + 1, two));
+                break;
+            }
+        }
+        match duplicate {
+            Some((at, (old, new))) => Err(self.duplicate(&self.indexes[at], &old, new.bytes())),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts in a tuple that was checked when it was first written.
+    pub fn load(&mut self, tuple: Tuple) {
+        let Some(primary) = self.indexes.first_mut() else { return };
+        let old = primary.put(&tuple);
+        if !self.is_loading {
+            for index in &mut self.indexes[1..] {
+                if let Some(old) = &old {
+                    index.remove(old.bytes());
+                }
+                index.put(&tuple);
+            }
+        }
+        self.account(old.as_ref(), Some(&tuple));
+    }
+
+    /// Does again what a put did before it was logged.
+    ///
+    /// # Errors
+    /// Tarantool's, if the tuple does not fit the format: the log is damaged, or of another space.
+    pub fn apply_put(&mut self, tuple: &[u8]) -> Result<(), BoxError> {
+        self.require_index(0)?;
+        self.rules.check(tuple)?;
+        self.load(Tuple::new(tuple));
+        Ok(())
+    }
+
+    /// Does again what a delete did before it was logged; `key` is a primary key.
+    ///
+    /// # Errors
+    /// Tarantool's, if the key does not fit.
+    pub fn apply_delete(&mut self, key: &[u8]) -> Result<(), BoxError> {
+        let primary = self.require_index(0)?;
+        let key = Key::parse(key)?;
+        primary.key.check_exact(&key)?;
+        if let Some(old) = primary.find_key(&key).cloned() {
+            self.take_out(&old);
+        }
+        Ok(())
+    }
+
+    fn check_tuple(&self, tuple: &[u8]) -> Result<(), BoxError> {
+        if tuple.len() > self.tuple_bytes_max {
+            return Err(BoxError::tuple_too_large(tuple.len()));
+        }
+        if self.indexes.is_empty() {
+            return Err(BoxError::no_index(0, &self.def.name));
+        }
+        self.rules.check(tuple)
+    }
+
+    /// Checks that no tuple but `old` has a key of `tuple`'s in a unique secondary index.
+    fn check_unique(&self, tuple: &[u8], old: Option<&Tuple>) -> Result<(), BoxError> {
+        for index in &self.indexes[1..] {
+            if !index.key.is_exclusive(tuple) {
+                continue;
+            }
+            match index.find(tuple) {
+                Some(found) if old.is_none_or(|old| !old.is_same(found)) => {
+                    return Err(self.duplicate(index, found, tuple));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_same_key(&self, old: &Tuple, new: &[u8]) -> Result<(), BoxError> {
+        let key = &self.indexes[0].key;
+        if key.compare(key.hint(old.bytes()), old, key.hint(new), new).is_eq() {
+            return Ok(());
+        }
+        let message = format!(
+            "Attempt to modify a tuple field which is part of primary index in space '{}'",
+            self.def.name
+        );
+        Err(BoxError::new(ErrorCode::CANT_UPDATE_PRIMARY_KEY, message))
+    }
+
+    /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
+    fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
+        for index in &mut self.indexes {
+            if let Some(old) = &old
+                && !index.has_same_place(old, new.bytes())
+            {
+                index.remove(old.bytes());
+            }
+            index.put(&new);
+        }
+        self.account(old.as_ref(), Some(&new));
+        Written { old, new: Some(new) }
+    }
+
+    fn take_out(&mut self, old: &Tuple) {
+        let count = if self.is_loading { 1 } else { self.indexes.len() };
+        for index in self.indexes.iter_mut().take(count) {
+            index.remove(old.bytes());
+        }
+        self.account(Some(old), None);
+    }
+
+    fn account(&mut self, old: Option<&Tuple>, new: Option<&Tuple>) {
+        self.tuple_bytes += new.map_or(0, Tuple::memory);
+        self.tuple_bytes -= old.map_or(0, Tuple::memory);
+    }
+}

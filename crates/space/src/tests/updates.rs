@@ -1,0 +1,310 @@
+//! Update operations and definitions, with the replies of a real Tarantool.
+
+use super::{Val, array, field, index_def, map, part, space_def};
+use crate::Space;
+
+fn space() -> Space {
+    let format = vec![
+        field("id", "unsigned", false),
+        field("a", "string", true),
+        field("b", "unsigned", true),
+        field("c", "number", true),
+    ];
+    let mut space = Space::new(space_def(format).expect("a definition"));
+    let def = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
+    space.create_index(def.expect("a definition")).expect("the first index");
+    space.replace(&array(&[1.into(), "hello".into()])).expect("a tuple");
+    space
+}
+
+fn op(parts: &[Val]) -> Val {
+    Val::Array(parts.to_vec())
+}
+
+/// What the operations make of `[1, "hello"]`, or the code and text of the error.
+fn update(operations: &[Val]) -> String {
+    let mut space = space();
+    let before = space.clone();
+    match space.update(0, &array(&[1.into()]), &array(operations), 1) {
+        Ok(written) => written.new.map_or("nil".to_owned(), |new| format!("{new:?}")),
+        Err(error) => {
+            let unchanged = space.get(0, &array(&[1.into()])).expect("a key");
+            assert_eq!(unchanged, before.get(0, &array(&[1.into()])).expect("a key"));
+            format!("{} {}", error.code.0, error.message)
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
+fn operations_reply_as_tarantool_does() {
+    let neg = |value: i64| Val::Int(value);
+    let cases: Vec<(Vec<Val>, &str)> = vec![
+        (vec![op(&["+".into(), 3.into(), 1.into()])], "37 Field 3 was not found in the tuple"),
+        (
+            vec![op(&["=".into(), "zz".into(), 1.into()])],
+            "201 Field 'zz' was not found in the tuple",
+        ),
+        (
+            vec![op(&["+".into(), "a".into(), 1.into()])],
+            "26 Argument type in operation '+' on field 'a' does not match field type: expected a number",
+        ),
+        (vec![op(&["x".into(), 1.into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
+        (
+            vec![op(&["=".into(), 1.into()])],
+            "28 Unknown UPDATE operation #1: wrong number of arguments, expected 3, got 2",
+        ),
+        (
+            vec![op(&[])],
+            "1 Illegal parameters, update operation must be an array {op,..}, got empty array",
+        ),
+        (vec![1.into()], "1 Illegal parameters, update operation must be an array {op,..}"),
+        (
+            vec![op(&[1.into(), 2.into(), 3.into()])],
+            "1 Illegal parameters, update operation name must be a string",
+        ),
+        (vec![op(&["=".into(), 0.into(), 1.into()])], "37 Field 0 was not found in the tuple"),
+        (
+            vec![op(&["=".into(), 1.into(), 2.into()])],
+            "94 Attempt to modify a tuple field which is part of primary index in space 's'",
+        ),
+        (vec![op(&["#".into(), 2.into(), 1.into()])], "[1]"),
+        (
+            vec![op(&["#".into(), 2.into(), 0.into()])],
+            "29 Field 2 UPDATE error: cannot delete 0 fields",
+        ),
+        (vec![op(&["#".into(), neg(-1), 1.into()])], "[1]"),
+        (vec![op(&["#".into(), 5.into(), 1.into()])], "37 Field 5 was not found in the tuple"),
+        (vec![op(&["=".into(), neg(-1), "x".into()])], "[1, \"x\"]"),
+        (vec![op(&["=".into(), neg(-9), "x".into()])], "37 Field -9 was not found in the tuple"),
+        (
+            vec![op(&[":".into(), 2.into(), neg(-10), 1.into(), "x".into()])],
+            "25 SPLICE error on field 2: offset is out of bound",
+        ),
+        (vec![op(&[":".into(), 2.into(), neg(-2), 1.into(), "x".into()])], "[1, \"hellx\"]"),
+        (
+            vec![op(&[":".into(), 2.into(), 0.into(), 1.into(), "x".into()])],
+            "25 SPLICE error on field 2: offset is out of bound",
+        ),
+        (
+            vec![op(&["|".into(), 1.into(), neg(-1)])],
+            "26 Argument type in operation '|' on field 1 does not match field type: expected a positive integer",
+        ),
+        (
+            vec![op(&["-".into(), 1.into(), 2.into()])],
+            "23 Tuple field 1 (id) type does not match one required by operation: expected unsigned, got integer",
+        ),
+        (vec![op(&["!".into(), "b".into(), 3.into()])], "[1, \"hello\", 3]"),
+        // Since 2.10, nil fills the gap.
+        (vec![op(&["=".into(), "c".into(), 3.into()])], "[1, \"hello\", null, 3]"),
+        (
+            vec![op(&["=".into(), Val::Nil, "q".into()])],
+            "1 Illegal parameters, field id must be a number or a string",
+        ),
+        (
+            vec![op(&["=".into(), 2.into(), "a".into()]), op(&["=".into(), 2.into(), "b".into()])],
+            "[1, \"b\"]",
+        ),
+        (
+            vec![op(&["!".into(), 3.into(), 5.into()]), op(&["+".into(), 3.into(), 1.into()])],
+            "[1, \"hello\", 6]",
+        ),
+        (
+            vec![
+                op(&["=".into(), 3.into(), 5.into()]),
+                op(&["+".into(), 3.into(), 1.into()]),
+                op(&["+".into(), 3.into(), 1.into()]),
+            ],
+            "29 Field 3 UPDATE error: double update of the same field",
+        ),
+        (
+            vec![
+                op(&["=".into(), 3.into(), u64::MAX.into()]),
+                op(&["+".into(), 3.into(), 1.into()]),
+            ],
+            "95 Integer overflow when performing '+' operation on field 3",
+        ),
+    ];
+    for (operations, expected) in cases {
+        assert_eq!(update(&operations), expected, "{operations:?}");
+    }
+}
+
+#[test]
+fn upsert_leaves_out_what_fails() {
+    let mut space = space();
+    let tuple = array(&[1.into(), "q".into()]);
+    let get = |space: &Space| format!("{:?}", space.get(0, &array(&[1.into()])).expect("a key"));
+    let operations = array(&[
+        op(&["+".into(), 2.into(), 1.into()]),
+        op(&["=".into(), 3.into(), 4.into()]),
+        op(&["+".into(), 9.into(), 1.into()]),
+    ]);
+    space.upsert(&tuple, &operations, 1).expect("errors are left out");
+    assert_eq!(get(&space), "Some([1, \"hello\", 4])");
+    let moves = array(&[op(&["=".into(), 1.into(), 4.into()])]);
+    assert_eq!(space.upsert(&tuple, &moves, 1), Ok(crate::Written::default()));
+    let spoils = array(&[op(&["=".into(), 2.into(), 4.into()])]);
+    assert!(space.upsert(&tuple, &spoils, 1).is_err());
+    assert_eq!(get(&space), "Some([1, \"hello\", 4])");
+    let written = space.upsert(&array(&[7.into()]), &operations, 1).expect("inserted");
+    assert_eq!(format!("{:?}", written.new), "Some([7])");
+}
+
+fn text<T>(result: Result<T, crate::BoxError>) -> String {
+    result.map_or_else(|error| format!("{} {}", error.code.0, error.message), |_| "ok".to_owned())
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
+fn statements_err_as_tarantool_does() {
+    let mut space = space();
+    let hash = index_def(space.def(), 1, "hash", true, vec![part(0, "unsigned")]);
+    space.create_index(hash.expect("a definition")).expect("an index");
+    let n = index_def(space.def(), 2, "tree", false, vec![part(1, "string")]);
+    space.create_index(n.expect("a definition")).expect("an index");
+    let one = array(&[1.into()]);
+    let select = |index, iterator, key: &[u8]| {
+        let iterator = crate::IteratorType::of_number(iterator).expect("an iterator");
+        text(space.select(index, iterator, key, 0, 1, None))
+    };
+    let unsupported =
+        "112 Index 'i1' (HASH) of space 's' (memtx) does not support requested iterator type";
+    let partial = "136 HASH index  does not support selects via a partial key (expected 1 parts, \
+                   got 0). Please Consider changing index type to TREE.";
+    assert_eq!(select(1, 5, &one), unsupported);
+    assert_eq!(select(1, 1, &one), unsupported);
+    assert_eq!(select(1, 0, &array(&[])), partial);
+    assert_eq!(select(1, 6, &array(&[])), "ok");
+    assert_eq!(
+        select(0, 0, &array(&["a".into()])),
+        "18 Supplied key type of part 0 does not match index part type: expected unsigned"
+    );
+    assert_eq!(
+        select(0, 0, &array(&[1.into(), 2.into()])),
+        "31 Invalid key part count (expected [0..1], got 2)"
+    );
+    assert_eq!(select(9, 0, &one), "35 No index #9 is defined in space 's'");
+    assert_eq!(
+        text(space.get(0, &array(&[]))),
+        "19 Invalid key part count in an exact match (expected 1, got 0)"
+    );
+    assert_eq!(
+        text(space.get(2, &one)),
+        "41 Get() doesn't support partial keys and non-unique indexes"
+    );
+    assert_eq!(text(space.get(0, &[1])), "22 Tuple/Key must be MsgPack array");
+    assert_eq!(
+        text(space.insert(&array(&[1.into(), "q".into()]))),
+        "3 Duplicate key exists in unique index \"i0\" in space \"s\" with old tuple - [1, \"hello\"] \
+         and new tuple - [1, \"q\"]"
+    );
+    assert_eq!(
+        text(space.insert(&array(&[2.into(), 5.into()]))),
+        "23 Tuple field 2 (a) type does not match one required by operation: expected string, got unsigned"
+    );
+    assert_eq!(
+        text(space.insert(&array(&[]))),
+        "39 Tuple field 1 (id) required by space format is missing"
+    );
+    assert_eq!(
+        text(space.insert(&[0x91])),
+        "20 Invalid MsgPack - the MessagePack ends inside a value"
+    );
+    assert_eq!(
+        text(space.drop_index(0)),
+        "17 Can't drop primary key in space 's' while secondary keys exist"
+    );
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
+fn definitions_err_as_tarantool_does() {
+    let mut empty = Space::new(space_def(vec![]).expect("a definition"));
+    let create = |space: &mut Space, id, kind: &str, unique, parts: Vec<Val>| {
+        text(
+            index_def(space.def(), id, kind, unique, parts).and_then(|def| space.create_index(def)),
+        )
+    };
+    let id = || vec![part(0, "unsigned")];
+    let nullable =
+        map(&[("field", 1.into()), ("type", "string".into()), ("is_nullable", "true".into())]);
+    assert_eq!(text(empty.insert(&array(&[1.into()]))), "35 No index #0 is defined in space 's'");
+    assert_eq!(
+        create(&mut empty, 1, "tree", true, id()),
+        "12 Can't modify space 's': can not add a secondary key before primary"
+    );
+    assert_eq!(
+        create(&mut empty, 0, "tree", true, vec![nullable.clone()]),
+        "152 Primary index of space 's' can not contain nullable parts"
+    );
+    assert_eq!(
+        create(&mut empty, 0, "tree", false, id()),
+        "14 Can't create or modify index 'i0' in space 's': primary key must be unique"
+    );
+    let mut space = space();
+    let cases: Vec<(&str, bool, Vec<Val>, &str)> = vec![
+        (
+            "hash",
+            false,
+            id(),
+            "14 Can't create or modify index 'i3' in space 's': HASH index must be unique",
+        ),
+        ("hash", true, vec![nullable], "5 HASH does not support nullable parts"),
+        (
+            "tree",
+            true,
+            [id(), id()].concat(),
+            "14 Can't create or modify index 'i3' in space 's': same key part is indexed twice",
+        ),
+        (
+            "tree",
+            true,
+            vec![part(6, "array")],
+            "14 Can't create or modify index 'i3' in space 's': field type 'array' is not supported",
+        ),
+        (
+            "tree",
+            true,
+            vec![part(6, "unsigned")],
+            "39 Tuple field 7 required by space format is missing",
+        ),
+        (
+            "tree",
+            true,
+            vec![],
+            "14 Can't create or modify index 'i3' in space 's': part count must be positive",
+        ),
+        ("zree", true, id(), "13 Unsupported index type supplied for index 'i3' in space 's'"),
+        ("rtree", true, id(), "5 Ladon does not support indexes of type RTREE"),
+        (
+            "tree",
+            true,
+            vec![Val::Array(vec![0.into()])],
+            "107 Wrong index parts: a field type is missing; expected field1 id (number), field1 type (string), ...",
+        ),
+        (
+            "tree",
+            true,
+            vec![map(&[("field", 0.into()), ("type", "unsigned".into()), ("foo", 1.into())])],
+            "108 Wrong index options (field 1): unexpected option 'foo'",
+        ),
+    ];
+    for (kind, unique, parts, expected) in cases {
+        assert_eq!(create(&mut space, 3, kind, unique, parts), expected);
+    }
+    let twice = vec![field("a", "any", false), field("a", "any", false)];
+    assert_eq!(text(space_def(twice)), "149 Space field 'a' is duplicate");
+    let required = vec![
+        field("id", "unsigned", false),
+        field("a", "string", true),
+        field("b", "unsigned", false),
+    ];
+    let altered = space.alter(space_def(required).expect("a definition"));
+    assert_eq!(text(altered), "39 Tuple field 3 (b) required by space format is missing");
+    let other = vec![field("id", "string", false)];
+    assert_eq!(
+        text(space.alter(space_def(other).expect("a definition"))),
+        "27 Field 1 (id) has type 'string' in space format, but type 'unsigned' in index definition"
+    );
+}

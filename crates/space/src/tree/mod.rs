@@ -1,0 +1,323 @@
+//! A counted copy-on-write B+tree: items in order, found by comparison and by rank.
+//!
+//! ```text
+//!            [ 0: a 5 items | 1: f 4 items ]           inner: first item and count of each child
+//!              /                        \
+//!      [a b c d e]                  [f g h i]          leaves: the items
+//! ```
+//!
+//! The caller supplies the comparison with the sought item, because an item may hold less than what
+//! it represents. A full node passes items to a neighbour before it is split, and nodes at the
+//! edges are left full when items arrive in order, so leaves are about four fifths full, or
+//! completely.
+
+mod node;
+
+use node::{FANOUT, Inner, Node, RightEdge};
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Items in ascending order, no two of them equal. A clone is quickly made: it shares nodes, and a
+/// shared node is copied before it changes.
+#[derive(Clone)]
+pub struct Tree<T> {
+    root: Node<T>,
+    len: u64,
+    leaves: usize,
+    inners: usize,
+}
+
+impl<T: Clone> Default for Tree<T> {
+    fn default() -> Tree<T> {
+        Tree::new()
+    }
+}
+
+impl<T: Clone> Tree<T> {
+    /// A tree without items.
+    pub fn new() -> Tree<T> {
+        Tree { root: Node::leaf(), len: 0, leaves: 1, inners: 0 }
+    }
+
+    /// A tree of items that are in order, with a little room in every leaf.
+    pub fn of_sorted(items: Vec<T>) -> Tree<T> {
+        const FILLED: usize = FANOUT - FANOUT / 8;
+        if items.is_empty() {
+            return Tree::new();
+        }
+        let len = items.len();
+        let mut items = items.into_iter();
+        let mut level: Vec<Node<T>> = evenly(len, FILLED)
+            .map(|range| Node::of_items(items.by_ref().take(range.len())))
+            .collect();
+        let (leaves, mut inners) = (level.len(), 0);
+        while level.len() > 1 {
+            let ranges = evenly(level.len(), FILLED);
+            let mut children = level.into_iter();
+            level = ranges.map(|range| Node::over(children.by_ref().take(range.len()))).collect();
+            inners += level.len();
+        }
+        match level.pop() {
+            Some(root) => Tree { root, len: len as u64, leaves, inners },
+            None => Tree::new(),
+        }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Bytes of memory that the nodes take.
+    pub fn bytes(&self) -> usize {
+        // In front of each are the counts of its owners.
+        const COUNTS_BYTES: usize = 2 * size_of::<usize>();
+        self.leaves * (COUNTS_BYTES + size_of::<node::Leaf<T>>())
+            + self.inners * (COUNTS_BYTES + size_of::<Inner<T>>())
+    }
+
+    /// The equal item.
+    #[inline]
+    pub fn get(&self, against: impl Fn(&T) -> Ordering) -> Option<&T> {
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let at = leaf.items.binary_search_by(&against).ok()?;
+                    return Some(&leaf.items[at]);
+                }
+                Node::Inner(inner) => node = &inner.children[child_of(inner, &against)],
+            }
+        }
+    }
+
+    /// Adds an item; `against` says how an item compares with it, and none is equal.
+    pub fn insert(&mut self, item: T, against: impl Fn(&T) -> Ordering) {
+        if self.root.is_full() {
+            let root = std::mem::replace(&mut self.root, Node::leaf());
+            self.root = Node::over(std::iter::once(root));
+            self.inners += 1;
+        }
+        let before = |other: &T| against(other) == Ordering::Greater;
+        let mut node = &mut self.root;
+        let mut edge = RightEdge(true);
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let leaf = Arc::make_mut(leaf);
+                    let at = leaf.items.partition_point(|other| !before(other));
+                    leaf.items.insert(at, item);
+                    self.len += 1;
+                    return;
+                }
+                Node::Inner(inner) => {
+                    let inner = Arc::make_mut(inner);
+                    let mut at = child_of(inner, &against);
+                    if inner.children[at].is_full() {
+                        if inner.make_room(at, &item, edge, before) {
+                            match inner.children[at] {
+                                Node::Leaf(_) => self.leaves += 1,
+                                Node::Inner(_) => self.inners += 1,
+                            }
+                        }
+                        at = child_of(inner, &against);
+                    }
+                    if at == 0 && before(&inner.firsts[0]) {
+                        inner.firsts[0] = item.clone();
+                    }
+                    inner.counts[at] += 1;
+                    edge = RightEdge(edge.0 && at + 1 == inner.children.len());
+                    node = &mut inner.children[at];
+                }
+            }
+        }
+    }
+
+    /// Puts `item` into the place of the item that is equal by `against`, which returns; if there is
+    /// none, `item` returns as the error.
+    ///
+    /// # Errors
+    /// `item`, if no item is equal.
+    pub fn replace(&mut self, item: T, against: impl Fn(&T) -> Ordering) -> Result<T, T> {
+        replace_equal(&mut self.root, item, &against)
+    }
+
+    /// How many items come before what `before` says; it must be true of none after one of which
+    /// it is false.
+    pub fn count_before(&self, before: impl Fn(&T) -> bool) -> u64 {
+        let mut node = &self.root;
+        let mut rank = 0;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return rank + leaf.items.partition_point(before) as u64,
+                Node::Inner(inner) => {
+                    let at = inner.firsts.partition_point(&before).saturating_sub(1);
+                    rank += inner.counts[..at].iter().sum::<u64>();
+                    node = &inner.children[at];
+                }
+            }
+        }
+    }
+
+    /// The item of this rank.
+    pub fn at(&self, rank: u64) -> Option<&T> {
+        self.run_from(rank).first()
+    }
+
+    /// The items of the leaf that has this rank, from there on; none past the end.
+    pub fn run_from(&self, rank: u64) -> &[T] {
+        let (leaf, at) = self.leaf_of(rank);
+        leaf.get(at..).unwrap_or(&[])
+    }
+
+    /// The items of the leaf that has this rank, up to there.
+    pub fn run_to(&self, rank: u64) -> &[T] {
+        let (leaf, at) = self.leaf_of(rank);
+        leaf.get(..=at).unwrap_or(&[])
+    }
+
+    fn leaf_of(&self, mut rank: u64) -> (&[T], usize) {
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return (&leaf.items, rank as usize),
+                Node::Inner(inner) => {
+                    let (at, within) = inner.child_at(rank);
+                    (node, rank) = (&inner.children[at], within);
+                }
+            }
+        }
+    }
+
+    /// Removes the equal item.
+    pub fn remove(&mut self, against: impl Fn(&T) -> Ordering) -> Option<T> {
+        let counts = (&mut self.leaves, &mut self.inners);
+        let removed = remove_equal(&mut self.root, &against, counts)?;
+        self.len -= 1;
+        self.lower_root();
+        Some(removed)
+    }
+
+    /// After items were taken out: a root with one child is none.
+    fn lower_root(&mut self) {
+        while let Node::Inner(inner) = &mut self.root
+            && inner.children.len() <= 1
+        {
+            self.inners -= 1;
+            match Arc::make_mut(inner).children.pop() {
+                Some(child) => self.root = child,
+                None => {
+                    self.root = Node::leaf();
+                    self.leaves += 1;
+                }
+            }
+        }
+    }
+}
+
+/// The child that something belongs to: the last that does not begin after it.
+#[inline]
+fn child_of<T>(inner: &Inner<T>, against: impl Fn(&T) -> Ordering) -> usize {
+    let begun = inner.firsts.partition_point(|first| against(first) != Ordering::Greater);
+    begun.saturating_sub(1)
+}
+
+fn replace_equal<T: Clone>(
+    node: &mut Node<T>,
+    item: T,
+    against: &impl Fn(&T) -> Ordering,
+) -> Result<T, T> {
+    match node {
+        Node::Leaf(leaf) => match leaf.items.binary_search_by(against) {
+            Ok(at) => Ok(std::mem::replace(&mut Arc::make_mut(leaf).items[at], item)),
+            Err(_) => Err(item),
+        },
+        Node::Inner(inner) => {
+            let at = child_of(inner, against);
+            let inner = Arc::make_mut(inner);
+            let is_first = against(&inner.firsts[at]).is_eq();
+            let first = is_first.then(|| item.clone());
+            let replaced = replace_equal(&mut inner.children[at], item, against)?;
+            // An equal item in its place: otherwise the old one would be kept alive.
+            if let Some(first) = first {
+                inner.firsts[at] = first;
+            }
+            Ok(replaced)
+        }
+    }
+}
+
+fn remove_equal<T: Clone>(
+    node: &mut Node<T>,
+    against: &impl Fn(&T) -> Ordering,
+    (leaves, inners): (&mut usize, &mut usize),
+) -> Option<T> {
+    match node {
+        Node::Leaf(leaf) => {
+            let at = leaf.items.binary_search_by(against).ok()?;
+            Some(Arc::make_mut(leaf).items.remove(at))
+        }
+        Node::Inner(inner) => {
+            let at = child_of(inner, against);
+            let inner = Arc::make_mut(inner);
+            let is_leaf = matches!(inner.children[at], Node::Leaf(_));
+            let child = &mut inner.children[at];
+            let removed = remove_equal(child, against, (&mut *leaves, &mut *inners))?;
+            if inner.shrunk(at) {
+                *(if is_leaf { leaves } else { inners }) -= 1;
+            }
+            Some(removed)
+        }
+    }
+}
+
+/// Cuts `0..len` into ranges of about the same length, at most `max`.
+fn evenly(len: usize, max: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = len.div_ceil(max);
+    (0..parts).map(move |part| len * part / parts..len * (part + 1) / parts)
+}
+
+#[cfg(test)]
+impl<T: Clone> Tree<T> {
+    /// What must always hold: order, counts, first items, equal heights, the accounts.
+    pub(crate) fn check(&self, compare: impl Fn(&T, &T) -> Ordering) {
+        let mut items = Vec::new();
+        let (mut leaves, mut inners) = (0, 0);
+        let root = (&self.root, true);
+        check_node(root, &compare, &mut items, (&mut leaves, &mut inners));
+        assert!(items.is_sorted_by(|a, b| compare(a, b) == Ordering::Less));
+        assert_eq!((items.len(), leaves, inners), (self.len as usize, self.leaves, self.inners));
+    }
+}
+
+/// The height.
+#[cfg(test)]
+fn check_node<T: Clone>(
+    (node, is_root): (&Node<T>, bool),
+    compare: &impl Fn(&T, &T) -> Ordering,
+    items: &mut Vec<T>,
+    (leaves, inners): (&mut usize, &mut usize),
+) -> usize {
+    assert!(is_root || node.len() > 0);
+    match node {
+        Node::Leaf(leaf) => {
+            *leaves += 1;
+            items.extend(leaf.items.iter().cloned());
+            0
+        }
+        Node::Inner(inner) => {
+            *inners += 1;
+            assert!(!is_root || inner.children.len() > 1);
+            let mut heights = Vec::new();
+            for (at, child) in inner.children.iter().enumerate() {
+                let before = items.len();
+                heights.push(check_node((child, false), compare, items, (leaves, inners)));
+                assert_eq!(items.len() - before, inner.counts[at] as usize);
+                assert!(compare(&items[before], &inner.firsts[at]).is_eq());
+            }
+            assert!(heights.iter().all(|height| *height == heights[0]));
+            heights[0] + 1
+        }
+    }
+}

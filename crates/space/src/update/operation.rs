@@ -1,0 +1,243 @@
+//! Update operations out of MessagePack: `[[operator, field, argument...], ...]`.
+
+use crate::decimal::Decimal;
+use crate::error::{BoxError, ErrorCode};
+use crate::field_type::{extension, peek};
+use crate::format::Format;
+use ladon_msgpack::{self as msgpack, Value};
+
+/// Operations of one request.
+const OPERATIONS_MAX: u32 = 4000;
+
+/// A number to add, subtract, or to do so with.
+#[derive(Clone, Copy)]
+pub(crate) enum Number {
+    Integer(i128),
+    Float(f32),
+    Double(f64),
+    Decimal(Decimal),
+}
+
+/// What an operation does, with its argument.
+pub(crate) enum Action<'a> {
+    Set(&'a [u8]),
+    Insert(&'a [u8]),
+    Delete(u32),
+    Add(Number),
+    Subtract(Number),
+    Bits(u64),
+    Splice { offset: i64, cut: i64, paste: &'a [u8] },
+}
+
+/// One operation.
+pub(crate) struct Operation<'a> {
+    pub(crate) operator: u8,
+    /// From 0; negative numbers count from the end.
+    pub(crate) field: i32,
+    name: Option<&'a [u8]>,
+    pub(crate) action: Action<'a>,
+}
+
+impl<'a> Operation<'a> {
+    /// How messages name the field.
+    pub(crate) fn label(&self) -> String {
+        label(self.field, self.name)
+    }
+
+    pub(crate) fn error(&self, why: &str) -> BoxError {
+        field_error(&self.label(), why)
+    }
+
+    pub(crate) fn no_field(&self) -> BoxError {
+        match self.name {
+            Some(_) => {
+                let message = format!("Field '{}' was not found in the tuple", self.label());
+                BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message)
+            }
+            None => no_field_number(i64::from(self.field) + i64::from(self.field >= 0)),
+        }
+    }
+
+    pub(crate) fn wrong_argument(&self, expected: &str) -> BoxError {
+        wrong_argument(self.operator, &self.label(), expected)
+    }
+}
+
+fn label(field: i32, name: Option<&[u8]>) -> String {
+    match name {
+        Some(name) => format!("'{}'", String::from_utf8_lossy(name)),
+        None if field >= 0 => (i64::from(field) + 1).to_string(),
+        None => field.to_string(),
+    }
+}
+
+fn field_error(label: &str, why: &str) -> BoxError {
+    BoxError::new(ErrorCode::UPDATE_FIELD, format!("Field {label} UPDATE error: {why}"))
+}
+
+fn no_field_number(number: i64) -> BoxError {
+    let message = format!("Field {number} was not found in the tuple");
+    BoxError::new(ErrorCode::NO_SUCH_FIELD_NO, message)
+}
+
+fn wrong_argument(operator: u8, label: &str, expected: &str) -> BoxError {
+    let message = format!(
+        "Argument type in operation '{}' on field {label} does not match field type: \
+         expected {expected}",
+        char::from(operator)
+    );
+    BoxError::new(ErrorCode::UPDATE_ARG_TYPE, message)
+}
+
+/// The operations of a request; field numbers begin with `base`.
+///
+/// # Errors
+/// Tarantool's.
+pub(crate) fn parse<'a>(
+    mut bytes: &'a [u8],
+    base: u32,
+    format: &Format,
+) -> Result<Vec<Operation<'a>>, BoxError> {
+    let count = msgpack::read_array(&mut bytes)
+        .map_err(|_| BoxError::illegal("update operations must be an array {{op,..}, {op,..}}"))?;
+    if count > OPERATIONS_MAX {
+        return Err(BoxError::illegal("too many operations for update"));
+    }
+    let mut operations = Vec::with_capacity(count.min(16) as usize);
+    for number in 1..=count {
+        operations.push(read_operation(msgpack::take(&mut bytes)?, number, base, format)?);
+    }
+    Ok(operations)
+}
+
+fn read_operation<'a>(
+    mut bytes: &'a [u8],
+    number: u32,
+    base: u32,
+    format: &Format,
+) -> Result<Operation<'a>, BoxError> {
+    let count = msgpack::read_array(&mut bytes)
+        .map_err(|_| BoxError::illegal("update operation must be an array {op,..}"))?;
+    if count < 1 {
+        let what = "update operation must be an array {op,..}, got empty array";
+        return Err(BoxError::illegal(what));
+    }
+    let Ok(name) = msgpack::read_str(&mut bytes) else {
+        return Err(BoxError::illegal("update operation name must be a string"));
+    };
+    let unknown = |what: &str| {
+        let message = format!("Unknown UPDATE operation #{number}: {what}");
+        BoxError::new(ErrorCode::UNKNOWN_UPDATE_OP, message)
+    };
+    let (operator, expected) = match name {
+        [operator @ (b'=' | b'+' | b'-' | b'&' | b'|' | b'^' | b'!' | b'#')] => (*operator, 3),
+        b":" => (b':', 5),
+        _ => return Err(unknown(&format!("\"{}\"", String::from_utf8_lossy(name)))),
+    };
+    if count != expected {
+        let what = format!("wrong number of arguments, expected {expected}, got {count}");
+        return Err(unknown(&what));
+    }
+    let (field, name) = read_field(&mut bytes, base, format)?;
+    let action = read_action(operator, &label(field, name), &mut bytes, base)?;
+    Ok(Operation { operator, field, name, action })
+}
+
+fn read_field<'a>(
+    bytes: &mut &'a [u8],
+    base: u32,
+    format: &Format,
+) -> Result<(i32, Option<&'a [u8]>), BoxError> {
+    match msgpack::read(bytes)? {
+        Value::Int(number) => {
+            i32::try_from(number).map(|number| (number, None)).map_err(|_| no_field_number(number))
+        }
+        Value::Uint(number) => {
+            let shifted = number.checked_sub(u64::from(base));
+            shifted
+                .and_then(|number| i32::try_from(number).ok())
+                .map(|number| (number, None))
+                .ok_or_else(|| no_field_number(i64::try_from(number).unwrap_or(i64::MAX)))
+        }
+        Value::Str(name) => {
+            let number = format.number_of(name).and_then(|number| i32::try_from(number).ok());
+            if let Some(number) = number {
+                return Ok((number, Some(name)));
+            }
+            if name.iter().any(|byte| matches!(byte, b'.' | b'[')) {
+                return Err(BoxError::unsupported("Ladon", "JSON paths in update operations"));
+            }
+            let message =
+                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(name));
+            Err(BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message))
+        }
+        _ => Err(BoxError::illegal("field id must be a number or a string")),
+    }
+}
+
+fn read_action<'a>(
+    operator: u8,
+    label: &str,
+    bytes: &mut &'a [u8],
+    base: u32,
+) -> Result<Action<'a>, BoxError> {
+    let argument = msgpack::take(bytes)?;
+    let value = peek(argument).unwrap_or(Value::Nil);
+    let wrong = |expected: &str| wrong_argument(operator, label, expected);
+    Ok(match operator {
+        b'=' => Action::Set(argument),
+        b'!' => Action::Insert(argument),
+        b'#' => match value {
+            Value::Uint(0) => return Err(field_error(label, "cannot delete 0 fields")),
+            Value::Uint(count) => Action::Delete(u32::try_from(count).unwrap_or(u32::MAX)),
+            _ => return Err(wrong("a positive integer")),
+        },
+        b'+' => Action::Add(Number::of(&value).ok_or_else(|| wrong("a number"))?),
+        b'-' => Action::Subtract(Number::of(&value).ok_or_else(|| wrong("a number"))?),
+        b':' => {
+            let mut offset = small(&value).ok_or_else(|| wrong("an integer"))?;
+            if offset >= 0 {
+                offset -= i64::from(base);
+                if offset < 0 {
+                    return Err(splice_bound(label));
+                }
+            }
+            let cut = msgpack::take(bytes)?;
+            let cut = peek(cut).and_then(|cut| small(&cut)).ok_or_else(|| wrong("an integer"))?;
+            let paste = msgpack::read_str(bytes).map_err(|_| wrong("a string"))?;
+            Action::Splice { offset, cut, paste }
+        }
+        _ => match value {
+            Value::Uint(bits) => Action::Bits(bits),
+            _ => return Err(wrong("a positive integer")),
+        },
+    })
+}
+
+pub(crate) fn splice_bound(label: &str) -> BoxError {
+    let message = format!("SPLICE error on field {label}: offset is out of bound");
+    BoxError::new(ErrorCode::UPDATE_SPLICE, message)
+}
+
+/// An integer of 32 bits.
+fn small(value: &Value<'_>) -> Option<i64> {
+    let value = match value {
+        Value::Uint(value) => i64::try_from(*value).ok()?,
+        Value::Int(value) => *value,
+        _ => return None,
+    };
+    i32::try_from(value).ok().map(i64::from)
+}
+
+impl Number {
+    pub(crate) fn of(value: &Value<'_>) -> Option<Number> {
+        Some(match value {
+            Value::Uint(value) => Number::Integer(i128::from(*value)),
+            Value::Int(value) => Number::Integer(i128::from(*value)),
+            Value::Float(value) => Number::Float(*value),
+            Value::Double(value) => Number::Double(*value),
+            Value::Ext(extension::DECIMAL, bytes) => Number::Decimal(Decimal::unpack(bytes)?),
+            _ => return None,
+        })
+    }
+}
