@@ -15,12 +15,14 @@
 //!   7 Library         name bytes, body bytes        (see `library.rs`; db is 0, as in 8 and 9)
 //!   8 DeleteLibrary   name bytes
 //!   9 FlushLibraries
+//!  10 SpacePut        space varint, tuple bytes     (MessagePack; db is 0, as in 11)
+//!  11 SpaceDelete     space varint, key bytes       (the primary key's parts, a MessagePack array)
 //! bytes := length varint, then that many bytes
 //! ```
 
 use crate::record::{LargeRecord, RecordPart};
 use crate::varint;
-use crate::{DbId, UnixMillis};
+use crate::{DbId, SpaceId, UnixMillis};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -92,6 +94,11 @@ pub enum Change<'a> {
     DeleteLibrary { name: &'a [u8] },
     /// Every library was removed.
     FlushLibraries,
+    /// The space has this tuple now, in place of the one with the same primary key if there was one.
+    /// Definitions are tuples too, of the system spaces.
+    SpacePut { space: SpaceId, tuple: &'a [u8] },
+    /// The tuple with this primary key was removed from the space.
+    SpaceDelete { space: SpaceId, key: &'a [u8] },
 }
 
 const TAG_PUT: u8 = 1;
@@ -103,6 +110,8 @@ const TAG_SWAP_DB: u8 = 6;
 const TAG_LIBRARY: u8 = 7;
 const TAG_DELETE_LIBRARY: u8 = 8;
 const TAG_FLUSH_LIBRARIES: u8 = 9;
+const TAG_SPACE_PUT: u8 = 10;
+const TAG_SPACE_DELETE: u8 = 11;
 
 impl Change<'_> {
     /// Appends the encoding.
@@ -167,6 +176,8 @@ impl Change<'_> {
                 varint::put_bytes(out, name);
             }
             Change::FlushLibraries => head(out, TAG_FLUSH_LIBRARIES, 0),
+            Change::SpacePut { space, tuple } => of_space(out, TAG_SPACE_PUT, space, tuple),
+            Change::SpaceDelete { space, key } => of_space(out, TAG_SPACE_DELETE, space, key),
         }
     }
 
@@ -186,8 +197,8 @@ impl Change<'_> {
         varint::put(out, body_bytes as u64);
     }
 
-    /// The key that the change touches, with its database; `None` for whole databases and
-    /// libraries.
+    /// The key that the change touches, with its database; `None` for whole databases, libraries
+    /// and spaces.
     pub fn key(&self) -> Option<(DbId, &[u8])> {
         match *self {
             Change::Put { db, key, .. }
@@ -198,7 +209,9 @@ impl Change<'_> {
             | Change::SwapDb { .. }
             | Change::Library { .. }
             | Change::DeleteLibrary { .. }
-            | Change::FlushLibraries => None,
+            | Change::FlushLibraries
+            | Change::SpacePut { .. }
+            | Change::SpaceDelete { .. } => None,
         }
     }
 }
@@ -207,6 +220,14 @@ impl Change<'_> {
 fn head(out: &mut Vec<u8>, tag: u8, db: DbId) {
     out.push(tag);
     varint::put(out, u64::from(db));
+}
+
+#[inline]
+fn of_space(out: &mut Vec<u8>, tag: u8, space: SpaceId, bytes: &[u8]) {
+    out.reserve(bytes.len() + 20);
+    out.extend_from_slice(&[tag, 0]);
+    varint::put(out, u64::from(space));
+    varint::put_bytes(out, bytes);
 }
 
 /// Why an encoded change cannot be read.
@@ -288,6 +309,14 @@ fn take_change<'a>(input: &mut &'a [u8]) -> Result<Change<'a>, ChangeError> {
         }
         TAG_DELETE_LIBRARY => Change::DeleteLibrary { name: bytes()? },
         TAG_FLUSH_LIBRARIES => Change::FlushLibraries,
+        TAG_SPACE_PUT => {
+            let space = take_space(input)?;
+            Change::SpacePut { space, tuple: varint::take_bytes(input).ok_or(Truncated)? }
+        }
+        TAG_SPACE_DELETE => {
+            let space = take_space(input)?;
+            Change::SpaceDelete { space, key: varint::take_bytes(input).ok_or(Truncated)? }
+        }
         other => return Err(ChangeError::UnknownTag(other)),
     })
 }
@@ -301,6 +330,11 @@ fn take_u8(input: &mut &[u8]) -> Result<u8, ChangeError> {
 fn take_db(input: &mut &[u8]) -> Result<DbId, ChangeError> {
     let db = varint::take(input).ok_or(ChangeError::Truncated)?;
     DbId::try_from(db).map_err(|_| ChangeError::Truncated)
+}
+
+fn take_space(input: &mut &[u8]) -> Result<SpaceId, ChangeError> {
+    let space = varint::take(input).ok_or(ChangeError::Truncated)?;
+    SpaceId::try_from(space).map_err(|_| ChangeError::Truncated)
 }
 
 fn take_kind(input: &mut &[u8]) -> Result<ValueKind, ChangeError> {
@@ -444,6 +478,9 @@ mod tests {
             Change::Library { name: b"mylib", body: &[7; 200] },
             Change::DeleteLibrary { name: b"mylib" },
             Change::FlushLibraries,
+            Change::SpacePut { space: 512, tuple: &[7; 200] },
+            Change::SpacePut { space: 2_147_483_647, tuple: b"\x91\x01" },
+            Change::SpaceDelete { space: 280, key: b"\x91\x01" },
         ];
         for change in changes {
             let mut out = Vec::new();

@@ -23,5 +23,8 @@ pub use record::{LargeRecord, Record, RecordPart};
 /// number a client's `SELECT n` means.
 pub type DbId = u16;
 
+/// Number of a space.
+pub type SpaceId = u32;
+
 /// Milliseconds since the Unix epoch.
 pub type UnixMillis = u64;

@@ -3,6 +3,8 @@
 //! ```text
 //! the log's sync lock, its io lock   their holder may wait for the disk
 //! partitions, by index               their holder waits for no disk
+//! the spaces' catalog                by who changes it
+//! spaces, by number                  likewise
 //! the log's memory                   a record is reserved while its partitions are locked
 //! ```
 //!
@@ -22,6 +24,19 @@ impl Place {
     pub const LOG_IO: Place = Place(1);
     /// Reserving in the log's memory.
     pub const LOG_MEMORY: Place = Place(u32::MAX);
+
+    /// The catalog of spaces, for changes.
+    pub const CATALOG: Place = Place(1 << 16);
+
+    /// A space.
+    ///
+    /// # Panics
+    /// In debug builds, if the number is above the largest that a space may have.
+    #[inline]
+    pub const fn space(id: u32) -> Place {
+        debug_assert!(id <= i32::MAX as u32);
+        Place((1 << 16) + 1 + id)
+    }
 
     /// A partition of the keyspace.
     #[inline]

@@ -138,6 +138,12 @@ fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
             json!({ "op": "delete-library", "name": bytes(name) })
         }
         Ok(Change::FlushLibraries) => json!({ "op": "flush-libraries" }),
+        Ok(Change::SpacePut { space, tuple }) => {
+            json!({ "op": "space-put", "space": space, "tuple": bytes(tuple) })
+        }
+        Ok(Change::SpaceDelete { space, key }) => {
+            json!({ "op": "space-delete", "space": space, "key": bytes(key) })
+        }
         Err(error) => json!({ "error": error.to_string() }),
     }
 }

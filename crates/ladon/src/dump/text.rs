@@ -111,6 +111,8 @@ fn one_change(change: &Change<'_>) -> String {
         },
         Change::DeleteLibrary { name } => format!("delete library {}", key_of(name)),
         Change::FlushLibraries => "flush libraries".to_owned(),
+        Change::SpacePut { space, tuple } => format!("put space {space} {}", quoted(tuple)),
+        Change::SpaceDelete { space, key } => format!("delete space {space} {}", quoted(key)),
     }
 }
 
