@@ -83,6 +83,7 @@ macro_rules! read_as {
             ///
             /// # Errors
             /// Those of [`read`], and `Type` if it is something else.
+            #[allow(clippy::needless_lifetimes, reason = "some return what they borrow")]
             #[inline]
             pub fn $name<'a>(input: &mut &'a [u8]) -> Result<$type, Error> {
                 match read(input)? {

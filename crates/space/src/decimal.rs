@@ -59,7 +59,7 @@ impl Decimal {
         let mut bytes = Vec::with_capacity(24);
         write::int(&mut bytes, i64::from(self.scale));
         let mut digits = self.coefficient.unsigned_abs().to_string().into_bytes();
-        if digits.len() % 2 == 0 {
+        if digits.len().is_multiple_of(2) {
             digits.insert(0, b'0');
         }
         digits.push(b'0' + if self.coefficient < 0 { 0x0d } else { 0x0c });

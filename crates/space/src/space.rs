@@ -380,21 +380,27 @@ impl Space {
     }
 
     /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first), in
-    /// the order of the primary index. Returns the key to go on after; `None` at the end.
+    /// the order of the primary index, as long as `visit` says to go on. Returns the key to go on after;
+    /// `None` at the end.
     pub fn save_range(
         &self,
         after: Option<&[u8]>,
         count: usize,
-        visit: &mut dyn FnMut(&Tuple),
+        visit: &mut dyn FnMut(&Tuple) -> bool,
     ) -> Option<Vec<u8>> {
         let primary = self.indexes.first()?;
         let mut last = None;
         let mut visited = 0;
+        let mut goes_on = true;
         for tuple in primary.select_after(after).take(count) {
-            visit(tuple);
             visited += 1;
             last = Some(tuple);
+            goes_on = visit(tuple);
+            if !goes_on {
+                break;
+            }
         }
-        last.filter(|_| visited == count).map(|tuple| primary.key.extract(tuple.bytes(), false))
+        last.filter(|_| visited == count || !goes_on)
+            .map(|tuple| primary.key.extract(tuple.bytes(), false))
     }
 }

@@ -26,14 +26,16 @@ fn value(rest: &mut &[u8], out: &mut Vec<u8>) -> Option<()> {
         b'"' => string(rest, out)?,
         b'-' | b'0'..=b'9' => number(rest, out)?,
         _ => {
-            let words: [(&[u8], fn(&mut Vec<u8>)); 3] = [
-                (b"true", |out| write::bool(out, true)),
-                (b"false", |out| write::bool(out, false)),
-                (b"null", write::nil),
-            ];
-            let (word, write) = words.into_iter().find(|(word, _)| rest.starts_with(word))?;
-            *rest = &rest[word.len()..];
-            write(out);
+            if let Some(after) = rest.strip_prefix(b"true") {
+                *rest = after;
+                write::bool(out, true);
+            } else if let Some(after) = rest.strip_prefix(b"false") {
+                *rest = after;
+                write::bool(out, false);
+            } else {
+                *rest = rest.strip_prefix(b"null")?;
+                write::nil(out);
+            }
         }
     }
     Some(())
