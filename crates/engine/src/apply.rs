@@ -12,11 +12,13 @@ use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Weight;
 use crate::save::SavedBlock;
+use crate::space::{RecoveringSpaces, SpaceFault};
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
 use crate::types::{self, string};
 use ladon_model::{
-    Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, UnixMillis, ValueKind, varint,
+    Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, SpaceId, UnixMillis, ValueKind,
+    varint,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -45,9 +47,21 @@ pub enum ApplyError {
     /// A library's body is malformed.
     #[error("malformed library '{0}'")]
     Library(String),
+    /// A tuple does not fit its space, or a definition the others.
+    #[error("space {0}: {1}")]
+    Space(SpaceId, String),
     /// The select map in a checkpoint is malformed.
     #[error("malformed select map")]
     SelectMap,
+}
+
+impl From<SpaceFault> for ApplyError {
+    fn from(fault: SpaceFault) -> ApplyError {
+        match fault {
+            SpaceFault::Change(error) => error.into(),
+            SpaceFault::Tuple(space, error) => ApplyError::Space(space, error.to_string()),
+        }
+    }
 }
 
 /// A keyspace being rebuilt from a data directory.
@@ -55,6 +69,7 @@ pub struct Recovering<'a> {
     keyspace: &'a Keyspace,
     access: AccessNow,
     held: CheckpointCoverage,
+    spaces: RecoveringSpaces,
     select_lsn: Mutex<Lsn>,
 }
 
@@ -66,20 +81,25 @@ impl<'a> Recovering<'a> {
             keyspace,
             access,
             held: CheckpointCoverage::new(),
+            spaces: RecoveringSpaces::default(),
             select_lsn: Mutex::new(Lsn::ZERO),
         }
     }
 
     /// Loads one block of a checkpoint. May be called from several threads at once.
-    pub fn block(&self, block: &SavedBlock, changes: &[u8]) -> Result<(), ApplyError> {
+    pub fn block(&self, block: &SavedBlock, encoded: &[u8]) -> Result<(), ApplyError> {
         self.check_db(block.db)?;
         let mut bytes_delta = 0;
         let mut scratch = crate::tx::Scratch::default();
-        let mut changes = Changes::new(changes).peekable();
+        let mut changes = Changes::new(encoded).peekable();
         if let Some(Ok(change @ Change::Update { .. })) = changes.peek() {
             let loaded = self.piece(*change, &mut bytes_delta);
             self.keyspace.add_used_bytes(bytes_delta);
             return loaded;
+        }
+        if let Some(&Ok(Change::SpacePut { space, .. })) = changes.peek() {
+            self.spaces.block(block, space, encoded);
+            return Ok(());
         }
         if let Some(Ok(Change::Library { .. })) = changes.peek() {
             return changes.try_for_each(|change| self.library(change?));
@@ -181,6 +201,11 @@ impl<'a> Recovering<'a> {
                         self.library(change)?;
                     }
                 }
+                change @ (Change::SpacePut { .. } | Change::SpaceDelete { .. }) => {
+                    if worker == 0 {
+                        self.spaces.change(self.keyspace, lsn, change)?;
+                    }
+                }
                 change => {
                     let (db, bytes) = change.key().expect("the other changes have a key");
                     self.check_db(db)?;
@@ -193,6 +218,14 @@ impl<'a> Recovering<'a> {
         }
         self.keyspace.add_used_bytes(bytes_delta);
         Ok(())
+    }
+
+    /// Ends recovery, after all blocks and records.
+    ///
+    /// # Errors
+    /// If the spaces' secondary indexes cannot be built.
+    pub fn finish(&self) -> Result<(), ApplyError> {
+        Ok(self.spaces.finish(self.keyspace)?)
     }
 
     /// Loads the select map as of `lsn`, see [`Keyspace::encode_select_map`].

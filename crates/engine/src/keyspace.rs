@@ -14,6 +14,7 @@ use crate::partition::{Database, Partition};
 use crate::partition_lock::{PartitionGuard, PartitionLock};
 use crate::prefetch::prefetch;
 use crate::prefetch_target::{Ahead, AheadInside};
+use crate::space::Spaces;
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
 use crate::table::prefetch::{Root, RootPtr};
@@ -63,6 +64,8 @@ pub struct Keyspace {
     pub(crate) compaction: Compaction,
     pub(crate) events: Wanted,
     pub(crate) libraries: Libraries,
+    /// The spaces.
+    pub spaces: Spaces,
 }
 
 /// Address of a database's part of a partition.
@@ -112,6 +115,7 @@ impl Keyspace {
             compaction: Compaction::default(),
             events: Wanted::default(),
             libraries: Libraries::default(),
+            spaces: Spaces::new(options.hash_seed),
         }
     }
 

@@ -24,6 +24,7 @@ mod pieces;
 mod prefetch;
 mod prefetch_target;
 mod save;
+mod space;
 mod sync_primitives;
 mod table;
 mod tx;
@@ -45,6 +46,7 @@ pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
 pub use prefetch_target::{Ahead, AheadInside, Inside};
 pub use save::{SaveCursor, SavedBlock};
+pub use space::{Catalog, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,

@@ -19,10 +19,12 @@
 //! For a value whose order counts, and for a long string, a snapshot is taken with the segment and
 //! encoded without the lock, as a separate block that covers the same hashes as of the same LSN.
 //!
-//! The libraries of functions come last, in blocks of their own, which cover no keys.
+//! The libraries of functions come after the keys, in blocks of their own, which cover no keys. The
+//! spaces come last (`space/saving.rs`).
 
 use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
 use crate::libraries::Library;
+use crate::space::SpaceCursor;
 use crate::table::entry::ValueRef;
 use crate::types;
 use crate::types::collection::{Saving, Snapshot};
@@ -45,6 +47,8 @@ pub struct SaveCursor {
     large: Vec<LargeValue>,
     /// After the last partition: the libraries that are still to be saved, as of one LSN.
     libraries: Option<(Lsn, std::vec::IntoIter<Arc<Library>>)>,
+    /// After the libraries.
+    spaces: Option<SpaceCursor>,
 }
 
 struct LargeValue {
@@ -104,7 +108,8 @@ impl Keyspace {
         }
         loop {
             if cursor.db >= self.databases() {
-                return self.save_libraries(cursor, &reserved, out);
+                let block = self.save_libraries(cursor, &reserved, out);
+                return block.or_else(|| self.save_spaces(&mut cursor.spaces, &reserved, out));
             }
             let (db, partition) = (cursor.db, cursor.partition);
             let mut held = self.lock(Locks::Partition(partition));
@@ -267,7 +272,21 @@ impl SaveCursor {
     /// A cursor at the beginning. Values of more than twice `piece` elements are saved in pieces of
     /// at least `piece`.
     pub fn in_pieces_of(piece: usize) -> SaveCursor {
-        SaveCursor { db: 0, partition: 0, local: 0, piece, large: Vec::new(), libraries: None }
+        SaveCursor {
+            db: 0,
+            partition: 0,
+            local: 0,
+            piece,
+            large: Vec::new(),
+            libraries: None,
+            spaces: None,
+        }
+    }
+
+    /// After the last block: whether something could not be saved, because the spaces' definitions
+    /// changed all the time. The checkpoint is not complete then.
+    pub fn has_given_up(&self) -> bool {
+        self.spaces.as_ref().is_some_and(SpaceCursor::has_given_up)
     }
 
     fn next_partition(&mut self) {

@@ -97,6 +97,20 @@ pub struct Scratch {
     undo: Option<Box<Undo>>,
 }
 
+impl Scratch {
+    /// Forgets the changes of the last transaction.
+    pub(crate) fn begin_changes(&mut self) {
+        self.changes.clear();
+        self.stored = None;
+        self.touched.clear();
+        self.undoable = false;
+    }
+
+    pub(crate) fn changes_mut(&mut self) -> &mut ChangeBuffer {
+        &mut self.changes
+    }
+}
+
 pub use evict::Candidate;
 pub use sorted_sets::Scores;
 pub use stored::{Misplaced, Stored};
@@ -190,10 +204,7 @@ impl<'a> Tx<'a> {
         scratch: &'a mut Scratch,
         now_ms: u64,
     ) -> Tx<'a> {
-        scratch.changes.clear();
-        scratch.stored = None;
-        scratch.touched.clear();
-        scratch.undoable = false;
+        scratch.begin_changes();
         #[cfg(debug_assertions)]
         let audit = audit::Audit::begin(&locked, scratch);
         Tx {

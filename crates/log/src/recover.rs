@@ -116,6 +116,8 @@ impl DataDir {
             read.and(replayed)
         })?;
         let scanned = scan.finish();
+        let (path, lsn) = (&self.dir, scanned.end);
+        sink.end().map_err(|message| RecoverError::Sink { path: path.clone(), lsn, message })?;
         let (segment, log_end) = seal(&self, &files.leftovers, &scanned, &noted)?;
         let end = scanned.end;
         let mut segments: BTreeSet<u64> = files.segments.iter().map(|base| base.0).collect();
@@ -137,8 +139,7 @@ impl DataDir {
             duration: Duration::from_nanos(duration_ns),
         };
         let log_bytes = end.0.saturating_sub(segments.first().copied().unwrap_or_default());
-        let reserve_bytes = self.options.reserve_bytes;
-        let reserve = Reserve::open(&*self.disk, &self.dir, reserve_bytes, log_bytes);
+        let reserve = Reserve::open(&*self.disk, &self.dir, self.options.reserve_bytes, log_bytes);
         let place = Place {
             disk: self.disk,
             clock: self.clock,

@@ -21,6 +21,11 @@ pub trait RecoverySink: Sync {
     /// One record after the checkpoint's begin position; called after all blocks. Each of the
     /// `workers` threads gets every record, in order, and applies its own share of the partitions.
     fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String>;
+
+    /// After the last record, once, before anything in the directory changes.
+    fn end(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The present phase of recovery.

@@ -44,6 +44,9 @@ pub enum LogError {
         /// What the system said.
         error: Arc<io::Error>,
     },
+    /// The caller could not complete a checkpoint; the log itself has not failed.
+    #[error("the checkpoint was given up: {0}")]
+    GivenUp(&'static str),
     /// A batch that was open was not published in time.
     #[error("the log up to {lsn} was not published within {waited_ms} ms")]
     Unpublished {

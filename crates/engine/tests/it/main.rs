@@ -14,6 +14,8 @@ mod loom;
 #[cfg(not(loom))]
 mod module_graph;
 #[cfg(not(loom))]
+mod spaces;
+#[cfg(not(loom))]
 mod strings;
 #[cfg(not(loom))]
 mod threads;

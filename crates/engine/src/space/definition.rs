@@ -1,0 +1,184 @@
+//! Definitions: a change of a system space's tuple takes effect in the same transaction.
+//!
+//! | space | effect |
+//! |---|---|
+//! | `_space` | a space is created, altered, renamed or dropped |
+//! | `_index` | an index is built, rebuilt, renamed or dropped |
+//! | `_truncate` | a space is emptied |
+//! | `_user`, `_priv`, `_func` | rights are read anew |
+//!
+//! The effect comes after the system space's own statement and all its checks. If the effect is
+//! refused, the statement is taken back.
+
+use super::catalog::{Catalog, Changing, Spaces, described_space};
+use super::error::{cannot_alter, cannot_drop, no_such_space};
+use super::transaction::SpaceTx;
+use crate::keyspace::Keyspace;
+use crate::tx::{Garbage, Scratch};
+use ladon_model::{Lsn, Record, SpaceId};
+use ladon_space::{BoxError, IndexDef, Space, SpaceDef, Tuple, Written};
+use ladon_system_spaces as system;
+
+/// Whether a change of this space's tuples has an effect beyond them.
+pub fn defines(id: SpaceId) -> bool {
+    matches!(
+        id,
+        system::SPACE
+            | system::INDEX
+            | system::TRUNCATE
+            | system::USER
+            | system::PRIV
+            | system::FUNC
+            | system::SEQUENCE
+            | system::SPACE_SEQUENCE
+    )
+}
+
+impl Keyspace {
+    /// Runs a statement on a system space together with its effect, as a transaction of its own.
+    /// Returns what was written, and the LSN that a reply depends on.
+    ///
+    /// # Errors
+    /// Those of the statement and of the effect; nothing has changed then.
+    pub fn define(
+        &self,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+    ) -> Result<(Written, Lsn), BoxError> {
+        let changing = self.spaces.lock_catalog();
+        let catalog = self.spaces.catalog();
+        let mut garbage = Vec::new();
+        let mut tx = self.begin_on_spaces(&catalog, &[id], scratch)?;
+        let written = match tx.write(id, statement) {
+            Ok(written) => written,
+            Err(error) => {
+                tx.abort();
+                return Err(error);
+            }
+        };
+        let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
+        if let Err(error) = effect.take(&mut tx, &mut garbage) {
+            tx.abort();
+            return Err(error);
+        }
+        let lsn = tx.commit(append);
+        effect.publish(&self.spaces, &changing, |def| self.spaces.new_space(def));
+        scratch.garbage.append(&mut garbage);
+        Ok((written, lsn))
+    }
+}
+
+/// What a statement did to a tuple of a system space.
+#[derive(Clone, Copy)]
+pub(super) struct Effect<'a> {
+    pub(super) id: SpaceId,
+    pub(super) old: Option<&'a Tuple>,
+    pub(super) new: Option<&'a Tuple>,
+}
+
+impl Effect<'_> {
+    /// Changes the spaces that the tuple describes; they are locked until the transaction ends.
+    fn take(&self, tx: &mut SpaceTx<'_>, garbage: &mut Vec<Garbage>) -> Result<(), BoxError> {
+        let Some(described) = self.described()? else { return Ok(()) };
+        if system::is_system(described) {
+            let why = "definitions of system spaces are fixed";
+            return Err(cannot_alter(described, why));
+        }
+        let catalog = tx.catalog();
+        let Some(cell) = catalog.get(described) else {
+            return match (self.id, self.old) {
+                // It is created when the catalog is changed.
+                (system::SPACE, None) => Ok(()),
+                _ => Err(no_such_space(described)),
+            };
+        };
+        if described != self.id {
+            tx.lock_also(cell);
+        }
+        let before = tx.space_mut(described).bytes();
+        let out = self.apply(tx.space_mut(described))?;
+        let after = tx.space_mut(described).bytes();
+        tx.count_bytes(after as i64 - before as i64);
+        if self.id == system::SPACE && self.new.is_none() {
+            tx.mark_gone(described);
+        }
+        garbage.extend(out.map(Garbage::of));
+        Ok(())
+    }
+
+    /// The space that the tuple describes, if the system space is one that describes spaces. A
+    /// definition that cannot be read is refused here.
+    pub(super) fn described(&self) -> Result<Option<SpaceId>, BoxError> {
+        let Some(tuple) = self.new.or(self.old) else { return Ok(None) };
+        Ok(match self.id {
+            system::SPACE => Some(SpaceDef::from_tuple(tuple.bytes())?.id),
+            system::INDEX | system::TRUNCATE => Some(described_space(tuple.bytes())?),
+            _ => None,
+        })
+    }
+
+    /// Changes the space that the tuple describes. Returns what it no longer needs.
+    pub(super) fn apply(&self, space: &mut Space) -> Result<Option<Space>, BoxError> {
+        match (self.id, self.old, self.new) {
+            (system::SPACE, Some(_), Some(new)) => {
+                space.alter(SpaceDef::from_tuple(new.bytes())?)?
+            }
+            (system::SPACE, Some(_), None) if space.indexes().next().is_some() => {
+                return Err(cannot_drop(&space.def().name, "the space has indexes"));
+            }
+            (system::INDEX, None, Some(new)) => {
+                space.create_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;
+            }
+            (system::INDEX, Some(_), Some(new)) => {
+                space.replace_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;
+            }
+            (system::INDEX, Some(old), None) => {
+                let def = IndexDef::from_tuple(old.bytes(), space.def())?;
+                let before = space.clone();
+                space.drop_index(def.id)?;
+                return Ok(Some(before));
+            }
+            (system::TRUNCATE, _, Some(_)) => return Ok(Some(space.truncate())),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Shows everybody what has changed.
+    pub(super) fn publish(
+        &self,
+        spaces: &Spaces,
+        changing: &Changing<'_>,
+        create: impl FnOnce(SpaceDef) -> Space,
+    ) {
+        match self.id {
+            system::SPACE => {
+                let of = |tuple: Option<&Tuple>| {
+                    let def = tuple.map(|tuple| SpaceDef::from_tuple(tuple.bytes()));
+                    def.map(|def| def.expect("it was read before"))
+                };
+                let (old, new) = (of(self.old), of(self.new));
+                spaces.change_catalog(changing, |catalog| change(catalog, old, new, create));
+            }
+            system::INDEX => spaces.change_catalog(changing, |_| {}),
+            system::USER | system::PRIV | system::FUNC => spaces.count_access_change(),
+            _ => {}
+        }
+    }
+}
+
+fn change(
+    catalog: &mut Catalog,
+    old: Option<SpaceDef>,
+    new: Option<SpaceDef>,
+    create: impl FnOnce(SpaceDef) -> Space,
+) {
+    match (old, new) {
+        (None, Some(new)) => catalog.add(create(new)),
+        (Some(old), Some(new)) => catalog.rename(new.id, &old.name, &new.name),
+        (Some(old), None) => catalog.remove(old.id, &old.name),
+        (None, None) => {}
+    }
+}

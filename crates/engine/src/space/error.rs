@@ -1,0 +1,19 @@
+//! Errors of the catalog, in Tarantool's words.
+
+use ladon_model::SpaceId;
+use ladon_space::{BoxError, ErrorCode};
+
+/// `ER_DROP_SPACE`.
+const DROP_SPACE: ErrorCode = ErrorCode(11);
+
+pub(super) fn no_such_space(id: SpaceId) -> BoxError {
+    BoxError::new(ErrorCode::NO_SUCH_SPACE, format!("Space '{id}' does not exist"))
+}
+
+pub(super) fn cannot_drop(space: &str, why: &str) -> BoxError {
+    BoxError::new(DROP_SPACE, format!("Can't drop space '{space}': {why}"))
+}
+
+pub(super) fn cannot_alter(space: SpaceId, why: &str) -> BoxError {
+    BoxError::new(ErrorCode::ALTER_SPACE, format!("Can't modify space '{space}': {why}"))
+}

@@ -1,0 +1,31 @@
+//! Spaces: tuples with a definition and indexes, beside the partitions of the keyspace.
+//!
+//! ```text
+//! catalog    by number and by name          read without a lock, replaced whole
+//!   |
+//!   +-- cell 280 _space    a lock over the tuples, their indexes, and the LSN of the last change
+//!   +-- cell 288 _index
+//!   +-- cell 512 users
+//! ```
+//!
+//! A space is one lock domain: ranges and secondary uniqueness fit no hash partition. Definitions
+//! are tuples of the system spaces; a change of one takes effect in the same transaction
+//! (`definition.rs`).
+//!
+//! **Invariants:** a thread locks spaces in the order of their numbers, after the partitions, and
+//! the catalog's lock before any of them. A cell that left the catalog is marked as gone under its
+//! lock, so that who found it before sees that.
+
+mod catalog;
+mod definition;
+mod error;
+mod recovery;
+mod saving;
+mod transaction;
+
+pub use catalog::{Catalog, SpaceCell, Spaces};
+pub use definition::defines;
+pub use transaction::SpaceTx;
+
+pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
+pub(crate) use saving::SpaceCursor;

@@ -1,0 +1,186 @@
+//! A transaction on spaces: their locks, the changes made, and how to take them back.
+
+use super::catalog::{Catalog, SpaceCell, SpaceGuard, Spaces};
+use super::error::no_such_space;
+use crate::keyspace::Keyspace;
+use crate::tx::Scratch;
+use ladon_model::{Change, Lsn, Record, SpaceId};
+use ladon_space::{BoxError, Space, Tuple, Written};
+use smallvec::SmallVec;
+
+/// Locked spaces and what was done to them.
+///
+/// A statement that fails leaves everything as it was. A transaction of several statements that is
+/// to be given up is taken back by [`SpaceTx::abort`]; one that is dropped without either, after it
+/// changed something, ends the process.
+pub struct SpaceTx<'a> {
+    spaces: &'a Spaces,
+    catalog: &'a Catalog,
+    /// By number.
+    guards: SmallVec<[(SpaceId, SpaceGuard<'a>); 2]>,
+    scratch: &'a mut Scratch,
+    dependency: Lsn,
+    done: SmallVec<[(SpaceId, Written); 1]>,
+    bytes_delta: i64,
+}
+
+impl Keyspace {
+    /// Begins a transaction on spaces of `catalog`, waiting for their locks.
+    ///
+    /// # Errors
+    /// If there is no space of one of the numbers.
+    pub fn begin_on_spaces<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        ids: &[SpaceId],
+        scratch: &'a mut Scratch,
+    ) -> Result<SpaceTx<'a>, BoxError> {
+        debug_assert!(ids.is_sorted_by(|a, b| a < b), "spaces are locked in order");
+        let mut guards = SmallVec::new();
+        for &id in ids {
+            let none = || no_such_space(id);
+            let guard = catalog.get(id).ok_or_else(none)?.lock();
+            if guard.gone {
+                return Err(none());
+            }
+            guards.push((id, guard));
+        }
+        Ok(SpaceTx::new(&self.spaces, catalog, guards, scratch))
+    }
+}
+
+impl<'a> SpaceTx<'a> {
+    pub(super) fn new(
+        spaces: &'a Spaces,
+        catalog: &'a Catalog,
+        guards: SmallVec<[(SpaceId, SpaceGuard<'a>); 2]>,
+        scratch: &'a mut Scratch,
+    ) -> SpaceTx<'a> {
+        scratch.begin_changes();
+        SpaceTx {
+            spaces,
+            catalog,
+            guards,
+            scratch,
+            dependency: Lsn::ZERO,
+            done: SmallVec::new(),
+            bytes_delta: 0,
+        }
+    }
+
+    /// The catalog that its spaces are from.
+    pub fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
+    /// A locked space, for reading: the reply depends on its last change.
+    ///
+    /// # Panics
+    /// If it is not locked.
+    pub fn space(&mut self, id: SpaceId) -> &Space {
+        let at = self.at(id);
+        self.dependency = self.dependency.max(self.guards[at].1.changed);
+        &self.guards[at].1.space
+    }
+
+    fn at(&self, id: SpaceId) -> usize {
+        let found = self.guards.binary_search_by_key(&id, |(held, _)| *held);
+        found.unwrap_or_else(|_| panic!("space {id} is not locked"))
+    }
+
+    /// Locks one more space, which has a higher number than those that are held.
+    pub(super) fn lock_also(&mut self, cell: &'a SpaceCell) {
+        debug_assert!(self.guards.iter().all(|(held, _)| *held < cell.id()), "locks in order");
+        self.guards.push((cell.id(), cell.lock()));
+    }
+
+    /// Runs a statement on a locked space, and notes the change that it made.
+    pub fn write(
+        &mut self,
+        id: SpaceId,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+    ) -> Result<Written, BoxError> {
+        let at = self.at(id);
+        let guard = &mut self.guards[at].1;
+        self.dependency = self.dependency.max(guard.changed);
+        let before = guard.space.bytes();
+        let written = statement(&mut guard.space)?;
+        self.bytes_delta += guard.space.bytes() as i64 - before as i64;
+        match (&written.old, &written.new) {
+            (None, None) => return Ok(written),
+            // Nothing of it is kept.
+            _ if guard.space.def().is_temporary => {}
+            (_, Some(new)) => {
+                let change = Change::SpacePut { space: id, tuple: new.bytes() };
+                self.scratch.changes_mut().push(change);
+            }
+            (Some(old), None) => {
+                let key = guard.space.primary_key_of(old.bytes())?;
+                self.scratch.changes_mut().push(Change::SpaceDelete { space: id, key: &key });
+            }
+        }
+        self.done.push((id, written.clone()));
+        Ok(written)
+    }
+
+    /// A held space, to change what is no tuple: its definition and indexes.
+    pub(super) fn space_mut(&mut self, id: SpaceId) -> &mut Space {
+        let at = self.at(id);
+        &mut self.guards[at].1.space
+    }
+
+    pub(super) fn mark_gone(&mut self, id: SpaceId) {
+        let at = self.at(id);
+        self.guards[at].1.gone = true;
+    }
+
+    /// Counts memory that a definition's effect took or freed.
+    pub(super) fn count_bytes(&mut self, delta: i64) {
+        self.bytes_delta += delta;
+    }
+
+    /// Takes back everything.
+    pub fn abort(mut self) {
+        while let Some((id, written)) = self.done.pop() {
+            let space = self.space_mut(id);
+            let before = space.bytes();
+            space.undo(&written);
+            let after = space.bytes();
+            self.bytes_delta += after as i64 - before as i64;
+        }
+        // The trees' nodes may be divided otherwise than before.
+        self.spaces.add_bytes(self.bytes_delta);
+        self.scratch.begin_changes();
+    }
+
+    /// Ends the transaction. If anything changed, `append` logs the encoded changes and returns
+    /// their LSN. Returns the LSN that a reply depends on.
+    pub fn commit(mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
+        self.done.clear();
+        self.spaces.add_bytes(self.bytes_delta);
+        if self.scratch.changes_mut().is_empty() {
+            return self.dependency;
+        }
+        let lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
+        // Those that were only read as well: who read them may have decided what was written.
+        for (_, guard) in &mut self.guards {
+            guard.changed = lsn;
+        }
+        lsn
+    }
+
+    /// The tuple that a statement stored, or removed.
+    pub fn result(written: &Written) -> Option<&Tuple> {
+        written.new.as_ref().or(written.old.as_ref())
+    }
+}
+
+impl Drop for SpaceTx<'_> {
+    fn drop(&mut self) {
+        // Others would see, and log on top of, what the log never gets.
+        assert!(
+            self.done.is_empty() || std::thread::panicking(),
+            "a transaction on spaces was neither committed nor taken back"
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Spaces through checkpoints and replay: whatever statements and definitions come while a
+//! checkpoint is made, its blocks with the records since its begin give back every space.
+
+use ladon_engine::{
+    Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, Scratch, defines,
+};
+use ladon_model::{Lsn, Record};
+use ladon_msgpack::write;
+use ladon_space::{BoxError, IteratorType, Space, Written};
+use ladon_system_spaces as system;
+use ladon_testkit::Random;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// A keyspace with its log.
+struct Node {
+    keyspace: Keyspace,
+    records: RefCell<Vec<(Lsn, Vec<u8>)>>,
+    scratch: RefCell<Scratch>,
+}
+
+impl Node {
+    fn new() -> Node {
+        let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
+        Node { keyspace, records: RefCell::default(), scratch: RefCell::default() }
+    }
+
+    fn reserved(&self) -> Lsn {
+        self.records.borrow().last().map_or(Lsn::ZERO, |(lsn, _)| *lsn)
+    }
+
+    fn append(&self, record: &Record<'_>) -> Lsn {
+        let changes = record.changes();
+        let lsn = Lsn(self.reserved().0 + changes.len() as u64);
+        self.records.borrow_mut().push((lsn, changes.to_vec()));
+        lsn
+    }
+
+    fn write(
+        &self,
+        space: u32,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+    ) -> Result<Written, BoxError> {
+        let mut scratch = self.scratch.borrow_mut();
+        if defines(space) {
+            let append = |record: Record<'_>| self.append(&record);
+            let done = self.keyspace.define(space, &mut scratch, statement, append);
+            return done.map(|(written, _)| written);
+        }
+        let catalog = self.keyspace.spaces.catalog();
+        let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;
+        match tx.write(space, statement) {
+            Ok(written) => {
+                tx.commit(|record| self.append(&record));
+                Ok(written)
+            }
+            Err(error) => {
+                tx.abort();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Everything in every space: by space and index, the tuples in the index's order.
+fn dump(keyspace: &Keyspace) -> BTreeMap<(u32, u32), Vec<Vec<u8>>> {
+    let mut scratch = Scratch::default();
+    let catalog = keyspace.spaces.catalog();
+    let mut found = BTreeMap::new();
+    for cell in catalog.cells() {
+        let mut tx = keyspace.begin_on_spaces(&catalog, &[cell.id()], &mut scratch).unwrap();
+        let space = tx.space(cell.id());
+        assert_eq!(catalog.named(&space.def().name), Some(cell.id()));
+        for index in space.indexes() {
+            let id = index.def().id;
+            let all = space.select(id, IteratorType::All, &[0x90], 0, u64::MAX, None).unwrap();
+            let mut tuples: Vec<Vec<u8>> = all.map(|tuple| tuple.bytes().to_vec()).collect();
+            assert_eq!(tuples.len() as u64, space.len(), "index {id} of {}", cell.id());
+            // A hash index has no order of its own.
+            if index.def().kind == ladon_space::IndexKind::Hash {
+                tuples.sort_unstable();
+            }
+            found.insert((cell.id(), id), tuples);
+        }
+    }
+    found
+}
+
+/// The memory of all spaces, counted anew.
+fn recounted(keyspace: &Keyspace) -> u64 {
+    let mut scratch = Scratch::default();
+    let catalog = keyspace.spaces.catalog();
+    let of = |id| {
+        let mut tx = keyspace.begin_on_spaces(&catalog, &[id], &mut scratch).unwrap();
+        tx.space(id).bytes() as u64
+    };
+    catalog.cells().map(|cell| cell.id()).map(of).sum()
+}
+
+/// Writes one value.
+type Part<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+/// A MessagePack array of what is written by these.
+fn array(parts: &[Part<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::array(&mut out, parts.len() as u32);
+    parts.iter().for_each(|part| part(&mut out));
+    out
+}
+
+fn number(value: u64) -> impl Fn(&mut Vec<u8>) {
+    move |out| write::uint(out, value)
+}
+
+fn text(value: String) -> impl Fn(&mut Vec<u8>) {
+    move |out| write::str(out, value.as_bytes())
+}
+
+fn empty_map(out: &mut Vec<u8>) {
+    write::map(out, 0);
+}
+
+fn empty_array(out: &mut Vec<u8>) {
+    write::array(out, 0);
+}
+
+fn space_tuple(id: u64, name: String) -> Vec<u8> {
+    array(&[
+        &number(id),
+        &number(1),
+        &text(name),
+        &text("memtx".into()),
+        &number(0),
+        &empty_map,
+        &empty_array,
+    ])
+}
+
+fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64) -> Vec<u8> {
+    let options = move |out: &mut Vec<u8>| {
+        write::map(out, 1);
+        write::str(out, b"unique");
+        write::bool(out, is_unique);
+    };
+    let parts = move |out: &mut Vec<u8>| {
+        write::array(out, 1);
+        write::array(out, 2);
+        write::uint(out, field);
+        write::str(out, b"unsigned");
+    };
+    let (name, kind) = (text(format!("i{id}")), text(kind.to_owned()));
+    array(&[&number(space), &number(id), &name, &kind, &options, &parts])
+}
+
+const SPACES: u64 = 4;
+
+/// Some statement or definition; what is refused changes nothing.
+fn change(node: &Node, random: &mut Random) {
+    let space = 512 + random.below(SPACES);
+    let id = space as u32;
+    let (a, b, c) = (random.below(60), random.below(60), random.below(1000));
+    let tuple = array(&[&number(a), &number(b), &number(c)]);
+    let key = array(&[&number(a)]);
+    let of_space = array(&[&number(space)]);
+    let _ = match random.below(60) {
+        0 => node.write(system::SPACE, |s| s.insert(&space_tuple(space, format!("s{space}")))),
+        1 => node.write(system::SPACE, |s| s.replace(&space_tuple(space, format!("t{c}")))),
+        2 => node.write(system::SPACE, |s| s.delete(0, &of_space)),
+        3..6 => {
+            let kind = random.pick(&["tree", "hash"]);
+            node.write(system::INDEX, |s| s.insert(&index_tuple(space, 0, kind, true, 0)))
+        }
+        6 | 7 => {
+            let unique = random.chance(1, 3);
+            node.write(system::INDEX, |s| s.insert(&index_tuple(space, 1, "tree", unique, 1)))
+        }
+        8 => node.write(system::INDEX, |s| s.replace(&index_tuple(space, 1, "tree", false, 2))),
+        9 => {
+            let key = array(&[&number(space), &number(random.below(2))]);
+            node.write(system::INDEX, |s| s.delete(0, &key))
+        }
+        10 => {
+            let truncate = array(&[&number(space), &number(c)]);
+            node.write(system::TRUNCATE, |s| s.replace(&truncate))
+        }
+        11..40 => node.write(id, |s| s.replace(&tuple)),
+        40..50 => node.write(id, |s| s.insert(&tuple)),
+        _ => node.write(id, |s| s.delete(0, &key)),
+    };
+}
+
+fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspace {
+    let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
+    let recovering = Recovering::new(&keyspace, 0);
+    for (block, changes) in blocks.iter().rev() {
+        recovering.block(block, changes).unwrap();
+    }
+    for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
+        for worker in 0..2 {
+            recovering.record((worker, 2), *lsn, changes).unwrap();
+        }
+    }
+    recovering.finish().unwrap();
+    drop(recovering);
+    keyspace
+}
+
+#[test]
+fn a_checkpoint_and_the_log_give_back_every_space() {
+    let mut populated = 0;
+    for seed in 0..150 {
+        let random = &mut Random::new(seed);
+        let node = Node::new();
+        for _ in 0..random.below(400) {
+            change(&node, random);
+        }
+        let begin = node.reserved();
+        let mut cursor = SaveCursor::default();
+        let mut blocks = Vec::new();
+        let mut out = Vec::new();
+        let pace = 1 + random.below(6);
+        while let Some(block) =
+            node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out)
+        {
+            assert!(block.lsn <= node.reserved());
+            blocks.push((block, std::mem::take(&mut out)));
+            for _ in 0..random.below(pace) {
+                change(&node, random);
+            }
+        }
+        assert!(!cursor.has_given_up(), "seed {seed}");
+        for _ in 0..random.below(100) {
+            change(&node, random);
+        }
+        let expected = dump(&node.keyspace);
+        populated += expected.keys().filter(|(space, index)| *space >= 512 && *index == 1).count();
+        let found = restored(&node, &blocks, begin);
+        assert_eq!(dump(&found), expected, "seed {seed}");
+        for keyspace in [&found, &node.keyspace] {
+            assert_eq!(keyspace.spaces.bytes(), recounted(keyspace), "seed {seed}");
+        }
+        // And without any checkpoint.
+        let found = restored(&node, &[], Lsn::ZERO);
+        assert_eq!(dump(&found), expected, "seed {seed}, from the log alone");
+    }
+    assert!(populated > 50, "too few secondary indexes: {populated}");
+}
+
+/// A definition that is refused leaves neither its tuple nor a part of its effect.
+#[test]
+fn a_refused_definition_is_taken_back() {
+    let node = Node::new();
+    node.write(system::SPACE, |s| s.insert(&space_tuple(512, "rows".into()))).unwrap();
+    node.write(system::INDEX, |s| s.insert(&index_tuple(512, 0, "tree", true, 0))).unwrap();
+    for id in 0..3 {
+        let tuple = array(&[&number(id), &number(7), &number(0)]);
+        node.write(512, |s| s.insert(&tuple)).unwrap();
+    }
+    let before = (dump(&node.keyspace), node.reserved());
+    let unique = index_tuple(512, 1, "tree", true, 1);
+    let error = node.write(system::INDEX, |s| s.insert(&unique)).unwrap_err();
+    let text = "Duplicate key exists in unique index \"i1\" in space \"rows\"";
+    assert!(error.message.starts_with(text), "{error}");
+    let dropped = node.write(system::SPACE, |s| s.delete(0, &array(&[&number(512)])));
+    assert_eq!(dropped.unwrap_err().message, "Can't drop space 'rows': the space has indexes");
+    let system_index = index_tuple(280, 5, "tree", false, 0);
+    assert!(node.write(system::INDEX, |s| s.insert(&system_index)).is_err());
+    assert_eq!((dump(&node.keyspace), node.reserved()), before);
+}
