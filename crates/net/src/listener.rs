@@ -139,7 +139,8 @@ impl Listener {
         let _ = self.0.socket.shutdown(Shutdown::Both);
     }
 
-    pub(crate) fn index(&self) -> usize {
+    /// The index that it was given.
+    pub fn index(&self) -> usize {
         self.0.index
     }
 

@@ -74,8 +74,11 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Reads endpoints that commas or spaces separate; the empty text is none.
+/// Reads endpoints that commas or spaces separate; the empty text and `off` are none.
 pub fn parse_list(text: &str) -> Result<Vec<Endpoint>, String> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
     let words = text.split([',', ' ']).filter(|word| !word.is_empty());
     words.map(Endpoint::parse).collect()
 }
@@ -94,6 +97,7 @@ mod tests {
         let text = "127.0.0.1:6379 -[::1]:6379 *:7 localhost:8 unix:/tmp/x.sock";
         assert_eq!(format_list(&parse_list(text).unwrap()), text);
         assert_eq!(parse_list(&text.replace(' ', ",")), parse_list(text));
+        assert_eq!((parse_list("off"), parse_list("")), (Ok(Vec::new()), Ok(Vec::new())));
     }
 
     #[test]

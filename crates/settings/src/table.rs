@@ -53,9 +53,16 @@ const I32_MAX: i64 = i32::MAX as i64;
 
 settings! {
     section "Listening and connections" {
-        /// Where to listen for the Redis protocol: addresses with a port, or unix sockets.
+        /// Where to listen for the Redis protocol: addresses with a port, or unix sockets; `off` for
+        /// nowhere.
         resp: Vec<Endpoint> =
             Setting::new("resp", Kind::Endpoints, "127.0.0.1:6379").apply();
+        /// Where to listen for IPROTO, Tarantool's protocol: addresses with a port, or unix sockets;
+        /// `off` or nothing for nowhere.
+        iproto: Vec<Endpoint> = Setting::new("iproto", Kind::Endpoints, "").apply();
+        /// Password of IPROTO's user `admin`; empty for the one in the space `_user`.
+        iproto_admin_password: Arc<String> =
+            Setting::text("iproto-admin-password", "").sensitive();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
         /// a part of `resp`.
         bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();
