@@ -21,8 +21,6 @@ const NEWER_AND_ABSENT: &str = "
 
 Of what Redis up to 8.12 and Valkey up to 9.2 added to the families above, Ladon does not have:
 
-- **Streams**: idempotent adding (`XADD ... IDMP` and `IDMPAUTO`, `XCFGSET`, Redis 8.6).
-- **Keyspace notifications** of fields and members (the letters `S`, `T`, `I` and `V`, Redis 8.8).
 - **Hashes**: `HIMPORT` (Redis 8.10). **Bitmaps**: `BITRANGEINTARRAY` and roaring bitmaps (Redis 8.12).
 - **Server**: `BACKUP` and the additional field of `SLOWLOG GET` (Redis 8.10); `CLIENT CAPA`,
   `CLIENT IMPORT-SOURCE`, the additional filters of `CLIENT LIST`, `SCRIPT SHOW`, `BGSAVE CANCEL` and

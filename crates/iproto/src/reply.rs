@@ -90,6 +90,38 @@ pub fn begin_data(out: &mut Vec<u8>, sync: u64, schema_version: u64) -> Data {
     Data { reply, body }
 }
 
+/// The beginning of a reply with `count` values whose bytes, `value_bytes` of them, follow later, and after
+/// them `tail_bytes` of what [`position`] gives, if any.
+///
+/// # Errors
+/// More than 4 GiB: nothing is appended.
+pub fn data_ahead(
+    out: &mut Vec<u8>,
+    (sync, schema_version): (u64, u64),
+    count: u32,
+    value_bytes: u64,
+    tail_bytes: usize,
+) -> Result<(), ReplyTooLong> {
+    let Data { reply, body } = begin_data(out, sync, schema_version);
+    if tail_bytes > 0 {
+        out[body] = 0x82;
+    }
+    out[body + 3..body + 7].copy_from_slice(&count.to_be_bytes());
+    let length = (out.len() - reply.start - 5 + tail_bytes) as u64 + value_bytes;
+    let Ok(length) = u32::try_from(length) else {
+        reply.abandon(out);
+        return Err(ReplyTooLong);
+    };
+    out[reply.start + 1..reply.start + 5].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// Appends the position of the last tuple, as the body's second pair.
+pub fn position(out: &mut Vec<u8>, position: &[u8]) {
+    write::uint(out, key::POSITION.into());
+    write::str(out, position);
+}
+
 impl Data {
     /// Completes the reply: `count` values were appended.
     ///
@@ -112,8 +144,7 @@ impl Data {
         position: &[u8],
     ) -> Result<(), ReplyTooLong> {
         out[self.body] = 0x82;
-        write::uint(out, key::POSITION.into());
-        write::str(out, position);
+        self::position(out, position);
         self.finish(out, count)
     }
 

@@ -4,6 +4,7 @@
 use crate::connection::Connection;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{Ahead, AheadInside, Inside, Lookahead};
+use ladon_iproto::frame;
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
@@ -40,6 +41,8 @@ pub(crate) enum ItemKind {
     Owned(Box<[Vec<u8>]>),
     /// The request that lent an argument and has received it back.
     Again,
+    /// A packet of IPROTO, with its length.
+    Packet,
     /// The stream is malformed from here on.
     Invalid(ProtocolError),
 }
@@ -98,6 +101,9 @@ impl Batch {
         node: &Node,
         limits: &Limits,
     ) -> Gathered {
+        if connection.tarantool.is_some() {
+            return self.gather_packets(connection, slot, node);
+        }
         let mut start = connection.consumed;
         let limits = limits.with_authenticated(connection.session.authenticated);
         // The outcome of each request decides what an unauthenticated client may send next.
@@ -152,7 +158,7 @@ impl Batch {
             let (id, first_key) = match &kind {
                 ItemKind::InPlace { .. } => self.look_up(connection, node, start, first),
                 ItemKind::Owned(arguments) => (node.table.find(&arguments[0]), None),
-                ItemKind::Again => unreachable!("it is not in the input"),
+                ItemKind::Again | ItemKind::Packet => unreachable!("no request of RESP"),
                 ItemKind::Invalid(_) => (None, None),
             };
             let (keys_end, is_broken) =
@@ -163,6 +169,35 @@ impl Batch {
             }
             start = end;
             room -= 1;
+        }
+        Gathered::Full
+    }
+
+    /// As `gather`, of IPROTO.
+    fn gather_packets(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
+        let bytes_max = match node.settings.client_query_buffer_limit() {
+            0 => frame::PACKET_BYTES_MAX,
+            limit => limit.min(frame::PACKET_BYTES_MAX),
+        };
+        let mut start = connection.consumed;
+        let keys_end = self.keys.len() as u32;
+        while !self.is_full() {
+            let buffer = &connection.input[start..];
+            if buffer.is_empty() {
+                return Gathered::Drained;
+            }
+            let end = match frame::next(buffer, bytes_max) {
+                frame::Progress::Complete { end, .. } => start + end,
+                frame::Progress::Incomplete { needed } => {
+                    connection.expected = needed;
+                    return Gathered::Drained;
+                }
+                // Running it says what is wrong, and ends the connection.
+                frame::Progress::Invalid(_) => connection.input.len(),
+            };
+            let kind = ItemKind::Packet;
+            self.items.push(Item { slot, start, end, kind, id: None, first_key: None, keys_end });
+            start = end;
         }
         Gathered::Full
     }

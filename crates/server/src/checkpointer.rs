@@ -51,7 +51,12 @@ impl CheckpointRun {
         let log = &self.log;
         let (cursor, begin) = (&mut self.cursor, self.writer.begin_lsn());
         let saved = self.keyspace.save_next(cursor, begin, || log.reserved(), &mut self.buffer);
-        let Some(block) = saved else { return Ok(false) };
+        let Some(block) = saved else {
+            if self.cursor.has_given_up() {
+                return Err(LogError::GivenUp("definitions of spaces changed all the time"));
+            }
+            return Ok(false);
+        };
         let header = BlockHeader {
             db: block.db,
             hash_first: block.hash_first,

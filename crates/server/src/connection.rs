@@ -7,6 +7,7 @@
 //! ```
 
 use crate::input;
+use crate::protocol::Protocol;
 use ladon_commands::aside_job::Lent;
 use ladon_commands::session::LogWait;
 use ladon_commands::{Block, Blocked, LongReply, Session};
@@ -32,6 +33,8 @@ pub struct ConnectionStart {
     pub fd: i32,
     /// The client connected through a unix socket.
     pub unix: bool,
+    /// What it speaks.
+    pub protocol: Protocol,
 }
 
 /// Replies up to `end` may leave when `gate` has passed `lsn`.
@@ -96,6 +99,8 @@ impl Again {
 pub(crate) struct Connection {
     pub(crate) conn: ConnId,
     pub(crate) session: Session,
+    /// What it speaks instead of RESP, if it does.
+    pub(crate) tarantool: Option<Box<ladon_tarantool::Session>>,
     pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run; they are removed when room is needed.
@@ -172,6 +177,7 @@ impl Connection {
         Connection {
             conn,
             session,
+            tarantool: None,
             parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,

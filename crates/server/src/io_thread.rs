@@ -5,6 +5,7 @@
 
 use crate::connection::ConnectionStart;
 use crate::listening::Listening;
+use crate::protocol::Protocol;
 use crate::shutdown::StopSignal;
 use crate::worker::{Carried, Net, Worker};
 use ladon_commands::Node;
@@ -249,6 +250,7 @@ pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
         laddr: shown(&info.local),
         fd: info.fd,
         unix: matches!(info.peer, PeerAddr::Unix(_)),
+        protocol: Protocol::of_listener(info.listener),
     }
 }
 

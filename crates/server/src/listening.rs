@@ -5,6 +5,7 @@
 //! when the reply is sent. The accepting thread adopts the change later; until then, clients of a
 //! new address wait in the kernel's queue.
 
+use crate::protocol::Protocol;
 use crate::run::RunError;
 use ladon_net::{
     ListenAddress, ListenError, ListenOptions, Listener, PeerAddr, Waker, set_keepalive,
@@ -36,9 +37,11 @@ impl Listening {
         self.changed.store(true, Ordering::Release);
     }
 
-    /// The addresses as they are bound, with the ports that the kernel chose.
-    pub(crate) fn addresses(&self) -> Vec<String> {
-        self.wanted.lock().iter().map(|listener| listener.local().to_string()).collect()
+    /// A protocol's addresses as they are bound, with the ports that the kernel chose.
+    pub(crate) fn addresses(&self, protocol: Protocol) -> Vec<String> {
+        let wanted = self.wanted.lock();
+        let its = wanted.iter().filter(|listener| listener.index() == protocol.listener_index());
+        its.map(|listener| listener.local().to_string()).collect()
     }
 
     /// Listens as the changed settings say, or refuses the change in Redis' words.
@@ -47,7 +50,7 @@ impl Listening {
         settings: &Settings,
         changed: &[&'static str],
     ) -> Result<(), (&'static str, String)> {
-        let rebinds = changed.contains(&"resp");
+        let rebinds = changed.contains(&"resp") || changed.contains(&"iproto");
         if !rebinds && !changed.contains(&"tcp-keepalive") {
             return Ok(());
         }
@@ -97,6 +100,8 @@ fn refusal(error: &RunError, changed: &[&'static str]) -> (&'static str, String)
         ("port", "Unable to listen on this port. Check server logs.".to_owned())
     } else if changed.contains(&"bind") {
         ("bind", "Failed to bind to specified addresses.".to_owned())
+    } else if changed.contains(&"iproto") {
+        ("iproto", error.to_string())
     } else {
         ("resp", error.to_string())
     }
@@ -111,7 +116,9 @@ fn keepalive(settings: &Settings) -> Option<Duration> {
 pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
     if listeners.is_empty() {
-        let address = settings.value(ladon_settings::Id::resp);
+        let address = [ladon_settings::Id::resp, ladon_settings::Id::iproto]
+            .map(|id| settings.value(id))
+            .join(" ");
         return Err(RunError::Address { address, reason: "none of them is here".to_owned() });
     }
     Ok(listeners)
@@ -131,25 +138,35 @@ fn bind_all(
         ..ListenOptions::default()
     };
     let mut listeners: Vec<Listener> = Vec::new();
-    for endpoint in settings.resp() {
-        for address in addresses_of(&endpoint)? {
-            let kept = present.iter().find(|listener| *listener.asked() == address);
-            if let Some(listener) = kept {
-                listeners.push(listener.clone());
-                continue;
-            }
-            match Listener::bind(&address, &options, listeners.len()) {
-                Ok(listener) => listeners.push(listener),
-                Err(ListenError::Io { address, source })
-                    if is_optional(&endpoint) && is_missing(&source) =>
-                {
-                    tracing::info!("not listening on {address}, which is optional: {source}");
+    for protocol in Protocol::ALL {
+        let index = protocol.listener_index();
+        for endpoint in endpoints_of(settings, protocol) {
+            for address in addresses_of(&endpoint)? {
+                let is_it = |it: &&Listener| *it.asked() == address && it.index() == index;
+                if let Some(listener) = present.iter().find(is_it) {
+                    listeners.push(listener.clone());
+                    continue;
                 }
-                Err(error) => return Err(error.into()),
+                match Listener::bind(&address, &options, index) {
+                    Ok(listener) => listeners.push(listener),
+                    Err(ListenError::Io { address, source })
+                        if is_optional(&endpoint) && is_missing(&source) =>
+                    {
+                        tracing::info!("not listening on {address}, which is optional: {source}");
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
     }
     Ok(listeners)
+}
+
+fn endpoints_of(settings: &Settings, protocol: Protocol) -> Vec<Endpoint> {
+    match protocol {
+        Protocol::Resp => settings.resp(),
+        Protocol::Iproto => settings.iproto(),
+    }
 }
 
 fn is_optional(endpoint: &Endpoint) -> bool {

@@ -17,6 +17,7 @@
 
 use crate::io_thread::{Arriving, Handover, refusal, start_of};
 use crate::listening::Listening;
+use crate::protocol::Protocol;
 use crate::shutdown::StopSignal;
 use crate::worker::Carried;
 use ladon_commands::latency_events::LatencyEvents;
@@ -272,7 +273,9 @@ fn follow(
     listeners: &mut Vec<Listener>,
     listening: &Listening,
 ) -> io::Result<()> {
-    let Some(wanted) = listening.news() else { return Ok(()) };
+    let Some(mut wanted) = listening.news() else { return Ok(()) };
+    // Who speaks another protocol waits in the listener's queue.
+    wanted.retain(|listener| listener.index() == Protocol::Resp.listener_index());
     backend.retain_listeners(|listener| wanted.contains(listener));
     for listener in wanted.iter().filter(|listener| !listeners.contains(listener)) {
         backend.listen(listener.clone())?;

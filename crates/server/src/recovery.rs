@@ -58,6 +58,10 @@ impl RecoverySink for Sink<'_> {
         self.recovering.select_map(lsn, meta).map_err(|error| error.to_string())
     }
 
+    fn end(&self) -> Result<(), String> {
+        self.recovering.finish().map_err(|error| error.to_string())
+    }
+
     fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String> {
         self.recovering
             .record((worker, self.workers), lsn, changes)

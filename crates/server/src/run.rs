@@ -7,6 +7,7 @@ use crate::durability::{LogDurability, sync_every};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::loading::{LoadingParts, LoadingThread};
+use crate::protocol::Protocol;
 use crate::recovery::{Recovered, recover};
 use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
@@ -127,8 +128,7 @@ pub fn run(
     }
     // A client that has read the banner can read the data.
     loading.resign(&node, &handovers);
-    let addresses = listening.addresses();
-    print_banner(&settings, &addresses, backend_name, fallback.as_deref(), keys, &report.duration);
+    print_banner(&settings, &listening, backend_name, fallback.as_deref(), keys, &report.duration);
 
     let checkpoint_thread = start_checkpointer(&checkpointer)?;
     let parts = IoThreadParts { node, log: Arc::clone(log), dropper, aside, handovers, stop };
@@ -429,14 +429,19 @@ fn count_keys(recovered: &Recovered) -> u64 {
 
 fn print_banner(
     settings: &Settings,
-    addresses: &[String],
+    listening: &Listening,
     backend: &str,
     fallback: Option<&str>,
     keys: u64,
     recovery: &Duration,
 ) {
     let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(banner, "  RESP      {}", addresses.join(", "));
+    for (protocol, name) in [(Protocol::Resp, "RESP"), (Protocol::Iproto, "IPROTO")] {
+        let addresses = listening.addresses(protocol);
+        if !addresses.is_empty() {
+            let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
+        }
+    }
     let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
     let _ =
         writeln!(banner, "  backend   {backend}{fallback}, {} IO threads", settings.io_threads());

@@ -87,7 +87,12 @@ pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: 
     }
     let proto = connection.session.proto;
     let text = format!("MISCONF It is not known whether the change is safe: {error}");
-    Reply::new(connection.replace_waiting(), proto).error(text);
+    if connection.tarantool.is_some() {
+        // Nobody knows which request an error would answer: the connection just ends.
+        connection.replace_waiting();
+    } else {
+        Reply::new(connection.replace_waiting(), proto).error(text);
+    }
     connection.all_is_sendable();
 }
 

@@ -15,7 +15,7 @@ use ladon_model::{Change, Changes, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
-    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Planted, Recovered,
+    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Planted, Protocol, Recovered,
     StopSignal, Worker, WorkerParts, recover,
 };
 use ladon_settings::Settings;
@@ -230,7 +230,9 @@ impl SimNode {
     pub(crate) fn connect(&mut self, worker: usize, slot: u32) -> ConnId {
         let conn = ConnId { slot, generation: 0 };
         let addr = format!("sim:{worker}.{slot}");
-        let start = ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false };
+        let protocol = Protocol::Resp;
+        let start =
+            ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false, protocol };
         self.threads.worker(worker).opened(start, None);
         conn
     }

@@ -62,7 +62,7 @@ fn time_limit_ns(tenacity: u32) -> u64 {
 
 /// Makes room before a command that may need it. No locks may be held.
 #[inline]
-pub(crate) fn make_room(thread: &mut ThreadParts<'_>) -> Room {
+pub fn make_room(thread: &mut ThreadParts<'_>) -> Room {
     let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
     if node.settings.maxmemory() == 0 {
         node.exceeded.ended(now_ms);

@@ -36,7 +36,8 @@ pub struct LongReply {
     /// The error that it consists of, if any.
     pub(crate) error: Option<Vec<u8>>,
     proto: Proto,
-    pub(crate) command: CommandId,
+    /// None if it is of another protocol.
+    pub(crate) command: Option<CommandId>,
     /// For the slow log.
     pub(crate) args: Vec<Vec<u8>>,
     /// Time spent on it, as the statistics will have it.
@@ -72,9 +73,24 @@ impl LongReply {
             slices,
             error: None,
             proto,
-            command,
+            command: Some(command),
             args,
             nanoseconds,
+            bytes: 0,
+            began_ms,
+            is_kept: false,
+        }
+    }
+
+    /// A reply of another protocol, which `slices` make without regard to Redis' forms.
+    pub fn of_another_protocol(slices: Box<dyn Slices>, began_ms: u64) -> LongReply {
+        LongReply {
+            slices: Some(slices),
+            error: None,
+            proto: Proto::Resp2,
+            command: None,
+            args: Vec::new(),
+            nanoseconds: 0,
             bytes: 0,
             began_ms,
             is_kept: false,
@@ -129,7 +145,7 @@ impl LongReply {
         let began_ns = clock.monotonic_ns();
         let mut room = Room::new(elements, out.len());
         let more = slices.write(&mut Reply::new(out, self.proto), &mut room);
-        if out.get(start) == Some(&b'-') && !more {
+        if self.command.is_some() && out.get(start) == Some(&b'-') && !more {
             self.error = Some(out[start..].to_vec());
         }
         self.nanoseconds += clock.monotonic_ns().saturating_sub(began_ns);

@@ -342,10 +342,10 @@ impl Node {
             + self.scripts.cache.bytes() as u64
     }
 
-    /// Bytes that the data and its tables take.
+    /// Bytes that the data and its tables take, spaces included.
     #[inline]
     pub fn data_memory(&self) -> u64 {
-        self.keyspace.used_bytes() + self.fixed_bytes
+        self.keyspace.used_bytes() + self.keyspace.spaces.bytes() + self.fixed_bytes
     }
 
     /// As `data_memory`, with free memory within slabs and the clients' buffers: what evictions

@@ -42,8 +42,15 @@ pub struct Outcome {
 impl Outcome {
     /// Nothing is left to do.
     #[inline]
-    pub(crate) fn new(depends: Lsn, flow: Flow) -> Outcome {
+    pub fn new(depends: Lsn, flow: Flow) -> Outcome {
         Outcome { depends, flow, deferred: None }
+    }
+
+    /// The reply goes on after its request.
+    pub fn with_long_reply(depends: Lsn, long_reply: LongReply) -> Outcome {
+        let long_reply = Some(Box::new(long_reply));
+        let deferred = Some(Box::new(Deferred { long_reply, ..Deferred::default() }));
+        Outcome { depends, flow: Flow::Continue, deferred }
     }
 }
 

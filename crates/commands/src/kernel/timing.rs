@@ -211,10 +211,11 @@ impl Local {
 
     /// Counts a command once its long reply is complete or no longer wanted.
     pub fn finish_long_reply(&mut self, node: &Node, session: &Session, reply: &LongReply) {
+        let Some(command) = reply.command else { return };
         let args: Vec<&[u8]> = reply.args.iter().map(Vec::as_slice).collect();
-        self.finish(node, session, reply.command, &args, (reply.nanoseconds, reply.bytes));
+        self.finish(node, session, command, &args, (reply.nanoseconds, reply.bytes));
         if let Some(error) = &reply.error {
-            self.stats.command(reply.command).failed.add(1);
+            self.stats.command(command).failed.add(1);
             let line = error.split(|&byte| byte == b'\r').next().unwrap_or_default();
             self.stats.count_error(&line[1..]);
         }

@@ -4,6 +4,7 @@
 
 use super::Worker;
 use crate::connection::Connection;
+use ladon_iproto::frame;
 use ladon_platform::lock_order;
 use ladon_resp::{Limits, Parser, Progress};
 
@@ -72,6 +73,10 @@ fn has_request(connection: &Connection, limits: &Limits) -> bool {
     let unread = &connection.input[connection.consumed..];
     if unread.is_empty() || unread.len() > PARSED_BYTES_MAX {
         return false;
+    }
+    if connection.tarantool.is_some() {
+        let next = frame::next(unread, frame::PACKET_BYTES_MAX);
+        return !matches!(next, frame::Progress::Incomplete { .. });
     }
     let limits = limits.with_authenticated(connection.session.authenticated);
     let parsed = Parser::new().parse(unread, &limits, &mut Vec::new());

@@ -83,7 +83,9 @@ impl Worker {
                     args.iter().map(|arg| arg.of(input)).collect()
                 }
                 ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
-                ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it runs no script"),
+                ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet => {
+                    unreachable!("it runs no script")
+                }
             };
             let (now_ms, planted) = (self.now_ms, self.planted);
             let Workbench { node, local, scratch, appender } = &mut *bench;
@@ -195,7 +197,8 @@ impl Worker {
                 args.iter().map(|arg| arg.of(input)).collect()
             }
             ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
-            ItemKind::Invalid(_) => return true,
+            // The script holds no space.
+            ItemKind::Invalid(_) | ItemKind::Packet => return true,
             ItemKind::Again => return false,
         };
         // Unknown commands and strangers get their usual answers.

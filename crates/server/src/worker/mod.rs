@@ -36,6 +36,7 @@ mod jobs;
 mod long_replies;
 mod long_scripts;
 mod network;
+mod packets;
 mod reading;
 mod release;
 mod reply_backlog;

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
+use crate::protocol::Protocol;
 use ladon_commands::{ClientInfo, Session, disconnect};
 use ladon_engine::Garbage;
 use ladon_net::{ConnId, Outgoing};
@@ -33,7 +34,13 @@ impl Worker {
         let authenticated = self.node.settings.requirepass().is_empty();
         let session = Session::new(Arc::clone(&info), authenticated);
         let mut connection = Box::new(Connection::new(start.conn, session));
-        if let Some(refusal) = refusal {
+        if start.protocol == Protocol::Iproto {
+            self.greet(&mut connection, refusal);
+        }
+        if refusal.is_some() && connection.tarantool.is_some() {
+            connection.closing = true;
+            connection.touch(&mut self.touched);
+        } else if let Some(refusal) = refusal {
             Reply::new(&mut connection.output, connection.session.proto).error(refusal);
             connection.closing = true;
             connection.touch(&mut self.touched);

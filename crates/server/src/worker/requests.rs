@@ -147,6 +147,9 @@ impl Worker {
             connection.parser = Parser::new();
             return;
         }
+        if matches!(item.kind, ItemKind::Packet) {
+            return self.run_packet(batch, item);
+        }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
         if self.log_is_behind && (flags.0 & WRITES != 0) {
             return self.waits_for_log_room(item);
@@ -212,7 +215,7 @@ impl Worker {
     /// The connection waits until the log has caught up, before it takes any partition's lock.
     /// Connections that only read continue.
     #[cold]
-    fn waits_for_log_room(&mut self, item: &Item) {
+    pub(super) fn waits_for_log_room(&mut self, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         connection.rewind(item.start);
         connection.awaits_log_room = true;
@@ -348,7 +351,9 @@ fn kept_arguments<'a>(kind: &'a ItemKind, again: Option<&'a Again>) -> Vec<&'a [
     match kind {
         ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
         ItemKind::Again => again.map_or_else(Vec::new, Again::arguments),
-        ItemKind::InPlace { .. } | ItemKind::Invalid(_) => unreachable!("they are in the input"),
+        ItemKind::InPlace { .. } | ItemKind::Invalid(_) | ItemKind::Packet => {
+            unreachable!("they are in the input")
+        }
     }
 }
 
@@ -362,7 +367,9 @@ fn lend(connection: &mut Connection, batch: &Batch, item: &Item, again: Again) -
             connection.lend(item.start + from..item.start + to, item.end)
         }
         ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
-        ItemKind::Again | ItemKind::Invalid(_) => unreachable!("it lends nothing"),
+        ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet => {
+            unreachable!("it lends nothing")
+        }
     };
     connection.again = Some(Box::new(again));
     lent

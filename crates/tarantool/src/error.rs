@@ -1,0 +1,100 @@
+//! Errors that the layer above spaces gives, in Tarantool's words, and how an error is replied.
+
+use ladon_iproto::RequestError;
+use ladon_iproto::reply::{self, ErrorEntry};
+use ladon_space::{BoxError, ErrorCode};
+
+/// `ER_MEMORY_ISSUE`.
+const MEMORY_ISSUE: ErrorCode = ErrorCode(2);
+/// `ER_NO_SUCH_PROC`.
+const NO_SUCH_PROC: ErrorCode = ErrorCode(33);
+/// `ER_WAL_IO`.
+const WAL_IO: ErrorCode = ErrorCode(40);
+/// `ER_ACCESS_DENIED`.
+const ACCESS_DENIED: ErrorCode = ErrorCode(42);
+/// `ER_CREDS_MISMATCH`.
+const CREDS_MISMATCH: ErrorCode = ErrorCode(47);
+/// `ER_PROC_LUA`.
+const PROC_LUA: ErrorCode = ErrorCode(32);
+/// `ER_WRONG_SCHEMA_VERSION`.
+const WRONG_SCHEMA_VERSION: ErrorCode = ErrorCode(109);
+/// `ER_VIEW_IS_RO`.
+const VIEW_IS_RO: ErrorCode = ErrorCode(113);
+
+pub(crate) fn of_request(error: &RequestError) -> BoxError {
+    BoxError::new(ErrorCode(error.code()), error.to_string())
+}
+
+pub(crate) fn no_such_space(name: &str) -> BoxError {
+    BoxError::new(ErrorCode::NO_SUCH_SPACE, format!("Space '{name}' does not exist"))
+}
+
+pub(crate) fn no_such_index(index: &str, space: &str) -> BoxError {
+    let message = format!("No index '{index}' is defined in space '{space}'");
+    BoxError::new(ErrorCode::NO_SUCH_INDEX_NAME, message)
+}
+
+pub(crate) fn no_such_procedure(name: &str) -> BoxError {
+    BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
+}
+
+/// The log takes no writes; the server's own log says why.
+pub(crate) fn wal_io() -> BoxError {
+    BoxError::new(WAL_IO, "Failed to write to disk")
+}
+
+pub(crate) fn out_of_memory(limit: u64) -> BoxError {
+    let message =
+        format!("Failed to allocate memory: the data has reached maxmemory, {limit} bytes");
+    BoxError::new(MEMORY_ISSUE, message)
+}
+
+pub(crate) fn access_denied(right: &str, kind: &str, name: &str, user: &str) -> BoxError {
+    let message = format!("{right} access to {kind} '{name}' is denied for user '{user}'");
+    BoxError::new(ACCESS_DENIED, message)
+}
+
+pub(crate) fn bad_credentials() -> BoxError {
+    BoxError::new(CREDS_MISMATCH, "User not found or supplied credentials are invalid")
+}
+
+pub(crate) fn wrong_schema_version(theirs: u64, ours: u64) -> BoxError {
+    let message = format!("Wrong schema version, current: {ours}, in request: {theirs}");
+    BoxError::new(WRONG_SCHEMA_VERSION, message)
+}
+
+pub(crate) fn view_is_read_only(name: &str) -> BoxError {
+    BoxError::new(VIEW_IS_RO, format!("View '{name}' is read-only"))
+}
+
+pub(crate) fn unsupported(what: &str) -> BoxError {
+    BoxError::new(ErrorCode::UNSUPPORTED, format!("Ladon does not support {what}"))
+}
+
+/// What Lua would say of wrong arguments.
+pub(crate) fn of_lua(message: String) -> BoxError {
+    BoxError::new(PROC_LUA, message)
+}
+
+pub(crate) fn illegal(what: &str) -> BoxError {
+    BoxError::new(ErrorCode::ILLEGAL_PARAMS, what)
+}
+
+/// Appends an error reply.
+pub(crate) fn write(out: &mut Vec<u8>, sync: u64, schema_version: u64, error: &BoxError) {
+    let class: &[u8] = match error.code {
+        ACCESS_DENIED => b"AccessDeniedError",
+        MEMORY_ISSUE => b"OutOfMemory",
+        _ => b"ClientError",
+    };
+    let entry = ErrorEntry {
+        class,
+        file: b"ladon",
+        line: 0,
+        message: error.message.as_bytes(),
+        errno: 0,
+        code: error.code.0.into(),
+        fields: None,
+    };
+    reply::error(out, sync, schema_version, &[entry]);
+}

@@ -1,0 +1,162 @@
+//! Runs one packet: what is asked, by whom, and the reply.
+
+use crate::error;
+use crate::requests::{RequestFacts, facts_of};
+use crate::session::Session;
+use crate::statements::{Running, index_id};
+use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
+use ladon_iproto::reply::{self, ServerId, feature};
+use ladon_iproto::request::{Request, Upsert};
+use ladon_iproto::{Header, RequestError, frame, request_type};
+use ladon_model::Lsn;
+use ladon_space::{BoxError, Tuple};
+
+/// The facts of a packet, with its length in front. One that cannot be read does nothing.
+pub fn facts_of_packet(packet: &[u8]) -> RequestFacts {
+    let asked = match frame::next(packet, frame::PACKET_BYTES_MAX) {
+        frame::Progress::Complete { start, end } => Header::decode(&packet[start..end]).ok(),
+        _ => None,
+    };
+    facts_of(asked.map_or(request_type::PING, |(header, _)| header.request_type))
+}
+
+/// Runs one packet, with its length in front, and appends its reply.
+pub fn execute(
+    thread: &mut ThreadParts<'_>,
+    session: &mut Session,
+    packet: &[u8],
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let (start, end) = match frame::next(packet, frame::PACKET_BYTES_MAX) {
+        frame::Progress::Complete { start, end } => (start, end),
+        frame::Progress::Invalid(error) => return end_of_stream(thread, out, &error),
+        frame::Progress::Incomplete { .. } => {
+            // It is longer than requests may be here.
+            let error = RequestError::PacketTooLarge(packet.len() as u64);
+            return end_of_stream(thread, out, &error);
+        }
+    };
+    let (header, body) = match Header::decode(&packet[start..end]) {
+        Ok(decoded) => decoded,
+        Err(bad) => {
+            let told = error::of_request(&bad.error);
+            error::write(out, bad.sync, schema_version(thread), &told);
+            return Outcome::new(Lsn::ZERO, Flow::Continue);
+        }
+    };
+    if let Some(paused) = thread.node.paused(thread.now_ms)
+        && (paused == Paused::All || facts_of(header.request_type).writes)
+    {
+        return Outcome::new(Lsn::ZERO, Flow::Paused);
+    }
+    let before = out.len();
+    let mut running = Running {
+        thread,
+        session,
+        sync: header.sync,
+        depends: Lsn::ZERO,
+        schema_version: 0,
+        long: None,
+    };
+    running.schema_version = schema_version(running.thread);
+    let done = running.run(&header, body, out);
+    let (depends, long) = (running.depends, running.long.take());
+    if let Err(told) = done {
+        out.truncate(before);
+        thread.local.stats.count_error(told.message.as_bytes());
+        error::write(out, header.sync, schema_version(thread), &told);
+    }
+    match long {
+        Some(long) => Outcome::with_long_reply(depends, long),
+        None => Outcome::new(depends, Flow::Continue),
+    }
+}
+
+/// The bytes are no packet: the rest of the stream cannot be read.
+fn end_of_stream(thread: &ThreadParts<'_>, out: &mut Vec<u8>, error: &RequestError) -> Outcome {
+    error::write(out, 0, schema_version(thread), &error::of_request(error));
+    Outcome::new(Lsn::ZERO, Flow::Close)
+}
+
+/// The version of the schema that replies show.
+fn schema_version(thread: &ThreadParts<'_>) -> u64 {
+    thread.node.keyspace.spaces.catalog().version
+}
+
+impl Running<'_, '_> {
+    fn run(&mut self, header: &Header, body: &[u8], out: &mut Vec<u8>) -> Result<(), BoxError> {
+        let version = self.schema_version;
+        if header.schema_version != 0 && header.schema_version != version {
+            return Err(error::wrong_schema_version(header.schema_version, version));
+        }
+        if header.stream_id != 0 {
+            return Err(error::unsupported("streams"));
+        }
+        let request = Request::decode(header, body).map_err(|error| error::of_request(&error))?;
+        match request {
+            Request::Ping | Request::Nop => reply::ok(out, self.sync, version),
+            Request::Id(_) => {
+                let features = &[
+                    feature::ERROR_EXTENSION,
+                    feature::PAGINATION,
+                    feature::SPACE_AND_INDEX_NAMES,
+                ];
+                let server = ServerId { version: 6, features, auth_type: "chap-sha1" };
+                reply::id(out, self.sync, version, &server);
+            }
+            Request::Auth(auth) => {
+                self.log_in(&auth)?;
+                reply::ok(out, self.sync, version);
+            }
+            Request::Select(select) => self.select(&select, out)?,
+            Request::Insert(put) => {
+                let id = self.space_id(put.space)?;
+                let written = self.write(id, |space| space.insert(put.tuple))?;
+                self.show(written.new.as_ref(), out)?;
+            }
+            Request::Replace(put) => {
+                let id = self.space_id(put.space)?;
+                let written = self.write(id, |space| space.replace(put.tuple))?;
+                self.show(written.new.as_ref(), out)?;
+            }
+            Request::Update(update) => {
+                let id = self.space_id(update.space)?;
+                let written = self.write(id, |space| {
+                    let index = index_id(space, update.index)?;
+                    space.update(index, update.key, update.operations, update.index_base)
+                })?;
+                self.show(written.new.as_ref(), out)?;
+            }
+            Request::Delete(delete) => {
+                let id = self.space_id(delete.space)?;
+                let written = self.write(id, |space| {
+                    let index = index_id(space, delete.index)?;
+                    space.delete(index, delete.key)
+                })?;
+                self.show(written.old.as_ref(), out)?;
+            }
+            Request::Upsert(Upsert { space, index_base, tuple, operations }) => {
+                let id = self.space_id(space)?;
+                self.write(id, |space| space.upsert(tuple, operations, index_base))?;
+                self.show(None, out)?;
+            }
+            Request::Call(call) => self.call(&call, false, out)?,
+            Request::Call16(call) => self.call(&call, true, out)?,
+            _ => {
+                let name = request_type::name(header.request_type).unwrap_or("this request");
+                return Err(error::unsupported(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a reply with one tuple or none.
+    fn show(&self, tuple: Option<&Tuple>, out: &mut Vec<u8>) -> Result<(), BoxError> {
+        let data = reply::begin_data(out, self.sync, self.schema_version);
+        if let Some(tuple) = tuple {
+            out.extend_from_slice(tuple.bytes());
+        }
+        data.finish(out, u32::from(tuple.is_some()))
+            .map_err(|error| crate::error::illegal(&error.to_string()))
+    }
+}

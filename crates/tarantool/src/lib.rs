@@ -1,0 +1,24 @@
+//! Tarantool's requests, run on the engine's spaces.
+//!
+//! ```text
+//! packet -> iproto (what is asked) -> execute: rights, checks -> statements on spaces -> reply
+//!                                        |
+//!                                        +-- CALL "box.space.NAME:METHOD": call.rs, then the same
+//! ```
+//!
+//! **Architecture invariant:** sockets and threads are unknown here, as in the commands of Redis'
+//! protocol. Both meet in the engine and in the node ([`ladon_commands::Node`]).
+
+mod access;
+mod call;
+mod error;
+mod execute;
+mod long_select;
+mod procedures;
+mod requests;
+mod session;
+mod statements;
+
+pub use execute::{execute, facts_of_packet};
+pub use requests::{RequestFacts, compat_document};
+pub use session::Session;

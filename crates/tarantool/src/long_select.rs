@@ -1,0 +1,149 @@
+//! A SELECT whose reply is long: it is made in slices, from a copy of the space, while other
+//! requests run.
+//!
+//! The copy shares everything with the space until that changes. A reply begins with its length, so the
+//! tuples are visited twice: to measure them, then to send them.
+
+use crate::error;
+use ladon_commands::slices::{Room, Slices};
+use ladon_iproto::reply;
+use ladon_resp::Reply;
+use ladon_space::{BoxError, IndexKind, IteratorType, Space, Tuple};
+
+/// A reply is long from this many tuples on: some ten microseconds.
+pub(crate) const TUPLES_MAX: u32 = 256;
+/// A reply is long from this many bytes on.
+pub(crate) const BYTES_MAX: usize = 32 << 10;
+
+/// What is selected.
+pub(crate) struct Selected {
+    pub(crate) index: u32,
+    pub(crate) iterator: IteratorType,
+    pub(crate) key: Vec<u8>,
+    pub(crate) offset: u64,
+    pub(crate) limit: u64,
+    pub(crate) after: Option<Vec<u8>>,
+}
+
+/// How the reply looks around the tuples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) sync: u64,
+    pub(crate) schema_version: u64,
+    /// The tuples are one value, an array.
+    pub(crate) is_one_value: bool,
+    /// The last tuple's position follows.
+    pub(crate) shows_position: bool,
+}
+
+/// The reply.
+pub(crate) struct LongSelect {
+    space: Space,
+    selected: Selected,
+    shape: Shape,
+    /// Tuples measured or sent so far.
+    done: u64,
+    bytes: u64,
+    last: Option<Tuple>,
+    is_measured: bool,
+}
+
+impl Selected {
+    /// Whether a selection can be continued from any of its tuples on in little time.
+    pub(crate) fn may_be_long(&self, space: &Space) -> bool {
+        space.index(self.index).is_some_and(|index| index.def().kind == IndexKind::Tree)
+    }
+}
+
+impl LongSelect {
+    pub(crate) fn new(space: Space, selected: Selected, shape: Shape) -> LongSelect {
+        LongSelect { space, selected, shape, done: 0, bytes: 0, last: None, is_measured: false }
+    }
+
+    /// Visits more tuples while there is room. Returns whether there may be more.
+    fn visit(
+        &mut self,
+        reply: &mut Reply<'_>,
+        room: &mut Room,
+        mut visit: impl FnMut(&mut Reply<'_>, &Tuple),
+    ) -> Result<bool, BoxError> {
+        let Selected { index, iterator, key, offset, limit, after } = &self.selected;
+        let (offset, left) = (offset + self.done, limit.saturating_sub(self.done));
+        let tuples = self.space.select(*index, *iterator, key, offset, left, after.as_deref())?;
+        let mut last = None;
+        let mut goes_on = false;
+        for tuple in tuples {
+            if !room.take(reply) {
+                goes_on = true;
+                break;
+            }
+            visit(reply, tuple);
+            self.done += 1;
+            self.bytes += tuple.bytes().len() as u64;
+            last = Some(tuple);
+        }
+        if let Some(last) = last {
+            self.last = Some(last.clone());
+        }
+        Ok(goes_on)
+    }
+
+    /// The reply up to its tuples, or the error in its place if it would be too long; and whether it is
+    /// that.
+    fn head(&self) -> (Vec<u8>, bool) {
+        let Shape { sync, schema_version, is_one_value, .. } = self.shape;
+        let mut head = Vec::with_capacity(64);
+        let count = u32::try_from(self.done).unwrap_or(u32::MAX);
+        let mut array = Vec::new();
+        if is_one_value {
+            array.push(0xdd);
+            array.extend_from_slice(&count.to_be_bytes());
+        }
+        let values = if is_one_value { 1 } else { count };
+        let bytes = self.bytes + array.len() as u64;
+        let tail = self.tail().len();
+        match reply::data_ahead(&mut head, (sync, schema_version), values, bytes, tail) {
+            Ok(()) => {
+                head.extend_from_slice(&array);
+                (head, false)
+            }
+            Err(error) => {
+                let error = error::illegal(&error.to_string());
+                error::write(&mut head, sync, schema_version, &error);
+                (head, true)
+            }
+        }
+    }
+
+    /// What follows the tuples.
+    fn tail(&self) -> Vec<u8> {
+        let mut tail = Vec::new();
+        if let (true, Some(last)) = (self.shape.shows_position, &self.last)
+            && let Some(index) = self.space.index(self.selected.index)
+        {
+            reply::position(&mut tail, &index.position_of(last.bytes()));
+        }
+        tail
+    }
+}
+
+impl Slices for LongSelect {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        if !self.is_measured {
+            // It was selected from before, so it is no error now.
+            if self.visit(reply, room, |_, _| {}).unwrap_or(false) {
+                return true;
+            }
+            self.is_measured = true;
+            let (head, is_error) = self.head();
+            reply.raw(&head);
+            (self.done, self.bytes) = (0, 0);
+            return !is_error;
+        }
+        if self.visit(reply, room, |reply, tuple| reply.raw(tuple.bytes())).unwrap_or(false) {
+            return true;
+        }
+        reply.raw(&self.tail());
+        false
+    }
+}

@@ -1,0 +1,179 @@
+//! CALL: methods of spaces and indexes by their names, without Lua.
+
+use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of};
+use crate::error;
+use crate::long_select::Selected;
+use crate::statements::{Running, position_of};
+use ladon_iproto::reply;
+use ladon_iproto::request::Call;
+use ladon_model::SpaceId;
+use ladon_msgpack::write;
+use ladon_space::{BoxError, IteratorType, Tuple};
+use ladon_system_spaces as system;
+
+/// The number of the first field in operations, for Lua.
+const INDEX_BASE: u32 = 1;
+
+/// What a method returns.
+enum Returned {
+    Nothing,
+    Tuple(Tuple),
+    Number(u64),
+}
+
+impl Running<'_, '_> {
+    /// Runs a call. CALL_16 returns tuples, and what is none in an array.
+    pub(crate) fn call(
+        &mut self,
+        call: &Call<'_>,
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let name = String::from_utf8_lossy(call.name);
+        self.rights()?.check_call(&name)?;
+        let undefined = || error::no_such_procedure(&name);
+        let target = Target::parse(&name).ok_or_else(undefined)?;
+        let catalog = self.thread.node.keyspace.spaces.catalog();
+        let space = catalog.named(target.space).ok_or_else(undefined)?;
+        drop(catalog);
+        let index = match target.index {
+            None => 0,
+            Some(index) => self
+                .read_any(space, |space| {
+                    Ok(space.index_named(index.as_bytes()).map(|it| it.def().id))
+                })?
+                .ok_or_else(undefined)?,
+        };
+        let mut arguments = Arguments::new(call.arguments)?;
+        if target.method == Method::Select {
+            return self.call_select((space, index), &mut arguments, is_16, out);
+        }
+        let returned = self.call_method(space, index, target.method, &mut arguments)?;
+        let data = reply::begin_data(out, self.sync, self.schema_version);
+        let count = match returned {
+            Returned::Nothing => 0,
+            Returned::Tuple(tuple) => {
+                out.extend_from_slice(tuple.bytes());
+                1
+            }
+            Returned::Number(number) => {
+                if is_16 {
+                    write::array(out, 1);
+                }
+                write::uint(out, number);
+                1
+            }
+        };
+        data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))
+    }
+
+    fn call_select(
+        &mut self,
+        of: (SpaceId, u32),
+        arguments: &mut Arguments<'_>,
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let (space, index) = of;
+        let key = key_of(arguments.next()?).into_owned();
+        let options = Options::parse(arguments.next()?).map_err(refused)?;
+        let Options { iterator, offset, limit, after } = options;
+        let after = match after {
+            Some(tuple) => Some(self.read(space, |space| position_of(space, index, tuple))?),
+            None => None,
+        };
+        let iterator = iterator.unwrap_or_else(|| iterator_for(&key));
+        let selected = Selected { index, iterator, key, offset, limit, after };
+        self.reply_with(space, selected, !is_16, false, out)
+    }
+
+    fn call_method(
+        &mut self,
+        space: SpaceId,
+        index: u32,
+        method: Method,
+        arguments: &mut Arguments<'_>,
+    ) -> Result<Returned, BoxError> {
+        let tuple = |tuple: Option<Tuple>| tuple.map_or(Returned::Nothing, Returned::Tuple);
+        let number = |number| Ok(Returned::Number(number));
+        match method {
+            Method::Select => unreachable!("it has a reply of its own"),
+            Method::Get => {
+                let key = key_of(arguments.next()?);
+                let rights = self.rights()?.clone();
+                let found = self.read_any(space, |space| space.get(index, &key))?;
+                let is_hidden = |found: &Tuple| {
+                    system::view_of(space).is_some() && !rights.sees(space, found.bytes())
+                };
+                Ok(tuple(found.filter(|found| !is_hidden(found))))
+            }
+            Method::Insert => {
+                let new = tuple_of(arguments.next()?)?;
+                Ok(tuple(self.write(space, |space| space.insert(new))?.new))
+            }
+            Method::Replace => {
+                let new = tuple_of(arguments.next()?)?;
+                Ok(tuple(self.write(space, |space| space.replace(new))?.new))
+            }
+            Method::Update => {
+                let key = key_of(arguments.next()?);
+                let usage = || error::of_lua("Usage index:update(key, ops)".to_owned());
+                let operations = arguments.next()?.ok_or_else(usage)?;
+                let update =
+                    self.write(space, |space| space.update(index, &key, operations, INDEX_BASE))?;
+                Ok(tuple(update.new))
+            }
+            Method::Upsert => {
+                let usage = || error::of_lua("Usage space:upsert(tuple_key, ops)".to_owned());
+                let new = arguments.next()?.ok_or_else(usage)?;
+                let operations = arguments.next()?.ok_or_else(usage)?;
+                self.write(space, |space| space.upsert(new, operations, INDEX_BASE))?;
+                Ok(Returned::Nothing)
+            }
+            Method::Delete => {
+                let key = key_of(arguments.next()?);
+                Ok(tuple(self.write(space, |space| space.delete(index, &key))?.old))
+            }
+            Method::Count => {
+                let key = key_of(arguments.next()?);
+                let options = Options::parse(arguments.next()?).map_err(refused)?;
+                let iterator = options.iterator.unwrap_or_else(|| iterator_for(&key));
+                number(self.read(space, |space| space.count(index, iterator, &key))?)
+            }
+            Method::Len => number(self.read(space, |space| Ok(space.len()))?),
+            Method::Bsize => number(self.read(space, |space| Ok(space.bsize()))?),
+            Method::Min => {
+                let key = key_of(arguments.next()?);
+                self.read(space, |space| space.min(index, &key)).map(tuple)
+            }
+            Method::Max => {
+                let key = key_of(arguments.next()?);
+                self.read(space, |space| space.max(index, &key)).map(tuple)
+            }
+            Method::Random => {
+                let seed = self.thread.local.rng.next_u64();
+                self.read(space, |space| space.random(index, seed)).map(tuple)
+            }
+        }
+    }
+}
+
+/// The iterator of a key for which none was named.
+pub(crate) fn iterator_for(key: &[u8]) -> IteratorType {
+    if key == [0x90] { IteratorType::All } else { IteratorType::Eq }
+}
+
+fn tuple_of(argument: Option<&[u8]>) -> Result<&[u8], BoxError> {
+    // Nil is no array either; the space says so.
+    Ok(argument.unwrap_or(&[0xc0]))
+}
+
+fn refused(fault: OptionFault) -> BoxError {
+    match fault {
+        OptionFault::Iterator(name) => BoxError::new(
+            ladon_space::ErrorCode::ITERATOR_TYPE,
+            format!("Unknown iterator type '{name}'"),
+        ),
+        OptionFault::Illegal(why) => error::illegal(&why),
+    }
+}

@@ -1,0 +1,130 @@
+//! The facts of every request: what it does, and how much of it works. From this table come the
+//! batch's plans and `docs/compat/iproto.md`.
+
+use ladon_iproto::request_type as types;
+use std::fmt::Write;
+
+/// What is known of a request by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestFacts {
+    request_type: u32,
+    /// It may change data.
+    pub writes: bool,
+    /// It takes no longer than a usual request.
+    pub is_quick: bool,
+    status: Status,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Works,
+    /// What is missing.
+    Partly(&'static str),
+    Absent(&'static str),
+}
+
+const READS: (bool, bool) = (false, false);
+const IS_QUICK: (bool, bool) = (false, true);
+const WRITES: (bool, bool) = (true, true);
+
+/// Requests of clients; the rest is of replicas.
+const REQUESTS: &[RequestFacts] = &[
+    facts(types::PING, IS_QUICK, Status::Works),
+    facts(types::ID, IS_QUICK, Status::Works),
+    facts(types::AUTH, READS, Status::Works),
+    facts(types::SELECT, READS, Status::Works),
+    facts(types::INSERT, WRITES, Status::Works),
+    facts(types::REPLACE, WRITES, Status::Works),
+    facts(types::UPDATE, WRITES, Status::Works),
+    facts(types::DELETE, WRITES, Status::Works),
+    facts(types::UPSERT, WRITES, Status::Works),
+    // A statement, perhaps.
+    facts(types::CALL, (true, false), Status::Partly(CALLS)),
+    facts(types::CALL_16, (true, false), Status::Partly(CALLS)),
+    facts(types::NOP, IS_QUICK, Status::Works),
+    facts(types::BEGIN, READS, Status::Absent(STREAMS)),
+    facts(types::COMMIT, READS, Status::Absent(STREAMS)),
+    facts(types::ROLLBACK, READS, Status::Absent(STREAMS)),
+    facts(types::WATCH, READS, Status::Absent("")),
+    facts(types::UNWATCH, READS, Status::Absent("")),
+    facts(types::WATCH_ONCE, READS, Status::Absent("")),
+    facts(types::EVAL, READS, Status::Absent("there is no Lua")),
+    facts(types::EXECUTE, READS, Status::Absent("there is no SQL")),
+    facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
+];
+
+const CALLS: &str = "functions other than `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
+     where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
+     `len`, `bsize`, `min`, `max` or `random`";
+const STREAMS: &str = "there are no streams";
+
+const fn facts(
+    request_type: u32,
+    (writes, is_quick): (bool, bool),
+    status: Status,
+) -> RequestFacts {
+    RequestFacts { request_type, writes, is_quick, status }
+}
+
+/// The facts of a request of this type.
+#[inline]
+pub(crate) fn facts_of(request_type: u32) -> RequestFacts {
+    let known = REQUESTS.iter().find(|facts| facts.request_type == request_type);
+    known.copied().unwrap_or(facts(request_type, IS_QUICK, Status::Absent("")))
+}
+
+const INTRODUCTION: &str = "\
+# Tarantool's requests in Ladon
+
+<!-- Made from the table of requests; `./fix` brings it up to date. -->
+
+Every request of IPROTO that Tarantool 2.11 takes from clients (and `WATCH_ONCE` of 3.x), with what Ladon makes of
+it: **works**, **partly** (with what is missing), or absent. What is absent is answered with an error.
+
+| request | | what is missing |
+|---|---|---|
+";
+
+const SPACES: &str = "
+## Spaces
+
+Spaces, indexes, users and rights are made as connectors can make them: by tuples of the system spaces.
+
+- **Indexes**: `TREE` and `HASH`. Absent, and refused by name: `BITSET`, `RTREE`, functional and multikey
+  indexes, JSON paths, collations other than `none` and `binary`.
+- **Definitions** of system spaces are fixed. Absent: constraints, foreign keys, defaults, triggers; sequences do not fill
+  in fields. A second index on a large space is built while its IO thread waits.
+- **Transactions**: each request is one. Streams and interactive transactions are absent.
+- **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over a `HASH`
+  index, the space is locked meanwhile.
+- **Streams of replies**: replies of a connection come in the order of its requests.
+- **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.
+";
+
+/// The text of `docs/compat/iproto.md`.
+pub fn compat_document() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for facts in REQUESTS {
+        let name = types::name(facts.request_type).unwrap_or("");
+        let (word, missing) = match facts.status {
+            Status::Works => ("works", ""),
+            Status::Partly(missing) => ("partly", missing),
+            Status::Absent(why) => ("absent", why),
+        };
+        let _ = writeln!(text, "| `{name}` | {word} | {missing} |");
+    }
+    text + SPACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_there_once() {
+        for (at, facts) in REQUESTS.iter().enumerate() {
+            assert!(types::name(facts.request_type).is_some());
+            assert_eq!(facts_of(facts.request_type), *facts, "row {at}");
+        }
+    }
+}

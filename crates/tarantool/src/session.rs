@@ -1,0 +1,75 @@
+//! A connection's state: who it is.
+
+use crate::access::{Access, GUEST, Rights};
+use crate::error;
+use ladon_commands::Node;
+use ladon_engine::Scratch;
+use ladon_iproto::greeting::{self, SALT_BYTES};
+use ladon_space::BoxError;
+use std::sync::Arc;
+
+/// The version that the greeting shows: connectors decide by it what they may ask.
+const VERSION: &str = "2.11.0";
+
+/// A connection's state, as requests know it.
+pub struct Session {
+    salt: [u8; SALT_BYTES],
+    user: u32,
+    /// The user's rights, and the version of all rights that they are from.
+    rights: Option<(u64, Rights)>,
+}
+
+impl Session {
+    /// A new connection's; `salt` are random numbers.
+    pub fn new(salt: [u64; 4]) -> Session {
+        let mut bytes = [0; SALT_BYTES];
+        for (part, number) in bytes.chunks_exact_mut(8).zip(salt) {
+            part.copy_from_slice(&number.to_le_bytes());
+        }
+        Session { salt: bytes, user: GUEST, rights: None }
+    }
+
+    /// Appends the greeting.
+    pub fn greet(&self, node: &Node, out: &mut Vec<u8>) {
+        out.extend_from_slice(&greeting::write(VERSION, &instance_uuid(node), &self.salt));
+    }
+
+    /// Appends an error that answers no request.
+    pub fn refuse(&self, reason: &str, out: &mut Vec<u8>) {
+        error::write(out, 0, 0, &error::of_lua(reason.to_owned()));
+    }
+
+    pub(crate) fn salt(&self) -> &[u8; SALT_BYTES] {
+        &self.salt
+    }
+
+    pub(crate) fn log_in(&mut self, user: u32) {
+        self.user = user;
+        self.rights = None;
+    }
+
+    /// The user's rights as they are now.
+    pub(crate) fn rights(
+        &mut self,
+        node: &Node,
+        scratch: &mut Scratch,
+    ) -> Result<&Rights, BoxError> {
+        let version = node.keyspace.spaces.access_version();
+        if self.rights.as_ref().is_none_or(|(of, _)| *of != version) {
+            let access: Arc<Access> = Access::of(node, scratch)?;
+            self.rights = Some((version, access.rights(self.user)));
+        }
+        match &self.rights {
+            Some((_, rights)) => Ok(rights),
+            None => unreachable!("they were just read"),
+        }
+    }
+}
+
+/// Identifies the node: the first 32 digits of its run are as good as random.
+fn instance_uuid(node: &Node) -> String {
+    let id = node.run_id.lock();
+    let digits = id.get(..32).unwrap_or("00000000000000000000000000000000");
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    parts.join("-")
+}

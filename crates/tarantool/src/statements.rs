@@ -1,0 +1,297 @@
+//! Statements on spaces: what requests and calls have in common.
+
+use crate::access::{ADMIN, Access, GUEST, Right, Rights};
+use crate::error;
+use crate::long_select::{BYTES_MAX, LongSelect, Selected, Shape, TUPLES_MAX};
+use crate::session::Session;
+use ladon_commands::eviction::{Room, make_room};
+use ladon_commands::{LongReply, ThreadParts};
+use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
+use ladon_iproto::reply;
+use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
+use ladon_model::{Lsn, SpaceId};
+use ladon_space::{BoxError, IteratorType, Space, Written};
+use ladon_system_spaces as system;
+
+/// A request being run, with what it needs of its thread.
+pub(crate) struct Running<'a, 'thread> {
+    pub(crate) thread: &'a mut ThreadParts<'thread>,
+    pub(crate) session: &'a mut Session,
+    /// The request's number.
+    pub(crate) sync: u64,
+    /// The version of the definitions when the request came.
+    pub(crate) schema_version: u64,
+    /// What the reply depends on.
+    pub(crate) depends: Lsn,
+    /// The reply, if it goes on after the request.
+    pub(crate) long: Option<LongReply>,
+}
+
+impl Running<'_, '_> {
+    /// The user's rights.
+    pub(crate) fn rights(&mut self) -> Result<&Rights, BoxError> {
+        self.session.rights(self.thread.node, self.thread.scratch)
+    }
+
+    /// Logs a user in.
+    pub(crate) fn log_in(&mut self, auth: &Auth<'_>) -> Result<(), BoxError> {
+        let node = self.thread.node;
+        let refused = |error| error::of_request(&error);
+        let credentials = Credentials::decode(auth.tuple).map_err(refused)?;
+        let access = Access::of(node, self.thread.scratch)?;
+        let name = String::from_utf8_lossy(auth.user_name);
+        let user = access.user_named(&name).ok_or_else(error::bad_credentials)?;
+        let Some(credentials) = credentials else {
+            if user.id != GUEST {
+                return Err(error::of_request(&NO_CREDENTIALS));
+            }
+            self.session.log_in(GUEST);
+            return Ok(());
+        };
+        let setting = node.settings.iproto_admin_password();
+        let of_setting = (user.id == ADMIN && !setting.is_empty())
+            .then(|| [StoredPassword::chap_sha1(setting.as_bytes())]);
+        let stored = of_setting.as_ref().map_or(&user.passwords[..], |one| &one[..]);
+        let salt = self.session.salt();
+        if !stored.iter().any(|stored| stored.accepts(&credentials, salt)) {
+            return Err(error::bad_credentials());
+        }
+        access.rights(user.id).check_session()?;
+        self.session.log_in(user.id);
+        Ok(())
+    }
+
+    /// The number of the space that a request names.
+    pub(crate) fn space_id(&self, space: SpaceRef<'_>) -> Result<SpaceId, BoxError> {
+        match space {
+            SpaceRef::Id(id) => Ok(id),
+            SpaceRef::Name(name) => {
+                let name = String::from_utf8_lossy(name);
+                let found = self.thread.node.keyspace.spaces.catalog().named(&name);
+                found.ok_or_else(|| error::no_such_space(&name))
+            }
+        }
+    }
+
+    /// Reads a space that is no view.
+    pub(crate) fn read<T>(
+        &mut self,
+        id: SpaceId,
+        read: impl FnOnce(&Space) -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        if system::view_of(id).is_some() {
+            return Err(error::unsupported("this of a view; `select` and `get` work"));
+        }
+        self.read_any(id, read)
+    }
+
+    /// Reads a space, or the space of a view: the caller sees to what the view shows.
+    pub(crate) fn read_any<T>(
+        &mut self,
+        id: SpaceId,
+        read: impl FnOnce(&Space) -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        let node = self.thread.node;
+        let rights = self.session.rights(node, self.thread.scratch)?;
+        let catalog = node.keyspace.spaces.catalog();
+        let stored = system::view_of(id).unwrap_or(id);
+        let mut tx = node.keyspace.begin_on_spaces(&catalog, &[stored], self.thread.scratch)?;
+        let space = tx.space(stored);
+        if stored == id {
+            let def = space.def();
+            rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
+        }
+        let result = read(space)?;
+        self.depends = self.depends.max(tx.commit(|_| unreachable!("it was only read")));
+        Ok(result)
+    }
+
+    /// Runs a statement that changes a space, in a transaction of its own.
+    pub(crate) fn write(
+        &mut self,
+        id: SpaceId,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+    ) -> Result<Written, BoxError> {
+        let node = self.thread.node;
+        if !node.durability.accepts_writes() {
+            return Err(error::wal_io());
+        }
+        if make_room(self.thread) == Room::None {
+            return Err(error::out_of_memory(node.settings.maxmemory()));
+        }
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?;
+        let statement = |space: &mut Space| {
+            let def = space.def();
+            if system::view_of(def.id).is_some() {
+                return Err(error::view_is_read_only(&def.name));
+            }
+            rights.check_space((def.id, &def.name, def.owner), Right::WRITE)?;
+            statement(space)
+        };
+        if ladon_engine::defines(id) {
+            let (written, lsn) = node.keyspace.define(id, scratch, statement, &mut *append)?;
+            self.depends = self.depends.max(lsn);
+            return Ok(written);
+        }
+        let catalog = node.keyspace.spaces.catalog();
+        let mut tx = node.keyspace.begin_on_spaces(&catalog, &[id], scratch)?;
+        match tx.write(id, statement) {
+            Ok(written) => {
+                self.depends = self.depends.max(tx.commit(append));
+                Ok(written)
+            }
+            Err(error) => {
+                tx.abort();
+                Err(error)
+            }
+        }
+    }
+
+    /// SELECT.
+    pub(crate) fn select(
+        &mut self,
+        select: &Select<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let id = self.space_id(select.space)?;
+        let index = match select.index {
+            IndexRef::Id(index) => index,
+            named => self.read_any(id, |space| index_id(space, named))?,
+        };
+        let mut after = select.after_position.map(<[u8]>::to_vec);
+        if let Some(tuple) = select.after_tuple {
+            after = Some(self.read(id, |space| position_of(space, index, tuple))?);
+        }
+        let selected = Selected {
+            index,
+            iterator: IteratorType::of_number(select.iterator.into())?,
+            key: select.key.to_vec(),
+            offset: select.offset.into(),
+            limit: select.limit.into(),
+            after,
+        };
+        self.reply_with(id, selected, false, select.fetch_position, out)
+    }
+
+    /// Makes the reply with the selected tuples, or the beginning of a long one.
+    pub(crate) fn reply_with(
+        &mut self,
+        id: SpaceId,
+        selected: Selected,
+        is_one_value: bool,
+        shows_position: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let (sync, schema_version) = (self.sync, self.schema_version);
+        let shape = Shape { sync, schema_version, is_one_value, shows_position };
+        let data = reply::begin_data(out, sync, schema_version);
+        let head = out.len();
+        if is_one_value {
+            // The length is filled in below.
+            out.extend_from_slice(&[0xdd, 0, 0, 0, 0]);
+        }
+        let some = if system::view_of(id).is_some() {
+            Appended::All { count: self.select_visible(id, &selected, out)?, position: None }
+        } else {
+            self.select_some(id, &selected, shows_position, out)?
+        };
+        let (count, position) = match some {
+            Appended::All { count, position } => (count, position),
+            Appended::TooMany(space) => {
+                data.abandon(out);
+                let long = LongSelect::new(space, selected, shape);
+                let began_ms = self.thread.now_ms;
+                self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
+                return Ok(());
+            }
+        };
+        if is_one_value {
+            out[head + 1..head + 5].copy_from_slice(&count.to_be_bytes());
+        }
+        let values = if is_one_value { 1 } else { count };
+        let finished = match position {
+            Some(position) => data.finish_with_position(out, values, &position),
+            None => data.finish(out, values),
+        };
+        finished.map_err(|long| error::illegal(&long.to_string()))
+    }
+
+    /// Appends the selected tuples.
+    fn select_some(
+        &mut self,
+        id: SpaceId,
+        selected: &Selected,
+        shows_position: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Appended, BoxError> {
+        let is_alone = !self.thread.local.replies_later;
+        self.read(id, |space| {
+            let Selected { index, iterator, key, offset, limit, after } = selected;
+            let may_be_long = !is_alone && selected.may_be_long(space);
+            let (start, mut count, mut last) = (out.len(), 0, None);
+            for tuple in space.select(*index, *iterator, key, *offset, *limit, after.as_deref())? {
+                let is_long = count == TUPLES_MAX || out.len() - start >= BYTES_MAX;
+                if may_be_long && is_long {
+                    return Ok(Appended::TooMany(space.clone()));
+                }
+                out.extend_from_slice(tuple.bytes());
+                count += 1;
+                last = Some(tuple);
+            }
+            let index = space.require_index(*index)?;
+            let position = last.filter(|_| shows_position);
+            let position = position.map(|last| index.position_of(last.bytes()));
+            Ok(Appended::All { count, position })
+        })
+    }
+
+    /// As `select_some`, of a view: what of its space the user may see. There are few.
+    fn select_visible(
+        &mut self,
+        view: SpaceId,
+        selected: &Selected,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, BoxError> {
+        let rights = self.rights()?.clone();
+        self.read_any(view, |space| {
+            let Selected { index, iterator, key, offset, limit, .. } = selected;
+            let all = space.select(*index, *iterator, key, 0, u64::MAX, None)?;
+            let visible = all.filter(|tuple| rights.sees(view, tuple.bytes()));
+            let usize_of = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            let mut count = 0;
+            for tuple in visible.skip(usize_of(*offset)).take(usize_of(*limit)) {
+                out.extend_from_slice(tuple.bytes());
+                count += 1;
+            }
+            Ok(count)
+        })
+    }
+}
+
+/// What came of appending the selected tuples.
+enum Appended {
+    /// Their number, and the last one's position if it is wanted.
+    All { count: u32, position: Option<Vec<u8>> },
+    /// There are so many that the reply is to be long: a copy of the space.
+    TooMany(Space),
+}
+
+/// The position after a tuple in an index.
+pub(crate) fn position_of(space: &Space, index: u32, tuple: &[u8]) -> Result<Vec<u8>, BoxError> {
+    // It fits the space's rules.
+    space.primary_key_of(tuple)?;
+    Ok(space.require_index(index)?.position_of(tuple))
+}
+
+/// The number of the index that a request names.
+pub(crate) fn index_id(space: &Space, index: IndexRef<'_>) -> Result<u32, BoxError> {
+    match index {
+        IndexRef::Id(id) => Ok(id),
+        IndexRef::Name(name) => {
+            let found = space.index_named(name).map(|index| index.def().id);
+            let named = || error::no_such_index(&String::from_utf8_lossy(name), &space.def().name);
+            found.ok_or_else(named)
+        }
+    }
+}
