@@ -34,6 +34,7 @@ pub fn command() -> Command {
                 .arg(dir())
                 .arg(switch("json", "As JSON lines, with values in full")),
         )
+        .subcommand(crate::space::command())
         .subcommand(Command::new("version").about("Print the version"))
 }
 

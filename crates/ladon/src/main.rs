@@ -15,6 +15,7 @@ mod panics;
 mod readable;
 mod serve;
 mod signals;
+mod space;
 
 use exit::Exit;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Some(("check", matches)) => check::run(matches),
         Some(("dump", matches)) => dump::run(matches),
         Some(("config", matches)) => config::run(matches),
+        Some(("space", matches)) => space::run(matches),
         Some(("version", _)) => version(),
         Some(("serve", matches)) => serve::run(matches),
         // `ladon` alone, or with settings: the server.

@@ -24,8 +24,10 @@ pub fn run(matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    if settings.resp().is_empty() {
-        eprintln!("ladon: there is nothing to listen on; give an address with --resp or --port");
+    if settings.resp().is_empty() && settings.iproto().is_empty() {
+        eprintln!(
+            "ladon: there is nothing to listen on; give an address with --resp, --port or --iproto"
+        );
         return Exit::Usage;
     }
     if let Err(error) = logging::start(Arc::clone(&settings)) {

@@ -18,6 +18,7 @@ mod functions;
 mod idempotence;
 mod idle;
 mod impolite_clients;
+mod iproto;
 mod listening_elsewhere;
 mod live;
 mod lock_holders_keep_their_priority;

@@ -1,0 +1,169 @@
+//! What the command line and the system spaces say of fields, keys and spaces.
+
+use ladon_msgpack::{
+    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, write,
+};
+
+/// A field of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    name: String,
+    kind: String,
+    is_nullable: bool,
+}
+
+impl Field {
+    /// Reads `name:type` or `name:type?`.
+    pub fn parse(text: &str) -> Result<Field, String> {
+        let (name, kind) = text.rsplit_once(':').ok_or("write NAME:TYPE, as in id:unsigned")?;
+        let (kind, is_nullable) = match kind.strip_suffix('?') {
+            Some(kind) => (kind, true),
+            None => (kind, false),
+        };
+        Ok(Field { name: name.to_owned(), kind: kind.to_owned(), is_nullable })
+    }
+
+    /// Appends it as a format has it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write::map(out, if self.is_nullable { 3 } else { 2 });
+        for (key, value) in [("name", &self.name), ("type", &self.kind)] {
+            write::str(out, key.as_bytes());
+            write::str(out, value.as_bytes());
+        }
+        if self.is_nullable {
+            write::str(out, b"is_nullable");
+            write::bool(out, true);
+        }
+    }
+}
+
+/// A part of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// A name, or a number from 1 on.
+    field: String,
+    kind: String,
+}
+
+impl Part {
+    /// Reads `field:type`.
+    pub fn parse(text: &str) -> Result<Part, String> {
+        let (field, kind) = text.rsplit_once(':').ok_or("write FIELD:TYPE, as in id:unsigned")?;
+        Ok(Part { field: field.to_owned(), kind: kind.to_owned() })
+    }
+
+    /// Appends it as a tuple of `_index` has it; `None` if the space has no such field.
+    pub fn write(&self, space: &SpaceRow, out: &mut Vec<u8>) -> Option<()> {
+        let of_name = |field: &String| {
+            field.strip_prefix(&self.field).is_some_and(|rest| rest.starts_with(':'))
+        };
+        let number = match self.field.parse::<u64>() {
+            Ok(number) => number.checked_sub(1)?,
+            Err(_) => space.fields.iter().position(of_name)? as u64,
+        };
+        write::array(out, 2);
+        write::uint(out, number);
+        write::str(out, self.kind.as_bytes());
+        Some(())
+    }
+
+    /// The field as it was written.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+/// A tuple of `_space`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpaceRow {
+    pub id: u32,
+    pub name: String,
+    pub engine: String,
+    /// `name:type` or `name:type?` each.
+    pub fields: Vec<String>,
+}
+
+impl SpaceRow {
+    /// Reads a tuple of `_space`: id, owner, name, engine, field count, flags, format.
+    pub fn read(mut tuple: &[u8]) -> Result<SpaceRow, Error> {
+        let tuple = &mut tuple;
+        read_array(tuple)?;
+        let id = u32::try_from(read_uint(tuple)?).unwrap_or(u32::MAX);
+        skip(tuple)?;
+        let (name, engine) = (text(tuple)?, text(tuple)?);
+        skip(tuple)?;
+        skip(tuple)?;
+        let mut fields = Vec::new();
+        for _ in 0..read_array(tuple)? {
+            fields.push(read_field(tuple)?);
+        }
+        Ok(SpaceRow { id, name, engine, fields })
+    }
+}
+
+/// A field of a format, as the command line takes it.
+fn read_field(tuple: &mut &[u8]) -> Result<String, Error> {
+    let (mut name, mut kind, mut nullable) = (String::new(), "any".to_owned(), "");
+    for _ in 0..read_map(tuple)? {
+        match read_str(tuple)? {
+            b"name" => name = text(tuple)?,
+            b"type" => kind = text(tuple)?,
+            b"is_nullable" => nullable = if read_bool(tuple)? { "?" } else { "" },
+            _ => skip(tuple)?,
+        }
+    }
+    Ok(format!("{name}:{kind}{nullable}"))
+}
+
+/// A line about a tuple of `_index`: space, id, name, type, options, parts.
+pub fn index_line(mut tuple: &[u8]) -> Result<(u32, String), Error> {
+    let tuple = &mut tuple;
+    read_array(tuple)?;
+    skip(tuple)?;
+    let id = u32::try_from(read_uint(tuple)?).unwrap_or(u32::MAX);
+    let (name, kind) = (text(tuple)?, text(tuple)?);
+    let mut unique = "unique ";
+    for _ in 0..read_map(tuple)? {
+        let option = read_str(tuple)?;
+        match (option, read(tuple)?) {
+            (b"unique", Value::Bool(false)) => unique = "",
+            (_, Value::Map(_) | Value::Array(_)) => break,
+            _ => {}
+        }
+    }
+    Ok((id, format!("index {id} {name}: {unique}{kind}")))
+}
+
+fn text(tuple: &mut &[u8]) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(read_str(tuple)?).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_name_fields_or_count_from_one() {
+        let fields = vec!["id:unsigned".to_owned(), "name:string".to_owned()];
+        let space = SpaceRow { id: 512, name: "users".into(), engine: "memtx".into(), fields };
+        let check = |text: &str, expected: Option<&[u8]>| {
+            let mut out = Vec::new();
+            let written = Part::parse(text).unwrap().write(&space, &mut out);
+            assert_eq!(written.map(|()| &out[..]), expected, "{text}");
+        };
+        check("name:string", Some(b"\x92\x01\xa6string"));
+        check("2:string", Some(b"\x92\x01\xa6string"));
+        check("0:string", None);
+        check("nam:string", None);
+        assert!(Part::parse("name").is_err() && Field::parse("name").is_err());
+    }
+
+    #[test]
+    fn a_format_reads_back() {
+        let mut tuple = b"\x97\xcd\x02\x00\x01\xa5users\xa5memtx\x00\x80\x92".to_vec();
+        Field::parse("id:unsigned").unwrap().write(&mut tuple);
+        Field::parse("mail:string?").unwrap().write(&mut tuple);
+        let row = SpaceRow::read(&tuple).unwrap();
+        assert_eq!((row.id, row.fields), (512, vec!["id:unsigned".into(), "mail:string?".into()]));
+    }
+}

@@ -1,0 +1,203 @@
+//! A client of IPROTO for tests, and MessagePack by hand.
+
+use ladon_iproto::auth::{self, Credentials};
+use ladon_iproto::client::{Reply, write_request};
+use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
+use ladon_iproto::request::{Auth, Call, Delete, IndexRef, Put, Select, SpaceRef, Update};
+use ladon_iproto::{Progress, Request, frame};
+use ladon_msgpack::{Value, read, write};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// An error's code and message.
+pub type Refusal = (u32, String);
+
+pub struct Iproto {
+    stream: TcpStream,
+    salt: [u8; SALT_BYTES],
+    sync: u64,
+    unread: Vec<u8>,
+    /// Of the last reply.
+    position: Option<Vec<u8>>,
+}
+
+impl Iproto {
+    pub fn connect(port: u16) -> Iproto {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connects");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        let mut bytes = [0; GREETING_BYTES];
+        stream.read_exact(&mut bytes).expect("a greeting");
+        let salt = greeting::read(&bytes).expect("a greeting").salt;
+        Iproto { stream, salt, sync: 0, unread: Vec::new(), position: None }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("sends");
+    }
+
+    /// Whether the server closes the connection in this time.
+    pub fn closed_within(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).expect("a timeout");
+        let mut rest = Vec::new();
+        self.stream.read_to_end(&mut rest).is_ok()
+    }
+
+    /// The data of a reply, or its error; `None` if the server is gone.
+    pub fn try_ask(&mut self, request: &Request<'_>) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+        self.write(request)?;
+        self.receive()
+    }
+
+    fn write(&mut self, request: &Request<'_>) -> Option<()> {
+        self.sync += 1;
+        let mut bytes = Vec::new();
+        write_request(&mut bytes, self.sync, 0, request);
+        self.stream.write_all(&bytes).ok()
+    }
+
+    /// Asks for all of a space, and does not wait for it.
+    pub fn send_select(&mut self, space: u32) {
+        self.write(&all_of(space, u32::MAX, None)).expect("sends");
+    }
+
+    /// A page of a space, and the position after it if there may be more.
+    pub fn page(
+        &mut self,
+        space: u32,
+        limit: u32,
+        after: Option<&[u8]>,
+    ) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
+        let page = self.ask(&all_of(space, limit, after)).expect("a page");
+        (page, self.position.take())
+    }
+
+    /// The reply to the last request.
+    pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+        loop {
+            if let Progress::Complete { start, end } = frame::next(&self.unread, u64::MAX) {
+                let reply = Reply::decode(&self.unread[start..end]).expect("a reply");
+                assert_eq!(reply.header.sync, self.sync, "the reply to this request");
+                self.position = reply.position.map(<[u8]>::to_vec);
+                let result = match (reply.error_code(), reply.error) {
+                    (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
+                    _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),
+                };
+                self.unread.drain(..end);
+                return Some(result);
+            }
+            let mut part = [0; 64 << 10];
+            match self.stream.read(&mut part) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => self.unread.extend_from_slice(&part[..count]),
+            }
+        }
+    }
+
+    pub fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Vec<u8>>, Refusal> {
+        self.try_ask(request).expect("the server answers")
+    }
+
+    pub fn log_in(&mut self, user: &str, password: &str) -> Result<(), Refusal> {
+        let mut tuple = Vec::new();
+        Credentials::ChapSha1(auth::scramble(password.as_bytes(), &self.salt)).write(&mut tuple);
+        let request = Request::Auth(Auth { user_name: user.as_bytes(), tuple: &tuple });
+        self.ask(&request).map(drop)
+    }
+
+    pub fn insert(&mut self, space: u32, tuple: &[u8]) -> Vec<Vec<u8>> {
+        let put = Put { space: SpaceRef::Id(space), tuple };
+        self.ask(&Request::Insert(put)).unwrap_or_else(|error| panic!("{space}: {error:?}"))
+    }
+
+    pub fn select(&mut self, space: u32, index: u32, key: &[u8]) -> Vec<Vec<u8>> {
+        let select = Select {
+            space: SpaceRef::Id(space),
+            index: IndexRef::Id(index),
+            iterator: if key == [0x90] { 2 } else { 0 },
+            offset: 0,
+            limit: u32::MAX,
+            key,
+            fetch_position: false,
+            after_position: None,
+            after_tuple: None,
+        };
+        self.ask(&Request::Select(select)).expect("selects")
+    }
+
+    pub fn update(&mut self, space: u32, key: &[u8], operations: &[u8]) -> Vec<Vec<u8>> {
+        let (space, index) = (SpaceRef::Id(space), IndexRef::Id(0));
+        let update = Update { space, index, index_base: 0, key, operations };
+        self.ask(&Request::Update(update)).expect("updates")
+    }
+
+    pub fn delete(&mut self, space: u32, key: &[u8]) -> Vec<Vec<u8>> {
+        let delete = Delete { space: SpaceRef::Id(space), index: IndexRef::Id(0), key };
+        self.ask(&Request::Delete(delete)).expect("deletes")
+    }
+
+    pub fn call(&mut self, name: &str, arguments: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
+        self.ask(&Request::Call(Call { name: name.as_bytes(), arguments }))
+    }
+}
+
+fn all_of(space: u32, limit: u32, after_position: Option<&[u8]>) -> Request<'_> {
+    Request::Select(Select {
+        space: SpaceRef::Id(space),
+        index: IndexRef::Id(0),
+        iterator: 2,
+        offset: 0,
+        limit,
+        key: &[0x90],
+        fetch_position: true,
+        after_position,
+        after_tuple: None,
+    })
+}
+
+/// The same value with every number and length in its shortest format.
+pub fn normal(value: Vec<u8>) -> Vec<u8> {
+    let (mut rest, mut out) = (&value[..], Vec::new());
+    while !rest.is_empty() {
+        match read(&mut rest).expect("MessagePack") {
+            Value::Array(count) => write::array(&mut out, count),
+            Value::Map(count) => write::map(&mut out, count),
+            Value::Uint(number) => write::uint(&mut out, number),
+            Value::Int(number) => write::int(&mut out, number),
+            Value::Str(text) => write::str(&mut out, text),
+            Value::Nil => write::nil(&mut out),
+            Value::Bool(value) => write::bool(&mut out, value),
+            other => panic!("no test has {other:?}"),
+        }
+    }
+    out
+}
+
+pub fn int(value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::uint(&mut out, value);
+    out
+}
+
+pub fn text(value: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::str(&mut out, value.as_bytes());
+    out
+}
+
+pub fn array(values: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::array(&mut out, values.len() as u32);
+    out.extend(values.iter().flatten());
+    out
+}
+
+pub fn map(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::map(&mut out, pairs.len() as u32);
+    for (key, value) in pairs {
+        out.extend_from_slice(key);
+        out.extend_from_slice(value);
+    }
+    out
+}
