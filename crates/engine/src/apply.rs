@@ -7,10 +7,10 @@
 
 use crate::access::AccessNow;
 use crate::checkpoint_coverage::CheckpointCoverage;
-use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
+use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
 use crate::object::Object;
-use crate::partition::Weight;
+use crate::partition::{PARTITIONS, Weight, partition_of};
 use crate::save::SavedBlock;
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};

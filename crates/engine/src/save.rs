@@ -21,8 +21,9 @@
 //!
 //! The libraries of functions come last, in blocks of their own, which cover no keys.
 
-use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
+use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
+use crate::partition::{PARTITION_BITS, PARTITIONS};
 use crate::table::entry::ValueRef;
 use crate::types;
 use crate::types::collection::{Saving, Snapshot};

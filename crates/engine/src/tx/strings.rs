@@ -1,8 +1,8 @@
 //! Changing strings.
 
 use super::{Key, LARGE_RECORD_BYTES, Tx, weight_of};
-use crate::keyspace::partition_of;
 use crate::object::Object;
+use crate::partition::partition_of;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::WrongType;
 use crate::types::integer;
