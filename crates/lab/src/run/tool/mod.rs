@@ -9,7 +9,6 @@
 //! Their figures are for comparison with published ones, never with the lab's own. The tool's own
 //! CPU use is shown with each: the published k6 tests measured k6.
 
-pub mod figures;
 pub mod k6;
 pub mod keys_of_users;
 pub mod memtier;
@@ -28,12 +27,11 @@ use super::load_tool::Tool;
 use super::stage::Stage;
 use crate::measure::cores;
 use crate::measure::usage::Usage;
-use crate::results::schema::Round;
+use crate::results::schema::{Percentiles, Round};
 use crate::run::subject::Subject;
 use crate::systems::instance::Instance;
 use crate::systems::system::DriverKind;
 use crate::work::Phase;
-use figures::ToolFigures;
 
 /// Lets the tool do a phase.
 ///
@@ -99,16 +97,15 @@ fn with_a_script(
     stage: &Stage<'_>,
     phase: &Phase,
 ) -> Result<Round, CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let job = keys_of_users::job(phase)?;
     let prepared = match tool {
         Tool::K6 => k6::prepare(stage, phase, &job)?,
         _ => wrk::prepare(stage, phase, &job)?,
     };
-    let folder = tempfile::Builder::new().prefix("ladon-lab-").tempdir().map_err(broken)?;
+    let folder = tempfile::Builder::new().prefix("ladon-lab-").tempdir()?;
     let (name, text) = prepared.script;
     let script = folder.path().join(name);
-    std::fs::write(&script, text).map_err(broken)?;
+    std::fs::write(&script, text)?;
     let mut command = Command::new(program);
     command.args(prepared.before).arg(script).args(prepared.after).envs(prepared.environment);
     Done::by(command, stage)?.round(stage, if tool == Tool::K6 { k6::parsed } else { wrk::parsed })
@@ -201,4 +198,27 @@ fn children_cpu() -> Duration {
     };
     getrusage(UsageWho::RUSAGE_CHILDREN)
         .map_or(Duration::ZERO, |usage| time(usage.user_time()) + time(usage.system_time()))
+}
+
+/// What a tool said of its run.
+#[derive(Debug)]
+pub struct ToolFigures {
+    /// Requests that were answered.
+    pub operations: u64,
+    /// How long that took.
+    pub seconds: f64,
+    /// Latencies, as far as it reports them.
+    pub latency_us: Percentiles,
+    /// Answers that were not right.
+    pub wrong: u64,
+    /// Requests without an answer.
+    pub failed: u64,
+}
+
+/// Percentiles with what of the curve they are.
+#[must_use]
+pub fn latency(p50: f64, p90: f64, p99: f64, p999: f64, p9999: f64, max: f64) -> Percentiles {
+    let all = [(50.0, p50), (90.0, p90), (99.0, p99), (99.9, p999), (99.99, p9999), (100.0, max)];
+    let curve = all.into_iter().filter(|(_, us)| us.is_finite()).collect();
+    Percentiles { p50, p90, p99, p999, p9999, max, curve }
 }
