@@ -14,7 +14,7 @@ use crate::partition::{PARTITIONS, Weight, partition_of};
 use crate::save::SavedBlock;
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
-use crate::types::{self, string};
+use crate::types::{self, string, string_op};
 use ladon_model::{
     Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, UnixMillis, ValueKind, varint,
 };
@@ -333,7 +333,7 @@ impl<'a> Recovering<'a> {
                 let expire_at = entry.expire_at();
                 let mut bytes =
                     string::bytes(entry.value()).map_or(Vec::new(), std::borrow::Cow::into_owned);
-                string::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
+                string_op::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
                 drop(held);
                 let mut held = keyspace.lock(Locks::One(key.hash));
                 let value = string::init(&bytes, string::Form::Grown);

@@ -11,7 +11,7 @@ use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
 use crate::types::sorted_set::SortedSet;
 use crate::types::stream::Stream;
-use crate::types::string;
+use crate::types::string_op;
 use crossbeam_epoch::Guard;
 use ladon_model::ValueKind;
 
@@ -256,7 +256,7 @@ impl Object {
     pub(crate) fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()> {
         by_type!(
             self,
-            bytes => bytes.edit(|bytes| string::apply_op(bytes, op)),
+            bytes => bytes.edit(|bytes| string_op::apply_op(bytes, op)),
             value => Collection::apply_op(value, op, env)
         )
     }
@@ -300,8 +300,8 @@ impl<'a> DumpValue<'a> {
     pub fn op(kind: ValueKind, op: &'a [u8]) -> Option<DumpValue<'a>> {
         match kind {
             ValueKind::String => {
-                if let Some(parts) = string::decode_replace(op) {
-                    let part = |part: string::Replacement<'a>| {
+                if let Some(parts) = string_op::decode_replace(op) {
+                    let part = |part: string_op::Replacement<'a>| {
                         let number = |at| i64::try_from(at).ok().map(DumpValue::Int);
                         Some(DumpValue::Record(vec![
                             ("offset", number(part.old.start)?),
@@ -311,7 +311,7 @@ impl<'a> DumpValue<'a> {
                     };
                     return parts.into_iter().map(part).collect::<Option<_>>().map(DumpValue::List);
                 }
-                let (offset, bytes) = string::decode_write_at(op)?;
+                let (offset, bytes) = string_op::decode_write_at(op)?;
                 let offset = i64::try_from(offset).ok()?;
                 let parts =
                     vec![("offset", DumpValue::Int(offset)), ("write", DumpValue::Bytes(bytes))];
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_logged_reads_back_and_cuts_do_not() {
         let mut op = Vec::new();
-        string::encode_write_at(300, b"xyz", &mut op);
+        string_op::encode_write_at(300, b"xyz", &mut op);
         let written = vec![("offset", DumpValue::Int(300)), ("write", DumpValue::Bytes(b"xyz"))];
         assert_eq!(DumpValue::op(ValueKind::String, &op), Some(DumpValue::Record(written)));
         let mut op = vec![set::OP_REMOVE];

@@ -18,6 +18,7 @@ pub mod set;
 pub mod sorted_set;
 pub mod stream;
 pub mod string;
+pub(crate) mod string_op;
 
 use crate::object::Object;
 pub use crate::table::Position;
