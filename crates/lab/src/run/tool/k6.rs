@@ -2,8 +2,8 @@
 //! users, each setting, reading or deleting keys made of its number and its iteration, through k6's
 //! own module for Redis. Latency is what k6 shows: the duration of an iteration.
 
+use super::figures::{ToolFigures, latency};
 use super::keys_of_users::{Job, Prepared};
-use super::{ToolFigures, latency};
 use crate::run::cell::CellError;
 use crate::run::stage::Stage;
 use crate::traffic::iterations::Deed;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::figures::{ToolFigures, latency};
 use super::random_keys::Job;
-use super::{ToolFigures, latency};
 use crate::work::Phase;
 
 /// Its arguments.

@@ -9,6 +9,7 @@
 //! Their figures are for comparison with published ones, never with the lab's own. The tool's own
 //! CPU use is shown with each: the published k6 tests measured k6.
 
+pub mod figures;
 pub mod k6;
 pub mod keys_of_users;
 pub mod memtier;
@@ -27,11 +28,12 @@ use super::load_tool::Tool;
 use super::stage::Stage;
 use crate::measure::cores;
 use crate::measure::usage::Usage;
-use crate::results::schema::{Percentiles, Round};
+use crate::results::schema::Round;
 use crate::run::subject::Subject;
 use crate::systems::instance::Instance;
 use crate::systems::system::DriverKind;
 use crate::work::Phase;
+use figures::ToolFigures;
 
 /// Lets the tool do a phase.
 ///
@@ -198,27 +200,4 @@ fn children_cpu() -> Duration {
     };
     getrusage(UsageWho::RUSAGE_CHILDREN)
         .map_or(Duration::ZERO, |usage| time(usage.user_time()) + time(usage.system_time()))
-}
-
-/// What a tool said of its run.
-#[derive(Debug)]
-pub struct ToolFigures {
-    /// Requests that were answered.
-    pub operations: u64,
-    /// How long that took.
-    pub seconds: f64,
-    /// Latencies, as far as it reports them.
-    pub latency_us: Percentiles,
-    /// Answers that were not right.
-    pub wrong: u64,
-    /// Requests without an answer.
-    pub failed: u64,
-}
-
-/// Percentiles with what of the curve they are.
-#[must_use]
-pub fn latency(p50: f64, p90: f64, p99: f64, p999: f64, p9999: f64, max: f64) -> Percentiles {
-    let all = [(50.0, p50), (90.0, p90), (99.0, p99), (99.9, p999), (99.99, p9999), (100.0, max)];
-    let curve = all.into_iter().filter(|(_, us)| us.is_finite()).collect();
-    Percentiles { p50, p90, p99, p999, p9999, max, curve }
 }

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use super::figures::{ToolFigures, latency};
 use super::random_keys::Job;
-use super::{ToolFigures, latency};
 use crate::results::schema::Percentiles;
 use crate::work::Phase;
 

@@ -2,8 +2,8 @@
 //! against Tarantool asked: write a key and read it back, or read one, over connections that stay
 //! open.
 
+use super::figures::{ToolFigures, latency};
 use super::keys_of_users::{Job, Prepared};
-use super::{ToolFigures, latency};
 use crate::run::cell::CellError;
 use crate::run::stage::Stage;
 use crate::traffic::iterations::Deed;
