@@ -23,7 +23,7 @@ pub struct Argument {
     pub multiple: bool,
     /// What is repeated includes its token.
     pub multiple_token: bool,
-    /// Of a group.
+    /// The arguments of a group.
     pub arguments: Vec<Argument>,
 }
 

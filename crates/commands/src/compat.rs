@@ -27,7 +27,7 @@ Of what Redis up to 8.12 and Valkey up to 9.2 added to the families above, Ladon
   `SHUTDOWN SAFE` (Valkey).
 ";
 
-/// What stands in the table of commands.
+/// The content of the table of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Works,

@@ -7,15 +7,15 @@
 
 use crate::access::AccessNow;
 use crate::checkpoint_coverage::CheckpointCoverage;
-use crate::keyspace::{Keyspace, Locks, PARTITIONS, partition_of};
+use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
 use crate::object::Object;
-use crate::partition::Weight;
+use crate::partition::{PARTITIONS, Weight, partition_of};
 use crate::save::SavedBlock;
 use crate::space::{RecoveringSpaces, SpaceFault};
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
-use crate::types::{self, string};
+use crate::types::{self, string, string_op};
 use ladon_model::{
     Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, SpaceId, UnixMillis, ValueKind,
     varint,
@@ -366,7 +366,7 @@ impl<'a> Recovering<'a> {
                 let expire_at = entry.expire_at();
                 let mut bytes =
                     string::bytes(entry.value()).map_or(Vec::new(), std::borrow::Cow::into_owned);
-                string::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
+                string_op::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
                 drop(held);
                 let mut held = keyspace.lock(Locks::One(key.hash));
                 let value = string::init(&bytes, string::Form::Grown);

@@ -1,6 +1,6 @@
 //! What a checkpoint's blocks cover: which key hashes, up to which LSN.
 
-use crate::keyspace::{PARTITIONS, partition_of};
+use crate::partition::{PARTITIONS, partition_of};
 use crate::save::SavedBlock;
 use ladon_model::{DbId, KeyHash, Lsn};
 use parking_lot::RwLock;

@@ -8,7 +8,8 @@
 //! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and
 //! anything longer than 32 KiB.
 
-use crate::keyspace::{Keyspace, PARTITIONS};
+use crate::keyspace::Keyspace;
+use crate::partition::PARTITIONS;
 use crate::pieces::{Pieces, touch_ahead};
 use crate::table::LocalHash;
 use crate::table::arena::PAGES;

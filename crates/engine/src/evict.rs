@@ -8,7 +8,8 @@
 //! earlier steps compete with new ones, which makes small samples nearly as good as large ones.
 
 use crate::access::{AccessNow, Tracking, next_random};
-use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
+use crate::keyspace::Keyspace;
+use crate::partition::{PARTITIONS, partition_of};
 use crate::table::entry::EntryRef;
 use crate::tx::{Candidate, Scratch, Tx};
 use ladon_model::{DbId, Lsn, Record};

@@ -10,10 +10,10 @@ use crate::libraries::Libraries;
 use crate::locked::{Locked, PartitionSet};
 use crate::lookahead::Lookahead;
 use crate::object::Object;
-use crate::partition::{Database, Partition};
+use crate::partition::{Database, PARTITION_BITS, PARTITIONS, Partition, partition_of};
 use crate::partition_lock::{PartitionGuard, PartitionLock};
 use crate::prefetch::prefetch;
-use crate::prefetch_target::{Ahead, AheadInside};
+use crate::prefetch_target::{Ahead, PartAhead};
 use crate::space::Spaces;
 use crate::table::LocalHash;
 use crate::table::bucket::BucketHint;
@@ -27,12 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed,
 };
-
-/// Top bits of a key's hash that choose its partition. Fewer under Miri, which would need minutes
-/// to create a keyspace for each case.
-pub(crate) const PARTITION_BITS: u32 = if cfg!(miri) { 6 } else { 9 };
-/// Number of partitions; enough that 16 threads with short locks rarely meet.
-pub const PARTITIONS: usize = 1 << PARTITION_BITS;
 
 /// What a keyspace is created from.
 #[derive(Clone, Copy, Debug)]
@@ -74,12 +68,6 @@ struct Hint {
     root: Root,
     /// Only ever prefetched.
     database: AtomicPtr<Database>,
-}
-
-/// Which partition a key lives in.
-#[inline]
-pub fn partition_of(hash: KeyHash) -> usize {
-    (hash.0 >> (64 - PARTITION_BITS)) as usize
 }
 
 #[inline]
@@ -277,7 +265,7 @@ impl Keyspace {
 
     /// Prefetches what a key's value points to, as far as the command will access it. Returns the
     /// bucket that will then hold a member.
-    pub(crate) fn prefetch_inside(&self, part: &AheadInside, guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch_inside(&self, part: &PartAhead, guard: &Guard) -> BucketHint {
         let hint = self.look_ahead(&part.key, |object| object.prefetch(part.inside, guard));
         hint.unwrap_or(BucketHint::NONE)
     }

@@ -39,12 +39,13 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
-pub use keyspace::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
+pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};
 pub use locked::Grown;
 pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
-pub use prefetch_target::{Ahead, AheadInside, Inside};
+pub use partition::{PARTITIONS, partition_of};
+pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use save::{SaveCursor, SavedBlock};
 pub use space::{Catalog, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};

@@ -63,14 +63,14 @@ struct Held {
     libraries: BTreeMap<Box<[u8]>, Arc<Library>>,
     /// By name in lower case: FCALL does not distinguish.
     functions: HashMap<Box<[u8]>, Arc<Library>>,
-    /// Of all libraries; two functions of one may differ in case only.
+    /// The functions of all libraries; two functions of one may differ in case only.
     function_count: usize,
 }
 
 impl Libraries {
     /// Adds a library, or replaces the one of its name, which is returned.
     ///
-    /// Of two libraries with the same function, the one that came last has it: replay over a
+    /// If two libraries have the same function, it belongs to the one that came last: replay over a
     /// checkpoint may pass through states that never existed.
     pub(crate) fn put(&self, library: Arc<Library>) -> Option<Arc<Library>> {
         let mut held = self.held.write();

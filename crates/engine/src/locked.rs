@@ -4,8 +4,8 @@
 //! **Invariant:** a thread waits for a lock only while every lock that it holds has a lower index.
 //! So no two threads wait for each other. For a lower index, a growing transaction only tries.
 
-use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
-use crate::partition::Partition;
+use crate::keyspace::Keyspace;
+use crate::partition::{PARTITIONS, Partition, partition_of};
 use crate::partition_lock::PartitionGuard;
 use ladon_model::KeyHash;
 

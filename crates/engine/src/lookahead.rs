@@ -21,7 +21,7 @@
 //! of them are dropped together.
 
 use crate::keyspace::Keyspace;
-use crate::prefetch_target::{Ahead, AheadInside};
+use crate::prefetch_target::{Ahead, PartAhead};
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 
@@ -94,7 +94,7 @@ impl<'k> Lookahead<'k> {
     /// As `advance`, for the parts inside the values of some of these keys, in their order; call it
     /// after `advance`. The caller holds no locks.
     #[inline]
-    pub fn advance_inside(&mut self, insides: &[AheadInside], next: usize) {
+    pub fn advance_inside(&mut self, insides: &[PartAhead], next: usize) {
         let due = |done: usize, ahead: usize| {
             insides.get(done).filter(|part| (part.at as usize) < next + ahead)
         };

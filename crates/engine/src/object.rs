@@ -1,25 +1,22 @@
 //! Values stored outside their entry, and the table of their types.
 
 use crate::prefetch::{prefetch, prefetch_bytes};
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use crate::types::hash::HashValue;
 use crate::types::list::ListValue;
 use crate::types::long_string::LongString;
 use crate::types::set::SetValue;
 use crate::types::sorted_set::SortedSet;
 use crate::types::stream::Stream;
-use crate::types::string;
+use crate::types::string_op;
 use crossbeam_epoch::Guard;
 use ladon_model::ValueKind;
 
 /// A type in the table of types.
-pub trait Variant: Sized {
-    /// Its number in files.
-    const KIND: ValueKind;
-
+pub trait Variant: Collection {
     /// The value in an object, if it is one of this type.
     fn of(object: &Object) -> Option<&Self>;
     /// As `of`, to change it.
@@ -40,9 +37,9 @@ macro_rules! table_of_types {
             $($(#[$doc])* $kind($value),)*
         }
 
-        $(impl Variant for $value {
-            const KIND: ValueKind = ValueKind::$kind;
+        $(const _: () = assert!(matches!(<$value>::KIND, ValueKind::$kind));
 
+        impl Variant for $value {
             #[inline]
             fn of(object: &Object) -> Option<&Self> {
                 match object {
@@ -176,12 +173,12 @@ impl Object {
 
     /// Prefetches what this header points to, as far as `inside` requires. Returns the bucket that
     /// will then hold a member. The hint is valid while `guard` is held.
-    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, inside: AccessedPart, guard: &Guard) -> BucketHint {
         by_type!(
             self,
             bytes => {
                 match inside {
-                    Inside::Byte(at) => prefetch(bytes.as_ptr().wrapping_add(at.min(bytes.len()))),
+                    AccessedPart::Byte(at) => prefetch(bytes.as_ptr().wrapping_add(at.min(bytes.len()))),
                     _ => prefetch_bytes(bytes),
                 }
                 BucketHint::NONE
@@ -220,7 +217,7 @@ impl Object {
         ops: &mut dyn Iterator<Item = &[u8]>,
         env: Env<'_>,
     ) {
-        fn revert<C: Collection>(
+        fn revert<C: Variant>(
             value: &mut C,
             before: &Object,
             ops: &mut dyn Iterator<Item = &[u8]>,
@@ -259,7 +256,7 @@ impl Object {
     pub(crate) fn apply_op(&mut self, op: &[u8], env: Env<'_>) -> Option<()> {
         by_type!(
             self,
-            bytes => bytes.edit(|bytes| string::apply_op(bytes, op)),
+            bytes => bytes.edit(|bytes| string_op::apply_op(bytes, op)),
             value => Collection::apply_op(value, op, env)
         )
     }
@@ -290,34 +287,35 @@ impl Object {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> DumpValue<'a> {
     /// The content of a `Put`'s body; `None` if it is malformed.
-    pub fn body(kind: ValueKind, body: &'a [u8]) -> Option<Shown<'a>> {
+    pub fn body(kind: ValueKind, body: &'a [u8]) -> Option<DumpValue<'a>> {
         match kind {
-            ValueKind::String => Some(Shown::Bytes(body)),
+            ValueKind::String => Some(DumpValue::Bytes(body)),
             _ => by_kind!(kind, None, C => C::show_body(body)),
         }
     }
 
     /// What an `Update`'s op says: a record; `None` if it is malformed.
-    pub fn op(kind: ValueKind, op: &'a [u8]) -> Option<Shown<'a>> {
+    pub fn op(kind: ValueKind, op: &'a [u8]) -> Option<DumpValue<'a>> {
         match kind {
             ValueKind::String => {
-                if let Some(parts) = string::decode_replace(op) {
-                    let part = |part: string::Replacement<'a>| {
-                        let number = |at| i64::try_from(at).ok().map(Shown::Int);
-                        Some(Shown::Record(vec![
+                if let Some(parts) = string_op::decode_replace(op) {
+                    let part = |part: string_op::Replacement<'a>| {
+                        let number = |at| i64::try_from(at).ok().map(DumpValue::Int);
+                        Some(DumpValue::Record(vec![
                             ("offset", number(part.old.start)?),
                             ("remove", number(part.old.len())?),
-                            ("write", Shown::Bytes(part.new)),
+                            ("write", DumpValue::Bytes(part.new)),
                         ]))
                     };
-                    return parts.into_iter().map(part).collect::<Option<_>>().map(Shown::List);
+                    return parts.into_iter().map(part).collect::<Option<_>>().map(DumpValue::List);
                 }
-                let (offset, bytes) = string::decode_write_at(op)?;
+                let (offset, bytes) = string_op::decode_write_at(op)?;
                 let offset = i64::try_from(offset).ok()?;
-                let parts = vec![("offset", Shown::Int(offset)), ("write", Shown::Bytes(bytes))];
-                Some(Shown::Record(parts))
+                let parts =
+                    vec![("offset", DumpValue::Int(offset)), ("write", DumpValue::Bytes(bytes))];
+                Some(DumpValue::Record(parts))
             }
             _ => by_kind!(kind, None, C => C::show_op(op)),
         }
@@ -340,18 +338,18 @@ mod tests {
     #[test]
     fn what_is_logged_reads_back_and_cuts_do_not() {
         let mut op = Vec::new();
-        string::encode_write_at(300, b"xyz", &mut op);
-        let written = vec![("offset", Shown::Int(300)), ("write", Shown::Bytes(b"xyz"))];
-        assert_eq!(Shown::op(ValueKind::String, &op), Some(Shown::Record(written)));
+        string_op::encode_write_at(300, b"xyz", &mut op);
+        let written = vec![("offset", DumpValue::Int(300)), ("write", DumpValue::Bytes(b"xyz"))];
+        assert_eq!(DumpValue::op(ValueKind::String, &op), Some(DumpValue::Record(written)));
         let mut op = vec![set::OP_REMOVE];
         varint::put_bytes(&mut op, b"a");
         varint::put_bytes(&mut op, b"");
-        let members = Shown::List(vec![Shown::Bytes(b"a"), Shown::Bytes(b"")]);
-        assert_eq!(Shown::body(ValueKind::Set, &op[1..]), Some(members.clone()));
-        let removed = Shown::Record(vec![("remove", members)]);
-        assert_eq!(Shown::op(ValueKind::Set, &op), Some(removed));
-        assert_eq!(Shown::op(ValueKind::Set, &op[..2]), None);
-        assert_eq!(Shown::op(ValueKind::Set, &[9]), None);
-        assert_eq!(Shown::op(ValueKind::String, &[]), None);
+        let members = DumpValue::List(vec![DumpValue::Bytes(b"a"), DumpValue::Bytes(b"")]);
+        assert_eq!(DumpValue::body(ValueKind::Set, &op[1..]), Some(members.clone()));
+        let removed = DumpValue::Record(vec![("remove", members)]);
+        assert_eq!(DumpValue::op(ValueKind::Set, &op), Some(removed));
+        assert_eq!(DumpValue::op(ValueKind::Set, &op[..2]), None);
+        assert_eq!(DumpValue::op(ValueKind::Set, &[9]), None);
+        assert_eq!(DumpValue::op(ValueKind::String, &[]), None);
     }
 }

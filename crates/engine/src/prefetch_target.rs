@@ -4,7 +4,7 @@ use ladon_model::KeyHash;
 
 /// The part of a value that a command will access, if the value is not stored in its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inside {
+pub enum AccessedPart {
     /// None, or unknown.
     #[default]
     Nothing,
@@ -27,11 +27,11 @@ pub struct Ahead {
 
 /// The part of a key's value that a command will access.
 #[derive(Clone, Copy, Debug)]
-pub struct AheadInside {
+pub struct PartAhead {
     /// The key.
     pub key: Ahead,
     /// The key's index in the batch.
     pub at: u32,
     /// The part.
-    pub inside: Inside,
+    pub inside: AccessedPart,
 }

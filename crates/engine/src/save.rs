@@ -22,8 +22,9 @@
 //! The libraries of functions come after the keys, in blocks of their own, which cover no keys. The
 //! spaces come last (`space/saving.rs`).
 
-use crate::keyspace::{Keyspace, Locks, PARTITION_BITS, PARTITIONS};
+use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
+use crate::partition::{PARTITION_BITS, PARTITIONS};
 use crate::space::SpaceCursor;
 use crate::table::entry::ValueRef;
 use crate::types;

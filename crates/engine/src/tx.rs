@@ -27,10 +27,10 @@ mod waits;
 
 use crate::access::Use;
 use crate::events::{Collected, EventClass};
-use crate::keyspace::{Keyspace, PARTITIONS, partition_of};
+use crate::keyspace::Keyspace;
 use crate::locked::Locked;
 use crate::object::Object;
-use crate::partition::{Database, Partition, Weight};
+use crate::partition::{Database, PARTITIONS, Partition, Weight, partition_of};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Presence, Untold, WatchFlag};
@@ -412,7 +412,7 @@ impl<'a> Tx<'a> {
             self.expire(db, Key { hash: hasher.hash(bytes), bytes });
         }
         let next = next?;
-        let bits = crate::keyspace::PARTITION_BITS;
+        let bits = crate::partition::PARTITION_BITS;
         Some(KeyHash((partition as u64) << (64 - bits) | next >> bits))
     }
 

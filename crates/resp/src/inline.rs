@@ -100,7 +100,7 @@ fn single_quoted(
     }
 }
 
-/// `"a"b` is not a word: behind a closing quote stands a space or the line's end.
+/// `"a"b` is not a word: a closing quote is followed by a space or the line's end.
 fn closed(line: &[u8], position: usize) -> Result<usize, ProtocolError> {
     match line.get(position) {
         Some(byte) if !is_space(*byte) => Err(ProtocolError::UnbalancedQuotes),

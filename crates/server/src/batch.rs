@@ -3,7 +3,7 @@
 
 use crate::connection::Connection;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
-use ladon_engine::{Ahead, AheadInside, Inside, Lookahead};
+use ladon_engine::{AccessedPart, Ahead, Lookahead, PartAhead};
 use ladon_iproto::frame;
 use ladon_model::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
@@ -55,7 +55,7 @@ pub(crate) struct Batch {
     pub(crate) args: Vec<Arg>,
     keys: Vec<Ahead>,
     /// Parts of the keys' values that still have to be prefetched.
-    insides: Vec<AheadInside>,
+    insides: Vec<PartAhead>,
     /// Whether to prefetch inside the keys' values.
     looks_inside: bool,
 }
@@ -223,9 +223,9 @@ impl Batch {
             && let Some(key) = first_key
         {
             let inside = inside(node, spec, args, input);
-            if inside != Inside::Nothing {
+            if inside != AccessedPart::Nothing {
                 let key = Ahead { db, hash: key };
-                self.insides.push(AheadInside { key, at: at as u32, inside });
+                self.insides.push(PartAhead { key, at: at as u32, inside });
             }
         }
         (Some(id), first_key)
@@ -281,16 +281,17 @@ fn hash_keys(
 
 /// Which part of its first key's value a request will read. Returns nothing for a missing or
 /// malformed argument.
-fn inside(node: &Node, spec: &CommandSpec, args: &[Arg], input: &[u8]) -> Inside {
+fn inside(node: &Node, spec: &CommandSpec, args: &[Arg], input: &[u8]) -> AccessedPart {
     let argument = |at: u8| args.get(usize::from(at)).map(|arg| arg.of(input));
     match spec.part {
-        Part::None => Inside::Nothing,
-        Part::Whole => Inside::Whole,
-        Part::Element(at) => argument(at)
-            .map_or(Inside::Nothing, |element| Inside::Element(node.keyspace.hash(element))),
+        Part::None => AccessedPart::Nothing,
+        Part::Whole => AccessedPart::Whole,
+        Part::Element(at) => argument(at).map_or(AccessedPart::Nothing, |element| {
+            AccessedPart::Element(node.keyspace.hash(element))
+        }),
         Part::Bit(at) => argument(at)
             .and_then(parse_i64)
             .and_then(|offset| usize::try_from(offset / 8).ok())
-            .map_or(Inside::Nothing, Inside::Byte),
+            .map_or(AccessedPart::Nothing, AccessedPart::Byte),
     }
 }

@@ -3,10 +3,10 @@
 //! `K` and `E` choose the channels, by key and by event. `g` generic commands, `$` strings, `l`
 //! lists, `s` sets, `h` hashes, `z` sorted sets, `x` expired, `e` evicted, `t` streams, `d` modules,
 //! `m` misses, `n` new keys, and of Redis 8.2 `o` overwritten keys and `c` changes of the type. `A`
-//! stands for all of these except `m`, `n`, `o` and `c`. `S`, `T`, `I` and `V`, of Redis 8.8, choose
+//! means all of these except `m`, `n`, `o` and `c`. `S`, `T`, `I` and `V`, of Redis 8.8, choose
 //! channels for the fields of hashes: by key, by event, by key and field, by event and key.
 
-/// What `A` stands for, in the order in which Redis writes them.
+/// What `A` means, in the order in which Redis writes them.
 const ALL: &str = "g$lshzxetd";
 /// The others, in that order.
 const OTHERS: &str = "nKEmocSTIV";

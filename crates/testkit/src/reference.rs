@@ -49,7 +49,7 @@ fn number(value: usize) -> Value {
     Value::Integer(value as i64)
 }
 
-/// A number in a request, which whoever made the request made well.
+/// A number in a request; the test that made the request made it well.
 fn integer<N: std::str::FromStr>(text: &[u8]) -> N {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     number.unwrap_or_else(|| panic!("no number: {}", text.escape_ascii()))

@@ -110,7 +110,7 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// Of a request in this database.
+    /// For a request in this database.
     pub(crate) fn new(db: u16) -> Aside {
         Aside {
             attempt: 0,

@@ -75,9 +75,9 @@ pub struct Counts {
     pub cpu: TopKeys,
     /// Bytes, by key.
     pub net: TopKeys,
-    /// Of all commands.
+    /// Time of all commands.
     pub all_nanoseconds: u64,
-    /// Of all commands.
+    /// Bytes of all commands.
     pub all_bytes: u64,
     random: u64,
 }

@@ -15,7 +15,7 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// The state at the begin.
+    /// The state at the start.
     pub fn new(began_ms: u64) -> Loading {
         Loading { began_ms, bytes_done: AtomicU64::new(0), bytes_total: AtomicU64::new(0) }
     }

@@ -20,7 +20,7 @@ impl Unit {
     pub(crate) const UNIX_SECONDS: Unit = Unit { ms: 1000, relative: false };
     pub(crate) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, relative: false };
 
-    /// The unit that an option stands for.
+    /// The unit of an option.
     pub(crate) fn of_option(word: &[u8]) -> Option<Unit> {
         match word.to_ascii_uppercase().as_slice() {
             b"EX" => Some(Unit::SECONDS),

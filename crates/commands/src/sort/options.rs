@@ -12,7 +12,7 @@ pub(super) struct Options<'a> {
     pub(super) by: Option<Pattern<'a>>,
     pub(super) get: Vec<Pattern<'a>>,
     pub(super) store: Option<&'a [u8]>,
-    /// Whether it stores, whoever knows where, or is a script's: then the order of a set must not show.
+    /// Whether it stores or is a script's: then the order of a set must not show.
     pub(super) hides_order: bool,
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget {
     entries: usize,
-    /// Of the entries' replies. The first entry may have more.
+    /// Bytes of the entries' replies. The first entry may have more.
     bytes: usize,
     has_begun: bool,
 }

@@ -310,7 +310,7 @@ fn time_over_the_limit_is_told() {
 }
 
 /// The thread that frees large values gets no processor at all: what waits for it counts as used,
-/// and whoever needs memory frees it instead of evicting what is left.
+/// and a command that needs memory frees it instead of evicting what is left.
 #[test]
 fn large_values_that_nobody_frees_do_not_exceed_the_limit() {
     const BYTES: i64 = 5_000_000;

@@ -378,7 +378,7 @@ fn fields_that_expire_move_with_their_key() {
         HGETALL g                           => ["b" "2"]
         HGETALL copy                        => ["b" "2"]
         PTTL g                              => :900
-        # Whoever watches the key sees the field go.
+        # A client that watches the key sees the field go.
         HSETEX w PX 10 FIELDS 1 a 1         => :1
         HSET w b 1                          => :1
         WATCH w                             => +OK

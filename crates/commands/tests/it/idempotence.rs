@@ -1,4 +1,4 @@
-//! XADD of idempotent producers, and XCFGSET, as in Redis 8.6. The clock stands at 1700000000000.
+//! XADD of idempotent producers, and XCFGSET, as in Redis 8.6. The clock shows 1700000000000.
 
 use crate::common::{TestNode, check_on};
 

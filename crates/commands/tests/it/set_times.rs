@@ -274,7 +274,7 @@ fn times_move_with_members_and_keys() {
         ZUNION 2 there u WITHSCORES         => ["a" "1" "c" "1" "z" "2"]
         SINTERCARD 2 u there                => :1
         SDIFFCARD 3 u there newer           => :2
-        # Whoever watches the key sees the member go.
+        # A client that watches the key sees the member go.
         SADDEX w PX 10 MEMBERS 1 a          => :1
         SADD w b                            => :1
         WATCH w                             => +OK

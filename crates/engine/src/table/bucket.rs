@@ -22,10 +22,10 @@ pub struct BucketHint {
 }
 
 impl BucketHint {
-    /// Of no key.
+    /// The hint of no key.
     pub(crate) const NONE: BucketHint = BucketHint { bucket: std::ptr::null(), tag: 0 };
 
-    /// Of the key with this tag.
+    /// The hint of the key with this tag.
     pub(super) fn new(bucket: *const Bucket, tag: u64) -> BucketHint {
         BucketHint { bucket, tag }
     }

@@ -17,9 +17,9 @@
 //! always agree with the allocation. Multi-byte fields are unaligned and read as such.
 
 use super::arena::Arena;
+pub(crate) use super::entry_ptr::EntryPtr;
 use crate::object::Object;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 
 const KIND_MASK: u8 = 0b0011;
 const KIND_BYTES: u8 = 0;
@@ -54,10 +54,6 @@ pub(crate) enum ValueInit<'a> {
     Int(i64),
     Object(Box<Object>),
 }
-
-/// Owner of an entry's allocation; freed by hand through its arena.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EntryPtr(pub(crate) NonNull<u8>);
 
 /// An entry, borrowed from its table.
 #[derive(Clone, Copy)]
@@ -177,7 +173,7 @@ impl EntryPtr {
     /// # Safety
     /// Exclusive access to the entry for `'a`.
     pub(crate) unsafe fn bytes_mut<'a>(self) -> Option<&'a mut [u8]> {
-        // SAFETY: by contract; the value's bytes stand where `build` put them.
+        // SAFETY: by contract; the value's bytes are where `build` put them.
         unsafe {
             let layout = self.layout();
             if layout.flags & KIND_MASK != KIND_BYTES {
@@ -281,7 +277,7 @@ impl EntryPtr {
     /// The entry is live.
     #[inline]
     unsafe fn layout(self) -> Layout {
-        // SAFETY: by contract; the fields stand where `build` put them.
+        // SAFETY: by contract; the fields are where `build` put them.
         unsafe {
             let base = self.0.as_ptr();
             let flags = self.flags();
@@ -428,7 +424,7 @@ unsafe fn write_varint(at: *mut u8, mut value: usize) -> usize {
 }
 
 /// # Safety
-/// A varint stands at `at`.
+/// There is a varint at `at`.
 #[inline]
 unsafe fn read_varint(at: *const u8) -> (usize, usize) {
     // SAFETY: by contract.

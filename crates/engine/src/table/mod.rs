@@ -19,6 +19,7 @@ pub(crate) mod compact;
 mod cursor;
 mod directory;
 pub(crate) mod entry;
+mod entry_ptr;
 pub(crate) mod prefetch;
 mod resize;
 mod sample;
@@ -123,7 +124,7 @@ impl Table {
             let (depth, prefix) = (u32::from(segment.depth.get()), segment.prefix.get());
             assert!(depth <= directory.depth, "a segment of more than one directory slot's hashes");
             let width = 1 << (directory.depth - depth);
-            assert_eq!(prefix as usize * width, slots, "a segment stands where its prefix says");
+            assert_eq!(prefix as usize * width, slots, "a segment is where its prefix says");
             assert_eq!(segment.words().count(), segment.count(), "words of a segment");
             keys += segment.count();
             segments += 1;
@@ -190,7 +191,7 @@ impl Table {
     #[inline]
     pub(crate) fn find(&self, local: LocalHash, key: &[u8]) -> Option<Found> {
         let (segment, place) = self.place(local, key)?;
-        // SAFETY: the segment is live, and a key stands there.
+        // SAFETY: the segment is live, and there is a key.
         let entry = unsafe { unpack(segment.as_ref().word(place)) };
         Some(Found { segment, place, entry })
     }

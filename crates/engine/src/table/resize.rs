@@ -13,8 +13,6 @@ use std::ptr::NonNull;
 
 /// Two neighbours with fewer keys than this together are merged.
 const MERGE_COUNT_MAX: usize = CAPACITY / 4;
-/// A segment is considered for merging when it has fewer keys than this.
-pub(super) const MERGE_TRY_COUNT: usize = CAPACITY / 8;
 /// A hash has no more bits to split by; only an attack on the seed could reach this.
 const DEPTH_MAX: u32 = 40;
 

@@ -18,7 +18,7 @@
 use super::arena::PAGES;
 pub(super) use super::bucket::SLOTS;
 use super::bucket::{Bucket, POINTER_BITS};
-use super::entry::EntryPtr;
+use super::entry_ptr::EntryPtr;
 use std::alloc::{self, Layout};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(super) const BUCKETS: usize = 63;
 /// Keys that a segment can hold at most.
 pub(super) const CAPACITY: usize = BUCKETS * SLOTS;
+/// A segment is considered for merging when it has fewer keys than this.
+pub(super) const MERGE_TRY_COUNT: usize = CAPACITY / 8;
 /// How many buckets a key may live in, its home included.
 const WINDOW: usize = 4;
 /// A displaced count that reached this is no longer exact and stays.

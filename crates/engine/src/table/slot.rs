@@ -5,8 +5,7 @@
 
 use super::Table;
 use super::entry::{self, EntryPtr, EntryRef, ValueInit};
-use super::resize::MERGE_TRY_COUNT;
-use super::segment::{LocalHash, Place, Segment, pack, unpack};
+use super::segment::{LocalHash, MERGE_TRY_COUNT, Place, Segment, pack, unpack};
 use crate::object::Object;
 use ladon_model::KeyHasher;
 use std::ptr::NonNull;

@@ -8,9 +8,8 @@
 #![cfg(debug_assertions)]
 
 use super::{Scratch, Tx};
-use crate::keyspace::partition_of;
 use crate::locked::Locked;
-use crate::partition::{Database, Partition, Weight};
+use crate::partition::{Database, Partition, Weight, partition_of};
 use crate::table::entry::ValueRef;
 use std::cell::Cell;
 

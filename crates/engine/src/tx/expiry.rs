@@ -9,9 +9,8 @@
 
 use super::{Key, Tx};
 use crate::events::EventClass;
-use crate::keyspace::partition_of;
 use crate::object::Object;
-use crate::partition::{Unlogged, Weight};
+use crate::partition::{Unlogged, Weight, partition_of};
 use crate::table::entry::EntryRef;
 use crate::types::hash::Item;
 use ladon_model::{Change, DbId, KeyHash, ValueKind};

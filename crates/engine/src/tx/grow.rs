@@ -5,8 +5,8 @@
 
 use super::Tx;
 use crate::keyspace::Locks;
-use crate::keyspace::partition_of;
 use crate::locked::{Grown, Locked, PartitionSet};
+use crate::partition::partition_of;
 use ladon_model::{KeyHash, Lsn};
 
 impl<'a> Tx<'a> {

@@ -2,8 +2,9 @@
 
 use super::undo::Step;
 use super::{Garbage, Tx};
-use crate::keyspace::{Keyspace, PARTITIONS};
+use crate::keyspace::Keyspace;
 use crate::libraries::{Library, LibraryCounts};
+use crate::partition::PARTITIONS;
 use ladon_model::Change;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl Tx<'_> {
     }
 
     fn replaced(&mut self, name: Box<[u8]>, before: Option<Arc<Library>>) {
-        // As after a flush, whoever reads anything waits for this record. Libraries change rarely,
+        // As after a flush, every reader waits for this record. Libraries change rarely,
         // and so no partition needs an LSN of its own for them.
         self.touched_all = true;
         if self.scratch.undoable {

@@ -1,13 +1,14 @@
 //! Changing strings.
 
 use super::{Key, LARGE_RECORD_BYTES, Tx, weight_of};
-use crate::keyspace::partition_of;
 use crate::object::Object;
+use crate::partition::partition_of;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::WrongType;
 use crate::types::integer;
 use crate::types::long_string::LongString;
 use crate::types::string::{self, Form};
+use crate::types::string_op;
 use ladon_model::{Change, DbId, ValueKind};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -210,9 +211,9 @@ impl Tx<'_> {
             };
             let (old, bytes) = (string.len(), string.bytes() as i64);
             string.edit(|string| {
-                string::extend_to(string, length_min);
+                string_op::extend_to(string, length_min);
                 let written = edit(string);
-                string::encode_edit(old, string, written, &mut op);
+                string_op::encode_edit(old, string, written, &mut op);
             });
             length = string.len();
             object_delta = string.bytes() as i64 - bytes;
@@ -220,16 +221,16 @@ impl Tx<'_> {
             && length_min <= string.len()
         {
             let written = edit(string);
-            string::encode_edit(string.len(), string, written, &mut op);
+            string_op::encode_edit(string.len(), string, written, &mut op);
             length = string.len();
         } else {
             let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
             let mut string =
                 string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
             let old = string.len();
-            string::extend_to(&mut string, length_min);
+            string_op::extend_to(&mut string, length_min);
             let written = edit(&mut string);
-            string::encode_edit(old, &string, written, &mut op);
+            string_op::encode_edit(old, &string, written, &mut op);
             length = string.len();
             let init = if length > TAKEN_OVER_BYTES_MIN {
                 ValueInit::Object(Box::new(Object::String(string.into())))
@@ -261,7 +262,7 @@ impl Tx<'_> {
         let edit = |bytes: &mut [u8]| {
             let mut written = Written::new();
             let result = edit(bytes, &mut written);
-            string::encode_written(bytes, &mut written, &mut op);
+            string_op::encode_written(bytes, &mut written, &mut op);
             result
         };
         let Some(mut slot) = self.slot(db, key) else {
@@ -316,16 +317,16 @@ impl Tx<'_> {
                 return Err(WrongType);
             };
             let bytes = string.bytes() as i64;
-            let parts = string::differences(string, new);
-            string::encode_replace(parts.iter().cloned(), &mut op);
+            let parts = string_op::differences(string, new);
+            string_op::encode_replace(parts.iter().cloned(), &mut op);
             if !parts.is_empty() {
-                string.edit(|string| string::replace(string, &parts));
+                string.edit(|string| string_op::replace(string, &parts));
                 object_delta = string.bytes() as i64 - bytes;
             }
         } else {
             let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
             let old = string::bytes(slot.get().value()).unwrap_or_default();
-            string::encode_replace(string::differences(&old, new), &mut op);
+            string_op::encode_replace(string_op::differences(&old, new), &mut op);
             drop(old);
             if !op.is_empty() {
                 let init = string::init(new, Form::Grown);
@@ -376,7 +377,7 @@ impl Tx<'_> {
             // Megabytes of zeros need not be logged.
             self.put_changed(db, key, b"", 0);
             let mut op = Vec::new();
-            string::encode_edit(0, &string, written, &mut op);
+            string_op::encode_edit(0, &string, written, &mut op);
             let kind = ValueKind::String;
             self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
         }

@@ -95,7 +95,7 @@ impl Index {
     }
 }
 
-/// Of what is a hash already.
+/// Hasher of keys that are hashes already.
 #[derive(Default)]
 struct Hashed(u64);
 

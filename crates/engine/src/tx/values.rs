@@ -1,11 +1,10 @@
 //! Changes to collections of any type.
 
 use super::{Key, Tx};
-use crate::keyspace::partition_of;
-use crate::object::Object;
-use crate::partition::Weight;
+use crate::object::{Object, Variant};
+use crate::partition::{Weight, partition_of};
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
-use crate::types::collection::{Collection, Env, WrongType};
+use crate::types::collection::{Env, WrongType};
 use crate::types::element_prefetch::ElementsAhead;
 use ladon_model::{Change, DbId, ValueKind};
 
@@ -29,7 +28,7 @@ impl<'a> Tx<'a> {
 
     /// The key's collection, for a reading command: counts a hit or a miss.
     #[inline]
-    pub fn read_value<C: Collection>(
+    pub fn read_value<C: Variant>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -39,7 +38,7 @@ impl<'a> Tx<'a> {
 
     /// As `read_value`; if `is_large` accepts the value, it is frozen if possible, for reading
     /// after the transaction.
-    pub fn read_or_freeze<C: Collection>(
+    pub fn read_or_freeze<C: Variant>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -58,14 +57,14 @@ impl<'a> Tx<'a> {
     }
 
     /// Freezes a value that was just read; `None` if it is of another type or cannot be frozen.
-    pub fn freeze<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
+    pub fn freeze<C: Variant>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
         slot.object_mut().and_then(C::of_mut).and_then(C::freeze)
     }
 
     /// As `freeze`, but copies a value that cannot be frozen. `None` if it is of another type.
-    pub fn freeze_or_copy<C: Collection>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
+    pub fn freeze_or_copy<C: Variant>(&mut self, db: DbId, key: Key<'_>) -> Option<C> {
         let env = self.env();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let mut slot = table.get_mut(table.local(key.hash.0), key.bytes)?;
@@ -74,7 +73,7 @@ impl<'a> Tx<'a> {
     }
 
     /// As `read_value`, for several keys; fails if any is of another type.
-    pub fn read_values<C: Collection>(
+    pub fn read_values<C: Variant>(
         &mut self,
         db: DbId,
         keys: &[Key<'_>],
@@ -115,7 +114,7 @@ impl<'a> Tx<'a> {
 
     /// The key's collection, for a changing command: nothing is counted.
     #[inline]
-    pub fn get_value<C: Collection>(
+    pub fn get_value<C: Variant>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -124,7 +123,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Stores a collection, whatever the key held before; an empty one removes the key.
-    pub fn put_value<C: Collection>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
+    pub fn put_value<C: Variant>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
         if value.is_empty() {
             self.delete_for_empty(db, key);
             return;
@@ -144,7 +143,7 @@ impl<'a> Tx<'a> {
     /// into the operation to log, which is empty at first; if it stays empty, nothing changed. An
     /// empty collection is removed with its key.
     #[inline]
-    pub fn change_value<C: Collection, R>(
+    pub fn change_value<C: Variant, R>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -161,7 +160,7 @@ impl<'a> Tx<'a> {
     /// As `change_value`, but if the key does not exist, `change` runs on the result of `create`,
     /// which is then stored unless it is empty.
     #[inline]
-    pub fn upsert_value<C: Collection, R>(
+    pub fn upsert_value<C: Variant, R>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -190,7 +189,7 @@ impl<'a> Tx<'a> {
 
     /// Removes members from the key's value, and the key with the last one. Returns how many
     /// existed according to `remove`, which also logs what it did.
-    pub(super) fn remove_members<'m, C: Collection>(
+    pub(super) fn remove_members<'m, C: Variant>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -220,7 +219,7 @@ impl<'a> Tx<'a> {
     }
 
     #[inline]
-    fn change_found<C: Collection, R>(
+    fn change_found<C: Variant, R>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -247,7 +246,7 @@ impl<'a> Tx<'a> {
     /// Runs `change` on the key's collection, which writes what it did into `op`; the caller
     /// records that. Returns the result, and whether the collection is empty now.
     #[inline]
-    pub(super) fn edit_found<C: Collection, R>(
+    pub(super) fn edit_found<C: Variant, R>(
         &mut self,
         db: DbId,
         key: Key<'_>,
@@ -275,11 +274,11 @@ impl<'a> Tx<'a> {
 
 /// As far as it changes: the object's own size does not.
 #[inline]
-fn weight_of<C: Collection>(value: &C) -> Weight {
+fn weight_of<C: Variant>(value: &C) -> Weight {
     Weight { object_bytes: value.bytes(), next_expiry: value.next_expiry() }
 }
 
-fn value_of<C: Collection>(entry: EntryRef<'_>) -> Result<&C, WrongType> {
+fn value_of<C: Variant>(entry: EntryRef<'_>) -> Result<&C, WrongType> {
     match entry.value() {
         ValueRef::Object(object) => C::of(object).ok_or(WrongType),
         _ => Err(WrongType),

@@ -1,12 +1,11 @@
 //! The operations of every collection type, so that transactions, log, checkpoints and tools depend
 //! on no type in particular.
 
-use super::Limits;
-use super::dump_value::Shown;
-use crate::object::Variant;
+use super::dump_value::DumpValue;
+use super::limits::Limits;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, KeyHasher};
+use ladon_model::{KeyHash, KeyHasher, ValueKind};
 use thiserror::Error;
 
 /// What a value needs to know beyond itself.
@@ -25,7 +24,9 @@ pub struct WrongType;
 
 /// A value type other than string. A new one implements this in its own file and gets a row in the
 /// table of types (`object.rs`).
-pub trait Collection: Variant {
+pub trait Collection: Sized {
+    /// Its number in files.
+    const KIND: ValueKind;
     /// Whether the order of its elements is part of its value.
     const ORDERED: bool;
 
@@ -128,9 +129,9 @@ pub trait Collection: Variant {
     }
 
     /// The content of a body, for tools; `None` if it is malformed.
-    fn show_body(body: &[u8]) -> Option<Shown<'_>>;
+    fn show_body(body: &[u8]) -> Option<DumpValue<'_>>;
     /// The content of an op, for tools: a record whose labels are verbs; `None` if it is malformed.
-    fn show_op(op: &[u8]) -> Option<Shown<'_>>;
+    fn show_op(op: &[u8]) -> Option<DumpValue<'_>>;
 }
 
 /// How a value is saved.

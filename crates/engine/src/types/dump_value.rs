@@ -2,7 +2,7 @@
 
 /// A piece of what was logged.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shown<'a> {
+pub enum DumpValue<'a> {
     /// Bytes of a client's.
     Bytes(&'a [u8]),
     /// Text of the encoding's own.
@@ -12,18 +12,18 @@ pub enum Shown<'a> {
     /// A score.
     Float(f64),
     /// Several alike.
-    List(Vec<Shown<'a>>),
+    List(Vec<DumpValue<'a>>),
     /// Several with a label each.
-    Record(Vec<(&'static str, Shown<'a>)>),
+    Record(Vec<(&'static str, DumpValue<'a>)>),
 }
 
-impl<'a> Shown<'a> {
+impl<'a> DumpValue<'a> {
     /// The rest of an encoding, a run of byte strings.
-    pub(crate) fn list_of_bytes(mut rest: &'a [u8]) -> Option<Shown<'a>> {
+    pub(crate) fn list_of_bytes(mut rest: &'a [u8]) -> Option<DumpValue<'a>> {
         let mut list = Vec::new();
         while !rest.is_empty() {
-            list.push(Shown::Bytes(ladon_model::varint::take_bytes(&mut rest)?));
+            list.push(DumpValue::Bytes(ladon_model::varint::take_bytes(&mut rest)?));
         }
-        Some(Shown::List(list))
+        Some(DumpValue::List(list))
     }
 }

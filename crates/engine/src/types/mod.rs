@@ -11,67 +11,22 @@ pub mod dump_value;
 pub(crate) mod element_prefetch;
 pub mod hash;
 pub(crate) mod integer;
+mod limits;
 pub mod list;
 pub mod long_string;
 pub mod set;
 pub mod sorted_set;
 pub mod stream;
 pub mod string;
+pub(crate) mod string_op;
 
 use crate::object::Object;
 pub use crate::table::Position;
 use crate::table::entry::{ValueInit, ValueRef};
 use collection::Env;
 use ladon_model::ValueKind;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
-
-/// Sizes up to which collections stay packed; Redis' settings of the same names.
-#[derive(Debug)]
-pub struct Limits {
-    /// `set-max-intset-entries`
-    pub set_intset_entries: AtomicUsize,
-    /// `set-max-listpack-entries`
-    pub set_listpack_entries: AtomicUsize,
-    /// `set-max-listpack-value`, bytes
-    pub set_listpack_value: AtomicUsize,
-    /// `hash-max-listpack-entries`
-    pub hash_listpack_entries: AtomicUsize,
-    /// `hash-max-listpack-value`, bytes
-    pub hash_listpack_value: AtomicUsize,
-    /// `list-max-listpack-size`
-    pub list_size: AtomicI64,
-    /// `zset-max-listpack-entries`
-    pub zset_listpack_entries: AtomicUsize,
-    /// `zset-max-listpack-value`, bytes
-    pub zset_listpack_value: AtomicUsize,
-    /// `DEBUG QUICKLIST-PACKED-THRESHOLD`, bytes
-    pub list_large: AtomicUsize,
-    /// `list-compress-depth`
-    pub list_depth: AtomicUsize,
-    /// `stream-node-max-bytes`
-    pub stream_node_bytes: AtomicUsize,
-    /// `stream-node-max-entries`
-    pub stream_node_entries: AtomicUsize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            set_intset_entries: AtomicUsize::new(512),
-            set_listpack_entries: AtomicUsize::new(128),
-            set_listpack_value: AtomicUsize::new(64),
-            hash_listpack_entries: AtomicUsize::new(512),
-            hash_listpack_value: AtomicUsize::new(64),
-            list_size: AtomicI64::new(-2),
-            zset_listpack_entries: AtomicUsize::new(128),
-            zset_listpack_value: AtomicUsize::new(64),
-            list_large: AtomicUsize::new(list::LARGE_BYTES),
-            list_depth: AtomicUsize::new(0),
-            stream_node_bytes: AtomicUsize::new(4096),
-            stream_node_entries: AtomicUsize::new(100),
-        }
-    }
-}
+pub use limits::Limits;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Limits {
     /// Those of lists.

@@ -513,7 +513,7 @@ fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspa
     restored
 }
 
-/// Fields that went while nothing could be logged went without a record once: whoever follows the
+/// Fields that went while nothing could be logged went without a record once: a reader of the
 /// log then had them still.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one story with five ends")]

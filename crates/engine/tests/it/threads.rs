@@ -2,7 +2,7 @@
 //! while other threads prefetch through tables that grow and shrink. `scripts/tsan.sh` runs this
 //! under a race checker.
 
-use ladon_engine::{Ahead, AheadInside, Inside, Keyspace, KeyspaceOptions, Locks, Scratch, Tx};
+use ladon_engine::{AccessedPart, Ahead, Keyspace, KeyspaceOptions, Locks, PartAhead, Scratch, Tx};
 use ladon_model::{KeyHash, Lsn, Record};
 use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -95,14 +95,14 @@ fn prefetching_goes_on_while_tables_grow_shrink_and_flush() {
                     let names: Vec<u64> = (0..ahead_keys).map(|_| random.below(keys)).collect();
                     let ahead = |key: u64| Ahead { db: 0, hash: keyspace.hash(&name(key)) };
                     let batch: Vec<Ahead> = names.iter().map(|&key| ahead(key)).collect();
-                    let insides: Vec<AheadInside> = (0u32..)
+                    let insides: Vec<PartAhead> = (0u32..)
                         .zip(&names)
-                        .map(|(at, &key)| AheadInside {
+                        .map(|(at, &key)| PartAhead {
                             key: ahead(key),
                             at,
                             inside: match key % 2 {
-                                0 => Inside::Element(ahead(key + 1).hash),
-                                _ => Inside::Byte(3),
+                                0 => AccessedPart::Element(ahead(key + 1).hash),
+                                _ => AccessedPart::Byte(3),
                             },
                         })
                         .collect();

@@ -99,24 +99,12 @@ impl Dialect for Resp {
                 out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
                 words::bulk(key, out);
             }
-            Operation::Delete { key } => {
-                out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
-                words::bulk(key, out);
-            }
+            Operation::Delete { key } => words::bulks(&[b"DEL", key], out),
             Operation::Add { key, by } => {
-                out.extend_from_slice(b"*3\r\n$6\r\nINCRBY\r\n");
-                words::bulk(key, out);
-                words::bulk(by.to_string().as_bytes(), out);
+                words::bulks(&[b"INCRBY", key, by.to_string().as_bytes()], out);
             }
-            Operation::AddMember { set, member } => {
-                out.extend_from_slice(b"*3\r\n$4\r\nSADD\r\n");
-                words::bulk(set, out);
-                words::bulk(member, out);
-            }
-            Operation::Members { set } => {
-                out.extend_from_slice(b"*2\r\n$8\r\nSMEMBERS\r\n");
-                words::bulk(set, out);
-            }
+            Operation::AddMember { set, member } => words::bulks(&[b"SADD", set, member], out),
+            Operation::Members { set } => words::bulks(&[b"SMEMBERS", set], out),
             Operation::SetMany { pairs } => {
                 words::array(1 + 2 * pairs.len(), out);
                 words::bulk(b"MSET", out);
@@ -126,23 +114,16 @@ impl Dialect for Resp {
                 }
             }
             Operation::InsertRow { id, group, value } => {
-                out.extend_from_slice(b"*6\r\n$4\r\nHSET\r\n");
-                words::bulk(format!("{ROW_PREFIX}{id}").as_bytes(), out);
-                words::bulk(b"g", out);
-                words::bulk(group.to_string().as_bytes(), out);
-                words::bulk(b"v", out);
-                words::bulk(value, out);
+                let (key, group) = (format!("{ROW_PREFIX}{id}"), group.to_string());
+                let words: [&[u8]; 6] =
+                    [b"HSET", key.as_bytes(), b"g", group.as_bytes(), b"v", value];
+                words::bulks(&words, out);
             }
             Operation::FindByGroup { group } => {
                 let query = format!("@g:{{{group}}}");
-                let after = [b"RETURN".as_slice(), b"1", b"v", b"LIMIT", b"0", FOUND_MAX];
-                words::array(3 + after.len(), out);
-                for word in [b"FT.SEARCH".as_slice(), ROWS_INDEX.as_bytes(), query.as_bytes()] {
-                    words::bulk(word, out);
-                }
-                for word in after {
-                    words::bulk(word, out);
-                }
+                let find: [&[u8]; 3] = [b"FT.SEARCH", ROWS_INDEX.as_bytes(), query.as_bytes()];
+                let shown: [&[u8]; 6] = [b"RETURN", b"1", b"v", b"LIMIT", b"0", FOUND_MAX];
+                words::bulks(&[&find[..], &shown].concat(), out);
             }
             // The driver asks `can` first.
             Operation::ScanFrom { .. } => unreachable!("refused by can()"),

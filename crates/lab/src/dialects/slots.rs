@@ -17,7 +17,7 @@ use crate::operation::{Answer, Operation, OperationKind};
 /// How many slots there are.
 pub const SLOTS: u16 = 16_384;
 
-/// The slot of a key: of what stands between its first `{` and the next `}`, if anything does.
+/// The slot of a key: of the text between its first `{` and the next `}`, if there is any.
 #[must_use]
 pub fn slot(key: &[u8]) -> u16 {
     let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {

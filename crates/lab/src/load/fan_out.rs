@@ -46,7 +46,7 @@ pub enum FanOutError {
     /// The server did something else than was asked.
     #[error("{0}")]
     Unexpected(String),
-    /// Of the sockets.
+    /// Errors of the sockets.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

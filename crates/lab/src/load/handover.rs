@@ -51,7 +51,7 @@ pub enum HandoverError {
     /// The push came before the consumer waited.
     #[error("has not made the consumer wait yet: a longer pause is needed")]
     NotWaiting,
-    /// Of the sockets.
+    /// Errors of the sockets.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

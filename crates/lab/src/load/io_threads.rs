@@ -20,7 +20,7 @@ pub struct IoThreads {
 const CONNECTIONS_MAX: usize = 64;
 
 impl IoThreads {
-    /// Of a server with `threads` IO threads; with 1 nothing is asked.
+    /// Those of a server with `threads` IO threads; with 1 nothing is asked.
     ///
     /// # Errors
     /// What connecting says.

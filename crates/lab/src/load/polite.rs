@@ -1,7 +1,7 @@
 //! A polite client: one connection, one small request at a time.
 
 use super::question::Question;
-use super::words::{array, bulk, name};
+use super::words::{bulk, bulks, name};
 
 /// `PING`, `GET` and `SET` in turn of a number's keys; the writes repeat what the keys hold.
 #[derive(Clone, Copy, Debug)]
@@ -52,21 +52,9 @@ impl Question for Polite {
     fn write(&mut self, about: u32, to: &mut Vec<u8>) {
         let (request, key) = self.request(about);
         match request {
-            Request::Ping => {
-                array(1, to);
-                bulk(b"PING", to);
-            }
-            Request::Get => {
-                array(2, to);
-                bulk(b"GET", to);
-                bulk(&name(b'p', key), to);
-            }
-            Request::Set => {
-                array(3, to);
-                bulk(b"SET", to);
-                bulk(&name(b'p', key), to);
-                bulk(&value(key), to);
-            }
+            Request::Ping => bulks(&[b"PING"], to),
+            Request::Get => bulks(&[b"GET", &name(b'p', key)], to),
+            Request::Set => bulks(&[b"SET", &name(b'p', key), &value(key)], to),
         }
     }
 

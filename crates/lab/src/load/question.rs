@@ -8,12 +8,14 @@ use super::workload::{Check, LANE_OF_READS, Workload};
 
 /// A request that can be made about things numbered from 0, and the judge of its replies.
 pub trait Question {
-    /// Whether the answer depends on the order of requests about one thing. Then only one
-    /// connection asks about it, and never twice in one batch.
-    const ORDERED: bool = false;
-
     /// How many things it can be about.
     fn count(&self) -> u32;
+
+    /// Whether the answer depends on the order of requests about one thing. Then only one
+    /// connection asks about it, and never twice in one batch.
+    fn is_ordered(&self) -> bool {
+        false
+    }
 
     /// Appends the request about thing `about`, and notes what it changes.
     fn write(&mut self, about: u32, to: &mut Vec<u8>);
@@ -31,6 +33,70 @@ pub trait Question {
     fn judge(&self, about: u32, bytes: &[u8], room: &mut Vec<u8>) -> Check {
         self.answer(about, room);
         exactly(room, bytes)
+    }
+}
+
+/// A [`Question`] made of two functions over a model of what the server holds: see [`ask`].
+pub struct Ask<M, W, A> {
+    model: M,
+    count: u32,
+    is_ordered: bool,
+    answer_bytes_max: usize,
+    write: W,
+    answer: A,
+}
+
+/// A question about `count` things. `write` is [`Question::write`] and `answer` is
+/// [`Question::answer`], both over `model`.
+#[must_use]
+pub const fn ask<M, W, A>(model: M, count: u32, write: W, answer: A) -> Ask<M, W, A>
+where
+    W: FnMut(&mut M, u32, &mut Vec<u8>),
+    A: Fn(&M, u32, &mut Vec<u8>),
+{
+    let answer_bytes_max = INTEGER_BYTES_MAX;
+    Ask { model, count, is_ordered: false, answer_bytes_max, write, answer }
+}
+
+impl<M, W, A> Ask<M, W, A> {
+    /// The answer depends on the order of requests: see [`Question::is_ordered`].
+    #[must_use]
+    pub fn ordered(self) -> Self {
+        Self { is_ordered: true, ..self }
+    }
+
+    /// Answers take up to this many bytes.
+    #[must_use]
+    pub fn answer_bytes_max(self, bytes: usize) -> Self {
+        Self { answer_bytes_max: bytes, ..self }
+    }
+}
+
+impl<M, W, A> Question for Ask<M, W, A>
+where
+    W: FnMut(&mut M, u32, &mut Vec<u8>),
+    A: Fn(&M, u32, &mut Vec<u8>),
+{
+    fn count(&self) -> u32 {
+        self.count
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+
+    #[inline]
+    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
+        (self.write)(&mut self.model, about, to);
+    }
+
+    #[inline]
+    fn answer(&self, about: u32, to: &mut Vec<u8>) {
+        (self.answer)(&self.model, about, to);
+    }
+
+    fn answer_bytes_max(&self) -> usize {
+        self.answer_bytes_max
     }
 }
 
@@ -77,7 +143,7 @@ impl<Q: Question> Asking<Q> {
     #[must_use]
     pub fn at_random(question: Q, depth: usize, clients: usize, seed: u64) -> Self {
         let random = Random::new(seed);
-        let order = if Q::ORDERED {
+        let order = if question.is_ordered() {
             assert!(question.count() >= things_min(clients, depth), "too few things to ask about");
             Order::Own { random, clients: u32::try_from(clients).unwrap_or(u32::MAX) }
         } else {
@@ -166,10 +232,12 @@ mod tests {
     struct Echo(u32);
 
     impl Question for Echo {
-        const ORDERED: bool = true;
-
         fn count(&self) -> u32 {
             self.0
+        }
+
+        fn is_ordered(&self) -> bool {
+            true
         }
 
         fn write(&mut self, about: u32, to: &mut Vec<u8>) {

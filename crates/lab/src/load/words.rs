@@ -86,6 +86,12 @@ pub fn name(prefix: u8, number: u32) -> [u8; NAME_BYTES] {
 pub const NAME_BYTES: usize = 10;
 /// What a [`name`] takes as a bulk string: `$10`, itself, and both line ends.
 pub const NAME_BULK_BYTES: usize = 5 + NAME_BYTES + 2;
+/// Appends `+OK`, the reply to many writes.
+#[inline]
+pub fn ok(to: &mut Vec<u8>) {
+    to.extend_from_slice(b"+OK\r\n");
+}
+
 /// As many as a [`name`] tells apart.
 pub const NAMES_MAX: u32 = 100_000_000;
 
@@ -122,6 +128,12 @@ impl Pattern {
             }
         }
         Self { bytes, places }
+    }
+
+    /// Writes the request about thing `about` of [`super::question::ask`]: its one open word is
+    /// the [`name`] of the thing.
+    pub fn about<M>(self, prefix: u8) -> impl FnMut(&mut M, u32, &mut Vec<u8>) {
+        move |_, about, to| self.append(to).word(0).copy_from_slice(&name(prefix, about))
     }
 
     /// Appends the request; its open words are to be written.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::cpu::CpuClock;
 use super::memory::resident_bytes;
 
-/// Sums over processes. Of a child that ended before, only its CPU time is still known, and only
+/// Sums over processes. A child that ended before is known by its CPU time only, and only
 /// once its parent has waited for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {

@@ -181,7 +181,7 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// A cell, and where it stands.
+/// A cell, and its place.
 struct Place<'a> {
     side: &'a Side<'a>,
     line: &'a Line<'a>,

@@ -1,9 +1,9 @@
 //! The measured sections of a document, made from results and from nothing else: `report
 //! --markdown`.
 //!
-//! What stands between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced by
-//! figures, what stands between `<!-- winners:begin -->` and `<!-- winners:end -->` by who is first
-//! in which work. A figure is the median of its rounds; in brackets stands ours through it, the
+//! The text between `<!-- measured:begin -->` and `<!-- measured:end -->` is replaced by
+//! figures, the text between `<!-- winners:begin -->` and `<!-- winners:end -->` by who is first
+//! in which work. A figure is the median of its rounds; in brackets is ours through it, the
 //! median of the rounds' ratios, with a question mark where its interval does not exclude 1. Where
 //! several runs have measured a work, its figures are those of the run that has measured it
 //! longest.
@@ -57,7 +57,7 @@ pub fn section(runs: &[Results]) -> String {
     let texts = runs.iter().enumerate().filter_map(|(number, run)| {
         let mut own = run.clone();
         own.works.retain(|work| longest(runs, &work.work) == Some(number));
-        let tables = tables(&own);
+        let tables: String = TABLES.iter().map(|table| against(&own, table)).collect();
         (!tables.is_empty()).then(|| heading(run) + &tables)
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -77,165 +77,181 @@ fn longest(runs: &[Results], work: &str) -> Option<usize> {
     best.map(|(number, _)| number)
 }
 
-fn tables(run: &Results) -> String {
-    let table = |run, title, key, columns| against(OURS, run, title, key, columns);
-    let mut text = table(
-        run,
-        "Server CPU of single keys, microseconds per operation; 50 users, keys of 16 bytes, \
-                         values of 64 bytes (`pipeline`)",
-        "cpu_us",
-        &KEYS,
-    );
-    text += &against(
-        bare_loop::NAME,
-        run,
-        "Server CPU of PING, likewise; in brackets here: through the bare loop's, which is Ladon's loop \
-         without a store behind it, so what the kernel and the sockets cost (`pipeline`)",
-        "cpu_us",
-        &PING,
-    );
-    text +=
-        &table(run, "The other types, likewise, 16 requests at once (`types`)", "cpu_us", &TYPES);
-    text += &table(
-        run,
-        "Server CPU of a script of three lines, one of which is a command, microseconds (`scripts`)",
-        "cpu_us",
-        &SCRIPTS,
-    );
-    text += &table(
-        run,
-        "Server CPU of PUBLISH for each message delivered, likewise (`publish`)",
-        "cpu_us",
-        &MESSAGES,
-    );
-    text += &table(
-        run,
-        "Server CPU of SET, 16 at once, with keyspace events: likewise (`publish`)",
-        "cpu_us",
-        &EVENTS,
-    );
-    text += &table(run, "Resident memory, bytes (`memory`)", "bytes_each", &MEMORY);
-    text += &table(
-        run,
-        "What a small read waits at most in 99.9 % of cases, while (`stall`)",
-        "p999_us",
-        &STALL,
-    );
-    text += &table(
-        run,
-        "What a polite client waits at most in 99.9 % of cases, while (`fairness`)",
-        "p999_us",
-        &FAIRNESS,
-    );
-    text += &table(
-        run,
-        "The server's most resident memory meanwhile (`fairness`)",
-        "peak_bytes",
-        &FAIRNESS,
-    );
-    text += &table(
-        run,
-        "From a push to the client that waits for it (`handover`)",
-        "p50_us",
-        &HANDOVER,
-    );
-    text += &table(run, "Restart from a snapshot (`memory`)", "restart_ms", &RESTART);
-    text
+/// A table of one figure of a work.
+struct Table {
+    title: &'static str,
+    work: &'static str,
+    key: &'static str,
+    /// What ratios are made with: see [`against`].
+    base: &'static str,
+    columns: &'static [Column],
 }
 
-/// A column: its head, the work, the part, and the place on its axis.
-struct Column(&'static str, &'static str, &'static str, Option<f64>);
+/// A column: its head, the part, and the place on its axis.
+type Column = (&'static str, &'static str, Option<f64>);
 
-const KEYS: [Column; 6] = [
-    Column("SET", "pipeline", "set-64", Some(1.0)),
-    Column("GET", "pipeline", "get-64", Some(1.0)),
-    Column("SET, 16 at once", "pipeline", "set-64", Some(16.0)),
-    Column("GET, 16", "pipeline", "get-64", Some(16.0)),
-    Column("SET, 64", "pipeline", "set-64", Some(64.0)),
-    Column("GET, 64", "pipeline", "get-64", Some(64.0)),
+const TABLES: &[Table] = &[
+    Table {
+        title: "Server CPU of single keys, microseconds per operation; 50 users, keys of 16 bytes, \
+                values of 64 bytes (`pipeline`)",
+        work: "pipeline",
+        key: "cpu_us",
+        base: OURS,
+        columns: &[
+            ("SET", "set-64", Some(1.0)),
+            ("GET", "get-64", Some(1.0)),
+            ("SET, 16 at once", "set-64", Some(16.0)),
+            ("GET, 16", "get-64", Some(16.0)),
+            ("SET, 64", "set-64", Some(64.0)),
+            ("GET, 64", "get-64", Some(64.0)),
+        ],
+    },
+    Table {
+        title: "Server CPU of PING, likewise; in brackets here: through the bare loop's, which is \
+                Ladon's loop without a store behind it, so what the kernel and the sockets cost \
+                (`pipeline`)",
+        work: "pipeline",
+        key: "cpu_us",
+        base: bare_loop::NAME,
+        columns: &[
+            ("PING", "ping", Some(1.0)),
+            ("PING, 16 at once", "ping", Some(16.0)),
+            ("PING, 64", "ping", Some(64.0)),
+        ],
+    },
+    Table {
+        title: "The other types, likewise, 16 requests at once (`types`)",
+        work: "types",
+        key: "cpu_us",
+        base: OURS,
+        columns: &[
+            ("HSET", "hset", None),
+            ("HGET", "hget", None),
+            ("HGETALL 20", "hgetall", None),
+            ("LPUSH, RPOP", "lpush-rpop", None),
+            ("LRANGE 100", "lrange", None),
+            ("ZADD", "zadd", None),
+            ("ZSCORE", "zscore", None),
+            ("ZRANK", "zrank", None),
+            ("ZRANGE 100", "zrange", None),
+            ("ZINCRBY", "zincrby", None),
+            ("SADD", "sadd", None),
+            ("SADD, SREM", "sadd-srem", None),
+            ("SISMEMBER", "sismember", None),
+            ("SETBIT", "setbit", None),
+            ("BITCOUNT", "bitcount", None),
+            ("INCR", "incr", None),
+            ("XADD", "xadd", None),
+            ("XADD, XREADGROUP, XACK", "xadd-xreadgroup", None),
+            ("PFADD", "pfadd", None),
+            ("GEOSEARCH 41", "geosearch", None),
+        ],
+    },
+    Table {
+        title: "Server CPU of a script of three lines, one of which is a command, microseconds \
+                (`scripts`)",
+        work: "scripts",
+        key: "cpu_us",
+        base: OURS,
+        columns: &[
+            ("EVALSHA", "evalsha", Some(1.0)),
+            ("16 at once", "evalsha", Some(16.0)),
+            ("EVALSHA, key not declared", "undeclared", Some(1.0)),
+            ("16 at once, key not declared", "undeclared", Some(16.0)),
+        ],
+    },
+    Table {
+        title: "Server CPU of PUBLISH for each message delivered, likewise (`publish`)",
+        work: "publish",
+        key: "cpu_us",
+        base: OURS,
+        columns: &[
+            ("one subscriber", "deliveries", Some(1.0)),
+            ("100", "deliveries", Some(100.0)),
+            ("10,000", "deliveries", Some(10_000.0)),
+        ],
+    },
+    Table {
+        title: "Server CPU of SET, 16 at once, with keyspace events: likewise (`publish`)",
+        work: "publish",
+        key: "cpu_us",
+        base: OURS,
+        columns: &[
+            ("no events", "set-silent", None),
+            ("nobody subscribes to them", "set-events", None),
+            ("one client reads them", "set-heard", None),
+        ],
+    },
+    Table {
+        title: "Resident memory, bytes (`memory`)",
+        work: "memory",
+        key: "bytes_each",
+        base: OURS,
+        columns: &[
+            ("key of 11, value of 8", "key-11-8", None),
+            ("key of 16, value of 64", "key-16-64", None),
+            ("key of 20, value of 1,000", "key-20-1000", None),
+            ("member of a set", "set-member", None),
+            ("of a sorted set", "zset-member", None),
+            ("hash of 20 fields", "hash", None),
+            ("list of 100", "list", None),
+        ],
+    },
+    Table {
+        title: "What a small read waits at most in 99.9 % of cases, while (`stall`)",
+        work: "stall",
+        key: "p999_us",
+        base: OURS,
+        columns: &[
+            ("nothing else goes on", "nothing", None),
+            ("a hash is read whole", "hgetall", None),
+            ("a list is read whole", "lrange", None),
+            ("two sets are united", "sunionstore", None),
+            ("a sorted set is deleted", "del", None),
+        ],
+    },
+    Table {
+        title: "What a polite client waits at most in 99.9 % of cases, while (`fairness`)",
+        work: "fairness",
+        key: "p999_us",
+        base: OURS,
+        columns: FAIRNESS,
+    },
+    Table {
+        title: "The server's most resident memory meanwhile (`fairness`)",
+        work: "fairness",
+        key: "peak_bytes",
+        base: OURS,
+        columns: FAIRNESS,
+    },
+    Table {
+        title: "From a push to the client that waits for it (`handover`)",
+        work: "handover",
+        key: "p50_us",
+        base: OURS,
+        columns: &[("median", "handover", None)],
+    },
+    Table {
+        title: "Restart from a snapshot (`memory`)",
+        work: "memory",
+        key: "restart_ms",
+        base: OURS,
+        columns: &[("until it answers", "snapshot", None)],
+    },
 ];
 
-const PING: [Column; 3] = [
-    Column("PING", "pipeline", "ping", Some(1.0)),
-    Column("PING, 16 at once", "pipeline", "ping", Some(16.0)),
-    Column("PING, 64", "pipeline", "ping", Some(64.0)),
+const FAIRNESS: &[Column] = &[
+    ("nothing else goes on", "nothing", None),
+    ("a connection pipelines SETs without end", "pipeline", None),
+    ("the same, replies left unread", "pipeline-unread", None),
+    ("keys are loaded in bulk", "bulk", None),
+    ("a connection pipelines slow commands", "slow", None),
+    ("the same, on Ladon's other thread", "slow-apart", None),
+    ("1,000 connections read nothing", "unread", None),
+    ("10,000 keys a second expire", "expiry", None),
+    ("keys are deleted in a pipeline", "delete", None),
+    ("a snapshot is made", "snapshot", None),
 ];
-
-const TYPES: [Column; 20] = [
-    Column("HSET", "types", "hset", None),
-    Column("HGET", "types", "hget", None),
-    Column("HGETALL 20", "types", "hgetall", None),
-    Column("LPUSH, RPOP", "types", "lpush-rpop", None),
-    Column("LRANGE 100", "types", "lrange", None),
-    Column("ZADD", "types", "zadd", None),
-    Column("ZSCORE", "types", "zscore", None),
-    Column("ZRANK", "types", "zrank", None),
-    Column("ZRANGE 100", "types", "zrange", None),
-    Column("ZINCRBY", "types", "zincrby", None),
-    Column("SADD", "types", "sadd", None),
-    Column("SADD, SREM", "types", "sadd-srem", None),
-    Column("SISMEMBER", "types", "sismember", None),
-    Column("SETBIT", "types", "setbit", None),
-    Column("BITCOUNT", "types", "bitcount", None),
-    Column("INCR", "types", "incr", None),
-    Column("XADD", "types", "xadd", None),
-    Column("XADD, XREADGROUP, XACK", "types", "xadd-xreadgroup", None),
-    Column("PFADD", "types", "pfadd", None),
-    Column("GEOSEARCH 41", "types", "geosearch", None),
-];
-
-const SCRIPTS: [Column; 4] = [
-    Column("EVALSHA", "scripts", "evalsha", Some(1.0)),
-    Column("16 at once", "scripts", "evalsha", Some(16.0)),
-    Column("EVALSHA, key not declared", "scripts", "undeclared", Some(1.0)),
-    Column("16 at once, key not declared", "scripts", "undeclared", Some(16.0)),
-];
-
-const MESSAGES: [Column; 3] = [
-    Column("one subscriber", "publish", "deliveries", Some(1.0)),
-    Column("100", "publish", "deliveries", Some(100.0)),
-    Column("10,000", "publish", "deliveries", Some(10_000.0)),
-];
-
-const EVENTS: [Column; 3] = [
-    Column("no events", "publish", "set-silent", None),
-    Column("nobody subscribes to them", "publish", "set-events", None),
-    Column("one client reads them", "publish", "set-heard", None),
-];
-
-const MEMORY: [Column; 7] = [
-    Column("key of 11, value of 8", "memory", "key-11-8", None),
-    Column("key of 16, value of 64", "memory", "key-16-64", None),
-    Column("key of 20, value of 1,000", "memory", "key-20-1000", None),
-    Column("member of a set", "memory", "set-member", None),
-    Column("of a sorted set", "memory", "zset-member", None),
-    Column("hash of 20 fields", "memory", "hash", None),
-    Column("list of 100", "memory", "list", None),
-];
-
-const STALL: [Column; 5] = [
-    Column("nothing else goes on", "stall", "nothing", None),
-    Column("a hash is read whole", "stall", "hgetall", None),
-    Column("a list is read whole", "stall", "lrange", None),
-    Column("two sets are united", "stall", "sunionstore", None),
-    Column("a sorted set is deleted", "stall", "del", None),
-];
-
-const FAIRNESS: [Column; 10] = [
-    Column("nothing else goes on", "fairness", "nothing", None),
-    Column("a connection pipelines SETs without end", "fairness", "pipeline", None),
-    Column("the same, replies left unread", "fairness", "pipeline-unread", None),
-    Column("keys are loaded in bulk", "fairness", "bulk", None),
-    Column("a connection pipelines slow commands", "fairness", "slow", None),
-    Column("the same, on Ladon's other thread", "fairness", "slow-apart", None),
-    Column("1,000 connections read nothing", "fairness", "unread", None),
-    Column("10,000 keys a second expire", "fairness", "expiry", None),
-    Column("keys are deleted in a pipeline", "fairness", "delete", None),
-    Column("a snapshot is made", "fairness", "snapshot", None),
-];
-
-const HANDOVER: [Column; 1] = [Column("median", "handover", "handover", None)];
-const RESTART: [Column; 1] = [Column("until it answers", "memory", "snapshot", None)];
 
 /// Where and how it was measured.
 fn heading(run: &Results) -> String {
@@ -277,12 +293,13 @@ fn heading(run: &Results) -> String {
 /// A table of one figure: Ladon's, the others', and their ratios. Empty if nothing of it was
 /// measured. A ratio is Ladon's divided by the other's, or if `base` is not a competitor, each
 /// system's divided by the base's.
-fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]) -> String {
+fn against(run: &Results, table: &Table) -> String {
+    let Table { title, work, key, base, columns } = *table;
+    let work = run.works.iter().find(|other| other.work == work);
     let parts: Vec<Option<(&PartResult, Vec<Line<'_>>)>> = columns
         .iter()
-        .map(|Column(_, work, part, _)| {
-            let work = run.works.iter().find(|other| other.work == *work)?;
-            let part = work.parts.iter().find(|other| other.part == *part)?;
+        .map(|(_, part, _)| {
+            let part = work?.parts.iter().find(|other| other.part == *part)?;
             Some((part, Line::all(run, part)))
         })
         .collect();
@@ -293,7 +310,7 @@ fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]
             systems.push((line.system, line.label.clone()));
         }
     }
-    // In the order in which the run lists them, whoever was measured first in a round.
+    // In the order in which the run lists them, not that of the rounds.
     let place = |name: &str| run.systems.iter().position(|system| system.name == name);
     systems.sort_by_key(|(name, _)| place(name));
     let line_of = |number: usize, system: &str| {
@@ -302,7 +319,7 @@ fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]
     };
     let value = |number: usize, system: &str| {
         let line = line_of(number, system)?;
-        let place = columns[number].3;
+        let place = columns[number].2;
         let unit = parts[number].as_ref()?.0.figures.iter().find(|figure| figure.key == key)?;
         let median = line.estimate(key, place)?.median;
         let limited = key.ends_with("_us") && key != "cpu_us";
@@ -315,7 +332,7 @@ fn against(base: &str, run: &Results, title: &str, key: &str, columns: &[Column]
         Some(text + if limited { "†" } else { "" })
     };
     let ratio = |number: usize, system: &str| {
-        let place = columns[number].3;
+        let place = columns[number].2;
         let (above, below) = if base == OURS { (OURS, system) } else { (system, base) };
         let (above, below) =
             (line_of(number, above)?.at(place)?, line_of(number, below)?.at(place)?);

@@ -66,7 +66,7 @@ pub enum ReadError {
 /// # Errors
 /// Whatever keeps it from being used, with the path.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
-    // A run's folder stands for the file in it.
+    // A run's folder means the file in it.
     let path = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
     let bytes =
         std::fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;

@@ -86,7 +86,7 @@ fn longest(run: &Results) -> f64 {
     run.seconds_max.max(run.seconds)
 }
 
-/// Of the part that had most.
+/// The rounds of the part that had most.
 #[must_use]
 pub fn most_rounds(work: &WorkResult) -> u32 {
     let cells = work.parts.iter().flat_map(|part| &part.cells);

@@ -104,7 +104,7 @@ impl Attached {
         };
         let target = Target { address, tls };
         let pass = AtomicU16::new(first_pass());
-        // It keeps nothing on a disk, whoever runs it.
+        // It keeps nothing on a disk, however it is run.
         let promise = (driver == DriverKind::MemcachedText).then_some(Promise::None);
         let told = ServerFacts { promise, ..ServerFacts::default() };
         Ok(Self { name: name.to_owned(), target, driver, user, password, told, pass })

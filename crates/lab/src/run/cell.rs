@@ -1,7 +1,8 @@
-//! What comes of a cell of the results: a round, or the reason why it stays empty.
+//! The content of a cell of the results: a round, or the reason why it stays empty.
 
 use crate::load::driver::LoadError;
 use crate::results::schema::Round;
+use crate::systems::instance::StartError;
 
 /// Why a cell has no figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,19 @@ pub enum CellError {
 
 /// Part, place on its axis, and a round or the reason for none.
 pub type CellOutcome = (String, Option<f64>, Result<Box<Round>, String>);
+
+impl From<StartError> for CellError {
+    fn from(error: StartError) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+/// An error of a socket or a file: the system cannot be asked any more.
+impl From<std::io::Error> for CellError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
 
 impl From<LoadError> for CellError {
     fn from(error: LoadError) -> Self {

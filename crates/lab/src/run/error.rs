@@ -25,7 +25,7 @@ pub enum RunError {
     /// The user ended it.
     #[error("ended by a signal; what was measured is in {}", .0.display())]
     Interrupted(PathBuf),
-    /// Every cell is empty: whoever waits for figures must not take that for a success.
+    /// Every cell is empty: a script that waits for figures must not take that for a success.
     #[error("nothing was measured; the reasons are above and in {}", .0.display())]
     Nothing(PathBuf),
     /// The figures are there, but their report is not.

@@ -189,7 +189,7 @@ impl Helper {
             Said::Seen(seen) => seen,
             other => return Err(self.unexpected(&other)),
         };
-        let sample = sample(&seen).map_err(|error| CellError::Broken(error.to_string()))?;
+        let sample = sample(&seen)?;
         let behind = Duration::from_nanos(seen.behind_ns);
         Ok(Measured { sample, usage: before.zip(after), own, behind })
     }

@@ -102,7 +102,7 @@ struct Asked<'a> {
     arguments: &'a RunArguments,
     works: &'a [&'static Work],
     subjects: &'a [Subject],
-    /// Of each work, as long as no budget deals them out anew.
+    /// The times of each work, as long as no budget deals them out anew.
     times: &'a [Times],
 }
 

@@ -185,7 +185,7 @@ impl RunArguments {
             names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
         if let Some((_, name)) = repeated {
             // Its rounds would go into one work's cells twice.
-            return Err(RunError::Argument(format!("--work: {name} stands there twice")));
+            return Err(RunError::Argument(format!("--work: {name} is listed twice")));
         }
         names.iter().map(find).collect()
     }

@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many rounds of all works.
+    /// The progress of so many rounds of all works.
     #[must_use]
     pub fn new(rounds: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();

@@ -89,7 +89,7 @@ pub fn percentiles_of(all: &Histogram<u64>) -> Percentiles {
     Percentiles { max: short(all.max() as f64 / 1e3), ..percentiles_at(&CURVE, at) }
 }
 
-/// Of whatever says which latency so many percent do not exceed, in microseconds.
+/// From a function that says which latency so many percent do not exceed, in microseconds.
 #[must_use]
 pub fn percentiles_at(curve: &[f64], at: impl Fn(f64) -> f64) -> Percentiles {
     Percentiles {
@@ -103,7 +103,7 @@ pub fn percentiles_at(curve: &[f64], at: impl Fn(f64) -> f64) -> Percentiles {
     }
 }
 
-/// A round in a few words, for whoever watches.
+/// A round in a few words, for the terminal.
 #[must_use]
 pub fn brief(part: &str, x: Option<f64>, round: &Round) -> String {
     let place = x.map(|x| format!(" at {x}")).unwrap_or_default();

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// says so.
 ///
 /// # Errors
-/// Of the socket or TLS, or the server's words to the login.
+/// Errors of the socket or TLS, or the server's words to the login.
 pub fn connect(target: &Target, login: Option<(Option<&str>, &str)>) -> io::Result<Control> {
     let stream = TcpStream::connect_timeout(&target.address, PATIENCE)?;
     stream.set_nodelay(true)?;

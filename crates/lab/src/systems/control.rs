@@ -70,7 +70,7 @@ impl Control {
     /// Sends one command and reads its reply.
     ///
     /// # Errors
-    /// Of the socket; `InvalidData` when the bytes are no reply; `TimedOut`/`WouldBlock` after two
+    /// Errors of the socket; `InvalidData` when the bytes are no reply; `TimedOut`/`WouldBlock` after two
     /// minutes without one.
     pub fn call(&mut self, words: &[&str]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len());

@@ -35,7 +35,7 @@ impl IprotoControl {
     /// Logs in.
     ///
     /// # Errors
-    /// Of the socket; `PermissionDenied` with the server's words.
+    /// Errors of the socket; `PermissionDenied` with the server's words.
     pub fn auth(&mut self, user: &str, password: &str) -> io::Result<()> {
         let mut out = Vec::new();
         self.sync += 1;
@@ -50,7 +50,7 @@ impl IprotoControl {
     /// Sends one request and reads the data of its reply.
     ///
     /// # Errors
-    /// Of the socket; `InvalidData` when the bytes are no reply to it; `Other` with the server's
+    /// Errors of the socket; `InvalidData` when the bytes are no reply to it; `Other` with the server's
     /// words.
     pub fn request(&mut self, request: &Request<'_>) -> io::Result<Vec<Value>> {
         let mut out = Vec::new();

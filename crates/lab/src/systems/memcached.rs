@@ -92,7 +92,7 @@ impl System for Memcached {
 /// Sends a request and reads lines up to the one that starts with `last`, which is among them.
 ///
 /// # Errors
-/// Of the socket; `UnexpectedEof` when no such line came.
+/// Errors of the socket; `UnexpectedEof` when no such line came.
 pub fn ask(address: SocketAddr, request: &str, last: &str) -> io::Result<Vec<String>> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;

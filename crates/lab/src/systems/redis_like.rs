@@ -81,7 +81,7 @@ pub fn arguments(launch: &Launch<'_>, threads_option: &str) -> Vec<String> {
 /// Answers PING; a node that still loads answers with an error.
 ///
 /// # Errors
-/// Of the socket, or `WouldBlock` with what it answered instead.
+/// Errors of the socket, or `WouldBlock` with what it answered instead.
 pub fn ready(address: SocketAddr) -> io::Result<()> {
     match Control::connect(address)?.call(&["PING"])? {
         Reply::Simple(pong) if pong == "PONG" => Ok(()),
@@ -92,7 +92,7 @@ pub fn ready(address: SocketAddr) -> io::Result<()> {
 /// `CONFIG GET *`.
 ///
 /// # Errors
-/// Of the socket, or `Other` with what it answered instead.
+/// Errors of the socket, or `Other` with what it answered instead.
 pub fn effective_settings(address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
     settings_of(&mut Control::connect(address)?)
 }
@@ -113,7 +113,7 @@ pub fn settings_of(control: &mut Control) -> io::Result<BTreeMap<String, String>
 /// `BGSAVE`.
 ///
 /// # Errors
-/// Of the socket, or `Other` with what it answered instead.
+/// Errors of the socket, or `Other` with what it answered instead.
 pub fn begin_snapshot(address: SocketAddr) -> io::Result<()> {
     Control::connect(address)?.text(&["BGSAVE"]).map(|_| ())
 }
@@ -121,7 +121,7 @@ pub fn begin_snapshot(address: SocketAddr) -> io::Result<()> {
 /// `rdb_bgsave_in_progress`.
 ///
 /// # Errors
-/// Of the socket, or when INFO lacks it.
+/// Errors of the socket, or when INFO lacks it.
 pub fn snapshot_under_way(address: SocketAddr) -> io::Result<bool> {
     Control::connect(address)?
         .info("persistence", "rdb_bgsave_in_progress")

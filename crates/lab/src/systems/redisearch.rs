@@ -48,7 +48,7 @@ fn modules(places: &ProgramPaths) -> Vec<PathBuf> {
 /// The module's own settings, by `FT.CONFIG`.
 ///
 /// # Errors
-/// Of the socket.
+/// Errors of the socket.
 pub fn settings(control: &mut Control) -> io::Result<BTreeMap<String, String>> {
     let Reply::Array(items) = control.call(&["FT.CONFIG", "GET", "*"])? else {
         return Ok(BTreeMap::new());

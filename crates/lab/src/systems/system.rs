@@ -289,7 +289,7 @@ pub trait System: Send + Sync {
     /// All settings that a running node says it has.
     ///
     /// # Errors
-    /// Of the socket, or when the answer cannot be read.
+    /// Errors of the socket, or when the answer cannot be read.
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>>;
 
     /// Whether it has what not every system has.
@@ -301,7 +301,7 @@ pub trait System: Send + Sync {
     /// Starts a snapshot of all data; returns once it is under way.
     ///
     /// # Errors
-    /// Of the socket; `Unsupported` where [`System::can`] says that there is none.
+    /// Errors of the socket; `Unsupported` where [`System::can`] says that there is none.
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
         let _ = address;
         Err(io::ErrorKind::Unsupported.into())

@@ -60,7 +60,7 @@ impl VoltDbControl {
     /// must hold strings.
     ///
     /// # Errors
-    /// Of the socket; the server's words; `InvalidData` when the bytes are no answer.
+    /// Errors of the socket; the server's words; `InvalidData` when the bytes are no answer.
     pub fn call(&mut self, procedure: &str, arguments: &[&str]) -> io::Result<Vec<Vec<String>>> {
         let mut request = vec![0];
         put_string(&mut request, procedure);

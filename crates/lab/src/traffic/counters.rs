@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
-use super::source::{Share, Traffic};
-use crate::dialects::Dialect;
+use super::source::{Reply, Share, Traffic};
 use crate::operation::{Answer, Operation};
 
 /// What was added to and taken from counters so far, by user, where each has its own.
@@ -115,19 +114,12 @@ impl Traffic for Counters<'_> {
         true
     }
 
-    fn judge(
-        &mut self,
-        _: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        let noted = self.requests[request];
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        let noted = self.requests[reply.request];
         let Some(SharedTotal(shared)) = &self.one else {
-            return dialect.is_right(operation, &Answer::Integer(noted.value), frame);
+            return reply.is(&Answer::Integer(noted.value));
         };
-        let Ok(Answer::Integer(value)) = dialect.answer(operation, frame) else { return false };
+        let Ok(Answer::Integer(value)) = reply.answer() else { return false };
         let (low, high) = shared.range(&noted);
         if !(low..=high).contains(&value) {
             return false;
@@ -158,6 +150,10 @@ mod tests {
         format!(":{value}\r\n").into_bytes()
     }
 
+    fn is_right(traffic: &mut impl Traffic, operation: &Operation, frame: &[u8]) -> bool {
+        traffic.judge(&Reply::new((0, 0), operation, &Resp::new(), frame))
+    }
+
     #[test]
     fn a_counter_of_ones_own_has_one_right_value() {
         let mut totals = Totals::default();
@@ -165,8 +161,8 @@ mod tests {
         let mut operation = crate::traffic::source::blank();
         for right in [1, 0, 1, 0] {
             assert!(counters.next(0, 0, &mut operation));
-            assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(right + 1)));
-            assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(right)));
+            assert!(!is_right(&mut counters, &operation, &frame(right + 1)));
+            assert!(is_right(&mut counters, &operation, &frame(right)));
         }
     }
 
@@ -179,13 +175,13 @@ mod tests {
         // Two additions under way: either may be first, but both counted is the most.
         counters.next(0, 0, &mut operation);
         counters.next(1, 1, &mut operation);
-        assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(3)));
-        assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(2)));
-        assert!(counters.judge(1, 1, &operation, &Resp::new(), &frame(1)));
+        assert!(!is_right(&mut counters, &operation, &frame(3)));
+        assert!(is_right(&mut counters, &operation, &frame(2)));
+        assert!(counters.judge(&Reply::new((1, 1), &operation, &Resp::new(), &frame(1))));
         // Both are answered, so what is taken away now leaves exactly one.
         counters.next(0, 0, &mut operation);
-        assert!(!counters.judge(0, 0, &operation, &Resp::new(), &frame(0)), "one was lost");
-        assert!(counters.judge(0, 0, &operation, &Resp::new(), &frame(1)));
+        assert!(!is_right(&mut counters, &operation, &frame(0)), "one was lost");
+        assert!(is_right(&mut counters, &operation, &frame(1)));
     }
 
     #[test]

@@ -3,9 +3,8 @@
 
 use serde::Serialize;
 
-use super::source::{Share, Traffic, as_delete, as_get, as_set};
+use super::source::{Reply, Share, Traffic, as_delete, as_get, as_set};
 use super::value::{version_of, write_value};
-use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation, OperationKind};
 
 /// What is done with each key.
@@ -43,7 +42,7 @@ pub struct Progress {
 pub struct Reached {
     /// Made so far.
     pub made: u32,
-    /// Of them, the first ones that are gone again.
+    /// How many of them, the first ones, are gone again.
     pub gone: u32,
 }
 
@@ -132,24 +131,17 @@ impl Traffic for Iterations<'_> {
         true
     }
 
-    fn judge(
-        &mut self,
-        user: usize,
-        _: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        match operation {
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        match reply.operation {
             Operation::Get { key } => {
-                let Ok(Some(value)) = dialect.value(operation, frame) else { return false };
+                let Ok(Some(value)) = reply.value() else { return false };
                 iteration_of(key).is_some_and(|iteration| {
-                    let user = self.share.user(user);
+                    let user = self.share.user(reply.user);
                     version_of(number(user, iteration), &value, self.value_bytes) == Some(1)
                 })
             }
-            Operation::Delete { .. } => dialect.is_right(operation, &Answer::Existed(true), frame),
-            _ => dialect.is_right(operation, &Answer::Done, frame),
+            Operation::Delete { .. } => reply.is(&Answer::Existed(true)),
+            _ => reply.is(&Answer::Done),
         }
     }
 

@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::ledger::Ledger;
 use super::pick::{Distribution, Pick};
-use super::source::{Traffic, as_get, as_set};
-use crate::dialects::Dialect;
+use super::source::{Reply, Traffic, as_get, as_set};
 use crate::operation::{Answer, Operation, OperationKind};
 
 /// What is done with a key.
@@ -146,14 +145,8 @@ impl<'a> Keyed<'a> {
 
     /// Whether the reply to a write tells a value that another's write may have left there
     /// meanwhile.
-    fn read_back(
-        &self,
-        noted: &Request,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        match dialect.answer(operation, frame) {
+    fn read_back(&self, noted: &Request, reply: &Reply<'_>) -> bool {
+        match reply.answer() {
             Ok(Answer::Value(Some(value))) => {
                 self.ledger.may_hold(noted.key, noted.floor.max(1), Some(&value))
             }
@@ -233,28 +226,19 @@ impl Traffic for Keyed<'_> {
     }
 
     #[inline]
-    fn judge(
-        &mut self,
-        _: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        let noted = self.requests[request];
-        match operation {
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        let noted = self.requests[reply.request];
+        match reply.operation {
             Operation::Get { .. } => {
-                let Ok(value) = dialect.value(operation, frame) else { return false };
+                let Ok(value) = reply.value() else { return false };
                 self.ledger.may_hold(noted.key, noted.floor, value.as_deref())
             }
-            Operation::ScanFrom { .. } => match dialect.answer(operation, frame) {
+            Operation::ScanFrom { .. } => match reply.answer() {
                 Ok(Answer::Members(values)) => self.is_scan(&noted, &values),
                 _ => false,
             },
             _ => {
-                if !dialect.is_right(operation, &Answer::Done, frame)
-                    && !self.read_back(&noted, operation, dialect, frame)
-                {
+                if !reply.is(&Answer::Done) && !self.read_back(&noted, reply) {
                     return false;
                 }
                 for key in noted.key..noted.key + noted.keys {
@@ -305,16 +289,9 @@ impl Traffic for Survivors<'_> {
         true
     }
 
-    fn judge(
-        &mut self,
-        _: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        let key = self.keys[request];
-        let Ok(value) = dialect.value(operation, frame) else { return false };
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        let key = self.keys[reply.request];
+        let Ok(value) = reply.value() else { return false };
         let floor = self.ledger.floor(key);
         match value.as_ref().map(Cow::as_ref) {
             value if self.ledger.may_hold(key, floor, value) => true,
@@ -342,18 +319,22 @@ impl Traffic for Survivors<'_> {
 mod tests {
     use super::*;
     use crate::dialects::resp::Resp;
-    use crate::dialects::{Framed, Malformed, Refused};
+    use crate::dialects::{Dialect, Framed, Malformed, Refused};
     use crate::traffic::source::blank;
     use crate::traffic::value::write_value;
 
     const OK: &[u8] = b"+OK\r\n";
+
+    fn is_right(traffic: &mut impl Traffic, operation: &Operation, frame: &[u8]) -> bool {
+        traffic.judge(&Reply::new((0, 0), operation, &Resp::new(), frame))
+    }
 
     fn filled(keys: u32) -> Ledger {
         let mut ledger = Ledger::new("k", keys, 16);
         let mut fill = Keyed::each(&mut ledger, Deed::Write, 1);
         let mut operation = blank();
         while fill.next(0, 0, &mut operation) {
-            assert!(fill.judge(0, 0, &operation, &Resp::new(), OK));
+            assert!(is_right(&mut fill, &operation, OK));
         }
         ledger
     }
@@ -374,17 +355,16 @@ mod tests {
         let mix = [(100, Deed::ReadThenWrite)];
         let mut both = Keyed::mixed(&mut ledger, &mix, Distribution::Uniform, 1, 1);
         let mut operation = blank();
-        let resp = Resp::new();
         for version in 1..4 {
             both.next(0, 0, &mut operation);
             assert!(matches!(operation, Operation::Get { .. }));
-            assert!(!both.judge(0, 0, &operation, &resp, &bulk(&value(0, version - 1))), "stale");
-            assert!(!both.judge(0, 0, &operation, &resp, b"$-1\r\n"), "gone");
-            assert!(!both.judge(0, 0, &operation, &resp, b"-ERR\r\n"));
-            assert!(both.judge(0, 0, &operation, &resp, &bulk(&value(0, version))));
+            assert!(!is_right(&mut both, &operation, &bulk(&value(0, version - 1))), "stale");
+            assert!(!is_right(&mut both, &operation, b"$-1\r\n"), "gone");
+            assert!(!is_right(&mut both, &operation, b"-ERR\r\n"));
+            assert!(is_right(&mut both, &operation, &bulk(&value(0, version))));
             both.next(0, 0, &mut operation);
             assert!(matches!(operation, Operation::Set { .. }));
-            assert!(both.judge(0, 0, &operation, &resp, OK));
+            assert!(is_right(&mut both, &operation, OK));
         }
     }
 
@@ -402,9 +382,9 @@ mod tests {
             format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
         };
         let http = crate::dialects::http::Http;
-        assert!(!writes.judge(0, 0, &first, &http, &told(4)), "never sent");
-        assert!(writes.judge(0, 0, &first, &http, &told(3)), "the second's");
-        assert!(writes.judge(1, 1, &second, &http, &told(2)), "the first's");
+        assert!(!writes.judge(&Reply::new((0, 0), &first, &http, &told(4))), "never sent");
+        assert!(writes.judge(&Reply::new((0, 0), &first, &http, &told(3))), "the second's");
+        assert!(writes.judge(&Reply::new((1, 1), &second, &http, &told(2))), "the first's");
     }
 
     #[test]
@@ -419,7 +399,7 @@ mod tests {
             assert_eq!(pairs.len(), 4);
             assert!(pairs.windows(2).all(|two| two[0].0 < two[1].0));
             assert!(pairs.iter().all(|(key, _)| key.as_slice() <= b"k:0000000009".as_slice()));
-            assert!(batches.judge(0, 0, &operation, &Resp::new(), OK));
+            assert!(is_right(&mut batches, &operation, OK));
         }
         assert_eq!(ledger.keys(), 10);
     }
@@ -429,15 +409,14 @@ mod tests {
         let ledger = filled(3);
         let mut survivors = Survivors::new(&ledger, 1);
         let mut operation = blank();
-        let resp = Resp::new();
         let replies = [bulk(&value(0, 1)), b"$-1\r\n".to_vec()];
         for reply in replies {
             assert!(survivors.next(0, 0, &mut operation));
-            assert!(survivors.judge(0, 0, &operation, &resp, &reply));
+            assert!(is_right(&mut survivors, &operation, &reply));
         }
         assert_eq!(survivors.missing, 1);
         assert!(survivors.next(0, 0, &mut operation));
-        assert!(!survivors.judge(0, 0, &operation, &resp, &bulk(&value(0, 1))), "another key's");
+        assert!(!is_right(&mut survivors, &operation, &bulk(&value(0, 1))), "another key's");
         assert!(!survivors.next(0, 0, &mut operation));
     }
 
@@ -481,17 +460,17 @@ mod tests {
         scans.requests[0] = Request { key: 3, keys: 4, certain: 5, ..scans.requests[0] };
         let mut right = |keys: &[u32]| {
             let frame: Vec<u8> = keys.iter().flat_map(|&key| value(key, 1)).collect();
-            scans.judge(0, 0, &operation, &Scans, &frame)
+            scans.judge(&Reply::new((0, 0), &operation, &Scans, &frame))
         };
         assert!(right(&[3, 4]));
         assert!(right(&[3, 4, 5]), "the one that is being inserted");
         assert!(!right(&[3, 5]), "4 is there");
         assert!(!right(&[4, 3]), "out of order");
-        assert!(!right(&[2, 3, 4]), "before the begin");
+        assert!(!right(&[2, 3, 4]), "before its start");
         assert!(!right(&[3, 4, 4]), "twice");
         scans.requests[0].keys = 1;
-        assert!(scans.judge(0, 0, &operation, &Scans, &value(3, 1)));
+        assert!(scans.judge(&Reply::new((0, 0), &operation, &Scans, &value(3, 1))));
         let two = [value(3, 1), value(4, 1)].concat();
-        assert!(!scans.judge(0, 0, &operation, &Scans, &two), "more than asked for");
+        assert!(!scans.judge(&Reply::new((0, 0), &operation, &Scans, &two)), "more than asked for");
     }
 }

@@ -154,7 +154,7 @@ impl Asked {
         )
     }
 
-    /// Whether it reads runs of keys, whoever wrote them.
+    /// Whether it reads runs of keys, its own and others.
     #[must_use]
     pub fn scans(&self) -> bool {
         match self {
@@ -183,7 +183,7 @@ pub struct World {
     ledgers: BTreeMap<&'static str, Ledger>,
     progress: BTreeMap<&'static str, Progress>,
     totals: BTreeMap<&'static str, Totals>,
-    /// Of the counter that all users share.
+    /// The total of the counter that all users share.
     shared: counters::SharedTotal,
 }
 

@@ -2,9 +2,8 @@
 //! complete.
 
 use super::groups::{Groups, Turn};
-use super::source::Traffic;
+use super::source::{Reply, Traffic};
 use super::value::write_value;
-use crate::dialects::Dialect;
 use crate::operation::{Answer, Operation};
 
 /// See the module.
@@ -49,21 +48,14 @@ impl Traffic for Rows<'_> {
         true
     }
 
-    fn judge(
-        &mut self,
-        _: usize,
-        _: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        let right = match operation {
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        let right = match reply.operation {
             Operation::FindByGroup { group } => Answer::Rows(
                 (0..self.groups.members()).map(|number| self.row(*group, number)).collect(),
             ),
             _ => Answer::Done,
         };
-        dialect.is_right(operation, &right, frame)
+        reply.is(&right)
     }
 
     fn expected(&self, _: usize, _: usize, operation: &Operation) -> String {

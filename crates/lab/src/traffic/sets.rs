@@ -1,8 +1,7 @@
 //! Sets that each user fills with members one by one, and reads whole once they are complete.
 
 use super::groups::{Groups, Turn};
-use super::source::Traffic;
-use crate::dialects::Dialect;
+use super::source::{Reply, Traffic};
 use crate::operation::{Answer, Operation};
 
 /// See the module.
@@ -23,7 +22,7 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// Which set it is stands in the member too, so that no other set's members pass.
+/// A member names its set, so that no other set's members pass.
 fn member(set: &[u8], number: u32) -> Vec<u8> {
     let mut text = b"m:".to_vec();
     text.extend_from_slice(set);
@@ -51,19 +50,12 @@ impl Traffic for Sets<'_> {
         true
     }
 
-    fn judge(
-        &mut self,
-        _: usize,
-        _: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        let right = match operation {
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        let right = match reply.operation {
             Operation::Members { set } => self.members_of(set),
             _ => Answer::Existed(false),
         };
-        dialect.is_right(operation, &right, frame)
+        reply.is(&right)
     }
 
     fn expected(&self, _: usize, _: usize, operation: &Operation) -> String {

@@ -1,8 +1,10 @@
 //! What a source of operations is, and what all of them share: a load thread's part of the users and
 //! keys, and operations whose buffers are reused.
 
-use crate::dialects::Dialect;
-use crate::operation::Operation;
+use std::borrow::Cow;
+
+use crate::dialects::{Dialect, Refused};
+use crate::operation::{Answer, Operation};
 
 /// A source of operations that knows the right answers.
 pub trait Traffic {
@@ -10,16 +12,8 @@ pub trait Traffic {
     /// under way at once; its last one was judged before. False when there is nothing more to ask.
     fn next(&mut self, user: usize, request: usize, operation: &mut Operation) -> bool;
 
-    /// Whether `frame`, a whole reply of `dialect`, answers request `request` rightly; notes what
-    /// it teaches.
-    fn judge(
-        &mut self,
-        user: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool;
+    /// Whether `reply` is right; notes what it teaches.
+    fn judge(&mut self, reply: &Reply<'_>) -> bool;
 
     /// The right answer in words, for messages.
     fn expected(&self, user: usize, request: usize, operation: &Operation) -> String;
@@ -30,19 +24,60 @@ impl<T: Traffic> Traffic for &mut T {
         (**self).next(user, request, operation)
     }
 
-    fn judge(
-        &mut self,
-        user: usize,
-        request: usize,
-        operation: &Operation,
-        dialect: &dyn Dialect,
-        frame: &[u8],
-    ) -> bool {
-        (**self).judge(user, request, operation, dialect, frame)
+    fn judge(&mut self, reply: &Reply<'_>) -> bool {
+        (**self).judge(reply)
     }
 
     fn expected(&self, user: usize, request: usize, operation: &Operation) -> String {
         (**self).expected(user, request, operation)
+    }
+}
+
+/// A whole reply to judge.
+#[derive(Clone, Copy)]
+pub struct Reply<'a> {
+    /// The user who asked.
+    pub user: usize,
+    /// The number of the request among those under way.
+    pub request: usize,
+    /// What was asked.
+    pub operation: &'a Operation,
+    dialect: &'a dyn Dialect,
+    frame: &'a [u8],
+}
+
+impl<'a> Reply<'a> {
+    /// `frame` of `dialect`, the reply to `operation`; `of` is the user and the request.
+    #[must_use]
+    pub fn new(
+        of: (usize, usize),
+        operation: &'a Operation,
+        dialect: &'a dyn Dialect,
+        frame: &'a [u8],
+    ) -> Self {
+        Self { user: of.0, request: of.1, operation, dialect, frame }
+    }
+
+    /// Whether it says `answer`.
+    #[must_use]
+    pub fn is(&self, answer: &Answer) -> bool {
+        self.dialect.is_right(self.operation, answer, self.frame)
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// That the operation was refused.
+    pub fn answer(&self) -> Result<Answer, Refused> {
+        self.dialect.answer(self.operation, self.frame)
+    }
+
+    /// The value that it says a key has.
+    ///
+    /// # Errors
+    /// That the operation was refused.
+    pub fn value(&self) -> Result<Option<Cow<'a, [u8]>>, Refused> {
+        self.dialect.value(self.operation, self.frame)
     }
 }
 

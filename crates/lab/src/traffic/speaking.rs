@@ -1,6 +1,6 @@
 //! A traffic in a dialect, as a workload for the driver.
 
-use super::source::Traffic;
+use super::source::{Reply, Traffic};
 use crate::dialects::{Dialect, Framed};
 use crate::load::workload::{Check, Whose, Workload};
 use crate::operation::Operation;
@@ -83,7 +83,7 @@ impl Workload for Speaking<'_> {
         };
         let frame = &bytes[..length];
         let dialect = self.dialect.as_ref();
-        if self.traffic.judge(user, request, operation, dialect, frame) {
+        if self.traffic.judge(&Reply::new((user, request), operation, dialect, frame)) {
             return Check::Right(length);
         }
         self.refused = dialect.answer(operation, frame).err().map(|refused| refused.to_string());

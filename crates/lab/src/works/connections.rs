@@ -22,7 +22,7 @@ pub const WORK: Work = Work {
     plan,
 };
 
-/// Of the keys.
+/// The space of the keys.
 pub(crate) const SPACE: &str = "connection";
 
 fn plan(scale: &Scale) -> Plan {
@@ -61,7 +61,7 @@ pub(super) fn curve(
             figures: usual(),
         });
     }
-    // Few users first: whoever breaks off at many was measured before.
+    // Few users first: a system that breaks off at many was measured before.
     for users in scale.clients_or(users) {
         for (deed, name) in [(Deed::Write, "set"), (Deed::Read, "get")] {
             let asked = Asked::Keyed { space, mix: vec![(100, deed)], distribution };

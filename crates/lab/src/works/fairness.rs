@@ -13,7 +13,7 @@ use crate::work::{Custom, Own, Part, Plan, Scale, Settings, Step, Times, Work};
 pub const WORK: Work = Work {
     name: "fairness",
     title: "A polite client beside impolite ones",
-    repeats: "no published test: what whoever shares a server fears of the others",
+    repeats: "no published test: what users of a shared server fear of the others",
     what: "One client sends PING, GET or SET every half millisecond, one request at a time, over a connection \
            of its own; a wait counts for everybody who would have asked in it. Beside it: pipelines without \
            end, a bulk load, a thousand clients that do not read, keys that expire or are deleted, a snapshot. \

@@ -35,7 +35,7 @@ const fn depths(scale: &Scale, value_bytes: usize) -> &'static [usize] {
 fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[50]).first().copied().unwrap_or(50);
     let distribution = scale.distribution.unwrap_or_default();
-    // First, as whoever can do no more is done then.
+    // First, as a system that can do no more ends here.
     let (mut parts, mut steps) = (vec![ping_part()], vec![ping_step()]);
     for value_bytes in scale.value_bytes_or(&[64, 256]) {
         let space = if value_bytes <= 100 { "pipe-short" } else { "pipe-long" };

@@ -60,7 +60,7 @@ fn redis() {
     assert!(reason.contains("FT.CREATE"), "{reason}");
 }
 
-/// What the server tells stands in the record, but for its password.
+/// The record has what the server tells, but for its password.
 #[test]
 fn redis_tells_its_version_and_what_it_promises() {
     let Some((_, instance)) = start("redis") else { return };

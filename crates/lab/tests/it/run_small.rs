@@ -250,7 +250,7 @@ fn nonsense_is_refused() {
         (vec!["--quick", "--value-size", "3"], "--value-size"),
         (vec!["--quick", "--clients", "0"], "at least 1"),
         (vec!["--quick", "--attach", "x=ftp://127.0.0.1:1"], "scheme"),
-        (vec!["--work", "kv,sets,kv"], "kv stands there twice"),
+        (vec!["--work", "kv,sets,kv"], "kv is listed twice"),
         (vec!["--quick", "--price-per-hour=-1"], "--price-per-hour"),
         (
             vec!["--work", "kv", "--data-root", "/dev/null/nowhere"],
@@ -267,7 +267,7 @@ fn nonsense_is_refused() {
     }
 }
 
-/// Whoever waits for figures must not take reasons for them.
+/// A script that waits for figures must not take reasons for them.
 #[test]
 fn a_run_without_a_figure_is_no_success() {
     if !is_here("redis") {

@@ -16,7 +16,7 @@
 //! `code` and `functions` instead.
 
 use super::Format;
-use ladon_engine::types::dump_value::Shown;
+use ladon_engine::types::dump_value::DumpValue;
 use ladon_log::checkpoint::format::{CheckpointHeader, PartKind};
 use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
@@ -98,7 +98,8 @@ impl Format for Json {
 fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
     match *change {
         Ok(Change::Put { db, key, expire_at, kind, body }) => {
-            let value = Shown::body(kind, body).map_or_else(|| bytes(body), |body| shown(&body));
+            let value =
+                DumpValue::body(kind, body).map_or_else(|| bytes(body), |body| shown(&body));
             json!({
                 "op": "put", "db": db, "key": bytes(key), "kind": kind.name(), "value": value,
                 "expire_at_ms": expire_at,
@@ -108,8 +109,8 @@ fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
             let mut line = json!({
                 "op": "update", "db": db, "key": bytes(key), "kind": kind.name(),
             });
-            match Shown::op(kind, op) {
-                Some(Shown::Record(parts)) => {
+            match DumpValue::op(kind, op) {
+                Some(DumpValue::Record(parts)) => {
                     for (label, part) in parts {
                         line[label] = shown(&part);
                     }
@@ -155,16 +156,16 @@ fn function(function: &FunctionFacts) -> Value {
     })
 }
 
-fn shown(what: &Shown<'_>) -> Value {
+fn shown(what: &DumpValue<'_>) -> Value {
     match what {
-        Shown::Bytes(raw) => bytes(raw),
-        Shown::Text(text) => text.as_str().into(),
-        Shown::Int(int) => (*int).into(),
+        DumpValue::Bytes(raw) => bytes(raw),
+        DumpValue::Text(text) => text.as_str().into(),
+        DumpValue::Int(int) => (*int).into(),
         // JSON has no infinities.
-        Shown::Float(float) if float.is_infinite() => float.to_string().into(),
-        Shown::Float(float) => (*float).into(),
-        Shown::List(all) => all.iter().map(shown).collect(),
-        Shown::Record(parts) => {
+        DumpValue::Float(float) if float.is_infinite() => float.to_string().into(),
+        DumpValue::Float(float) => (*float).into(),
+        DumpValue::List(all) => all.iter().map(shown).collect(),
+        DumpValue::Record(parts) => {
             parts.iter().map(|(label, part)| ((*label).to_owned(), shown(part))).collect()
         }
     }

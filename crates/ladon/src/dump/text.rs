@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::readable::{Quoted, Time};
-use ladon_engine::types::dump_value::Shown;
+use ladon_engine::types::dump_value::DumpValue;
 use ladon_log::checkpoint::format::{CheckpointHeader, PartKind};
 use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
@@ -83,11 +83,12 @@ fn one_change(change: &Change<'_>) -> String {
                 0 => String::new(),
                 at => format!(" expires {}", Time(at)),
             };
-            let value = Shown::body(kind, body).map_or_else(|| quoted(body), |body| shown(&body));
+            let value =
+                DumpValue::body(kind, body).map_or_else(|| quoted(body), |body| shown(&body));
             format!("put {db} {} {} {value}{expires}", key_of(key), kind.name())
         }
         Change::Update { db, key, kind, op } => {
-            let what = match Shown::op(kind, op) {
+            let what = match DumpValue::op(kind, op) {
                 Some(op) => shown(&op),
                 None => format!("unknown {}", quoted(op)),
             };
@@ -124,13 +125,13 @@ fn quoted(bytes: &[u8]) -> String {
     Quoted { bytes, bytes_max: VALUE_BYTES_MAX }.to_string()
 }
 
-fn shown(what: &Shown<'_>) -> String {
+fn shown(what: &DumpValue<'_>) -> String {
     match what {
-        Shown::Bytes(bytes) => quoted(bytes),
-        Shown::Text(text) => text.clone(),
-        Shown::Int(int) => int.to_string(),
-        Shown::Float(float) => float.to_string(),
-        Shown::List(all) => {
+        DumpValue::Bytes(bytes) => quoted(bytes),
+        DumpValue::Text(text) => text.clone(),
+        DumpValue::Int(int) => int.to_string(),
+        DumpValue::Float(float) => float.to_string(),
+        DumpValue::List(all) => {
             let few = &all[..all.len().min(ELEMENTS_MAX)];
             let words: Vec<String> = few.iter().map(shown).collect();
             let more = match all.len() - few.len() {
@@ -139,7 +140,7 @@ fn shown(what: &Shown<'_>) -> String {
             };
             format!("{{{}}}{more}", words.join(" "))
         }
-        Shown::Record(parts) => {
+        DumpValue::Record(parts) => {
             let words: Vec<String> =
                 parts.iter().map(|(label, part)| format!("{label} {}", shown(part))).collect();
             words.join(" ")

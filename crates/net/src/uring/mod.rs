@@ -78,7 +78,7 @@ enum Receive {
     None,
     /// Until it is cancelled.
     Multishot,
-    /// Of one buffer.
+    /// A receive into one buffer.
     Single,
     Cancelled,
 }

@@ -153,7 +153,7 @@ fn a_peer_disappears_during_a_send(mut rig: Rig) {
         drop(peer);
         rig.until("the end is noticed", |seen| seen.closed.contains_key(&conn));
         assert!(rig.seen.sent.is_empty());
-        // A reset looks like an end to whoever asks second, the send or the receive.
+        // A reset looks like an end to the second that asks, the send or the receive.
         assert!(!matches!(rig.seen.closed[&conn], CloseReason::Requested));
     }
 }

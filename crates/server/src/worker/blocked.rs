@@ -125,7 +125,7 @@ impl Worker {
             let gate = wait.gate.unwrap_or(self.node.settings.gate().max(self.turn_gate));
             let passed = self.has_passed(gate, answer.depends);
             let owner = &self.node.threads[answer.thread];
-            let Some(send) = (if passed { wait.short_way.take() } else { None }) else {
+            let Some(send) = (if passed { wait.direct_reply.take() } else { None }) else {
                 owner.send(Message::Answer(answer));
                 continue;
             };
@@ -139,7 +139,7 @@ impl Worker {
                 wait.show_served();
             }
             owner.leave(Message::Answer(answer));
-            if wait.short_way.done() || !is_whole {
+            if wait.direct_reply.done() || !is_whole {
                 owner.wake();
             }
         }
@@ -159,21 +159,21 @@ impl Worker {
 
     /// Lets a serving thread send the reply directly, if no output precedes it and no work follows
     /// it.
-    pub(super) fn open_short_way(connection: &Connection, net: &mut impl Net) {
+    pub(super) fn open_direct_reply(connection: &Connection, net: &mut impl Net) {
         if let Some(waiter) = connection.waiter()
             && connection.is_drained()
             && connection.unread() == 0
             && matches!(connection.session.reply_mode, ReplyMode::On)
         {
-            KeyWait::of(waiter).short_way.open(|| net.send_now(connection.conn));
+            KeyWait::of(waiter).direct_reply.open(|| net.send_now(connection.conn));
         }
     }
 
     /// Ends the permission to send directly. Called before something is sent on the connection, and
     /// when the connection has work besides its wait. Returns false if another thread is sending a
     /// reply; nothing may then be sent before the message about that reply is read.
-    pub(super) fn close_short_way(connection: &Connection) -> bool {
-        connection.waiter().is_none_or(|waiter| KeyWait::of(waiter).short_way.close())
+    pub(super) fn close_direct_reply(connection: &Connection) -> bool {
+        connection.waiter().is_none_or(|waiter| KeyWait::of(waiter).direct_reply.close())
     }
 
     /// Delivers the answer to a connection whose wait was served.
@@ -184,7 +184,7 @@ impl Worker {
         if !connection.waiter().is_some_and(is_for) {
             return;
         }
-        if KeyWait::of(&answer.waiter).short_way.was_taken() {
+        if KeyWait::of(&answer.waiter).direct_reply.was_taken() {
             // The rest of the reply that was sent directly precedes everything in the output.
             connection.go_on_with(&answer.reply);
         } else {

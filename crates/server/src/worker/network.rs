@@ -78,7 +78,7 @@ impl Worker {
             connection.make_ready(&mut self.ready);
         } else {
             // The connection needs to know at once when its wait is over.
-            Self::close_short_way(connection);
+            Self::close_direct_reply(connection);
             connection.touch(&mut self.touched);
         }
     }

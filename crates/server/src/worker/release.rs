@@ -126,7 +126,7 @@ impl Worker {
         // A gate position recorded in the middle of the turn may have been passed since.
         connection.advance(self.seen);
         let buffers = &mut self.buffers;
-        if connection.has_sendable() && !Self::close_short_way(connection) {
+        if connection.has_sendable() && !Self::close_direct_reply(connection) {
             // After the reply that another thread is sending; the message about it may be in the
             // inbox already.
             self.node.threads[self.bench.local.thread].wake();
@@ -182,7 +182,7 @@ impl Worker {
             net.close(connection.conn);
         }
         if !ends {
-            Self::open_short_way(connection, net);
+            Self::open_direct_reply(connection, net);
             if self.planted != Planted::ReadsOn {
                 Self::regulate_reading(connection, self.pace.unread_bytes_max, net);
             }

@@ -28,12 +28,12 @@ pub type SendNow = Box<dyn Fn(&[u8]) -> usize + Send + Sync>;
 
 /// The direct way to one client, for one wait.
 #[derive(Default)]
-pub struct ShortWay {
+pub struct DirectReply {
     state: AtomicU8,
     send: OnceLock<SendNow>,
 }
 
-impl ShortWay {
+impl DirectReply {
     /// Allows the serving thread to send the reply. Called by the connection's thread when there is
     /// nothing to send.
     pub fn open(&self, send: impl FnOnce() -> Option<SendNow>) {
@@ -83,15 +83,15 @@ impl ShortWay {
 mod tests {
     use super::*;
 
-    fn open() -> ShortWay {
-        let way = ShortWay::default();
+    fn open() -> DirectReply {
+        let way = DirectReply::default();
         way.open(|| Some(Box::new(<[u8]>::len)));
         way
     }
 
     #[test]
     fn closed_it_cannot_be_taken() {
-        let way = ShortWay::default();
+        let way = DirectReply::default();
         assert!(way.take().is_none() && way.close());
         way.open(|| None);
         assert!(way.take().is_none() && way.close());

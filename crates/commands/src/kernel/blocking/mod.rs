@@ -14,7 +14,7 @@
 mod direct_reply;
 mod serve;
 
-pub use direct_reply::{SendNow, ShortWay};
+pub use direct_reply::{DirectReply, SendNow};
 pub use serve::look_again;
 pub(crate) use serve::serve;
 
@@ -84,7 +84,7 @@ pub struct KeyWait {
     /// The gate that the client asked for.
     pub gate: Option<Gate>,
     /// The direct way for its reply.
-    pub short_way: ShortWay,
+    pub direct_reply: DirectReply,
 }
 
 impl KeyWait {
@@ -172,7 +172,7 @@ impl Ctx<'_> {
             info: Arc::clone(&self.session.info),
             deadline_ms,
             gate: self.session.gate,
-            short_way: ShortWay::default(),
+            direct_reply: DirectReply::default(),
         };
         *self.session.info.claim.lock() = Some(Arc::clone(&claim));
         let waiter = Arc::new(Waiter { wants, hears_loss, claim, request: Box::new(wait) });

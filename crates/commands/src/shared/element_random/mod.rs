@@ -13,7 +13,7 @@ use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::types::sorted_set::SortedSet;
-use ladon_engine::{Collection, Key};
+use ladon_engine::{Key, Variant};
 use ladon_model::DbId;
 use ladon_resp::{Proto, Reply};
 use long::{Distinct, Repeats};
@@ -113,7 +113,7 @@ pub(crate) struct WalkedTo {
 }
 
 /// A collection that elements can be drawn from.
-pub(crate) trait Draw: Collection + Send + 'static {
+pub(crate) trait Draw: Variant + Send + 'static {
     /// Visits an element chosen uniformly at random; none of an empty collection.
     fn draw(&self, rng: &mut Rng, visit: &mut dyn FnMut(Element<'_>));
 

@@ -24,7 +24,7 @@ pub(crate) const FOOTER_BYTES: usize = 10;
 pub(crate) struct Sealing(Digest);
 
 impl Sealing {
-    /// Of an empty payload.
+    /// The seal of an empty payload.
     pub(crate) fn new() -> Sealing {
         Sealing(Digest::new(CrcAlgorithm::Crc64Redis))
     }

@@ -61,7 +61,7 @@ pub fn function_payload(data: &[u8]) {
         let payload = [rest, b"\x0a\0\0\0\0\0\0\0\0\0"].concat();
         run(&[b"FUNCTION", b"RESTORE", &payload])
     } else {
-        // The clock of this node stands still: nothing would end a loop.
+        // The clock of this node does not move: nothing would end a loop.
         let loops = [&b"while"[..], b"repeat", b"for", b"function", b"rep"];
         if loops.iter().any(|word| rest.windows(word.len()).any(|part| part == *word)) {
             return;

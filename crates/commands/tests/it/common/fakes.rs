@@ -1,4 +1,4 @@
-//! A clock that stands still until told, and a log in memory.
+//! A clock that moves only when a test moves it, and a log in memory.
 
 use ladon_commands::Durability;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};

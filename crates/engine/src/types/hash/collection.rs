@@ -5,12 +5,12 @@ use super::item::Item;
 use super::on_table::{OnTable, field_of};
 use super::packed::Packed;
 use super::{Field, HashValue, Repr};
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use crossbeam_epoch::Guard;
-use ladon_model::KeyHash;
+use ladon_model::{KeyHash, ValueKind};
 
 impl Item<'_> {
     fn of(field: Field<'_>) -> Item<'_> {
@@ -28,6 +28,7 @@ impl HashValue {
 }
 
 impl Collection for HashValue {
+    const KIND: ValueKind = ValueKind::Hash;
     const ORDERED: bool = false;
 
     fn len(&self) -> usize {
@@ -71,7 +72,7 @@ impl Collection for HashValue {
     }
 
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
-        self.prefetch(Inside::Element(hash), guard)
+        self.prefetch(AccessedPart::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<HashValue> {
@@ -197,39 +198,39 @@ impl Collection for HashValue {
         Some(HashValue::on_table())
     }
 
-    fn show_body(mut body: &[u8]) -> Option<Shown<'_>> {
+    fn show_body(mut body: &[u8]) -> Option<DumpValue<'_>> {
         let mut fields = Vec::new();
         while !body.is_empty() {
             let Item::Set { field, value, at } = Item::take(&mut body)? else { return None };
-            let mut parts = vec![Shown::Bytes(field), Shown::Bytes(value)];
+            let mut parts = vec![DumpValue::Bytes(field), DumpValue::Bytes(value)];
             if at != 0 {
-                parts.push(Shown::Int(i64::try_from(at).ok()?));
+                parts.push(DumpValue::Int(i64::try_from(at).ok()?));
             }
-            fields.push(Shown::List(parts));
+            fields.push(DumpValue::List(parts));
         }
-        Some(Shown::List(fields))
+        Some(DumpValue::List(fields))
     }
 
-    fn show_op(mut op: &[u8]) -> Option<Shown<'_>> {
+    fn show_op(mut op: &[u8]) -> Option<DumpValue<'_>> {
         let (mut set, mut removed, mut expire) = (Vec::new(), Vec::new(), Vec::new());
         while !op.is_empty() {
             match Item::take(&mut op)? {
                 Item::Set { field, value, at } => {
-                    let mut parts = vec![Shown::Bytes(field), Shown::Bytes(value)];
+                    let mut parts = vec![DumpValue::Bytes(field), DumpValue::Bytes(value)];
                     if at != 0 {
-                        parts.push(Shown::Int(i64::try_from(at).ok()?));
+                        parts.push(DumpValue::Int(i64::try_from(at).ok()?));
                     }
-                    set.push(Shown::List(parts));
+                    set.push(DumpValue::List(parts));
                 }
-                Item::Remove { field } => removed.push(Shown::Bytes(field)),
+                Item::Remove { field } => removed.push(DumpValue::Bytes(field)),
                 Item::Expire { field, at } => {
-                    let at = Shown::Int(i64::try_from(at).ok()?);
-                    expire.push(Shown::List(vec![Shown::Bytes(field), at]));
+                    let at = DumpValue::Int(i64::try_from(at).ok()?);
+                    expire.push(DumpValue::List(vec![DumpValue::Bytes(field), at]));
                 }
             }
         }
         let said = [("set", set), ("remove", removed), ("expire", expire)];
         let said = said.into_iter().filter(|(_, list)| !list.is_empty());
-        Some(Shown::Record(said.map(|(verb, list)| (verb, Shown::List(list))).collect()))
+        Some(DumpValue::Record(said.map(|(verb, list)| (verb, DumpValue::List(list))).collect()))
     }
 }

@@ -4,6 +4,7 @@
 //! removes expired fields first (`Collection::expire_due`).
 
 mod collection;
+mod field;
 pub(crate) mod item;
 mod on_table;
 mod packed;
@@ -12,11 +13,12 @@ mod packed;
 mod tests;
 
 use crate::prefetch::prefetch_bytes;
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crate::table::{Entries, Position, Table};
 use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
+pub use field::Field;
 pub(crate) use item::Item;
 use ladon_model::KeyHasher;
 use on_table::{OnTable, field_of};
@@ -35,17 +37,6 @@ pub struct HashValue(Repr);
 enum Repr {
     Packed(Packed),
     Table(Box<OnTable>),
-}
-
-/// A field, borrowed from its hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field<'a> {
-    /// Its name.
-    pub name: &'a [u8],
-    /// Its value.
-    pub value: &'a [u8],
-    /// When it expires, Unix milliseconds; 0 for never.
-    pub expire_at: u64,
 }
 
 impl std::fmt::Debug for HashValue {
@@ -124,9 +115,9 @@ impl HashValue {
     }
 
     /// See [`crate::Object::prefetch`].
-    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, inside: AccessedPart, guard: &Guard) -> BucketHint {
         match (&self.0, inside) {
-            (Repr::Table(fields), Inside::Element(hash)) => {
+            (Repr::Table(fields), AccessedPart::Element(hash)) => {
                 return fields.table.prefetch_bucket(hash.0, guard);
             }
             (Repr::Table(_), _) => {}
@@ -335,7 +326,7 @@ pub struct HashEdit<'e> {
 }
 
 impl HashEdit<'_> {
-    /// The hash as it stands.
+    /// The hash as it is now.
     pub fn hash(&self) -> &HashValue {
         self.hash
     }
@@ -410,7 +401,7 @@ impl HashEdit<'_> {
     ) {
         if let Some(ahead) = ahead {
             ahead.advance(count, next, |at, guard| {
-                self.hash.prefetch(Inside::Element(self.hasher.hash(name(at))), guard)
+                self.hash.prefetch(AccessedPart::Element(self.hasher.hash(name(at))), guard)
             });
         }
     }

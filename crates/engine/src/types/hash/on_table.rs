@@ -1,6 +1,6 @@
 //! Fields in a table, with an index of those that expire.
 
-use super::Field;
+use super::field::Field;
 use crate::expiry::Expires;
 use crate::table::Table;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};

@@ -1,6 +1,6 @@
 //! A few short fields, concatenated in insertion order.
 
-use super::Field;
+use super::field::Field;
 use super::item::{AT_BYTES, Item, TAG_BITS, TAG_SET, TAG_SET_EXPIRING};
 use crate::types::buffer::Buffer;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) struct Packed {
     next_expiry: u64,
 }
 
-/// Where a field stands.
+/// Where a field is.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     /// The item's bytes.

@@ -2,10 +2,11 @@
 
 use super::{ListValue, Repr, Step};
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
-use ladon_model::varint;
+use crate::types::dump_value::DumpValue;
+use ladon_model::{ValueKind, varint};
 
 impl Collection for ListValue {
+    const KIND: ValueKind = ValueKind::List;
     const ORDERED: bool = true;
 
     #[inline]
@@ -78,16 +79,16 @@ impl Collection for ListValue {
         }
     }
 
-    fn show_body(body: &[u8]) -> Option<Shown<'_>> {
-        Shown::list_of_bytes(body)
+    fn show_body(body: &[u8]) -> Option<DumpValue<'_>> {
+        DumpValue::list_of_bytes(body)
     }
 
-    fn show_op(op: &[u8]) -> Option<Shown<'_>> {
+    fn show_op(op: &[u8]) -> Option<DumpValue<'_>> {
         let steps: Option<Vec<_>> = Step::decode_all(op)?.iter().map(Step::show).collect();
         let mut steps = steps?;
         match steps.len() {
             1 => steps.pop(),
-            _ => Some(Shown::Record(vec![("steps", Shown::List(steps))])),
+            _ => Some(DumpValue::Record(vec![("steps", DumpValue::List(steps))])),
         }
     }
 }

@@ -16,7 +16,7 @@
 //! from the front, from zero.
 
 use super::{End, ListLimits, ListValue};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use ladon_model::varint;
 
 const PUSH_FRONT: u8 = 1;
@@ -132,27 +132,27 @@ impl<'a> Step<'a> {
     }
 
     /// The step for tools.
-    pub(super) fn show(&self) -> Option<Shown<'a>> {
-        let number = |number: usize| i64::try_from(number).ok().map(Shown::Int);
+    pub(super) fn show(&self) -> Option<DumpValue<'a>> {
+        let number = |number: usize| i64::try_from(number).ok().map(DumpValue::Int);
         let verb = |front, back, end| if end == End::Front { front } else { back };
-        Some(Shown::Record(match self {
+        Some(DumpValue::Record(match self {
             Step::Push(end, elements) => {
-                let elements = elements.iter().map(|element| Shown::Bytes(element)).collect();
-                vec![(verb("push_front", "push_back", *end), Shown::List(elements))]
+                let elements = elements.iter().map(|element| DumpValue::Bytes(element)).collect();
+                vec![(verb("push_front", "push_back", *end), DumpValue::List(elements))]
             }
             Step::Pop(end, count) => vec![(verb("pop_front", "pop_back", *end), number(*count)?)],
             Step::Set(index, element) => {
-                vec![("at", number(*index)?), ("set", Shown::Bytes(element))]
+                vec![("at", number(*index)?), ("set", DumpValue::Bytes(element))]
             }
             Step::Insert(index, element) => {
-                vec![("at", number(*index)?), ("insert", Shown::Bytes(element))]
+                vec![("at", number(*index)?), ("insert", DumpValue::Bytes(element))]
             }
             Step::Remove(index, count) => {
                 vec![("at", number(*index)?), ("remove", number(*count)?)]
             }
             Step::RemoveEach(indexes) => {
                 let indexes: Option<Vec<_>> = indexes.iter().map(|index| number(*index)).collect();
-                vec![("remove_each", Shown::List(indexes?))]
+                vec![("remove_each", DumpValue::List(indexes?))]
             }
         }))
     }

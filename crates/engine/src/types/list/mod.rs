@@ -16,7 +16,7 @@ mod compressed;
 mod delta;
 mod elements;
 mod entry;
-mod limits;
+pub(super) mod limits;
 mod link;
 mod walk;
 
@@ -29,7 +29,7 @@ pub use entry::{Element, Needle};
 pub use limits::{LARGE_BYTES, ListLimits};
 
 use crate::prefetch::{prefetch, prefetch_bytes};
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use chunk::Chunk;
 use chunks::Chunks;
@@ -136,7 +136,7 @@ impl ListValue {
     }
 
     /// See [`crate::Object::prefetch`].
-    pub(crate) fn prefetch(&self, _inside: Inside, _guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, _inside: AccessedPart, _guard: &Guard) -> BucketHint {
         match &self.0 {
             Repr::Chunked(chunks) => prefetch(&raw const **chunks),
             Repr::Packed(chunk) => prefetch_bytes(chunk.entries()),

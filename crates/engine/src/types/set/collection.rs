@@ -2,14 +2,14 @@
 //! was added or removed. Where members have times, both are items of a hash without values.
 
 use super::{Repr, SetValue};
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::Table;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use crate::types::hash::item::Item;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, varint};
+use ladon_model::{KeyHash, ValueKind, varint};
 
 /// The members that follow were added.
 pub(crate) const OP_ADD: u8 = 1;
@@ -64,14 +64,17 @@ fn items_of(mut body: &[u8]) -> Option<&[u8]> {
 }
 
 /// A member and its time as tools show it; `None` if the time is out of range.
-fn shown_item(member: &[u8], at: u64) -> Option<Shown<'_>> {
+fn shown_item(member: &[u8], at: u64) -> Option<DumpValue<'_>> {
     Some(match at {
-        0 => Shown::Bytes(member),
-        at => Shown::List(vec![Shown::Bytes(member), Shown::Int(i64::try_from(at).ok()?)]),
+        0 => DumpValue::Bytes(member),
+        at => {
+            DumpValue::List(vec![DumpValue::Bytes(member), DumpValue::Int(i64::try_from(at).ok()?)])
+        }
     })
 }
 
 impl Collection for SetValue {
+    const KIND: ValueKind = ValueKind::Set;
     const ORDERED: bool = false;
 
     fn len(&self) -> usize {
@@ -113,7 +116,7 @@ impl Collection for SetValue {
     }
 
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
-        self.prefetch(Inside::Element(hash), guard)
+        self.prefetch(AccessedPart::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<SetValue> {
@@ -269,8 +272,8 @@ impl Collection for SetValue {
         Some(SetValue::table())
     }
 
-    fn show_body(body: &[u8]) -> Option<Shown<'_>> {
-        let Some(mut items) = items_of(body) else { return Shown::list_of_bytes(body) };
+    fn show_body(body: &[u8]) -> Option<DumpValue<'_>> {
+        let Some(mut items) = items_of(body) else { return DumpValue::list_of_bytes(body) };
         let mut members = Vec::new();
         while !items.is_empty() {
             match Item::take(&mut items)? {
@@ -278,14 +281,18 @@ impl Collection for SetValue {
                 _ => return None,
             }
         }
-        Some(Shown::List(members))
+        Some(DumpValue::List(members))
     }
 
-    fn show_op(op: &[u8]) -> Option<Shown<'_>> {
+    fn show_op(op: &[u8]) -> Option<DumpValue<'_>> {
         let (&tag, mut rest) = op.split_first()?;
         match tag {
-            OP_ADD => return Some(Shown::Record(vec![("add", Shown::list_of_bytes(rest)?)])),
-            OP_REMOVE => return Some(Shown::Record(vec![("remove", Shown::list_of_bytes(rest)?)])),
+            OP_ADD => {
+                return Some(DumpValue::Record(vec![("add", DumpValue::list_of_bytes(rest)?)]));
+            }
+            OP_REMOVE => {
+                return Some(DumpValue::Record(vec![("remove", DumpValue::list_of_bytes(rest)?)]));
+            }
             OP_ITEMS => {}
             _ => return None,
         }
@@ -294,15 +301,15 @@ impl Collection for SetValue {
             match Item::take(&mut rest)? {
                 Item::Set { field, value: [], at } => add.push(shown_item(field, at)?),
                 Item::Set { .. } => return None,
-                Item::Remove { field } => remove.push(Shown::Bytes(field)),
+                Item::Remove { field } => remove.push(DumpValue::Bytes(field)),
                 Item::Expire { field, at } => {
-                    let at = Shown::Int(i64::try_from(at).ok()?);
-                    expire.push(Shown::List(vec![Shown::Bytes(field), at]));
+                    let at = DumpValue::Int(i64::try_from(at).ok()?);
+                    expire.push(DumpValue::List(vec![DumpValue::Bytes(field), at]));
                 }
             }
         }
         let said = [("add", add), ("remove", remove), ("expire", expire)];
         let said = said.into_iter().filter(|(_, list)| !list.is_empty());
-        Some(Shown::Record(said.map(|(verb, list)| (verb, Shown::List(list))).collect()))
+        Some(DumpValue::Record(said.map(|(verb, list)| (verb, DumpValue::List(list))).collect()))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use collection::{OP_ADD, OP_REMOVE, put_member};
 pub use member::{Member, Members};
 
 use crate::prefetch::prefetch_bytes;
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crate::table::entry::ValueInit;
 use crate::table::{Position, Table};
@@ -157,9 +157,9 @@ impl SetValue {
     }
 
     /// See [`crate::Object::prefetch`].
-    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, inside: AccessedPart, guard: &Guard) -> BucketHint {
         match (&self.0, inside) {
-            (Repr::Table(table), Inside::Element(hash)) => {
+            (Repr::Table(table), AccessedPart::Element(hash)) => {
                 return table.prefetch_bucket(hash.0, guard);
             }
             (Repr::Table(_), _) => {}

@@ -4,12 +4,12 @@
 use super::packed::{put, take};
 use super::score::write_score_17;
 use super::{Indexed, Repr, SortedSet};
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, varint};
+use ladon_model::{KeyHash, ValueKind, varint};
 
 /// The members that follow have the scores in front of them now.
 pub(crate) const OP_SET: u8 = 1;
@@ -33,6 +33,7 @@ pub(crate) fn put_removed(op: &mut Vec<u8>, member: &[u8]) {
 }
 
 impl Collection for SortedSet {
+    const KIND: ValueKind = ValueKind::SortedSet;
     /// The scores say all about the order.
     const ORDERED: bool = false;
 
@@ -76,7 +77,7 @@ impl Collection for SortedSet {
     }
 
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
-        self.prefetch(Inside::Element(hash), guard)
+        self.prefetch(AccessedPart::Element(hash), guard)
     }
 
     fn freeze(&mut self) -> Option<SortedSet> {
@@ -185,22 +186,23 @@ impl Collection for SortedSet {
         Some(SortedSet::indexed())
     }
 
-    fn show_body(body: &[u8]) -> Option<Shown<'_>> {
+    fn show_body(body: &[u8]) -> Option<DumpValue<'_>> {
         let mut rest = body;
         let mut list = Vec::new();
         while !rest.is_empty() {
             let (score, member) = take(&mut rest)?;
-            let parts = vec![("member", Shown::Bytes(member)), ("score", Shown::Float(score))];
-            list.push(Shown::Record(parts));
+            let parts =
+                vec![("member", DumpValue::Bytes(member)), ("score", DumpValue::Float(score))];
+            list.push(DumpValue::Record(parts));
         }
-        Some(Shown::List(list))
+        Some(DumpValue::List(list))
     }
 
-    fn show_op(op: &[u8]) -> Option<Shown<'_>> {
+    fn show_op(op: &[u8]) -> Option<DumpValue<'_>> {
         let (&tag, rest) = op.split_first()?;
-        Some(Shown::Record(vec![match tag {
+        Some(DumpValue::Record(vec![match tag {
             OP_SET => ("set", Self::show_body(rest)?),
-            OP_REMOVE => ("remove", Shown::list_of_bytes(rest)?),
+            OP_REMOVE => ("remove", DumpValue::list_of_bytes(rest)?),
             _ => return None,
         }]))
     }

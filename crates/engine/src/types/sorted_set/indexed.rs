@@ -35,7 +35,7 @@ impl Indexed {
         Indexed { table: Table::new(0), tree: Tree::new() }
     }
 
-    /// Of a table from members to scores, as `init` makes them.
+    /// From a table of members and scores, as `init` makes them.
     pub(super) fn of_table(table: Table) -> Indexed {
         let mut items = Vec::with_capacity(table.len());
         // SAFETY: the items stay with the table.

@@ -22,7 +22,7 @@ pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::write_score_17;
 
 use crate::prefetch::prefetch_bytes;
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use indexed::Indexed;
@@ -73,9 +73,9 @@ impl SortedSet {
     }
 
     /// See [`crate::Object::prefetch`].
-    pub(crate) fn prefetch(&self, inside: Inside, guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, inside: AccessedPart, guard: &Guard) -> BucketHint {
         match (&self.0, inside) {
-            (Repr::Indexed(indexed), Inside::Element(hash)) => {
+            (Repr::Indexed(indexed), AccessedPart::Element(hash)) => {
                 return indexed.table().prefetch_bucket(hash.0, guard);
             }
             (Repr::Indexed(_), _) => {}

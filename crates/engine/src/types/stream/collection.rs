@@ -22,8 +22,8 @@ use super::{
     Value, node,
 };
 use crate::types::collection::{Collection, Env, Saving};
-use crate::types::dump_value::Shown;
-use ladon_model::{KeyHasher, varint};
+use crate::types::dump_value::DumpValue;
+use ladon_model::{KeyHasher, ValueKind, varint};
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ use std::sync::Arc;
 const WHOLE_BYTES_MAX: usize = 64 << 10;
 
 impl Collection for Stream {
+    const KIND: ValueKind = ValueKind::Stream;
     const ORDERED: bool = true;
 
     fn len(&self) -> usize {
@@ -183,7 +184,7 @@ impl Collection for Stream {
         Saving::Snapshot(Box::new(move |out| snapshot.encode(out)))
     }
 
-    fn show_body(mut body: &[u8]) -> Option<Shown<'_>> {
+    fn show_body(mut body: &[u8]) -> Option<DumpValue<'_>> {
         let input = &mut body;
         StreamId::take(input)?;
         varint::take(input)?;
@@ -191,27 +192,28 @@ impl Collection for Stream {
         let mut all = Vec::new();
         for _ in 0..varint::take(input)? {
             for entry in node::show(input)? {
-                let mut parts = vec![Shown::Text(text(entry.id.to_text()))];
+                let mut parts = vec![DumpValue::Text(text(entry.id.to_text()))];
                 entry.for_each(|field, value| {
                     parts.extend([field, value].map(show_word));
                 });
-                all.push(Shown::List(parts));
+                all.push(DumpValue::List(parts));
             }
         }
         let mut groups = Vec::new();
         for _ in 0..varint::take(input)? {
-            groups.push(Shown::Bytes(varint::take_bytes(input)?));
+            groups.push(DumpValue::Bytes(varint::take_bytes(input)?));
             decode_group(input)?;
         }
-        let mut parts = vec![("entries", Shown::List(all)), ("groups", Shown::List(groups))];
+        let mut parts =
+            vec![("entries", DumpValue::List(all)), ("groups", DumpValue::List(groups))];
         if !input.is_empty() {
-            parts.push(("sent", Shown::List(show_idempotence(input)?)));
+            parts.push(("sent", DumpValue::List(show_idempotence(input)?)));
         }
         input.is_empty().then_some(())?;
-        Some(Shown::Record(parts))
+        Some(DumpValue::Record(parts))
     }
 
-    fn show_op(mut op: &[u8]) -> Option<Shown<'_>> {
+    fn show_op(mut op: &[u8]) -> Option<DumpValue<'_>> {
         let mut steps = Vec::new();
         while !op.is_empty() {
             steps.push(Step::take(&mut op)?.show()?);
@@ -219,15 +221,15 @@ impl Collection for Stream {
         match steps.len() {
             0 => None,
             1 => steps.pop(),
-            _ => Some(Shown::Record(vec![("steps", Shown::List(steps))])),
+            _ => Some(DumpValue::Record(vec![("steps", DumpValue::List(steps))])),
         }
     }
 }
 
-fn show_word(word: Value<'_>) -> Shown<'_> {
+fn show_word(word: Value<'_>) -> DumpValue<'_> {
     match word {
-        Value::Int(int) => Shown::Text(int.to_string()),
-        Value::Bytes(bytes) => Shown::Bytes(bytes),
+        Value::Int(int) => DumpValue::Text(int.to_string()),
+        Value::Bytes(bytes) => DumpValue::Bytes(bytes),
     }
 }
 
@@ -348,12 +350,12 @@ fn decode_idempotence(input: &mut &[u8], hasher: &KeyHasher) -> Option<Idempoten
     Some(idempotence)
 }
 
-fn show_idempotence<'a>(input: &mut &'a [u8]) -> Option<Vec<Shown<'a>>> {
+fn show_idempotence<'a>(input: &mut &'a [u8]) -> Option<Vec<DumpValue<'a>>> {
     let sent = Sendings::take(input)?.sent.into_iter().map(|(producer, id, entry)| {
-        Shown::List(vec![
-            Shown::Text(text(entry.to_text())),
-            Shown::Bytes(producer),
-            Shown::Bytes(id),
+        DumpValue::List(vec![
+            DumpValue::Text(text(entry.to_text())),
+            DumpValue::Bytes(producer),
+            DumpValue::Bytes(id),
         ])
     });
     Some(sent.collect())

@@ -77,7 +77,7 @@ pub struct Group {
     /// By their numbers; a free number is used again.
     consumers: Vec<Option<Consumer>>,
     names: BTreeMap<Arc<[u8]>, u32>,
-    /// Of all consumers.
+    /// Bytes of all consumers.
     consumer_bytes: usize,
 }
 

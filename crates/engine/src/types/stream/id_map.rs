@@ -25,7 +25,7 @@ const RUN_HEAD_BYTES: usize = 2 * size_of::<usize>() + size_of::<Vec<u8>>();
 pub(super) struct IdMap<V, K = StreamId> {
     runs: VecDeque<Run<V, K>>,
     len: usize,
-    /// Of all runs, without the list of them.
+    /// Bytes of all runs, without the list of them.
     run_bytes: usize,
 }
 

@@ -48,7 +48,7 @@ pub struct Idempotence {
     pub(super) added: u64,
     /// Entries that were not, because they had been.
     pub(super) duplicates: u64,
-    /// Of all producers.
+    /// Bytes of all producers.
     producer_bytes: usize,
 }
 
@@ -63,9 +63,9 @@ struct Place {
 struct Producer {
     name: Box<[u8]>,
     sent: VecDeque<Sent>,
-    /// Of the ids in `sent`, to be searched quickly.
+    /// Hashes of the ids in `sent`, to be searched quickly.
     hashes: VecDeque<u32>,
-    /// Of all ids in `sent`.
+    /// Bytes of all ids in `sent`.
     id_bytes: usize,
 }
 

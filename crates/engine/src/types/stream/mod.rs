@@ -38,7 +38,7 @@ pub use trim::{Threshold, Trim};
 pub use value::Value;
 
 use crate::prefetch::prefetch;
-use crate::prefetch_target::Inside;
+use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use id_map::IdMap;
@@ -78,9 +78,9 @@ struct Inner {
     entries_added: u64,
     groups: BTreeMap<Arc<[u8]>, Arc<Group>>,
     idempotence: Option<Arc<Idempotence>>,
-    /// Of all nodes.
+    /// Bytes of all nodes.
     node_bytes: usize,
-    /// Of all groups.
+    /// Bytes of all groups.
     group_bytes: usize,
 }
 
@@ -191,7 +191,7 @@ impl Stream {
     }
 
     /// See [`crate::Object::prefetch`].
-    pub(crate) fn prefetch(&self, _inside: Inside, _guard: &Guard) -> BucketHint {
+    pub(crate) fn prefetch(&self, _inside: AccessedPart, _guard: &Guard) -> BucketHint {
         prefetch(&raw const *self.0);
         BucketHint::NONE
     }

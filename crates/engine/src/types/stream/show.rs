@@ -1,18 +1,18 @@
 //! Steps in readable form, for tools.
 
 use super::{Step, StreamId};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 
 /// What a step shows: labels and their content.
-type Parts<'a> = Vec<(&'static str, Shown<'a>)>;
+type Parts<'a> = Vec<(&'static str, DumpValue<'a>)>;
 
 impl<'a> Step<'a> {
     /// The step as a record whose label is what was done; `None` if a number is too large.
-    pub(super) fn show(self) -> Option<Shown<'a>> {
+    pub(super) fn show(self) -> Option<DumpValue<'a>> {
         let (verb, parts) = match self {
             Step::Add { id, words } => {
-                let words = words.into_iter().map(Shown::Bytes).collect();
-                ("add", vec![("id", show_id(id)), ("words", Shown::List(words))])
+                let words = words.into_iter().map(DumpValue::Bytes).collect();
+                ("add", vec![("id", show_id(id)), ("words", DumpValue::List(words))])
             }
             Step::Remove { ids } => ("remove", vec![("ids", show_ids(&ids))]),
             Step::Trim { count } => ("trim", vec![("count", show_number(count as u64)?)]),
@@ -29,7 +29,7 @@ impl<'a> Step<'a> {
             Step::RemoveGroup { group } => ("remove-group", show_group(group)),
             Step::See { group, consumer, at_ms } => ("see", show_member(group, consumer, at_ms)?),
             Step::RemoveConsumer { group, consumer } => {
-                ("remove-consumer", with(show_group(group), "consumer", Shown::Bytes(consumer)))
+                ("remove-consumer", with(show_group(group), "consumer", DumpValue::Bytes(consumer)))
             }
             Step::Deliver { group, consumer, at_ms, last, read } => {
                 ("deliver", show_progress(show_member(group, consumer, at_ms)?, last, read)?)
@@ -37,7 +37,7 @@ impl<'a> Step<'a> {
             Step::Redeliver { group, consumer, at_ms, first, count } => {
                 let count = i64::try_from(count).unwrap_or(i64::MAX);
                 let parts = with(show_member(group, consumer, at_ms)?, "first", show_id(first));
-                ("redeliver", with(parts, "count", Shown::Int(count)))
+                ("redeliver", with(parts, "count", DumpValue::Int(count)))
             }
             Step::Acknowledge { group, ids } => {
                 ("acknowledge", with(show_group(group), "ids", show_ids(&ids)))
@@ -55,46 +55,47 @@ impl<'a> Step<'a> {
                 ("set-memory", with(parts, "ids_max", show_number(memory.ids_max as u64)?))
             }
             Step::Remember { producer, id } => {
-                let parts = vec![("producer", Shown::Bytes(producer)), ("id", Shown::Bytes(id))];
+                let parts =
+                    vec![("producer", DumpValue::Bytes(producer)), ("id", DumpValue::Bytes(id))];
                 ("remember", parts)
             }
             Step::Duplicate => ("duplicate", Vec::new()),
             Step::Forget { count } => ("forget", vec![("count", show_number(count as u64)?)]),
         };
-        Some(Shown::Record(vec![(verb, Shown::Record(parts))]))
+        Some(DumpValue::Record(vec![(verb, DumpValue::Record(parts))]))
     }
 }
 
-fn with<'a>(mut parts: Parts<'a>, label: &'static str, content: Shown<'a>) -> Parts<'a> {
+fn with<'a>(mut parts: Parts<'a>, label: &'static str, content: DumpValue<'a>) -> Parts<'a> {
     parts.push((label, content));
     parts
 }
 
 fn show_group(group: &[u8]) -> Parts<'_> {
-    vec![("group", Shown::Bytes(group))]
+    vec![("group", DumpValue::Bytes(group))]
 }
 
 fn show_member<'a>(group: &'a [u8], consumer: &'a [u8], at_ms: u64) -> Option<Parts<'a>> {
-    let parts = with(show_group(group), "consumer", Shown::Bytes(consumer));
+    let parts = with(show_group(group), "consumer", DumpValue::Bytes(consumer));
     Some(with(parts, "at_ms", show_number(at_ms)?))
 }
 
 fn show_progress(parts: Parts<'_>, last: StreamId, read: Option<u64>) -> Option<Parts<'_>> {
     let read = match read {
         Some(read) => show_number(read)?,
-        None => Shown::Text("unknown".to_owned()),
+        None => DumpValue::Text("unknown".to_owned()),
     };
     Some(with(with(parts, "last", show_id(last)), "read", read))
 }
 
-fn show_id<'a>(id: StreamId) -> Shown<'a> {
-    Shown::Text(String::from_utf8(id.to_text()).unwrap_or_default())
+fn show_id<'a>(id: StreamId) -> DumpValue<'a> {
+    DumpValue::Text(String::from_utf8(id.to_text()).unwrap_or_default())
 }
 
-fn show_ids<'a>(ids: &[StreamId]) -> Shown<'a> {
-    Shown::List(ids.iter().map(|id| show_id(*id)).collect())
+fn show_ids<'a>(ids: &[StreamId]) -> DumpValue<'a> {
+    DumpValue::List(ids.iter().map(|id| show_id(*id)).collect())
 }
 
-fn show_number<'a>(number: u64) -> Option<Shown<'a>> {
-    Some(Shown::Int(i64::try_from(number).ok()?))
+fn show_number<'a>(number: u64) -> Option<DumpValue<'a>> {
+    Some(DumpValue::Int(i64::try_from(number).ok()?))
 }

@@ -15,7 +15,7 @@ const INT_TEXT_MIN: usize = 3;
 /// A field or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// An integer that stands for its decimal text.
+    /// An integer instead of its decimal text.
     Int(i64),
     /// Any text.
     Bytes(&'a [u8]),

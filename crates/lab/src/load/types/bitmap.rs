@@ -1,8 +1,9 @@
 //! Bitmaps of one size.
 
 use crate::load::data::write_bytes;
-use crate::load::question::Question;
-use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, bulk_number, integer, name};
+use crate::load::question::{Question, ask};
+use crate::load::words::Word::{Is, Open};
+use crate::load::words::{NAME_BYTES, Pattern, array, bulk, bulk_number, bulks, integer, name, ok};
 
 /// What the server must hold.
 #[derive(Debug)]
@@ -26,102 +27,58 @@ impl Bitmaps {
         Self { bitmap_bytes, bytes, counts }
     }
 
+    fn count(&self) -> u32 {
+        self.counts.len() as u32
+    }
+
     const fn bits(&self) -> u32 {
         self.bitmap_bytes as u32 * 8
     }
 }
 
 /// `SET` of a whole bitmap.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a Bitmaps);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.counts.len() as u32
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(3, to);
-        bulk(b"SET", to);
-        bulk(&name(b'b', about), to);
-        bulk(&self.0.bytes[about as usize * self.0.bitmap_bytes..][..self.0.bitmap_bytes], to);
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        to.extend_from_slice(b"+OK\r\n");
-    }
+pub fn fill(bitmaps: &Bitmaps) -> impl Question {
+    let write = |bitmaps: &mut &Bitmaps, about, to: &mut Vec<u8>| {
+        let bytes = &bitmaps.bytes[about as usize * bitmaps.bitmap_bytes..];
+        bulks(&[b"SET", &name(b'b', about), &bytes[..bitmaps.bitmap_bytes]], to);
+    };
+    ask(bitmaps, bitmaps.count(), write, |_, _, to| ok(to))
 }
 
-/// `SETBIT` that turns a bit over.
-#[derive(Debug)]
-pub struct Setbit<'a>(pub &'a mut Bitmaps);
-
-impl Setbit<'_> {
-    /// Where bit `about` of all is: the byte and its mask, the first bit being the highest.
-    const fn place(about: u32) -> (usize, u8) {
-        (about as usize / 8, 0x80 >> (about % 8))
-    }
+/// Where bit `about` of all is: the byte and its mask, the first bit being the highest.
+const fn place(about: u32) -> (usize, u8) {
+    (about as usize / 8, 0x80 >> (about % 8))
 }
 
-impl Question for Setbit<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.0.counts.len() as u32 * self.0.bits()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let (byte, mask) = Self::place(about);
-        let (bitmap, offset) = (about / self.0.bits(), about % self.0.bits());
-        self.0.bytes[byte] ^= mask;
-        let set = self.0.bytes[byte] & mask != 0;
-        let count = &mut self.0.counts[bitmap as usize];
+/// `SETBIT` that turns a bit over. The answer is the bit as it was.
+pub fn setbit(bitmaps: &mut Bitmaps) -> impl Question {
+    let count = bitmaps.count() * bitmaps.bits();
+    let write = |bitmaps: &mut &mut Bitmaps, about, to: &mut Vec<u8>| {
+        let (byte, mask) = place(about);
+        let (bitmap, offset) = (about / bitmaps.bits(), about % bitmaps.bits());
+        bitmaps.bytes[byte] ^= mask;
+        let set = bitmaps.bytes[byte] & mask != 0;
+        let count = &mut bitmaps.counts[bitmap as usize];
         *count = if set { *count + 1 } else { *count - 1 };
         array(4, to);
         bulk(b"SETBIT", to);
         bulk(&name(b'b', bitmap), to);
         bulk_number(offset.into(), to);
         bulk_number(set.into(), to);
-    }
-
-    /// The bit as it was.
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        let (byte, mask) = Self::place(about);
-        integer((self.0.bytes[byte] & mask == 0).into(), to);
-    }
+    };
+    let answer = |bitmaps: &&mut Bitmaps, about, to: &mut Vec<u8>| {
+        let (byte, mask) = place(about);
+        integer((bitmaps.bytes[byte] & mask == 0).into(), to);
+    };
+    ask(bitmaps, count, write, answer).ordered()
 }
 
 /// `BITCOUNT` of a whole bitmap.
-#[derive(Debug)]
-pub struct Bitcount<'a> {
-    bitmaps: &'a Bitmaps,
-    request: Pattern,
-}
-
-impl<'a> Bitcount<'a> {
-    /// Of any bitmap.
-    #[must_use]
-    pub fn new(bitmaps: &'a Bitmaps) -> Self {
-        Self { bitmaps, request: Pattern::new(&[Word::Is("BITCOUNT"), Word::Open(NAME_BYTES)]) }
-    }
-}
-
-impl Question for Bitcount<'_> {
-    fn count(&self) -> u32 {
-        self.bitmaps.counts.len() as u32
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'b', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.bitmaps.counts[about as usize].into(), to);
-    }
+pub fn bitcount(bitmaps: &Bitmaps) -> impl Question {
+    let request = Pattern::new(&[Is("BITCOUNT"), Open(NAME_BYTES)]);
+    ask(bitmaps, bitmaps.count(), request.about(b'b'), |bitmaps, about, to| {
+        integer(bitmaps.counts[about as usize].into(), to);
+    })
 }
 
 #[cfg(test)]
@@ -135,10 +92,11 @@ mod tests {
         for _ in 0..4 {
             let before = bitmaps.bytes[17] & 0x40 != 0;
             let (mut request, mut answer) = (Vec::new(), Vec::new());
-            let mut setbit = Setbit(&mut bitmaps);
-            setbit.write(about, &mut request);
-            setbit.answer(about, &mut answer);
+            let mut question = setbit(&mut bitmaps);
+            question.write(about, &mut request);
+            question.answer(about, &mut answer);
             assert_eq!(answer, if before { b":1\r\n" } else { b":0\r\n" });
+            drop(question);
             let words = format!("b:00000001\r\n$1\r\n9\r\n$1\r\n{}\r\n", u8::from(!before));
             assert!(String::from_utf8(request).unwrap().ends_with(&words));
             let ones: u32 = bitmaps.bytes[16..].iter().map(|byte| byte.count_ones()).sum();

@@ -1,8 +1,8 @@
 //! Places along a street, ten metres or so from one to the next.
 
-use crate::load::question::{Question, exactly};
+use crate::load::question::{Question, ask, exactly};
 use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BULK_BYTES, NAME_BYTES, array, bulk, integer, name,
+    INTEGER_BYTES_MAX, NAME_BULK_BYTES, NAME_BYTES, array, bulk, bulks, integer, name,
 };
 use crate::load::workload::Check;
 
@@ -13,7 +13,7 @@ pub struct Street {
 }
 
 const KEY: &[u8] = b"street";
-/// Of the street; along the equator a degree is the same everywhere.
+/// The street's; along the equator a degree is the same everywhere.
 const LATITUDE: &[u8] = b"0";
 /// Degrees from one place to the next: 11.1 m.
 const STEP: f64 = 0.0001;
@@ -43,15 +43,8 @@ impl Street {
 }
 
 /// `GEOADD` of all places.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a Street);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.places / TOGETHER
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
+pub fn fill(street: &Street) -> impl Question {
+    let write = |_: &mut _, about, to: &mut Vec<u8>| {
         array(2 + 3 * TOGETHER as usize, to);
         bulk(b"GEOADD", to);
         bulk(KEY, to);
@@ -60,11 +53,8 @@ impl Question for Fill<'_> {
             bulk(LATITUDE, to);
             bulk(&name(b'g', place), to);
         }
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(TOGETHER.into(), to);
-    }
+    };
+    ask(street, street.places / TOGETHER, write, |_, _, to| integer(TOGETHER.into(), to))
 }
 
 /// `GEOSEARCH` around a place: 41 of them, in any order.
@@ -77,15 +67,9 @@ impl Question for Geosearch<'_> {
     }
 
     fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(8, to);
-        bulk(b"GEOSEARCH", to);
-        bulk(KEY, to);
-        bulk(b"FROMLONLAT", to);
-        bulk(Street::longitude(about).as_bytes(), to);
-        bulk(LATITUDE, to);
-        bulk(b"BYRADIUS", to);
-        bulk(RADIUS, to);
-        bulk(b"m", to);
+        let longitude = Street::longitude(about);
+        let center: [&[u8]; 5] = [b"GEOSEARCH", KEY, b"FROMLONLAT", longitude.as_bytes(), LATITUDE];
+        bulks(&[&center[..], &[b"BYRADIUS", RADIUS, b"m"]].concat(), to);
     }
 
     fn answer(&self, about: u32, to: &mut Vec<u8>) {

@@ -1,9 +1,10 @@
 //! Hashes of one size. Field `number` of all is field `number % fields` of hash `number / fields`.
 
 use crate::load::data::Data;
-use crate::load::question::{Question, exactly};
+use crate::load::question::{Question, ask, exactly};
+use crate::load::words::Word::{Is, Open};
 use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, bulk_head, integer, name,
+    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, array, bulk, bulk_head, integer, name,
 };
 use crate::load::workload::Check;
 
@@ -55,105 +56,48 @@ impl Hashes {
 }
 
 /// `HSET` of all fields of a hash at once, when it is not there.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a mut Hashes);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.count()
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let first = about * self.0.fields;
-        array(2 + 2 * self.0.fields as usize, to);
+pub fn fill(hashes: &mut Hashes) -> impl Question {
+    let count = hashes.count();
+    let write = |hashes: &mut &mut Hashes, about, to: &mut Vec<u8>| {
+        let first = about * hashes.fields;
+        array(2 + 2 * hashes.fields as usize, to);
         bulk(b"HSET", to);
-        bulk(&self.0.key(first), to);
-        let mut value = vec![0; self.0.values.value_bytes()];
-        for number in first..first + self.0.fields {
-            bulk(&self.0.field(number), to);
-            self.0.values.write_new_value(number, &mut value);
+        bulk(&hashes.key(first), to);
+        let mut value = vec![0; hashes.values.value_bytes()];
+        for number in first..first + hashes.fields {
+            bulk(&hashes.field(number), to);
+            hashes.values.write_new_value(number, &mut value);
             bulk(&value, to);
         }
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(self.0.fields.into(), to);
-    }
+    };
+    ask(hashes, count, write, |hashes, _, to| integer(hashes.fields.into(), to))
 }
 
-/// `HSET` of a new value to a field that is there.
-#[derive(Debug)]
-pub struct Hset<'a> {
-    hashes: &'a mut Hashes,
-    request: Pattern,
-}
-
-impl<'a> Hset<'a> {
-    /// Every value that it writes is of one new version.
-    #[must_use]
-    pub fn new(hashes: &'a mut Hashes) -> Self {
-        hashes.values.next_version();
-        let value = Word::Open(hashes.values.value_bytes());
-        let words = [Word::Is("HSET"), Word::Open(NAME_BYTES), Word::Open(FIELD_BYTES), value];
-        Self { hashes, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Hset<'_> {
-    fn count(&self) -> u32 {
-        self.hashes.values.keys()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let mut request = self.request.append(to);
-        request.word(0).copy_from_slice(&self.hashes.key(about));
-        request.word(1).copy_from_slice(&self.hashes.field(about));
-        self.hashes.values.write_new_value(about, request.word(2));
-    }
-
-    #[inline]
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(0, to);
-    }
+/// `HSET` of a new value to a field that is there. All values are of one new version.
+pub fn hset(hashes: &mut Hashes) -> impl Question {
+    hashes.values.next_version();
+    let value = Open(hashes.values.value_bytes());
+    let request = Pattern::new(&[Is("HSET"), Open(NAME_BYTES), Open(FIELD_BYTES), value]);
+    let count = hashes.values.keys();
+    let write = move |hashes: &mut &mut Hashes, about, to: &mut Vec<u8>| {
+        let mut request = request.append(to);
+        request.word(0).copy_from_slice(&hashes.key(about));
+        request.word(1).copy_from_slice(&hashes.field(about));
+        hashes.values.write_new_value(about, request.word(2));
+    };
+    ask(hashes, count, write, |_, _, to| integer(0, to))
 }
 
 /// `HGET` of a field that is there.
-#[derive(Debug)]
-pub struct Hget<'a> {
-    hashes: &'a Hashes,
-    request: Pattern,
-}
-
-impl<'a> Hget<'a> {
-    /// Of any field.
-    #[must_use]
-    pub fn new(hashes: &'a Hashes) -> Self {
-        let words = [Word::Is("HGET"), Word::Open(NAME_BYTES), Word::Open(FIELD_BYTES)];
-        Self { hashes, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Hget<'_> {
-    fn count(&self) -> u32 {
-        self.hashes.values.keys()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let mut request = self.request.append(to);
-        request.word(0).copy_from_slice(&self.hashes.key(about));
-        request.word(1).copy_from_slice(&self.hashes.field(about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        write_value(self.hashes, about, to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        self.hashes.value_bulk_bytes()
-    }
+pub fn hget(hashes: &Hashes) -> impl Question {
+    let request = Pattern::new(&[Is("HGET"), Open(NAME_BYTES), Open(FIELD_BYTES)]);
+    let write = move |hashes: &mut &Hashes, about, to: &mut Vec<u8>| {
+        let mut request = request.append(to);
+        request.word(0).copy_from_slice(&hashes.key(about));
+        request.word(1).copy_from_slice(&hashes.field(about));
+    };
+    ask(hashes, hashes.values.keys(), write, |hashes, about, to| write_value(hashes, about, to))
+        .answer_bytes_max(hashes.value_bulk_bytes())
 }
 
 #[inline]
@@ -176,7 +120,7 @@ impl<'a> Hgetall<'a> {
     /// Of any hash.
     #[must_use]
     pub fn new(hashes: &'a Hashes) -> Self {
-        Self { hashes, request: Pattern::new(&[Word::Is("HGETALL"), Word::Open(NAME_BYTES)]) }
+        Self { hashes, request: Pattern::new(&[Is("HGETALL"), Open(NAME_BYTES)]) }
     }
 
     /// The number, in all, of the field whose pair `bytes` begin with, if its value is right.
@@ -249,7 +193,7 @@ mod tests {
     fn a_whole_hash_may_come_in_any_order_but_must_be_whole() {
         let mut hashes = Hashes::new(3, 20, 16);
         let mut requests = Vec::new();
-        Hset::new(&mut hashes).write(27, &mut requests);
+        hset(&mut hashes).write(27, &mut requests);
         let all = Hgetall::new(&hashes);
         let mut right = Vec::new();
         all.answer(1, &mut right);

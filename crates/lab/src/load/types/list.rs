@@ -1,10 +1,9 @@
 //! Lists: short ones that elements go through, and longer ones that are read.
 
 use crate::load::data::write_bytes;
-use crate::load::question::Question;
-use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, integer, name,
-};
+use crate::load::question::{Question, ask};
+use crate::load::words::Word::{Is, Open};
+use crate::load::words::{INTEGER_BYTES_MAX, NAME_BYTES, Pattern, array, bulk, integer, name};
 
 /// Lists that hold [`QUEUE_LENGTH`] elements or one more: the last of those that were ever pushed.
 #[derive(Debug)]
@@ -33,86 +32,49 @@ impl Queues {
 }
 
 /// `LPUSH` of all elements that a queue begins with.
-#[derive(Debug)]
-pub struct FillQueues<'a>(pub &'a Queues);
-
-impl Question for FillQueues<'_> {
-    fn count(&self) -> u32 {
-        self.0.pushed.len() as u32
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
+pub fn fill_queues(queues: &Queues) -> impl Question {
+    let write = |queues: &mut &Queues, about, to: &mut Vec<u8>| {
         array(2 + QUEUE_LENGTH as usize, to);
         bulk(b"LPUSH", to);
         bulk(&name(b'q', about), to);
-        let mut element = vec![0; self.0.element_bytes];
+        let mut element = vec![0; queues.element_bytes];
         for index in 0..QUEUE_LENGTH {
             Queues::write_element(about, index, &mut element);
             bulk(&element, to);
         }
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(QUEUE_LENGTH.into(), to);
-    }
+    };
+    ask(queues, queues.pushed.len() as u32, write, |_, _, to| integer(QUEUE_LENGTH.into(), to))
 }
 
 /// `LPUSH`, or `RPOP` where the last request about the list was an `LPUSH`.
-#[derive(Debug)]
-pub struct LpushRpop<'a> {
-    queues: &'a mut Queues,
-    push: Pattern,
-    pop: Pattern,
-}
-
-impl<'a> LpushRpop<'a> {
-    /// About any queue.
-    #[must_use]
-    pub fn new(queues: &'a mut Queues) -> Self {
-        let element = Word::Open(queues.element_bytes);
-        let push = Pattern::new(&[Word::Is("LPUSH"), Word::Open(NAME_BYTES), element]);
-        Self { queues, push, pop: Pattern::new(&[Word::Is("RPOP"), Word::Open(NAME_BYTES)]) }
-    }
-}
-
-impl Question for LpushRpop<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.queues.pushed.len() as u32
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
+pub fn lpush_rpop(queues: &mut Queues) -> impl Question {
+    let bytes = queues.element_bytes;
+    let count = queues.pushed.len() as u32;
+    let push = Pattern::new(&[Is("LPUSH"), Open(NAME_BYTES), Open(bytes)]);
+    let pop = Pattern::new(&[Is("RPOP"), Open(NAME_BYTES)]);
+    let write = move |queues: &mut &mut Queues, about, to: &mut Vec<u8>| {
         let queue = about as usize;
-        if self.queues.pushed[queue] - self.queues.popped[queue] == QUEUE_LENGTH {
-            let mut request = self.push.append(to);
+        if queues.pushed[queue] - queues.popped[queue] == QUEUE_LENGTH {
+            let mut request = push.append(to);
             request.word(0).copy_from_slice(&name(b'q', about));
-            Queues::write_element(about, self.queues.pushed[queue], request.word(1));
-            self.queues.pushed[queue] += 1;
+            Queues::write_element(about, queues.pushed[queue], request.word(1));
+            queues.pushed[queue] += 1;
         } else {
-            self.pop.append(to).word(0).copy_from_slice(&name(b'q', about));
-            self.queues.popped[queue] += 1;
+            pop.append(to).word(0).copy_from_slice(&name(b'q', about));
+            queues.popped[queue] += 1;
         }
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        let (pushed, popped) =
-            (self.queues.pushed[about as usize], self.queues.popped[about as usize]);
+    };
+    let answer = move |queues: &&mut Queues, about, to: &mut Vec<u8>| {
+        let (pushed, popped) = (queues.pushed[about as usize], queues.popped[about as usize]);
         if pushed - popped > QUEUE_LENGTH {
             integer(u64::from(QUEUE_LENGTH) + 1, to);
         } else {
             let mut element = [0; ELEMENT_BYTES_MAX];
-            let element = &mut element[..self.queues.element_bytes];
-            Queues::write_element(about, popped.wrapping_sub(1), element);
-            bulk(element, to);
+            Queues::write_element(about, popped.wrapping_sub(1), &mut element[..bytes]);
+            bulk(&element[..bytes], to);
         }
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX + self.queues.element_bytes
-    }
+    };
+    ask(queues, count, write, answer).ordered().answer_bytes_max(INTEGER_BYTES_MAX + bytes)
 }
 
 /// Short elements are the question here.
@@ -148,61 +110,25 @@ impl Lists {
 }
 
 /// `RPUSH` of a whole list.
-#[derive(Debug)]
-pub struct FillLists<'a>(pub &'a Lists);
-
-impl Question for FillLists<'_> {
-    fn count(&self) -> u32 {
-        self.0.count
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(2 + self.0.length, to);
+pub fn fill_lists(lists: &Lists) -> impl Question {
+    let write = |lists: &mut &Lists, about, to: &mut Vec<u8>| {
+        array(2 + lists.length, to);
         bulk(b"RPUSH", to);
         bulk(&name(b'l', about), to);
-        to.extend_from_slice(self.0.elements(about));
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(self.0.length as u64, to);
-    }
+        to.extend_from_slice(lists.elements(about));
+    };
+    ask(lists, lists.count, write, |lists, _, to| integer(lists.length as u64, to))
 }
 
 /// `LRANGE 0 -1`.
-#[derive(Debug)]
-pub struct Lrange<'a> {
-    lists: &'a Lists,
-    request: Pattern,
-}
-
-impl<'a> Lrange<'a> {
-    /// Of any list.
-    #[must_use]
-    pub fn new(lists: &'a Lists) -> Self {
-        let words = [Word::Is("LRANGE"), Word::Open(NAME_BYTES), Word::Is("0"), Word::Is("-1")];
-        Self { lists, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Lrange<'_> {
-    fn count(&self) -> u32 {
-        self.lists.count
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'l', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        array(self.lists.length, to);
-        to.extend_from_slice(self.lists.elements(about));
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX + self.lists.list_bytes
-    }
+pub fn lrange(lists: &Lists) -> impl Question {
+    let request = Pattern::new(&[Is("LRANGE"), Open(NAME_BYTES), Is("0"), Is("-1")]);
+    let answer = |lists: &&Lists, about, to: &mut Vec<u8>| {
+        array(lists.length, to);
+        to.extend_from_slice(lists.elements(about));
+    };
+    ask(lists, lists.count, request.about(b'l'), answer)
+        .answer_bytes_max(INTEGER_BYTES_MAX + lists.list_bytes)
 }
 
 #[cfg(test)]
@@ -213,7 +139,7 @@ mod tests {
     fn what_goes_in_comes_out_in_order() {
         let mut queues = Queues::new(2, 10);
         let mut fill = Vec::new();
-        FillQueues(&queues).write(1, &mut fill);
+        fill_queues(&queues).write(1, &mut fill);
         let mut model = std::collections::VecDeque::new();
         for index in 0..QUEUE_LENGTH {
             let mut element = [0; 10];
@@ -221,7 +147,7 @@ mod tests {
             assert!(fill.windows(10).any(|window| window == element));
             model.push_back(element.to_vec());
         }
-        let mut question = LpushRpop::new(&mut queues);
+        let mut question = lpush_rpop(&mut queues);
         for turn in 0..100 {
             let (mut request, mut answer) = (Vec::new(), Vec::new());
             question.write(1, &mut request);
@@ -244,7 +170,7 @@ mod tests {
         let lists = Lists::new(3, 4, 10);
         assert_ne!(lists.elements(0), lists.elements(1));
         let mut answer = Vec::new();
-        Lrange::new(&lists).answer(2, &mut answer);
+        lrange(&lists).answer(2, &mut answer);
         assert_eq!(answer.len(), 4 + 4 * 17);
         assert!(answer.ends_with(lists.elements(2)));
     }

@@ -2,9 +2,10 @@
 
 use sha1::{Digest as _, Sha1};
 
-use super::counter::{Count, Counters};
-use crate::load::question::Question;
-use crate::load::words::{NAME_BYTES, Word, array, bulk};
+use super::counter::{Counters, count_up};
+use crate::load::question::{Question, ask};
+use crate::load::words::Word::{Is, Open};
+use crate::load::words::{NAME_BYTES, bulk, bulks};
 
 /// Counts up to a number that no measurement reaches.
 const DECLARED: &str = "local count = redis.call('INCRBY', KEYS[1], ARGV[1])
@@ -21,46 +22,20 @@ fn sha(script: &str) -> String {
 }
 
 /// `SCRIPT LOAD` of both.
-#[derive(Debug)]
-pub struct Fill;
-
-impl Fill {
-    const fn script(about: u32) -> &'static str {
-        if about == 0 { DECLARED } else { UNDECLARED }
-    }
-}
-
-impl Question for Fill {
-    fn count(&self) -> u32 {
-        2
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(3, to);
-        bulk(b"SCRIPT", to);
-        bulk(b"LOAD", to);
-        bulk(Self::script(about).as_bytes(), to);
-    }
-
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        bulk(sha(Self::script(about)).as_bytes(), to);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        64
-    }
+pub fn fill() -> impl Question {
+    let scripts = [DECLARED, UNDECLARED];
+    ask(
+        scripts,
+        2,
+        |scripts, about, to| bulks(&[b"SCRIPT", b"LOAD", scripts[about as usize].as_bytes()], to),
+        |scripts, about, to| bulk(sha(scripts[about as usize]).as_bytes(), to),
+    )
+    .answer_bytes_max(64)
 }
 
 /// `EVALSHA` of a script that counts up any counter, declared as a key or not.
-pub fn evalsha(counters: &mut Counters, is_declared: bool) -> Count<'_> {
+pub fn evalsha(counters: &mut Counters, is_declared: bool) -> impl Question {
     let (script, keys) = if is_declared { (DECLARED, "1") } else { (UNDECLARED, "0") };
     let sha = sha(script);
-    let words = [
-        Word::Is("EVALSHA"),
-        Word::Is(&sha),
-        Word::Is(keys),
-        Word::Open(NAME_BYTES),
-        Word::Is("1"),
-    ];
-    Count::by(counters, &words)
+    count_up(counters, &[Is("EVALSHA"), Is(&sha), Is(keys), Open(NAME_BYTES), Is("1")])
 }

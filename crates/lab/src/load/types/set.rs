@@ -1,7 +1,8 @@
 //! One set: members that always stay, and members that come and go.
 
-use crate::load::question::Question;
-use crate::load::words::{NAME_BYTES, Pattern, Word, array, bulk, integer, name};
+use crate::load::question::{Question, ask};
+use crate::load::words::Word::{Is, Open};
+use crate::load::words::{NAME_BYTES, Pattern, array, bulk, integer, name};
 
 use super::{MEMBERS_AT_ONCE, members_of};
 
@@ -35,130 +36,50 @@ impl Set {
 }
 
 /// `SADD` of new members, many at once.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a Set);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.numbers().div_ceil(MEMBERS_AT_ONCE)
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(2 + self.0.present_of(about).count(), to);
-        bulk(b"SADD", to);
-        bulk(KEY.as_bytes(), to);
-        for number in self.0.present_of(about) {
-            bulk(&name(b'm', number), to);
-        }
-    }
-
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.0.present_of(about).count() as u64, to);
-    }
+pub fn fill(set: &Set) -> impl Question {
+    ask(
+        set,
+        set.numbers().div_ceil(MEMBERS_AT_ONCE),
+        |set, about, to| {
+            array(2 + set.present_of(about).count(), to);
+            bulk(b"SADD", to);
+            bulk(KEY.as_bytes(), to);
+            for number in set.present_of(about) {
+                bulk(&name(b'm', number), to);
+            }
+        },
+        |set, about, to| integer(set.present_of(about).count() as u64, to),
+    )
 }
 
 fn request(command: &str) -> Pattern {
-    Pattern::new(&[Word::Is(command), Word::Is(KEY), Word::Open(NAME_BYTES)])
+    Pattern::new(&[Is(command), Is(KEY), Open(NAME_BYTES)])
 }
 
-/// `SADD` of a member that is there.
-#[derive(Debug)]
-pub struct Sadd<'a> {
-    set: &'a Set,
-    request: Pattern,
-}
-
-impl<'a> Sadd<'a> {
-    /// Of any member that stays.
-    #[must_use]
-    pub fn new(set: &'a Set) -> Self {
-        Self { set, request: request("SADD") }
-    }
-}
-
-impl Question for Sadd<'_> {
-    fn count(&self) -> u32 {
-        self.set.stay
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'm', about));
-    }
-
-    #[inline]
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(0, to);
-    }
+/// `SADD` of a member that is there and stays.
+pub fn sadd(set: &Set) -> impl Question {
+    ask(set, set.stay, request("SADD").about(b'm'), |_, _, to| integer(0, to))
 }
 
 /// `SADD` of a member that is missing, or `SREM` where it is there.
-#[derive(Debug)]
-pub struct SaddSrem<'a> {
-    set: &'a mut Set,
-    add: Pattern,
-    remove: Pattern,
-}
-
-impl<'a> SaddSrem<'a> {
-    /// Of any member that comes and goes.
-    #[must_use]
-    pub fn new(set: &'a mut Set) -> Self {
-        Self { set, add: request("SADD"), remove: request("SREM") }
-    }
-}
-
-impl Question for SaddSrem<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.set.numbers() - self.set.stay
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let number = self.set.stay + about;
-        let present = &mut self.set.present[number as usize];
-        let request = if *present { &self.remove } else { &self.add };
+pub fn sadd_srem(set: &mut Set) -> impl Question {
+    let (add, remove) = (request("SADD"), request("SREM"));
+    let count = set.numbers() - set.stay;
+    let write = move |set: &mut &mut Set, about, to: &mut Vec<u8>| {
+        let number = set.stay + about;
+        let present = &mut set.present[number as usize];
+        let request = if *present { &remove } else { &add };
         request.append(to).word(0).copy_from_slice(&name(b'm', number));
         *present = !*present;
-    }
-
-    #[inline]
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(1, to);
-    }
+    };
+    ask(set, count, write, |_, _, to| integer(1, to)).ordered()
 }
 
 /// `SISMEMBER`, of a member two times out of three.
-#[derive(Debug)]
-pub struct Sismember<'a> {
-    set: &'a Set,
-    request: Pattern,
-}
-
-impl<'a> Sismember<'a> {
-    /// Of any number.
-    #[must_use]
-    pub fn new(set: &'a Set) -> Self {
-        Self { set, request: request("SISMEMBER") }
-    }
-}
-
-impl Question for Sismember<'_> {
-    fn count(&self) -> u32 {
-        self.set.numbers()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'm', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.set.present[about as usize].into(), to);
-    }
+pub fn sismember(set: &Set) -> impl Question {
+    ask(set, set.numbers(), request("SISMEMBER").about(b'm'), |set, about, to| {
+        integer(set.present[about as usize].into(), to);
+    })
 }
 
 #[cfg(test)]
@@ -169,16 +90,16 @@ mod tests {
     fn members_come_and_go() {
         let mut set = Set::new(1000);
         assert_eq!(set.present.iter().filter(|&&present| present).count(), 1000);
-        assert_eq!(Sadd::new(&set).count(), 500);
+        assert_eq!(sadd(&set).count(), 500);
         for turn in 0..4 {
             let number = set.stay + 7;
             let expected = if set.present[number as usize] { "SREM" } else { "SADD" };
             let mut request = Vec::new();
-            SaddSrem::new(&mut set).write(7, &mut request);
+            sadd_srem(&mut set).write(7, &mut request);
             let text = String::from_utf8(request).unwrap();
             assert!(text.contains(expected) && text.contains("m:00000507"), "{turn}: {text}");
             let mut answer = Vec::new();
-            Sismember::new(&set).answer(number, &mut answer);
+            sismember(&set).answer(number, &mut answer);
             assert_eq!(answer, if expected == "SADD" { b":1\r\n" } else { b":0\r\n" });
         }
     }

@@ -2,11 +2,12 @@
 //! score has one way to be written.
 
 use crate::load::data::write_digits;
-use crate::load::question::Question;
+use crate::load::question::{Question, ask};
 use crate::load::random::mix;
+use crate::load::words::Word::{Is, Open};
 use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BULK_BYTES, NAME_BYTES, Pattern, Word, array, bulk, bulk_number,
-    integer, name,
+    INTEGER_BYTES_MAX, NAME_BULK_BYTES, NAME_BYTES, Pattern, array, bulk, bulk_number, integer,
+    name,
 };
 
 use super::{MEMBERS_AT_ONCE, members_of};
@@ -18,7 +19,7 @@ const KEY: &str = "board";
 pub struct SortedSet {
     /// By member.
     scores: Vec<u32>,
-    /// All scores that one [`Zadd`] writes follow from the member and this.
+    /// All scores that one [`zadd`] writes follow from the member and this.
     version: u32,
     /// Whether scores changed since [`Self::sort`].
     unsorted: bool,
@@ -71,214 +72,98 @@ impl SortedSet {
 }
 
 /// `ZADD` of new members, many at once.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a SortedSet);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.count().div_ceil(MEMBERS_AT_ONCE)
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let members = members_of(about, self.0.count());
-        array(2 + 2 * members.len(), to);
-        bulk(b"ZADD", to);
-        bulk(KEY.as_bytes(), to);
-        for member in members {
-            bulk_number(self.0.scores[member as usize].into(), to);
-            bulk(&name(b'm', member), to);
-        }
-    }
-
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(members_of(about, self.0.count()).len() as u64, to);
-    }
+pub fn fill(set: &SortedSet) -> impl Question {
+    ask(
+        set,
+        set.count().div_ceil(MEMBERS_AT_ONCE),
+        |set, about, to| {
+            let members = members_of(about, set.count());
+            array(2 + 2 * members.len(), to);
+            bulk(b"ZADD", to);
+            bulk(KEY.as_bytes(), to);
+            for member in members {
+                bulk_number(set.scores[member as usize].into(), to);
+                bulk(&name(b'm', member), to);
+            }
+        },
+        |set, about, to| integer(members_of(about, set.count()).len() as u64, to),
+    )
 }
 
-/// `ZADD` of a new score for a member that is there.
-#[derive(Debug)]
-pub struct Zadd<'a> {
-    set: &'a mut SortedSet,
-    request: Pattern,
-}
-
-impl<'a> Zadd<'a> {
-    /// Every score that it writes is of one new version.
-    #[must_use]
-    pub fn new(set: &'a mut SortedSet) -> Self {
-        set.version += 1;
-        set.unsorted = true;
-        let words =
-            [Word::Is("ZADD"), Word::Is(KEY), Word::Open(SCORE_BYTES), Word::Open(NAME_BYTES)];
-        Self { set, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Zadd<'_> {
-    fn count(&self) -> u32 {
-        self.set.count()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let score = score(about, self.set.version);
-        self.set.scores[about as usize] = score;
-        let mut request = self.request.append(to);
+/// `ZADD` of a new score for a member that is there. All scores are of one new version.
+pub fn zadd(set: &mut SortedSet) -> impl Question {
+    set.version += 1;
+    set.unsorted = true;
+    let request = Pattern::new(&[Is("ZADD"), Is(KEY), Open(SCORE_BYTES), Open(NAME_BYTES)]);
+    let count = set.count();
+    let write = move |set: &mut &mut SortedSet, about, to: &mut Vec<u8>| {
+        let score = score(about, set.version);
+        set.scores[about as usize] = score;
+        let mut request = request.append(to);
         write_digits(score, request.word(0));
         request.word(1).copy_from_slice(&name(b'm', about));
-    }
-
-    #[inline]
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        integer(0, to);
-    }
+    };
+    ask(set, count, write, |_, _, to| integer(0, to))
 }
 
 /// `ZINCRBY` of a member that is there, by 1000 to 9999.
-#[derive(Debug)]
-pub struct Zincrby<'a> {
-    set: &'a mut SortedSet,
-    request: Pattern,
-}
-
-impl<'a> Zincrby<'a> {
-    /// Of any member.
-    #[must_use]
-    pub fn new(set: &'a mut SortedSet) -> Self {
-        set.unsorted = true;
-        let words = [Word::Is("ZINCRBY"), Word::Is(KEY), Word::Open(4), Word::Open(NAME_BYTES)];
-        Self { set, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Zincrby<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.set.count()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let score = &mut self.set.scores[about as usize];
+pub fn zincrby(set: &mut SortedSet) -> impl Question {
+    set.unsorted = true;
+    let request = Pattern::new(&[Is("ZINCRBY"), Is(KEY), Open(4), Open(NAME_BYTES)]);
+    let count = set.count();
+    let write = move |set: &mut &mut SortedSet, about, to: &mut Vec<u8>| {
+        let score = &mut set.scores[about as usize];
         let increment = 1000 + (mix(u64::from(*score) << 32 | u64::from(about)) % 9000) as u32;
         *score += increment;
-        let mut request = self.request.append(to);
+        let mut request = request.append(to);
         write_digits(increment, request.word(0));
         request.word(1).copy_from_slice(&name(b'm', about));
-    }
+    };
+    ask(set, count, write, |set, about, to| bulk_number(set.scores[about as usize].into(), to))
+        .ordered()
+}
 
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        bulk_number(self.set.scores[about as usize].into(), to);
-    }
+/// A request about one member.
+fn of_member(command: &str) -> Pattern {
+    Pattern::new(&[Is(command), Is(KEY), Open(NAME_BYTES)])
 }
 
 /// `ZSCORE` of a member that is there.
-#[derive(Debug)]
-pub struct Zscore<'a> {
-    set: &'a SortedSet,
-    request: Pattern,
-}
-
-impl<'a> Zscore<'a> {
-    /// Of any member.
-    #[must_use]
-    pub fn new(set: &'a SortedSet) -> Self {
-        let words = [Word::Is("ZSCORE"), Word::Is(KEY), Word::Open(NAME_BYTES)];
-        Self { set, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Zscore<'_> {
-    fn count(&self) -> u32 {
-        self.set.count()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'm', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        bulk_number(self.set.scores[about as usize].into(), to);
-    }
+pub fn zscore(set: &SortedSet) -> impl Question {
+    ask(set, set.count(), of_member("ZSCORE").about(b'm'), |set, about, to| {
+        bulk_number(set.scores[about as usize].into(), to);
+    })
 }
 
 /// `ZRANK` of a member that is there.
-#[derive(Debug)]
-pub struct Zrank<'a> {
-    set: &'a SortedSet,
-    request: Pattern,
+pub fn zrank(set: &mut SortedSet) -> impl Question {
+    set.sort();
+    ask(&*set, set.count(), of_member("ZRANK").about(b'm'), |set, about, to| {
+        integer(set.ranks[about as usize].into(), to);
+    })
 }
 
-impl<'a> Zrank<'a> {
-    /// Of any member.
-    #[must_use]
-    pub fn new(set: &'a mut SortedSet) -> Self {
-        set.sort();
-        let words = [Word::Is("ZRANK"), Word::Is(KEY), Word::Open(NAME_BYTES)];
-        Self { set, request: Pattern::new(&words) }
-    }
-}
-
-impl Question for Zrank<'_> {
-    fn count(&self) -> u32 {
-        self.set.count()
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'm', about));
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        integer(self.set.ranks[about as usize].into(), to);
-    }
-}
-
-/// `ZRANGE` by rank.
-#[derive(Debug)]
-pub struct Zrange<'a> {
-    set: &'a SortedSet,
-    length: u32,
-}
-
-impl<'a> Zrange<'a> {
-    /// Of `length` members, not more than there are, from any rank on.
-    #[must_use]
-    pub fn new(set: &'a mut SortedSet, length: u32) -> Self {
-        set.sort();
-        Self { length: length.min(set.count()), set }
-    }
-}
-
-impl Question for Zrange<'_> {
-    fn count(&self) -> u32 {
-        self.set.count() - self.length + 1
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(4, to);
-        bulk(b"ZRANGE", to);
-        bulk(KEY.as_bytes(), to);
-        bulk_number(about.into(), to);
-        bulk_number((about + self.length - 1).into(), to);
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        array(self.length as usize, to);
-        let members = &self.set.bulks[about as usize * NAME_BULK_BYTES..];
-        to.extend_from_slice(&members[..self.length as usize * NAME_BULK_BYTES]);
-    }
-
-    fn answer_bytes_max(&self) -> usize {
-        INTEGER_BYTES_MAX + self.length as usize * NAME_BULK_BYTES
-    }
+/// `ZRANGE` by rank: `length` members, not more than there are, from any rank on.
+pub fn zrange(set: &mut SortedSet, length: u32) -> impl Question {
+    set.sort();
+    let length = length.min(set.count());
+    let bulks = length as usize * NAME_BULK_BYTES;
+    ask(
+        &*set,
+        set.count() - length + 1,
+        move |_, about, to| {
+            array(4, to);
+            bulk(b"ZRANGE", to);
+            bulk(KEY.as_bytes(), to);
+            bulk_number(about.into(), to);
+            bulk_number((about + length - 1).into(), to);
+        },
+        move |set, about, to| {
+            array(length as usize, to);
+            to.extend_from_slice(&set.bulks[about as usize * NAME_BULK_BYTES..][..bulks]);
+        },
+    )
+    .answer_bytes_max(INTEGER_BYTES_MAX + bulks)
 }
 
 #[cfg(test)]
@@ -298,25 +183,21 @@ mod tests {
         for round in 0..3 {
             let mut requests = Vec::new();
             for member in [3, 500, 999] {
-                Zadd::new(&mut set).write(member, &mut requests);
-                Zincrby::new(&mut set).write(member, &mut requests);
+                zadd(&mut set).write(member, &mut requests);
+                zincrby(&mut set).write(member, &mut requests);
                 let score = set.scores[member as usize];
-                assert_eq!(answer(&Zscore::new(&set), member), format!("$8\r\n{score}\r\n"));
+                assert_eq!(answer(&zscore(&set), member), format!("$8\r\n{score}\r\n"));
             }
             let mut order: Vec<u32> = (0..1000).collect();
             order.sort_by_key(|&member| (set.scores[member as usize], name(b'm', member)));
             for (rank, &member) in order.iter().enumerate() {
-                assert_eq!(
-                    answer(&Zrank::new(&mut set), member),
-                    format!(":{rank}\r\n"),
-                    "{round}"
-                );
+                assert_eq!(answer(&zrank(&mut set), member), format!(":{rank}\r\n"), "{round}");
             }
             let members = order[17..27].iter().map(|member| format!("$10\r\nm:{member:08}\r\n"));
             let range = "*10\r\n".to_owned() + &members.collect::<String>();
-            assert_eq!(answer(&Zrange::new(&mut set, 10), 17), range);
+            assert_eq!(answer(&zrange(&mut set, 10), 17), range);
         }
-        let last = Zrange::new(&mut set, 10);
+        let last = zrange(&mut set, 10);
         assert_eq!(last.count(), 991);
     }
 

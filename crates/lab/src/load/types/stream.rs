@@ -1,9 +1,10 @@
 //! Streams with one consumer group each: entries go through them as through a job queue.
 
 use crate::load::data::write_bytes;
-use crate::load::question::Question;
+use crate::load::question::{Question, ask};
+use crate::load::words::Word::{Is, Open};
 use crate::load::words::{
-    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, Word, array, bulk, integer, name,
+    INTEGER_BYTES_MAX, NAME_BYTES, Pattern, array, bulk, bulks, integer, name, ok,
 };
 
 /// Streams that keep about [`KEPT`] entries.
@@ -45,6 +46,10 @@ impl Streams {
         Self { prefix, element_bytes, added: vec![0; count as usize], step }
     }
 
+    fn count(&self) -> u32 {
+        self.added.len() as u32
+    }
+
     fn name(&self, stream: u32) -> [u8; NAME_BYTES] {
         name(self.prefix, stream)
     }
@@ -72,162 +77,92 @@ impl Streams {
         self.write_id(stream, &mut id);
         bulk(&id, to);
     }
-}
 
-fn xadd(element_bytes: usize) -> Pattern {
-    Pattern::new(&[
-        Word::Is("XADD"),
-        Word::Open(NAME_BYTES),
-        Word::Is("MAXLEN"),
-        Word::Is("~"),
-        Word::Is(MAXLEN),
-        Word::Open(ID_BYTES),
-        Word::Is(FIELD),
-        Word::Open(element_bytes),
-    ])
-}
-
-/// `XGROUP CREATE` of each stream.
-#[derive(Debug)]
-pub struct Fill<'a>(pub &'a Streams);
-
-impl Question for Fill<'_> {
-    fn count(&self) -> u32 {
-        self.0.added.len() as u32
-    }
-
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        array(6, to);
-        bulk(b"XGROUP", to);
-        bulk(b"CREATE", to);
-        bulk(&self.0.name(about), to);
-        bulk(GROUP.as_bytes(), to);
-        bulk(b"$", to);
-        bulk(b"MKSTREAM", to);
-    }
-
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        to.extend_from_slice(b"+OK\r\n");
-    }
-}
-
-/// `XADD` with `MAXLEN ~`, to streams that nobody reads.
-#[derive(Debug)]
-pub struct Xadd<'a> {
-    streams: &'a mut Streams,
-    request: Pattern,
-}
-
-impl<'a> Xadd<'a> {
-    /// To any stream.
-    #[must_use]
-    pub fn new(streams: &'a mut Streams) -> Self {
-        let request = xadd(streams.element_bytes);
-        Self { streams, request }
-    }
-}
-
-impl Question for Xadd<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.streams.added.len() as u32
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.streams.add(about, &self.request, to);
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        self.streams.id_answer(about, to);
-    }
-}
-
-/// `XADD`, `XREADGROUP` of the new entry, `XACK` of it, in turn.
-#[derive(Debug)]
-pub struct Work<'a> {
-    streams: &'a mut Streams,
-    add: Pattern,
-    read: Pattern,
-    acknowledge: Pattern,
-}
-
-impl<'a> Work<'a> {
-    /// About any stream.
-    #[must_use]
-    pub fn new(streams: &'a mut Streams) -> Self {
-        let add = xadd(streams.element_bytes);
-        let read = Pattern::new(&[
-            Word::Is("XREADGROUP"),
-            Word::Is("GROUP"),
-            Word::Is(GROUP),
-            Word::Is(CONSUMER),
-            Word::Is("COUNT"),
-            Word::Is("10"),
-            Word::Is("STREAMS"),
-            Word::Open(NAME_BYTES),
-            Word::Is(">"),
-        ]);
-        let words =
-            [Word::Is("XACK"), Word::Open(NAME_BYTES), Word::Is(GROUP), Word::Open(ID_BYTES)];
-        Self { streams, add, read, acknowledge: Pattern::new(&words) }
-    }
-}
-
-impl Question for Work<'_> {
-    const ORDERED: bool = true;
-
-    fn count(&self) -> u32 {
-        self.streams.added.len() as u32
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        let step = self.streams.step[about as usize];
-        self.streams.step[about as usize] = match step {
-            Step::Acknowledged => {
-                self.streams.add(about, &self.add, to);
-                Step::Added
-            }
-            Step::Added => {
-                self.read.append(to).word(0).copy_from_slice(&self.streams.name(about));
-                Step::Delivered
-            }
-            Step::Delivered => {
-                let mut request = self.acknowledge.append(to);
-                request.word(0).copy_from_slice(&self.streams.name(about));
-                self.streams.write_id(about, request.word(1));
-                Step::Acknowledged
-            }
-        };
-    }
-
-    #[inline]
-    fn answer(&self, about: u32, to: &mut Vec<u8>) {
-        match self.streams.step[about as usize] {
-            Step::Added => self.streams.id_answer(about, to),
+    /// The answer to the last request about a stream.
+    fn step_answer(&self, stream: u32, to: &mut Vec<u8>) {
+        match self.step[stream as usize] {
+            Step::Added => self.id_answer(stream, to),
             Step::Acknowledged => integer(1, to),
             Step::Delivered => {
                 array(1, to);
                 array(2, to);
-                bulk(&self.streams.name(about), to);
+                bulk(&self.name(stream), to);
                 array(1, to);
                 array(2, to);
-                self.streams.id_answer(about, to);
+                self.id_answer(stream, to);
                 array(2, to);
                 bulk(FIELD.as_bytes(), to);
-                let mut element = vec![0; self.streams.element_bytes];
-                self.streams.write_element(about, &mut element);
+                let mut element = vec![0; self.element_bytes];
+                self.write_element(stream, &mut element);
                 bulk(&element, to);
             }
         }
     }
+}
 
-    fn answer_bytes_max(&self) -> usize {
-        8 * INTEGER_BYTES_MAX + NAME_BYTES + ID_BYTES + self.streams.element_bytes
-    }
+fn request(element_bytes: usize) -> Pattern {
+    Pattern::new(&[
+        Is("XADD"),
+        Open(NAME_BYTES),
+        Is("MAXLEN"),
+        Is("~"),
+        Is(MAXLEN),
+        Open(ID_BYTES),
+        Is(FIELD),
+        Open(element_bytes),
+    ])
+}
+
+/// `XGROUP CREATE` of each stream.
+pub fn fill(streams: &Streams) -> impl Question {
+    let write = |streams: &mut &Streams, about, to: &mut Vec<u8>| {
+        let name = streams.name(about);
+        bulks(&[b"XGROUP", b"CREATE", &name, GROUP.as_bytes(), b"$", b"MKSTREAM"], to);
+    };
+    ask(streams, streams.count(), write, |_, _, to| ok(to))
+}
+
+/// `XADD` with `MAXLEN ~`, to streams that nobody reads.
+pub fn xadd(streams: &mut Streams) -> impl Question {
+    let request = request(streams.element_bytes);
+    let count = streams.count();
+    let write = move |streams: &mut &mut Streams, about, to: &mut Vec<u8>| {
+        streams.add(about, &request, to);
+    };
+    ask(streams, count, write, |streams, about, to| streams.id_answer(about, to)).ordered()
+}
+
+/// `XADD`, `XREADGROUP` of the new entry, `XACK` of it, in turn.
+pub fn work(streams: &mut Streams) -> impl Question {
+    let add = request(streams.element_bytes);
+    let group = [Is("XREADGROUP"), Is("GROUP"), Is(GROUP), Is(CONSUMER), Is("COUNT"), Is("10")];
+    let of_stream = [Is("STREAMS"), Open(NAME_BYTES), Is(">")];
+    let read = Pattern::new(&[&group[..], &of_stream].concat());
+    let acknowledge = Pattern::new(&[Is("XACK"), Open(NAME_BYTES), Is(GROUP), Open(ID_BYTES)]);
+    let count = streams.count();
+    let answer_bytes = 8 * INTEGER_BYTES_MAX + NAME_BYTES + ID_BYTES + streams.element_bytes;
+    let write = move |streams: &mut &mut Streams, about: u32, to: &mut Vec<u8>| {
+        let step = streams.step[about as usize];
+        streams.step[about as usize] = match step {
+            Step::Acknowledged => {
+                streams.add(about, &add, to);
+                Step::Added
+            }
+            Step::Added => {
+                read.append(to).word(0).copy_from_slice(&streams.name(about));
+                Step::Delivered
+            }
+            Step::Delivered => {
+                let mut request = acknowledge.append(to);
+                request.word(0).copy_from_slice(&streams.name(about));
+                streams.write_id(about, request.word(1));
+                Step::Acknowledged
+            }
+        };
+    };
+    ask(streams, count, write, |streams, about, to| streams.step_answer(about, to))
+        .ordered()
+        .answer_bytes_max(answer_bytes)
 }
 
 #[cfg(test)]
@@ -237,12 +172,12 @@ mod tests {
     #[test]
     fn an_entry_is_added_read_and_acknowledged() {
         let mut streams = Streams::new(b'x', 3, 4);
-        let mut work = Work::new(&mut streams);
+        let mut question = work(&mut streams);
         let mut ask = || {
             let (mut request, mut answer) = (Vec::new(), Vec::new());
-            work.write(2, &mut request);
-            work.answer(2, &mut answer);
-            assert!(answer.len() <= work.answer_bytes_max());
+            question.write(2, &mut request);
+            question.answer(2, &mut answer);
+            assert!(answer.len() <= question.answer_bytes_max());
             (String::from_utf8_lossy(&request).into_owned(), answer)
         };
         let id = b"$12\r\n1000000001-1\r\n";

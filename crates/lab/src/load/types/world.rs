@@ -146,61 +146,61 @@ impl World {
         if any(&[O::Hset, O::Hget, O::Hgetall]) {
             let count = sizes.fields / sizes.fields_per_hash;
             let mut hashes = hash::Hashes::new(count, sizes.fields_per_hash, sizes.value_bytes);
-            ground.fill(hash::Fill(&mut hashes))?;
+            ground.fill(hash::fill(&mut hashes))?;
             world.hashes = Some(hashes);
         }
         if any(&[O::LpushRpop]) {
             let queues = list::Queues::new(sizes.queues, sizes.element_bytes);
-            ground.fill(list::FillQueues(&queues))?;
+            ground.fill(list::fill_queues(&queues))?;
             world.queues = Some(queues);
         }
         if any(&[O::Lrange]) {
             let length = sizes.list_length as usize;
             let lists = list::Lists::new(sizes.lists, length, sizes.element_bytes);
-            ground.fill(list::FillLists(&lists))?;
+            ground.fill(list::fill_lists(&lists))?;
             world.lists = Some(lists);
         }
         if any(&[O::Zadd, O::Zscore, O::Zrank, O::Zrange, O::Zincrby]) {
             let set = sorted_set::SortedSet::new(sizes.members);
-            ground.fill(sorted_set::Fill(&set))?;
+            ground.fill(sorted_set::fill(&set))?;
             world.sorted_set = Some(set);
         }
         if any(&[O::Sadd, O::SaddSrem, O::Sismember]) {
             let set = set::Set::new(sizes.members);
-            ground.fill(set::Fill(&set))?;
+            ground.fill(set::fill(&set))?;
             world.set = Some(set);
         }
         if any(&[O::Setbit, O::Bitcount]) {
             let bitmaps = bitmap::Bitmaps::new(sizes.bitmaps, sizes.bitmap_bytes as usize);
-            ground.fill(bitmap::Fill(&bitmaps))?;
+            ground.fill(bitmap::fill(&bitmaps))?;
             world.bitmaps = Some(bitmaps);
         }
         if any(&[O::Incr, O::Evalsha, O::EvalshaUndeclared]) {
             let counters = counter::Counters::new(sizes.counters);
-            ground.fill(counter::Fill(&counters))?;
+            ground.fill(counter::fill(&counters))?;
             world.counters = Some(counters);
         }
         if any(&[O::Evalsha, O::EvalshaUndeclared]) {
-            ground.fill(script::Fill)?;
+            ground.fill(script::fill())?;
         }
         if any(&[O::Xadd]) {
             let logs = stream::Streams::new(b'r', sizes.streams, sizes.element_bytes);
-            ground.fill(stream::Fill(&logs))?;
+            ground.fill(stream::fill(&logs))?;
             world.logs = Some(logs);
         }
         if any(&[O::XaddXreadgroupXack]) {
             let streams = stream::Streams::new(b'x', sizes.streams, sizes.element_bytes);
-            ground.fill(stream::Fill(&streams))?;
+            ground.fill(stream::fill(&streams))?;
             world.streams = Some(streams);
         }
         if any(&[O::Pfadd]) {
             let counts = hyperloglog::Counts::new(sizes.hyperloglogs, sizes.hyperloglog_elements);
-            ground.fill(hyperloglog::Fill(&counts))?;
+            ground.fill(hyperloglog::fill(&counts))?;
             world.hyperloglogs = Some(counts);
         }
         if any(&[O::Geosearch]) {
             let street = geo::Street::new(sizes.places);
-            ground.fill(geo::Fill(&street))?;
+            ground.fill(geo::fill(&street))?;
             world.street = Some(street);
         }
         Ok(world)
@@ -218,28 +218,28 @@ impl World {
     ) -> Result<G::Seen, MeasureError<G::Error>> {
         use Operation as O;
         let seen = match operation {
-            O::Hset => on.take(hash::Hset::new(loaded(&mut self.hashes)?)),
-            O::Hget => on.take(hash::Hget::new(loaded(&mut self.hashes)?)),
+            O::Hset => on.take(hash::hset(loaded(&mut self.hashes)?)),
+            O::Hget => on.take(hash::hget(loaded(&mut self.hashes)?)),
             O::Hgetall => on.take(hash::Hgetall::new(loaded(&mut self.hashes)?)),
-            O::LpushRpop => on.take(list::LpushRpop::new(loaded(&mut self.queues)?)),
-            O::Lrange => on.take(list::Lrange::new(loaded(&mut self.lists)?)),
-            O::Zadd => on.take(sorted_set::Zadd::new(loaded(&mut self.sorted_set)?)),
-            O::Zscore => on.take(sorted_set::Zscore::new(loaded(&mut self.sorted_set)?)),
-            O::Zrank => on.take(sorted_set::Zrank::new(loaded(&mut self.sorted_set)?)),
+            O::LpushRpop => on.take(list::lpush_rpop(loaded(&mut self.queues)?)),
+            O::Lrange => on.take(list::lrange(loaded(&mut self.lists)?)),
+            O::Zadd => on.take(sorted_set::zadd(loaded(&mut self.sorted_set)?)),
+            O::Zscore => on.take(sorted_set::zscore(loaded(&mut self.sorted_set)?)),
+            O::Zrank => on.take(sorted_set::zrank(loaded(&mut self.sorted_set)?)),
             O::Zrange => {
                 let set = loaded(&mut self.sorted_set)?;
-                on.take(sorted_set::Zrange::new(set, sizes.range_length))
+                on.take(sorted_set::zrange(set, sizes.range_length))
             }
-            O::Zincrby => on.take(sorted_set::Zincrby::new(loaded(&mut self.sorted_set)?)),
-            O::Sadd => on.take(set::Sadd::new(loaded(&mut self.set)?)),
-            O::SaddSrem => on.take(set::SaddSrem::new(loaded(&mut self.set)?)),
-            O::Sismember => on.take(set::Sismember::new(loaded(&mut self.set)?)),
-            O::Setbit => on.take(bitmap::Setbit(loaded(&mut self.bitmaps)?)),
-            O::Bitcount => on.take(bitmap::Bitcount::new(loaded(&mut self.bitmaps)?)),
-            O::Incr => on.take(counter::Count::incr(loaded(&mut self.counters)?)),
-            O::Xadd => on.take(stream::Xadd::new(loaded(&mut self.logs)?)),
-            O::XaddXreadgroupXack => on.take(stream::Work::new(loaded(&mut self.streams)?)),
-            O::Pfadd => on.take(hyperloglog::Pfadd::new(loaded(&mut self.hyperloglogs)?)),
+            O::Zincrby => on.take(sorted_set::zincrby(loaded(&mut self.sorted_set)?)),
+            O::Sadd => on.take(set::sadd(loaded(&mut self.set)?)),
+            O::SaddSrem => on.take(set::sadd_srem(loaded(&mut self.set)?)),
+            O::Sismember => on.take(set::sismember(loaded(&mut self.set)?)),
+            O::Setbit => on.take(bitmap::setbit(loaded(&mut self.bitmaps)?)),
+            O::Bitcount => on.take(bitmap::bitcount(loaded(&mut self.bitmaps)?)),
+            O::Incr => on.take(counter::incr(loaded(&mut self.counters)?)),
+            O::Xadd => on.take(stream::xadd(loaded(&mut self.logs)?)),
+            O::XaddXreadgroupXack => on.take(stream::work(loaded(&mut self.streams)?)),
+            O::Pfadd => on.take(hyperloglog::pfadd(loaded(&mut self.hyperloglogs)?)),
             O::Geosearch => on.take(geo::Geosearch(loaded(&mut self.street)?)),
             O::Evalsha | O::EvalshaUndeclared => {
                 let is_declared = operation == O::Evalsha;

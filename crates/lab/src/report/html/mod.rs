@@ -238,7 +238,7 @@ fn method(run: &Results, id: &str) -> Markup {
             pre tabindex="0" { code { (systems::command_line(&run.command_line)) } }
             h3 { "How to read this" }
             ul.notes {
-                li { "A figure is the median of the rounds. Below it stands its 95 % interval, by a bootstrap that is widened for few rounds." }
+                li { "A figure is the median of the rounds. Below it is its 95 % interval, by a bootstrap that is widened for few rounds." }
                 li { "Rounds are interleaved (A B C, A B C), and ratios are formed within each round, so that the machine's drift falls out of them." }
                 li { "A lead is called a win only if the interval of its ratio excludes 1, and a tie only if that interval lies within a tenth of 1; else it is undecided, and more rounds would tell." }
                 li { "Only settings with the same promise of an acknowledged write are compared." }

@@ -5,8 +5,7 @@ use maud::{Markup, html};
 
 use crate::report::view::answer::Answer;
 use crate::report::view::line::{Line, load_limited};
-use crate::report::view::money::per_billion;
-use crate::report::view::number::{money, plain, times};
+use crate::report::view::number::{money, per_billion, plain, times};
 use crate::report::view::standing::{Rank, Standing, Verdict, standings};
 use crate::report::view::verdict::{promise, words};
 use crate::results::{PartResult, Results, WorkResult};
@@ -324,7 +323,7 @@ fn costs(
     html! {
         h3 { "Cost of a billion requests" }
         p.muted {
-            "An hour of this machine costs " (money(price)) ", whoever uses it: its price through its throughput, "
+            "An hour of this machine costs " (money(price)) ", whichever system uses it: its price through its throughput, "
             "of each system's best line, at the far end of the axis. † at most this: the load generator was the limit."
         }
         div.scroll tabindex="0" role="region" aria-label="Cost of a billion requests" {

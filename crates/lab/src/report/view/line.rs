@@ -118,7 +118,7 @@ pub fn load_limited(cell: &Cell) -> bool {
 }
 
 /// Whether a figure says less than it seems where the load generator was the limit. CPU per
-/// operation, memory and bytes written are the system's own whoever set the pace.
+/// operation, memory and bytes written are the system's own whichever system set the pace.
 #[must_use]
 pub fn depends_on_load(figure: &Figure) -> bool {
     let latency = ["p50_us", "p90_us", "p99_us", "p999_us", "p9999_us", "max_us"];

@@ -7,7 +7,6 @@
 pub mod answer;
 pub mod lasting;
 pub mod line;
-pub mod money;
 pub mod number;
 pub mod standing;
 pub mod verdict;

@@ -110,6 +110,14 @@ fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{grouped}") } else { grouped }
 }
 
+/// Cost of a billion requests on a machine of this price, fully used: an hour's price through an
+/// hour's requests. The whole machine is paid for, so this is of the throughput and not of the CPU
+/// time.
+#[must_use]
+pub fn per_billion(price_per_hour: f64, per_second: f64) -> Option<f64> {
+    (per_second > 0.0).then(|| price_per_hour / (per_second * 3600.0) * 1e9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +162,12 @@ mod tests {
         assert_eq!(moment(951_782_399), "2000-02-28 23:59 UTC");
         assert_eq!(moment(951_782_400), "2000-02-29 00:00 UTC");
         assert_eq!(moment(1_795_300_000), "2026-11-21 22:26 UTC");
+    }
+
+    #[test]
+    fn a_million_a_second_takes_a_thousand_seconds() {
+        let cost = per_billion(3.6, 1e6).unwrap();
+        assert!((cost - 1.0).abs() < 1e-12, "{cost}");
+        assert_eq!(per_billion(1.0, 0.0), None);
     }
 }

@@ -237,7 +237,7 @@ fn verdict(lines: &[Line<'_>], ranks: &[Rank]) -> Verdict {
     if ratio.interval.is_none() {
         return Verdict::Unproven { ratio: ratio.median };
     }
-    // Of each other system its best line.
+    // The best line of each other system.
     let mut systems: Vec<&str> = Vec::new();
     let (mut with, mut unjudged) = (Vec::new(), Vec::new());
     for &rank in &others {

@@ -42,7 +42,7 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
 fn changed(stage: &mut Stage<'_>, change: Change) -> Result<Round, CellError> {
     let gone = || CellError::Broken("its processes are not seen".to_owned());
     let mut changes = Changes {
-        control: Control::connect(stage.target.address).map_err(broken)?,
+        control: Control::connect(stage.target.address)?,
         random: Random::new(stage.bench.seed),
         sizes: sizes(&stage.bench.scale),
     };
@@ -71,7 +71,7 @@ fn changed(stage: &mut Stage<'_>, change: Change) -> Result<Round, CellError> {
         ("empty_bytes", empty as f64),
         ("reported_ratio", number(control, "memory", "mem_fragmentation_ratio")?),
         ("peak_of_limit", peak as f64 / sizes.maxmemory as f64),
-        ("keys_held", control.integer(&["DBSIZE"]).map_err(broken)? as f64),
+        ("keys_held", control.integer(&["DBSIZE"])? as f64),
     ];
     let round = Round { rss_bytes: Some(settled), ..Round::new(seconds, done) };
     Ok(round.with_extra(extra))
@@ -133,9 +133,9 @@ impl Changes {
     fn flood(&mut self, stage: &Stage<'_>) -> Result<u64, CellError> {
         let value = "v".repeat(UNREAD_BYTES);
         self.one(&["SET", "asked", &value], &Reply::Simple("OK".to_owned()))?;
-        let mut flooder = TcpStream::connect(stage.target.address).map_err(broken)?;
+        let mut flooder = TcpStream::connect(stage.target.address)?;
         let asked = "GET asked\r\n".repeat(self.sizes.unread);
-        flooder.write_all(asked.as_bytes()).map_err(broken)?;
+        flooder.write_all(asked.as_bytes())?;
         std::thread::sleep(Duration::from_secs(2));
         Ok(self.sizes.unread as u64)
     }
@@ -170,7 +170,7 @@ impl Changes {
         if cleanup::is_ending() {
             return Err(CellError::Interrupted);
         }
-        let replies = self.control.calls(commands).map_err(broken)?;
+        let replies = self.control.calls(commands)?;
         match replies.into_iter().find(|reply| reply != right) {
             Some(wrong) => {
                 Err(CellError::Wrong(format!("answered {wrong:?} where {right:?} is right")))
@@ -182,8 +182,4 @@ impl Changes {
 
 fn name(key: u32) -> String {
     format!("key:{key:08}")
-}
-
-fn broken(error: std::io::Error) -> CellError {
-    CellError::Broken(error.to_string())
 }

@@ -39,7 +39,7 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
 
 /// What a full cache showed.
 struct Seen {
-    /// Of the second half of the requests.
+    /// In the second half of the requests.
     hits_percent: f64,
     keys_held: u64,
     used_bytes: f64,
@@ -47,8 +47,7 @@ struct Seen {
 }
 
 fn ask(stage: &Stage<'_>, row: &Row, sizes: &Sizes, mut trace: Trace) -> Result<Seen, CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
-    let mut control = Control::connect(stage.target.address).map_err(broken)?;
+    let mut control = Control::connect(stage.target.address)?;
     limit(&mut control, sizes.maxmemory, row.policy)?;
     let value = "v".repeat(sizes.value_bytes);
     let (mut asked, mut hits, mut counted) = (0, 0, 0);
@@ -60,7 +59,7 @@ fn ask(stage: &Stage<'_>, row: &Row, sizes: &Sizes, mut trace: Trace) -> Result<
             (0..BATCH).map(|_| format!("key:{:08}", trace.next_key())).collect();
         let gets: Vec<Vec<&str>> = names.iter().map(|name| vec!["GET", name]).collect();
         let mut missing: Vec<Vec<&str>> = Vec::new();
-        for (name, reply) in names.iter().zip(control.calls(&gets).map_err(broken)?) {
+        for (name, reply) in names.iter().zip(control.calls(&gets)?) {
             let counts = asked >= sizes.requests / 2;
             match reply {
                 Reply::Bulk(None) => missing.push(vec!["SET", name, &value]),
@@ -70,13 +69,13 @@ fn ask(stage: &Stage<'_>, row: &Row, sizes: &Sizes, mut trace: Trace) -> Result<
             counted += u32::from(counts);
             asked += 1;
         }
-        for reply in control.calls(&missing).map_err(broken)? {
+        for reply in control.calls(&missing)? {
             if reply != Reply::Simple("OK".to_owned()) {
                 return Err(CellError::Wrong(format!("SET answered {reply:?}")));
             }
         }
     }
-    let keys_held = control.integer(&["DBSIZE"]).map_err(broken)?.unsigned_abs();
+    let keys_held = control.integer(&["DBSIZE"])?.unsigned_abs();
     Ok(Seen {
         hits_percent: percent(hits, counted),
         keys_held,
@@ -96,8 +95,7 @@ pub(super) fn limit(control: &mut Control, bytes: u64, policy: &str) -> Result<(
 
 /// A figure of `INFO`.
 pub(super) fn number(control: &mut Control, section: &str, field: &str) -> Result<f64, CellError> {
-    let text =
-        control.info(section, field).map_err(|error| CellError::Broken(error.to_string()))?;
+    let text = control.info(section, field)?;
     text.parse().map_err(|_| CellError::Broken(format!("INFO has {field}:{text}")))
 }
 

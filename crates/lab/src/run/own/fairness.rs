@@ -95,9 +95,8 @@ fn beside(
     let time = stage.bench.measured().clamp(STRETCH_MIN, STRETCH_MAX);
     stage.ask_all(BULK_USERS, Polite { fills: true, ..POLITE })?;
     prepare(stage, other, time)?;
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let told = if IoThreads::are_told(address, threads) { threads } else { 1 };
-    let mut io_threads = IoThreads::of(address, told).map_err(broken)?;
+    let mut io_threads = IoThreads::of(address, told)?;
     let (thread, polite) = io_threads.place(|| connect(stage)).map_err(CellError::from)?;
     let others = connect_others(stage, other, &mut io_threads, thread)?;
     drop(io_threads);
@@ -112,10 +111,10 @@ fn beside(
     };
     server.pids().into_iter().for_each(forget_peak);
     let before = server.usage();
-    let mut control = Control::connect(address).map_err(broken)?;
-    let keys_before = control.integer(&["DBSIZE"]).map_err(broken)?;
+    let mut control = Control::connect(address)?;
+    let keys_before = control.integer(&["DBSIZE"])?;
     if other == Other::Snapshot {
-        server.system.begin_snapshot(address).map_err(broken)?;
+        server.system.begin_snapshot(address)?;
     }
     let mut looked = Duration::ZERO;
     let over = |impolite: Option<&Impolite>, since: Duration| -> Result<bool, CellError> {
@@ -127,7 +126,7 @@ fn beside(
                 return Ok(false);
             }
             looked = since;
-            return server.system.snapshot_under_way(address).map(|saves| !saves).map_err(broken);
+            return Ok(!server.system.snapshot_under_way(address)?);
         }
         // Who sends a bounded number of requests is done with them; unread ones are done by the
         // server some time after they were sent.
@@ -138,11 +137,8 @@ fn beside(
     let seen = fairness.run(polite, others, over)?;
     let stolen = stolen().saturating_sub(stolen_before);
     let after = server.usage();
-    let expired = if other == Other::Expiry {
-        keys_before - control.integer(&["DBSIZE"]).map_err(broken)?
-    } else {
-        0
-    };
+    let expired =
+        if other == Other::Expiry { keys_before - control.integer(&["DBSIZE"])? } else { 0 };
     Ok(round(
         &seen,
         after.resident_bytes,

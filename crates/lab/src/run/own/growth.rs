@@ -53,8 +53,7 @@ fn beside(
     let strings = Strings::new(data, mix, depth(&stage.bench.scale), stage.next_seed());
     let mut driver = Driver::over(streams, prober + 1, stage.bench.waiting, strings)?;
     driver.probe(prober, INTERVAL);
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
-    let mut sample = Sample::empty().map_err(broken)?;
+    let mut sample = Sample::empty()?;
     if matches!(mix, Mix::Grow { .. }) {
         while !driver.workload().loaded() {
             if cleanup::is_ending() {

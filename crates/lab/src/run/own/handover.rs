@@ -27,7 +27,7 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     let seen = handovers.run(address, || before = stage.usage()).map_err(|error| match error {
         HandoverError::Unexpected(what) => CellError::Wrong(what),
         HandoverError::NotWaiting => CellError::Broken(error.to_string()),
-        HandoverError::Io(error) => CellError::Broken(error.to_string()),
+        HandoverError::Io(error) => error.into(),
     })?;
     let operations = seen.handover_ns.len();
     let push_p50 = seen.push_ns.value_at_quantile(0.5) as f64 / 1e3;

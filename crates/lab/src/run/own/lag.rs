@@ -22,12 +22,11 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     };
     let connect = |address: SocketAddr| -> Result<Plain, CellError> {
         let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-        Plain::connect(address, dialect).map_err(|error| CellError::Broken(error.to_string()))
+        Ok::<_, CellError>(Plain::connect(address, dialect)?)
     };
     let (mut master, mut replica) = (connect(one)?, connect(other)?);
     let ask = |which: &mut Plain, operation: &Operation| -> Result<Answer, CellError> {
-        let answers = which.ask(std::slice::from_ref(operation));
-        let mut answers = answers.map_err(|error| CellError::Broken(error.to_string()))?;
+        let mut answers = which.ask(std::slice::from_ref(operation))?;
         answers.pop().ok_or_else(|| CellError::Broken("no answer".to_owned()))
     };
     let mut lags: Vec<f64> = Vec::new();

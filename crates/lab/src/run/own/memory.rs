@@ -57,7 +57,7 @@ fn load_members(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
 fn load_sorted_set(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = things(&stage.bench.scale);
     let set = sorted_set::SortedSet::new(count);
-    load_all(stage, part, count, count, sorted_set::Fill(&set))
+    load_all(stage, part, count, count, sorted_set::fill(&set))
 }
 
 const FIELD_VALUE_BYTES: usize = 16;
@@ -65,7 +65,7 @@ const FIELD_VALUE_BYTES: usize = 16;
 fn load_hashes(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = (elements(&stage.bench.scale) / FIELDS).max(1);
     let mut hashes = hash::Hashes::new(count, FIELDS, FIELD_VALUE_BYTES);
-    load_all(stage, part, count, count * FIELDS, hash::Fill(&mut hashes))
+    load_all(stage, part, count, count * FIELDS, hash::fill(&mut hashes))
 }
 
 const ELEMENT_BYTES: usize = 10;
@@ -73,7 +73,7 @@ const ELEMENT_BYTES: usize = 10;
 fn load_lists(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     let count = (elements(&stage.bench.scale) / ELEMENTS).max(1);
     let lists = list::Lists::new(count, ELEMENTS as usize, ELEMENT_BYTES);
-    load_all(stage, part, count, count * ELEMENTS, list::FillLists(&lists))
+    load_all(stage, part, count, count * ELEMENTS, list::fill_lists(&lists))
 }
 
 /// Loads things one by one and puts what each took.
@@ -147,8 +147,7 @@ pub(super) fn on_a_fresh_server(
 /// A connection for requests beside a load.
 pub(super) fn connect(stage: &Stage<'_>) -> Result<Plain, CellError> {
     let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-    Plain::connect(stage.target.address, dialect)
-        .map_err(|error| CellError::Broken(error.to_string()))
+    Ok(Plain::connect(stage.target.address, dialect)?)
 }
 
 /// Sends the requests of these numbers together, and compares each answer with the right one.
@@ -162,7 +161,7 @@ pub(super) fn ask(
         return Err(CellError::Interrupted);
     }
     let operations: Vec<Operation> = numbers.map(make).collect();
-    let answers = plain.ask(&operations).map_err(|error| CellError::Broken(error.to_string()))?;
+    let answers = plain.ask(&operations)?;
     match answers.iter().find(|answer| *answer != right) {
         Some(wrong) => Err(CellError::Wrong(format!("{wrong:?} instead of {right:?}"))),
         None => Ok(()),

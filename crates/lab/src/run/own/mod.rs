@@ -10,7 +10,6 @@ mod lag;
 mod memory;
 mod ping;
 mod publish;
-mod scripts;
 mod shards;
 mod slots;
 mod snapshot;
@@ -34,7 +33,7 @@ pub fn run(own: Own, stage: &mut Stage<'_>, part: &str) -> Result<(), CellError>
         Own::Lag => lag::run,
         Own::LoadTypes => types::load,
         Own::Type => types::run,
-        Own::Script => scripts::run,
+        Own::Script => types::script,
         Own::Publish => publish::run,
         Own::Notifications => publish::notifications,
         Own::LoadLarge => stall::load,

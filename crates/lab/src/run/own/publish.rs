@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::load::fan_out::{FanOut, FanOutError};
-use crate::load::question::{Asking, Question};
-use crate::load::words::{NAME_BYTES, Pattern, Word, name};
+use crate::load::question::{Asking, ask};
+use crate::load::words::{NAME_BYTES, Pattern, Word, ok};
 use crate::operation::OperationKind;
 use crate::run::cell::CellError;
 use crate::run::round::round_of_times;
@@ -36,7 +36,7 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
         let seen = fan_out.run(stage.target.address, || before = stage.usage());
         let seen = seen.map_err(|error| match error {
             FanOutError::Unexpected(what) => CellError::Wrong(what),
-            FanOutError::Io(error) => CellError::Broken(error.to_string()),
+            FanOutError::Io(error) => error.into(),
         })?;
         let usage = before.zip(stage.usage());
         let round = round_of_times(seen.elapsed, seen.delivered, &seen.batches_ns, usage);
@@ -53,28 +53,6 @@ fn can_do(stage: &Stage<'_>) -> Result<(), CellError> {
     Ok(())
 }
 
-/// `SET` of the same value to one of many keys.
-struct Set {
-    request: Pattern,
-    keys: u32,
-}
-
-impl Question for Set {
-    fn count(&self) -> u32 {
-        self.keys
-    }
-
-    #[inline]
-    fn write(&mut self, about: u32, to: &mut Vec<u8>) {
-        self.request.append(to).word(0).copy_from_slice(&name(b'n', about));
-    }
-
-    #[inline]
-    fn answer(&self, _: u32, to: &mut Vec<u8>) {
-        to.extend_from_slice(b"+OK\r\n");
-    }
-}
-
 const USERS: usize = 50;
 const DEPTH: usize = 16;
 const KEYS: u32 = 100_000;
@@ -84,10 +62,9 @@ pub(super) fn notifications(stage: &mut Stage<'_>, _: &str) -> Result<(), CellEr
     can_do(stage)?;
     for part in EVENTS {
         events(stage, if *part == "set-silent" { "" } else { "KEA" })?;
-        let reader = (*part == "set-heard").then(|| Reader::start(stage)).transpose();
-        let reader = reader.map_err(|error| CellError::Broken(error.to_string()))?;
+        let reader = (*part == "set-heard").then(|| Reader::start(stage)).transpose()?;
         let words = [Word::Is("SET"), Word::Open(NAME_BYTES), Word::Is("0123456789abcdef")];
-        let set = Set { request: Pattern::new(&words), keys: KEYS };
+        let set = ask((), KEYS, Pattern::new(&words).about(b'n'), |_, _, to| ok(to));
         let seed = stage.next_seed();
         let round = stage.measure_resp(USERS, Asking::at_random(set, DEPTH, USERS, seed));
         let read = reader.map(Reader::stop);
@@ -111,7 +88,7 @@ fn events(stage: &Stage<'_>, classes: &str) -> Result<(), CellError> {
     match set {
         Ok(text) if text == "OK" => Ok(()),
         Ok(text) => Err(CellError::Cannot(text)),
-        Err(error) => Err(CellError::Broken(error.to_string())),
+        Err(error) => Err(error.into()),
     }
 }
 

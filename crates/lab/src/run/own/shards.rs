@@ -42,7 +42,6 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
     let start = |cores: &Vec<usize>| {
         let want = Want { io_threads: cores.len(), ..Want::new(setting) };
         Instance::start(found, &want, &bench.data_root, cores, PATIENCE)
-            .map_err(|error| CellError::Broken(error.to_string()))
     };
     let servers = places.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let pids: Vec<u32> = servers.iter().flat_map(Instance::pids).collect();

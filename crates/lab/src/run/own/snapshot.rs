@@ -35,7 +35,6 @@ pub(super) fn run(stage: &mut Stage<'_>, _: &str) -> Result<(), CellError> {
 }
 
 fn snapshot_of_it(stage: &mut Stage<'_>) -> Result<(), CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let Some(instance) = &stage.instance else {
         return Err(CellError::Cannot("attached: not ours to restart".to_owned()));
     };
@@ -51,7 +50,7 @@ fn snapshot_of_it(stage: &mut Stage<'_>) -> Result<(), CellError> {
     ask(&mut connect(stage)?, 0..1, &set, &Answer::Done)?;
     let quiet = stage.measure(&phase)?;
     let before = stage.usage().map_or(1, |usage| usage.resident_bytes);
-    system.begin_snapshot(address).map_err(broken)?;
+    system.begin_snapshot(address)?;
     let done = std::sync::atomic::AtomicBool::new(false);
     let (round, most) = std::thread::scope(|scope| {
         use crate::measure::usage::Usage;
@@ -70,7 +69,7 @@ fn snapshot_of_it(stage: &mut Stage<'_>) -> Result<(), CellError> {
     });
     let mut round = round?;
     let began = Instant::now();
-    while system.snapshot_under_way(address).map_err(broken)? {
+    while system.snapshot_under_way(address)? {
         if began.elapsed() > SNAPSHOT_MAX {
             return Err(CellError::Broken(format!("no end of the snapshot in {SNAPSHOT_MAX:?}")));
         }
@@ -91,11 +90,10 @@ fn restart(stage: &mut Stage<'_>) -> Result<f64, CellError> {
         return Err(CellError::Cannot("attached: not ours to restart".to_owned()));
     };
     instance.stop(Duration::from_secs(60));
-    let took = instance.restart().map_err(|error| CellError::Broken(error.to_string()))?;
-    let mut plain = Plain::connect(instance.address(), dialect)
-        .map_err(|error| CellError::Broken(error.to_string()))?;
+    let took = instance.restart()?;
+    let mut plain = Plain::connect(instance.address(), dialect)?;
     let read = Operation::Get { key: KEPT.0.to_vec() };
-    let answers = plain.ask(&[read]).map_err(|error| CellError::Broken(error.to_string()))?;
+    let answers = plain.ask(&[read])?;
     if answers != [Answer::Value(Some(KEPT.1.to_vec()))] {
         return Err(CellError::Broken("came back without its data".to_owned()));
     }

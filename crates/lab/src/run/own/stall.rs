@@ -86,13 +86,12 @@ fn while_saving(
     sizes: Sizes,
     commands: &[Command],
 ) -> Result<Round, CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let Some(instance) = &stage.instance else {
         return Err(CellError::Cannot("attached: its snapshots are not ours to make".to_owned()));
     };
     let (system, address) = (instance.system, instance.address());
     system.can(Capability::Snapshot).map_err(CellError::Cannot)?;
-    system.begin_snapshot(address).map_err(broken)?;
+    system.begin_snapshot(address)?;
     let looked = Cell::new((Instant::now(), true));
     let saves = || {
         let (when, saves) = looked.get();

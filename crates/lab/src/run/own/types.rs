@@ -1,4 +1,4 @@
-//! What the operations of each data type cost.
+//! What the operations of each data type cost, and scripts alone and in pipelines.
 
 use crate::load::question::{Asking, Question};
 use crate::load::types::world::{Ground, MeasureError, Operation, World};
@@ -6,6 +6,7 @@ use crate::operation::OperationKind;
 use crate::results::schema::Round;
 use crate::run::cell::CellError;
 use crate::run::stage::{BULK_USERS, Stage};
+use crate::works::scripts;
 use crate::works::types::{DEPTH, PARTS, USERS, sizes};
 
 /// Gives the server data of every type.
@@ -32,6 +33,21 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
     Ok(())
 }
 
+/// Measures the script of `part` at each depth.
+pub(super) fn script(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
+    stage.can_do(OperationKind::AddMember)?;
+    let found = scripts::PARTS.iter().find(|(name, ..)| name[0] == part);
+    let &(_, operation, _) = found.expect("a part of this work");
+    let sizes = sizes(&stage.bench.scale);
+    let users = scripts::USERS;
+    let mut world = World::load(&mut OnStage { stage, users, depth: 1 }, &sizes, &[operation])?;
+    for depth in scripts::depths(&stage.bench.scale) {
+        let round = world.measure(operation, &sizes, &mut OnStage { stage, users, depth })?;
+        stage.put(part, Some(depth as f64), round);
+    }
+    Ok(())
+}
+
 const fn on<'a, 'b>(stage: &'a mut Stage<'b>) -> OnStage<'a, 'b> {
     OnStage { stage, users: USERS, depth: DEPTH }
 }
@@ -46,10 +62,10 @@ impl From<MeasureError<CellError>> for CellError {
 }
 
 /// A server on a stage, for questions that so many users ask, so many at once.
-pub(super) struct OnStage<'a, 'b> {
-    pub(super) stage: &'a mut Stage<'b>,
-    pub(super) users: usize,
-    pub(super) depth: usize,
+struct OnStage<'a, 'b> {
+    stage: &'a mut Stage<'b>,
+    users: usize,
+    depth: usize,
 }
 
 impl Ground for OnStage<'_, '_> {

@@ -67,7 +67,7 @@ impl Stage<'_> {
             }
         }
         let seconds = began.elapsed().as_secs_f64();
-        let restart = victim.restart().map_err(|error| CellError::Broken(error.to_string()))?;
+        let restart = victim.restart()?;
         let Some(ledger) = world.ledger(SPACE) else {
             return Err(CellError::Broken("nothing was written before the kill".to_owned()));
         };

@@ -388,9 +388,7 @@ impl<'a> Stage<'a> {
             return Ok(None);
         };
         let want = Want { io_threads, ..own.want.clone() };
-        Instance::start(found, &want, &self.bench.data_root, cores, PATIENCE)
-            .map(Some)
-            .map_err(|error| CellError::Broken(error.to_string()))
+        Ok(Some(Instance::start(found, &want, &self.bench.data_root, cores, PATIENCE)?))
     }
 
     /// Reports the present activity.

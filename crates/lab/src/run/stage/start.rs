@@ -32,8 +32,7 @@ pub(super) fn start(
                 ..Want::new(*setting)
             };
             let instance =
-                Instance::start(found, &want, &bench.data_root, &bench.cores.server, PATIENCE)
-                    .map_err(|error| CellError::Broken(error.to_string()))?;
+                Instance::start(found, &want, &bench.data_root, &bench.cores.server, PATIENCE)?;
             Ok((Target::plain(instance.address()), Some(instance)))
         }
         (Subject::Attached(attached), _) if work.topology == Topology::Single => {

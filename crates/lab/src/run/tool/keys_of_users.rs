@@ -55,16 +55,15 @@ pub fn fill(
     stage: &Stage<'_>,
     pairs: impl Iterator<Item = (String, String)>,
 ) -> Result<(), CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let dialect = stage.subject.dialect().map_err(CellError::Cannot)?;
-    let mut plain = Plain::connect(stage.target.address, dialect).map_err(broken)?;
+    let mut plain = Plain::connect(stage.target.address, dialect)?;
     let mut all = pairs.map(|(key, value)| Operation::Set { key: key.into(), value: value.into() });
     loop {
         let some: Vec<Operation> = all.by_ref().take(TOGETHER).collect();
         if some.is_empty() {
             return Ok(());
         }
-        let answers = plain.ask(&some).map_err(broken)?;
+        let answers = plain.ask(&some)?;
         if let Some(wrong) = answers.iter().find(|answer| **answer != Answer::Done) {
             return Err(CellError::Wrong(format!("a write was answered with {wrong:?}")));
         }

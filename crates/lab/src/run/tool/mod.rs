@@ -99,16 +99,15 @@ fn with_a_script(
     stage: &Stage<'_>,
     phase: &Phase,
 ) -> Result<Round, CellError> {
-    let broken = |error: std::io::Error| CellError::Broken(error.to_string());
     let job = keys_of_users::job(phase)?;
     let prepared = match tool {
         Tool::K6 => k6::prepare(stage, phase, &job)?,
         _ => wrk::prepare(stage, phase, &job)?,
     };
-    let folder = tempfile::Builder::new().prefix("ladon-lab-").tempdir().map_err(broken)?;
+    let folder = tempfile::Builder::new().prefix("ladon-lab-").tempdir()?;
     let (name, text) = prepared.script;
     let script = folder.path().join(name);
-    std::fs::write(&script, text).map_err(broken)?;
+    std::fs::write(&script, text)?;
     let mut command = Command::new(program);
     command.args(prepared.before).arg(script).args(prepared.after).envs(prepared.environment);
     Done::by(command, stage)?.round(stage, if tool == Tool::K6 { k6::parsed } else { wrk::parsed })

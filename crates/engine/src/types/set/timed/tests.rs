@@ -2,7 +2,7 @@
 
 use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
-use crate::types::dump_value::Shown;
+use crate::types::dump_value::DumpValue;
 use crate::types::hash::item::Item;
 use crate::types::set::edit::SetEdit;
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue, put_member};
@@ -337,13 +337,13 @@ fn bodies_and_ops_have_their_bytes() {
         assert_eq!(read, (cut == 13).then_some(1), "cut at {cut}");
     }
     // As `ladon dump` shows them.
-    let timed = |name, at| Shown::List(vec![Shown::Bytes(name), Shown::Int(at)]);
-    let shown = Shown::List(vec![Shown::Bytes(b"a"), timed(b"bc", 0x0102)]);
+    let timed = |name, at| DumpValue::List(vec![DumpValue::Bytes(name), DumpValue::Int(at)]);
+    let shown = DumpValue::List(vec![DumpValue::Bytes(b"a"), timed(b"bc", 0x0102)]);
     assert_eq!(SetValue::show_body(written), Some(shown));
-    let shown = Shown::Record(vec![
-        ("add", Shown::List(vec![timed(b"d", 3), Shown::Bytes(b"a")])),
-        ("remove", Shown::List(vec![Shown::Bytes(b"d")])),
-        ("expire", Shown::List(vec![timed(b"bc", 0x0102)])),
+    let shown = DumpValue::Record(vec![
+        ("add", DumpValue::List(vec![timed(b"d", 3), DumpValue::Bytes(b"a")])),
+        ("remove", DumpValue::List(vec![DumpValue::Bytes(b"d")])),
+        ("expire", DumpValue::List(vec![timed(b"bc", 0x0102)])),
     ]);
     assert_eq!(SetValue::show_op(logged), Some(shown));
     // A hash's items have values.
