@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 const PARTS: usize = 256;
 
 /// Undelivered messages, by weight, above which publishers wait.
-const CONGESTED_WEIGHT: usize = 4096;
+pub const CONGESTED_WEIGHT: usize = 4096;
 
 /// Bytes of payload that weigh as much as one delivery.
 const BYTES_PER_WEIGHT: usize = 1024;
@@ -58,6 +58,8 @@ pub struct PubSub {
     names: [AtomicUsize; 3],
     /// Weight of the messages that no thread has delivered yet.
     undelivered: AtomicUsize,
+    /// Above this weight, publishers wait.
+    congested: AtomicUsize,
 }
 
 impl PubSub {
@@ -70,7 +72,13 @@ impl PubSub {
             patterns: RwLock::default(),
             names: Default::default(),
             undelivered: AtomicUsize::new(0),
+            congested: AtomicUsize::new(CONGESTED_WEIGHT),
         }
+    }
+
+    /// Testing only: publishers wait above this weight of undelivered messages.
+    pub fn bound_undelivered(&self, weight: usize) {
+        self.congested.store(weight, Relaxed);
     }
 
     /// Hash of a name.
@@ -99,13 +107,19 @@ impl PubSub {
     /// for their next turn.
     #[inline]
     pub fn is_congested(&self) -> bool {
-        self.undelivered.load(Relaxed) > CONGESTED_WEIGHT
+        self.undelivered() > self.congested.load(Relaxed)
+    }
+
+    /// Weight of the messages that no thread has delivered yet.
+    #[inline]
+    pub fn undelivered(&self) -> usize {
+        self.undelivered.load(Relaxed)
     }
 
     /// Whether no message is on its way.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.undelivered.load(Relaxed) == 0
+        self.undelivered() == 0
     }
 
     /// A thread has delivered a message, or has nobody to deliver it to.
