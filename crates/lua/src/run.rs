@@ -229,18 +229,22 @@ pub(crate) unsafe fn raise_stop(state: State) -> c_int {
 }
 
 /// Lets `host` be asked during `body`.
-pub(crate) fn with_host<R>(
-    core: &mut Core,
+///
+/// # Safety
+/// `core` is that of a live state.
+pub(crate) unsafe fn with_host<R>(
+    core: *mut Core,
     host: &mut dyn Host,
-    body: impl FnOnce(&mut Core) -> R,
+    body: impl FnOnce() -> R,
 ) -> R {
     let host: *mut (dyn Host + '_) = host;
-    // SAFETY: Only the lifetime changes, and the pointer is gone before the host is.
-    core.host = Some(unsafe {
-        std::mem::transmute::<*mut (dyn Host + '_), *mut (dyn Host + 'static)>(host)
-    });
-    core.proto = Proto::Resp2;
-    let result = body(core);
-    core.host = None;
-    result
+    // SAFETY: Only the host's lifetime changes, and the pointer is gone before the host is.
+    unsafe {
+        (*core).host =
+            Some(std::mem::transmute::<*mut (dyn Host + '_), *mut (dyn Host + 'static)>(host));
+        (*core).proto = Proto::Resp2;
+        let result = body();
+        (*core).host = None;
+        result
+    }
 }

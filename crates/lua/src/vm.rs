@@ -8,6 +8,7 @@ use crate::{Host, sandbox};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
 use std::ffi::{c_int, c_void};
+use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
 /// What a machine is created with.
@@ -118,10 +119,38 @@ pub(crate) unsafe fn core(state: State) -> *mut Core {
     memory.cast()
 }
 
+/// The core that a state's allocator knows too. Lua's callbacks change it while [`Vm`] runs something,
+/// so no `&mut Core` may live across a call into Lua: the compiler would believe that nobody else
+/// looks at what it points to, and leave out what is written before the call.
+struct OwnCore(*mut Core);
+
+impl Deref for OwnCore {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        // SAFETY: It lives as long as this.
+        unsafe { &*self.0 }
+    }
+}
+
+impl DerefMut for OwnCore {
+    fn deref_mut(&mut self) -> &mut Core {
+        // SAFETY: As above.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl Drop for OwnCore {
+    fn drop(&mut self) {
+        // SAFETY: It came from a box, and the state that knew it is closed.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
 /// A Lua state with the sandbox of Redis.
 pub struct Vm {
     state: State,
-    core: Box<Core>,
+    core: OwnCore,
     /// Bytes that the last collection left.
     kept: usize,
 }
@@ -136,7 +165,7 @@ impl Vm {
     /// If the memory is not enough for the libraries.
     #[must_use]
     pub fn new(options: VmOptions) -> Vm {
-        let mut core = Box::new(Core {
+        let core = OwnCore(Box::into_raw(Box::new(Core {
             memory: Memory::new(options.memory_bytes_max),
             host: None,
             is_stopped: false,
@@ -151,10 +180,9 @@ impl Vm {
             random: sandbox::SEED,
             registering: Registering::default(),
             version: options.version,
-        });
-        let memory: *mut Core = &raw mut *core;
-        // SAFETY: The box keeps its address, and is dropped after the state is closed.
-        let state = unsafe { lua_newstate(allocate, memory.cast()) };
+        })));
+        // SAFETY: The core keeps its address, and is dropped after the state is closed.
+        let state = unsafe { lua_newstate(allocate, core.0.cast()) };
         assert!(!state.is_null(), "scripts have too little memory to begin with");
         // SAFETY: The state is live; errors end in the protected call.
         let status = unsafe { lua_cpcall(state, sandbox::build, null_mut()) };
@@ -222,11 +250,9 @@ impl Vm {
     fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
         let position = frame.reply.position();
         let enter = self.core.places.enter;
-        let status = with_host(&mut self.core, host, |core| {
-            core.frame = (&raw mut frame).cast();
-            // SAFETY: The frame lives until the call returns, and errors end in it.
-            unsafe { call_protected(self.state, enter) }
-        });
+        self.core.frame = (&raw mut frame).cast();
+        // SAFETY: The frame lives until the call returns, and errors end in it.
+        let status = unsafe { with_host(self.core.0, host, || call_protected(self.state, enter)) };
         if self.recover() {
             frame.reply.rewind(position);
             return Ended::Stopped;

@@ -6,13 +6,14 @@ use crate::kernel::large::Large;
 use crate::kernel::local::{Append, Local, Pump, Unpublished};
 use crate::kernel::node::Node;
 use crate::kernel::outcome::{Deferred, Flow};
-use crate::kernel::pubsub::published::Kind;
+use crate::kernel::pubsub::published::{Kind, NotFor};
 use crate::kernel::rng::Rng;
 use crate::kernel::session::Session;
 use crate::kernel::slices::Slices;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
 use ladon_model::{DbId, KeyHash, Lsn};
 use ladon_resp::Reply;
+use std::sync::Arc;
 
 /// What a command's handler works with.
 pub struct Ctx<'a> {
@@ -241,7 +242,8 @@ impl<'a> Ctx<'a> {
         if !self.local.unpublished.is_empty() {
             // While the locks are held, so that a transaction's messages have the order of its
             // changes. They depend on what the sender wrote before as well.
-            publish_all(self.node, self.local, lsn.max(self.session.last_write));
+            let depends = lsn.max(self.session.last_write);
+            publish_all(self.node, self.local, self.session.info.id, depends);
         }
         self.data = Data::Gone;
         if self.local.undoable.is_some() {
@@ -291,10 +293,16 @@ impl<'a> Ctx<'a> {
     }
 }
 
-/// Publishes the messages of a transaction that has just committed.
+/// Publishes the messages of a transaction that has just committed. What its client subscribed to
+/// in it gets those that came later.
 #[cold]
-fn publish_all(node: &Node, local: &mut Local, depends: Lsn) {
-    for Unpublished { kind, channel, payload } in local.unpublished.drain(..) {
-        node.pubsub.publish(kind, &channel, &payload, depends);
+fn publish_all(node: &Node, local: &mut Local, client: u64, depends: Lsn) {
+    let joined = std::mem::take(&mut local.joined_late);
+    for (at, message) in local.unpublished.drain(..).enumerate() {
+        let Unpublished { kind, channel, payload } = message;
+        let later = joined.iter().filter(|(before, ..)| *before > at);
+        let names: Vec<_> = later.map(|(_, kind, name)| (*kind, Arc::clone(name))).collect();
+        let not_for = (!names.is_empty()).then(|| Box::new(NotFor { client, names }));
+        node.pubsub.publish_except(kind, &channel, &payload, depends, not_for);
     }
 }

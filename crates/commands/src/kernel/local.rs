@@ -48,6 +48,8 @@ pub struct Local {
     pub trackers: Trackers,
     /// Messages of a transaction that is not committed yet.
     pub(crate) unpublished: Vec<Unpublished>,
+    /// Its subscriptions, each with the number of its messages that were said before.
+    pub(crate) joined_late: Vec<(usize, Kind, Arc<[u8]>)>,
     /// Confirmations of the present request's subscriptions, which `CLIENT REPLY` does not silence.
     pub(crate) unsilenced: Vec<u8>,
     pub(crate) timing: Timing,
@@ -92,6 +94,7 @@ impl Local {
             subscribers: Subscribers::default(),
             trackers: Trackers::default(),
             unpublished: Vec::new(),
+            joined_late: Vec::new(),
             unsilenced: Vec::new(),
             timing: Timing::default(),
             eviction,

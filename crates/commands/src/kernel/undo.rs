@@ -74,6 +74,7 @@ impl Ctx<'_> {
         let Some(begun) = self.local.undoable.take() else { return };
         self.local.monitored.truncate(begun.monitored);
         self.local.unpublished.truncate(begun.unpublished);
+        self.local.joined_late.retain(|(before, ..)| *before <= begun.unpublished);
         self.local.rng = begun.rng.clone();
         (self.session.db, self.session.proto) = (begun.db, begun.proto);
         begun.take_back(&self.local.stats);

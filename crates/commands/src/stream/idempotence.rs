@@ -50,21 +50,21 @@ impl<'a> Sender<'a> {
     pub(super) fn id(&self, words: &[&[u8]]) -> Cow<'a, [u8]> {
         match self.id {
             Some(id) => Cow::Borrowed(id),
-            None => Cow::Owned(digest(words).to_le_bytes().to_vec()),
+            None => Cow::Owned(automatic_id(words).to_vec()),
         }
     }
 }
 
-/// A hash of fields and values that does not depend on their order. It is in the log: it never
-/// changes.
-fn digest(words: &[&[u8]]) -> u128 {
+/// The idempotent id of an entry whose producer gives it none (`IDMPAUTO`): a hash of fields and
+/// values that does not depend on their order. It is in the log: it never changes.
+pub fn automatic_id(words: &[&[u8]]) -> [u8; 16] {
     let of_pair = |pair: &[&[u8]]| {
         let mut hash = Xxh3::new();
         hash.update(&(pair[0].len() as u64).to_le_bytes());
         pair.iter().for_each(|word| hash.update(word));
         hash.digest128()
     };
-    words.chunks_exact(2).map(of_pair).fold(0, u128::wrapping_add)
+    words.chunks_exact(2).map(of_pair).fold(0, u128::wrapping_add).to_le_bytes()
 }
 
 /// How much a stream remembers that was told nothing else.

@@ -17,6 +17,8 @@ mod shared;
 mod streams_option;
 mod trim;
 
+pub use idempotence::automatic_id;
+
 use crate::kernel::spec::{Code, KeyPositions, Part};
 use crate::shared::help::HELP;
 

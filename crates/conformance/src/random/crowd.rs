@@ -10,6 +10,7 @@
 //! A connection without a reply waits for a key, and gets no request before that has ended. Waits
 //! are without end, so that no clock decides what is seen.
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use crate::reply::Reply;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What Ladon sends besides comes in this time, usually.
 const UNASKED: Duration = Duration::from_millis(2);
+
+/// The same where threads tell one another first.
+const IN_TURN: Duration = Duration::from_millis(8);
 
 /// How often Ladon is asked whether a client waits by now.
 const TRIES: usize = 1_000;
@@ -40,12 +44,14 @@ struct Crowd<'a> {
     duel: &'a mut Duel,
     members: Vec<Member>,
     control: &'a mut Pair,
+    /// An `XREAD` was answered that had waited.
+    has_reread: bool,
 }
 
 /// The first difference of the round's requests. `control` has prepared the servers.
 pub(super) fn play(duel: &mut Duel, control: &mut Pair, round: &Round) -> io::Result<Outcome> {
     let members = (0..round.connections).map(|_| member(duel, round)).collect::<io::Result<_>>()?;
-    let mut crowd = Crowd { duel, members, control };
+    let mut crowd = Crowd { duel, members, control, has_reread: false };
     for (at, request) in round.requests.iter().enumerate() {
         let who = crowd.next(request.connection)?;
         let who = match who {
@@ -121,17 +127,38 @@ impl Crowd<'_> {
         if let Some((who, request)) = asked {
             self.members[who].waits = Some(request.clone());
         }
+        let is_exec = asked.is_some_and(|(_, request)| ends_transaction(request));
+        let mut heard = Vec::new();
         for who in 0..self.members.len() {
-            let pair = &mut self.members[who].pair;
-            let mut wanted = Vec::new();
-            while wanted.last() != Some(&Reply::Closed) && pair.reference.has_more() {
-                wanted.push(pair.reference.read());
+            let (wanted, surplus) = self.reference_says(who);
+            heard.push((wanted, surplus));
+        }
+        let is_served = self.members.iter().zip(&heard).enumerate().any(|(at, (member, heard))| {
+            asked.is_none_or(|(who, _)| who != at)
+                && member.waits.is_some()
+                && heard.0.iter().any(|frame| !is_push(frame))
+        });
+        let joins = asked.filter(|_| is_exec).map(|(who, _)| who).filter(|&who| {
+            self.members[who]
+                .transaction
+                .iter()
+                .any(|queued| confirms(queued) || queued.words[0].eq_ignore_ascii_case(b"CLIENT"))
+        });
+        for (who, (wanted, surplus)) in heard.into_iter().enumerate() {
+            let is_more = is_served || is_exec || wanted.iter().any(|it| of_keys(it).is_some());
+            let got = self.subject_says(who, wanted.len() - surplus, is_more);
+            let mut push = Request::new(Check::Exact, &[b"PUSHED", b"TO"]);
+            let mut name = |text: &str| {
+                push.words.extend(text.split(' ').map(|word| word.as_bytes().to_vec()));
+            };
+            name(&who.to_string());
+            match (joins == Some(who), is_served, self.has_reread) {
+                (true, ..) => name("WHO JOINED IN A TRANSACTION"),
+                (_, true, _) => name("AS A WAIT ENDED"),
+                (.., true) => name("AFTER A WAIT"),
+                _ => {}
             }
-            let mut got = Vec::new();
-            while got.len() < wanted.len() && !matches!(got.last(), Some(Reply::Silence)) {
-                got.push(pair.subject.silence(PATIENCE));
-            }
-            match self.compare(who, wanted, got) {
+            match self.compare(who, push, wanted, got) {
                 Outcome::Same => {}
                 other => return other,
             }
@@ -143,6 +170,9 @@ impl Crowd<'_> {
             }
             // What others send must not come before it.
             let mut tries = if member.waits.is_some() { TRIES } else { 0 };
+            if let Some(request) = &mut member.waits {
+                request.words.push(b"(waited)".to_vec());
+            }
             while tries > 0 && !is_blocked(self.control, &member.ids[1]) {
                 tries -= 1;
             }
@@ -150,7 +180,47 @@ impl Crowd<'_> {
         Outcome::Same
     }
 
-    fn compare(&mut self, who: usize, wanted: Vec<Reply>, got: Vec<Reply>) -> Outcome {
+    /// What the reference has sent to a member, and how much of that tells again of missing keys.
+    fn reference_says(&mut self, who: usize) -> (Vec<Reply>, usize) {
+        let pair = &mut self.members[who].pair;
+        let mut wanted = Vec::new();
+        while wanted.last() != Some(&Reply::Closed) && pair.reference.has_more() {
+            wanted.push(pair.reference.read());
+        }
+        let surplus = self.duel.known.surplus(&wanted);
+        (wanted, surplus)
+    }
+
+    /// What Ladon sends: at least so many frames, and `is_more` what else comes soon.
+    fn subject_says(&mut self, who: usize, least: usize, is_more: bool) -> Vec<Reply> {
+        let pair = &mut self.members[who].pair;
+        let mut got = Vec::new();
+        while got.len() < least && !matches!(got.last(), Some(Reply::Silence)) {
+            got.push(pair.subject.silence(PATIENCE));
+        }
+        if is_more {
+            std::thread::sleep(IN_TURN);
+        }
+        while got.last() != Some(&Reply::Closed) && pair.subject.has_more() {
+            got.push(pair.subject.read());
+        }
+        got
+    }
+
+    fn compare(
+        &mut self,
+        who: usize,
+        push: Request,
+        wanted: Vec<Reply>,
+        got: Vec<Reply>,
+    ) -> Outcome {
+        let (wanted, got) = (after_reply(wanted), after_reply(got));
+        let member = &self.members[who];
+        let (wanted, got) = match member.waits.as_ref().is_some_and(ends_transaction) {
+            true => [wanted, got].map(|frames| exec_reply(&member.transaction, frames)).into(),
+            false => (wanted, got),
+        };
+        let (wanted, got) = (together(wanted), together(got));
         if wanted.len() == got.len() && wanted.iter().any(leaves_in_exec) {
             self.members[who].waits = None;
             self.members[who].transaction.clear();
@@ -158,8 +228,6 @@ impl Crowd<'_> {
         }
         let (wanted, pushed) = wanted.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
         let (got, pushed_here) = got.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
-        let name = who.to_string();
-        let push = Request::new(Check::Exact, &[b"PUSHED", b"TO", name.as_bytes()]);
         let (pushed, pushed_here) = (in_order(pushed), in_order(pushed_here));
         match self.duel.differ(&push, &Reply::Array(pushed), &Reply::Array(pushed_here)) {
             Outcome::Same => {}
@@ -168,6 +236,8 @@ impl Crowd<'_> {
         let member = &mut self.members[who];
         if let ([wanted], [got]) = (&wanted[..], &got[..]) {
             let request = member.waits.take().unwrap_or(push);
+            let has_waited = request.words.last().is_some_and(|word| word == b"(waited)");
+            self.has_reread |= has_waited && request.words[0].eq_ignore_ascii_case(b"XREAD");
             let (wanted, got) = (member.named(0, &request, wanted), member.named(1, &request, got));
             let mut transaction = std::mem::take(&mut member.transaction);
             let outcome = self.duel.judge(&request, &wanted, &got, &mut transaction);
@@ -197,7 +267,10 @@ impl Crowd<'_> {
         for member in &mut self.members {
             if member.pair.subject.has_more() {
                 let got = member.pair.subject.read();
-                let request = Request::new(Check::Exact, &[b"PUSHED", b"UNASKED"]);
+                let mut request = Request::new(Check::Exact, &[b"PUSHED", b"UNASKED"]);
+                if self.has_reread {
+                    request.words.extend(["AFTER", "A", "WAIT"].map(|it| it.as_bytes().to_vec()));
+                }
                 match self.duel.differ(&request, &Reply::Silence, &got) {
                     Outcome::Same => {}
                     other => return other,
@@ -214,6 +287,13 @@ impl Member {
         match reply {
             Reply::Integer(id) if request.check == Check::Client && *id > 0 => {
                 Reply::Simple(format!("client, own: {}", self.ids[server] == id.to_string()))
+            }
+            Reply::Array(items)
+                if request.words[0].eq_ignore_ascii_case(b"EXEC")
+                    && items.len() == self.transaction.len() =>
+            {
+                let each = self.transaction.iter().zip(items);
+                Reply::Array(each.map(|(queued, it)| self.named(server, queued, it)).collect())
             }
             other => other.clone(),
         }
@@ -238,6 +318,90 @@ fn is_blocked(control: &mut Pair, id: &str) -> bool {
     line.split(' ').filter_map(|it| it.strip_prefix("flags=")).any(|flags| flags.contains('b'))
 }
 
+/// The keys that a frame invalidates.
+fn of_keys(frame: &Reply) -> Option<Vec<Reply>> {
+    match (is_message(frame), frame.elements().pop()) {
+        (true, Some(Reply::Array(keys))) => Some(keys),
+        _ => None,
+    }
+}
+
+fn ends_transaction(request: &Request) -> bool {
+    request.words[0].eq_ignore_ascii_case(b"EXEC")
+}
+
+/// The frames after EXEC, with one element of its reply for each request of the transaction:
+/// SUBSCRIBE of several names confirms each of them, which the array's length does not count.
+fn exec_reply(transaction: &[Request], frames: Vec<Reply>) -> Vec<Reply> {
+    let is_reply = |frame: &Reply| matches!(frame, Reply::Array(_)) && !is_push(frame);
+    let names = |request: &Request| if confirms(request) { request.words.len() - 1 } else { 1 };
+    let Some(at) = frames.iter().position(is_reply) else { return frames };
+    if transaction.iter().all(|request| names(request) == 1) {
+        return frames;
+    }
+    let mut elements: VecDeque<Reply> = frames[at].elements().into();
+    let (others, rest): (Vec<_>, Vec<_>) = frames[at + 1..].iter().cloned().partition(is_message);
+    elements.extend(rest);
+    if transaction.iter().map(names).sum::<usize>() != elements.len() {
+        return frames;
+    }
+    let each = transaction.iter().map(|request| match names(request) {
+        1 => elements.pop_front().unwrap_or(Reply::Null),
+        count => Reply::Array(elements.drain(..count).collect()),
+    });
+    let reply = Reply::Array(each.collect());
+    frames[..at].iter().cloned().chain([reply]).chain(others).collect()
+}
+
+/// The frames with all invalidations of keys in one, at the end, each key once.
+fn together(frames: Vec<Reply>) -> Vec<Reply> {
+    if frames.iter().filter(|frame| of_keys(frame).is_some()).count() < 2 {
+        return frames;
+    }
+    let (several, mut frames): (Vec<_>, Vec<_>) =
+        frames.into_iter().partition(|frame| of_keys(frame).is_some());
+    let mut keys: Vec<Reply> = several.iter().filter_map(of_keys).flatten().collect();
+    keys.sort_by_cached_key(Reply::show);
+    keys.dedup();
+    let mut one = several[0].clone();
+    if let Reply::Push(items) | Reply::Array(items) = &mut one {
+        items.pop();
+        items.push(Reply::Array(keys));
+    }
+    frames.push(one);
+    frames
+}
+
+/// The frames with the messages that a command causes for its own client behind its reply, where 7.2
+/// sends them. 7.0 puts them among the elements of the reply (`EXEC`, `MGET`), so that its last ones
+/// are frames of their own.
+fn after_reply(frames: Vec<Reply>) -> Vec<Reply> {
+    let is_mixed = |frame: &Reply| match frame {
+        Reply::Array(elements) => elements.iter().any(is_message),
+        _ => false,
+    };
+    let Some(at) = frames.iter().position(is_mixed) else {
+        return frames;
+    };
+    let (mut ordered, mut rest) = (frames, VecDeque::new());
+    rest.extend(ordered.drain(at..));
+    let Some(Reply::Array(elements)) = rest.pop_front() else { unreachable!("it has elements") };
+    let length = elements.len();
+    elements.into_iter().rev().for_each(|element| rest.push_front(element));
+    let (mut reply, mut messages) = (Vec::new(), Vec::new());
+    while reply.len() < length {
+        match rest.pop_front() {
+            Some(message) if is_message(&message) => messages.push(message),
+            Some(element) => reply.push(element),
+            None => break,
+        }
+    }
+    ordered.push(Reply::Array(reply));
+    ordered.extend(messages);
+    ordered.extend(after_reply(rest.into()));
+    ordered
+}
+
 /// Whether it is what EXEC says of UNSUBSCRIBE without names, which names them in any order.
 fn leaves_in_exec(reply: &Reply) -> bool {
     let leaves =
@@ -248,6 +412,13 @@ fn leaves_in_exec(reply: &Reply) -> bool {
 /// Whether the reply consists of frames that look like messages.
 fn confirms(request: &Request) -> bool {
     request.words[0].to_ascii_lowercase().ends_with(b"subscribe")
+}
+
+/// Whether it is a frame that nobody asked for.
+fn is_message(frame: &Reply) -> bool {
+    const KINDS: [&str; 4] = ["message", "pmessage", "smessage", "invalidate"];
+    let kind = frame.elements().first().map(Reply::text).unwrap_or_default();
+    is_push(frame) && KINDS.contains(&kind.as_str())
 }
 
 fn is_push(frame: &Reply) -> bool {

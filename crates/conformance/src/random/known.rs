@@ -64,6 +64,9 @@ pub struct Known {
     /// 7.0 writes doubles with seventeen digits; later servers with as few as distinguish them.
     long_doubles: bool,
     doubles_met: usize,
+    /// Its `XREAD` notifies twice of a key that is missing.
+    misses_twice: bool,
+    misses_met: usize,
 }
 
 const TEXT: &str = include_str!("../../grammar/known.txt");
@@ -100,7 +103,8 @@ impl Known {
             rules.push(Rule { request, wanted, got, why, ends, met: 0 });
         }
         let long_doubles = peer.name.starts_with("redis-7.0");
-        Ok(Known { rules, long_doubles, doubles_met: 0 })
+        let misses_twice = !peer.name.starts_with("redis-8");
+        Ok(Known { rules, long_doubles, doubles_met: 0, misses_twice, misses_met: 0 })
     }
 
     /// The verdict of the rules if this peer answers `wanted` and Ladon `got`.
@@ -109,6 +113,10 @@ impl Known {
         let lengths = wanted.show().len().abs_diff(got.show().len());
         if same_numbers && (self.long_doubles || lengths <= 1) {
             self.doubles_met += 1;
+            return Verdict::Known;
+        }
+        if self.misses_twice && told_once(wanted) == told_once(got) {
+            self.misses_met += 1;
             return Verdict::Known;
         }
         let (line, wanted, got) = (request.line(), wanted.show(), got.show());
@@ -120,6 +128,14 @@ impl Known {
         if rule.ends { Verdict::Diverged } else { Verdict::Known }
     }
 
+    /// How many of these messages only tell again of missing keys.
+    pub fn surplus(&self, pushed: &[Reply]) -> usize {
+        match self.misses_twice {
+            true => pushed.len() - told_once(&Reply::Array(pushed.to_vec())).len(),
+            false => 0,
+        }
+    }
+
     /// How often each rule was needed, and its reason.
     pub fn met(&self) -> Vec<(usize, &'static str)> {
         let why = match self.long_doubles {
@@ -127,13 +143,26 @@ impl Known {
             false => "Redis' digits of a double are not always the shortest, or the nearest",
         };
         let doubles = (self.doubles_met, why);
+        let misses = (self.misses_met, "Redis' XREAD misses a key twice until version 8");
         self.rules
             .iter()
             .map(|rule| (rule.met, rule.why))
-            .chain([doubles])
+            .chain([doubles, misses])
             .filter(|(met, _)| *met > 0)
             .collect()
     }
+}
+
+/// The messages of a step, without those that notify again of a missing key.
+fn told_once(pushed: &Reply) -> Vec<Reply> {
+    let mut told: Vec<Reply> = Vec::new();
+    for frame in pushed.elements() {
+        let is_miss = || frame.elements().iter().any(|it| it.text().contains("keymiss"));
+        if !told.contains(&frame) || !is_miss() {
+            told.push(frame);
+        }
+    }
+    told
 }
 
 /// The reply with every text that reads as a double in its shortest form.

@@ -108,7 +108,10 @@ impl Worker {
         if self.await_delivery.is_empty() || self.node.pubsub.is_congested() {
             return;
         }
-        let slots = std::mem::take(&mut self.await_delivery);
+        let mut slots = std::mem::take(&mut self.await_delivery);
+        if self.planted == Planted::ForgottenPublisher {
+            self.await_delivery.push(slots.remove(0));
+        }
         for had_turn in [true, false] {
             for &slot in slots.iter().rev() {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
@@ -123,6 +126,11 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whether a connection waits until messages are delivered.
+    pub fn has_waiting_publishers(&self) -> bool {
+        !self.await_delivery.is_empty()
     }
 
     /// Delivers the next message to some of its receivers, and returns to how many; `None` if nothing

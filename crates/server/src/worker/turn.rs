@@ -74,6 +74,8 @@ pub enum Planted {
     UnaskedWait,
     /// Who waits until messages are delivered goes on behind newer requests.
     NewerFirst,
+    /// The first that waits until messages are delivered never goes on.
+    ForgottenPublisher,
     /// Messages leave without waiting for what they depend on.
     EarlyMessage,
     /// A message overtakes those that are not delivered yet.

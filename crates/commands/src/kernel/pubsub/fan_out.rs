@@ -157,6 +157,7 @@ impl FanOut {
                 let Published { kind, hash, .. } = *self.message;
                 let places = subscribers.channel(kind, hash, self.message.channel());
                 let last = places.and_then(|places| places.find(after, max, self.number, found));
+                self.leave_out(kind, self.message.channel(), found);
                 self.at = match last {
                     Some(last) => At::Channel(last),
                     None if self.message.kind != Kind::Channel => At::End,
@@ -168,6 +169,7 @@ impl FanOut {
             At::Pattern(pattern, after) => {
                 let places = subscribers.patterns.get(&pattern);
                 let last = places.and_then(|places| places.find(after, max, self.number, found));
+                self.leave_out(Kind::Pattern, &pattern, found);
                 self.at = match last {
                     Some(last) => At::Pattern(pattern, last),
                     None => At::Between(Some(pattern)),
@@ -188,6 +190,14 @@ impl FanOut {
                 &[]
             }
             At::End => &[],
+        }
+    }
+
+    /// Removes those whom the message is not for.
+    #[inline]
+    fn leave_out(&self, kind: Kind, name: &[u8], found: &mut Vec<Delivery>) {
+        if let Some(not_for) = &self.message.not_for {
+            found.retain(|delivery| !not_for.has(delivery.client, kind, name));
         }
     }
 

@@ -22,6 +22,9 @@ pub(crate) fn subscribe(
     }
     let from = node.pubsub.subscribe(kind, &name, local.thread);
     let from = from + u64::from(local.late_subscription_canary);
+    if !local.unpublished.is_empty() {
+        local.joined_late.push((local.unpublished.len(), kind, Arc::clone(&name)));
+    }
     let (client, slot) = (session.info.id, session.info.slot);
     let hash = node.pubsub.hash(&name);
     local.subscribers.add(kind, hash, &name, client, Place { slot, from });

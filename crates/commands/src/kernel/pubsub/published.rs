@@ -39,6 +39,23 @@ pub struct Published {
     payload: Range<usize>,
     /// It may leave when the receiver's gate has passed this.
     pub depends: Lsn,
+    /// Subscriptions that its sender began after it, in the same transaction.
+    pub(super) not_for: Option<Box<NotFor>>,
+}
+
+/// Subscriptions of one client that began after a message was said, and before it was published.
+#[derive(Debug)]
+pub(crate) struct NotFor {
+    /// The client.
+    pub(crate) client: u64,
+    /// To what.
+    pub(crate) names: Vec<(Kind, Arc<[u8]>)>,
+}
+
+impl NotFor {
+    pub(super) fn has(&self, client: u64, kind: Kind, name: &[u8]) -> bool {
+        self.client == client && self.names.iter().any(|(k, n)| *k == kind && **n == *name)
+    }
 }
 
 impl Published {
@@ -49,6 +66,7 @@ impl Published {
         channel: &[u8],
         payload: &[u8],
         depends: Lsn,
+        not_for: Option<Box<NotFor>>,
     ) -> Published {
         /// More than the message takes besides channel and payload.
         const FRAME_BYTES: usize = 64;
@@ -63,7 +81,15 @@ impl Published {
         reply.bulk(payload);
         let at_payload = before(reply.position(), payload.len());
         let encoded = encoded.into_boxed_slice();
-        Published { kind, hash, encoded, channel: at_channel, payload: at_payload, depends }
+        Published {
+            kind,
+            hash,
+            encoded,
+            channel: at_channel,
+            payload: at_payload,
+            depends,
+            not_for,
+        }
     }
 
     /// As the subscribers of the channel get it over RESP2; over RESP3 only the first byte differs.

@@ -1,6 +1,6 @@
 //! Which threads have subscribers of which channels and patterns.
 
-use super::published::{ForThread, Kind, Published};
+use super::published::{ForThread, Kind, NotFor, Published};
 use crate::kernel::message::{Message, ThreadHandle};
 use ladon_model::{KeyHasher, Lsn};
 use ladon_settings::glob_match;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 const PARTS: usize = 256;
 
 /// Undelivered messages, by weight, above which publishers wait.
-const CONGESTED_WEIGHT: usize = 4096;
+pub const CONGESTED_WEIGHT: usize = 4096;
 
 /// Bytes of payload that weigh as much as one delivery.
 const BYTES_PER_WEIGHT: usize = 1024;
@@ -58,6 +58,8 @@ pub struct PubSub {
     names: [AtomicUsize; 3],
     /// Weight of the messages that no thread has delivered yet.
     undelivered: AtomicUsize,
+    /// Above this weight, publishers wait.
+    congested: AtomicUsize,
 }
 
 impl PubSub {
@@ -70,7 +72,13 @@ impl PubSub {
             patterns: RwLock::default(),
             names: Default::default(),
             undelivered: AtomicUsize::new(0),
+            congested: AtomicUsize::new(CONGESTED_WEIGHT),
         }
+    }
+
+    /// Testing only: publishers wait above this weight of undelivered messages.
+    pub fn bound_undelivered(&self, weight: usize) {
+        self.congested.store(weight, Relaxed);
     }
 
     /// Hash of a name.
@@ -99,13 +107,19 @@ impl PubSub {
     /// for their next turn.
     #[inline]
     pub fn is_congested(&self) -> bool {
-        self.undelivered.load(Relaxed) > CONGESTED_WEIGHT
+        self.undelivered() > self.congested.load(Relaxed)
+    }
+
+    /// Weight of the messages that no thread has delivered yet.
+    #[inline]
+    pub fn undelivered(&self) -> usize {
+        self.undelivered.load(Relaxed)
     }
 
     /// Whether no message is on its way.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.undelivered.load(Relaxed) == 0
+        self.undelivered() == 0
     }
 
     /// A thread has delivered a message, or has nobody to deliver it to.
@@ -198,6 +212,18 @@ impl PubSub {
     /// Leaves a message for the subscribers of a channel; returns how many there are. The threads
     /// are woken by [`PubSub::wake`], which has to follow once no partition is locked.
     pub fn publish(&self, kind: Kind, channel: &[u8], payload: &[u8], depends: Lsn) -> usize {
+        self.publish_except(kind, channel, payload, depends, None)
+    }
+
+    /// The same, but for the subscriptions `not_for`, which the number of receivers contains.
+    pub(crate) fn publish_except(
+        &self,
+        kind: Kind,
+        channel: &[u8],
+        payload: &[u8],
+        depends: Lsn,
+        not_for: Option<Box<NotFor>>,
+    ) -> usize {
         debug_assert_ne!(kind, Kind::Pattern, "a message is sent to a channel");
         if self.names(kind) == 0 && (kind == Kind::Shard || self.names(Kind::Pattern) == 0) {
             return 0;
@@ -208,7 +234,7 @@ impl PubSub {
         if receivers.is_empty() {
             return 0;
         }
-        let message = Arc::new(Published::new(kind, hash, channel, payload, depends));
+        let message = Arc::new(Published::new(kind, hash, channel, payload, depends, not_for));
         let mut sum = 0;
         for &(thread, count) in &receivers {
             sum += count as usize;
@@ -247,11 +273,11 @@ impl PubSub {
         }
     }
 
-    /// The names of a kind that match a pattern, sorted; all without one.
+    /// The names of a kind that match a pattern, sorted; all without one. The empty name matches
+    /// only the empty pattern, as in Redis.
     pub fn matching(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Arc<[u8]>> {
-        let fits = |name: &&Arc<[u8]>| {
-            pattern.is_none_or(|pattern| pattern == b"*" || glob_match(pattern, name, false))
-        };
+        let fits =
+            |name: &&Arc<[u8]>| pattern.is_none_or(|pattern| glob_match(pattern, name, false));
         let mut names = Vec::new();
         for part in &self.parts {
             names.extend(part.lock()[kind.index()].keys().filter(fits).map(Arc::clone));
