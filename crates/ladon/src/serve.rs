@@ -30,6 +30,10 @@ pub fn run(matches: &ArgMatches) -> Exit {
         );
         return Exit::Usage;
     }
+    if let Err(error) = take_admin_password(&settings) {
+        eprintln!("ladon: {error}");
+        return Exit::Refused;
+    }
     if let Err(error) = logging::start(Arc::clone(&settings)) {
         let file = settings.logfile();
         eprintln!("ladon: cannot write the log file {file}: {error}; name another with --logfile");
@@ -55,6 +59,25 @@ pub fn run(matches: &ArgMatches) -> Exit {
     }
     eprintln!("ladon: {message}");
     exit_of(&error)
+}
+
+/// Takes the password of IPROTO's `admin` from where no other process can see it, unless it was given.
+fn take_admin_password(settings: &Settings) -> Result<(), String> {
+    if !settings.iproto_admin_password().is_empty() {
+        return Ok(());
+    }
+    let file = settings.iproto_admin_password_file();
+    let password = if file.is_empty() {
+        let Ok(password) = std::env::var("LADON_IPROTO_ADMIN_PASSWORD") else { return Ok(()) };
+        password
+    } else {
+        std::fs::read_to_string(&file).map_err(|error| {
+            format!("cannot read {file}, which iproto-admin-password-file names: {error}")
+        })?
+    };
+    let password = password.trim_end_matches(['\r', '\n']).to_owned();
+    let set = settings.set_many(&[("iproto-admin-password", password)]);
+    set.map(drop).map_err(|error| error.to_string())
 }
 
 /// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.

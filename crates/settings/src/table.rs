@@ -63,6 +63,10 @@ settings! {
         /// Password of IPROTO's user `admin`; empty for the one in the space `_user`.
         iproto_admin_password: Arc<String> =
             Setting::text("iproto-admin-password", "").sensitive();
+        /// File whose content is the password of IPROTO's user `admin`, read at the start. Otherwise
+        /// the environment's LADON_IPROTO_ADMIN_PASSWORD is, if there is one.
+        iproto_admin_password_file: String =
+            Setting::text("iproto-admin-password-file", "").start();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
         /// a part of `resp`.
         bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();

@@ -305,3 +305,24 @@ fn clients_that_do_not_read_their_selections_hold_up_nobody() {
     drop(deaf);
     server.kill().expect("killed");
 }
+
+/// The password need not stand on the command line, where every process can read it.
+#[test]
+fn the_admins_password_may_be_in_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("password");
+    std::fs::write(&file, "from the file\n").expect("a file");
+    let ports = Ports::take(1).expect("a port");
+    let iproto = format!("127.0.0.1:{}", ports.first());
+    let file = file.display().to_string();
+    let arguments = ["--iproto", &iproto, "--iproto-admin-password-file", &file];
+    let launch = Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), dir.path(), &arguments);
+    let mut server = launch.start().expect("starts");
+    let mut client = Iproto::connect(ports.first());
+    assert!(client.log_in("admin", "from the file\n").is_err());
+    client.log_in("admin", "from the file").expect("logs in");
+    server.kill().expect("killed");
+    std::fs::remove_file(&file).expect("removed");
+    let refused = launch.start().map(drop).expect_err("no password");
+    assert!(refused.to_string().contains("which iproto-admin-password-file names"), "{refused}");
+}
