@@ -104,6 +104,11 @@ def of_long(client):
     client.call("SET", "long", b"x" * (100 * MB))
 
 
+def of_written(client):
+    of_long(client)
+    time.sleep(2)
+
+
 WORK = {
     "exec": ("EXEC of 100,000 SETs", of_transaction, ["EXEC"]),
     "hset": ("HSET of 100,000", of_hash, ["HSET", "h"] + [w for n in names(b"f") for w in (n, "v")]),
@@ -128,6 +133,7 @@ WORK = {
     "setrange": ("SETRANGE at 500 MB", of_short, ["SETRANGE", "short", 500_000_000, "x"]),
     "mset": ("MSET of 100 MB", of_short, ["MSET", "a", b"x" * (100 * MB)]),
     "append": ("APPEND of 100 MB to 100 MB", of_long, ["APPEND", "long", b"x" * (100 * MB)]),
+    "append-later": ("the same, two seconds later", of_written, ["APPEND", "long", b"x" * (100 * MB)]),
     "keepttl": ("SET KEEPTTL of 100 MB", of_long, ["SET", "long", b"x" * (100 * MB), "KEEPTTL"]),
 }
 

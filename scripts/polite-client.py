@@ -7,6 +7,10 @@ The server has the first core. The polite client has the second one and real-tim
 system allows that, else it says so), so that the impolite client, which shares its core, cannot delay
 it: `ladon-lab run --work fairness` sends both from one thread. Milliseconds of PING, SET and GET, one
 at a time; the median of the rounds, in which the systems take turns.
+
+In the rows named `two-` the server has both cores, and Ladon has an IO thread for each. The impolite
+client's connection is on one thread, the polite one's on the other. Beside a busy loop, three threads
+want two cores.
 """
 import multiprocessing, os, statistics, sys, threading, time
 
@@ -33,11 +37,26 @@ def loads():
         yield template.replace(b"########", b"%08d" % number)
 
 
+def slow():
+    yield request("SETRANGE", "long", 100_000_000, "x")
+    yield from iter(lambda: request("BITCOUNT", "long"), None)
+
+
+class Beside:
+    """What happens beside the polite client: an impolite client, busy loops, on how many cores."""
+
+    def __init__(self, title, requests=None, cores=1, loops=0):
+        self.title, self.requests, self.cores, self.loops = title, requests, cores, loops
+
+
 IMPOLITE = {
-    "nothing": ("nothing else going on", None),
-    "pipeline": ("SETs in a pipeline without end", endless),
-    "load": ("SETs of new keys in a pipeline without end", loads),
-    "delete": ("SETs of 2,000 keys and a DEL of them, without end", deletes),
+    "nothing": Beside("nothing else going on"),
+    "pipeline": Beside("SETs in a pipeline without end", endless),
+    "load": Beside("SETs of new keys in a pipeline without end", loads),
+    "delete": Beside("SETs of 2,000 keys and a DEL of them, without end", deletes),
+    "two-slow": Beside("BITCOUNTs of 100 MB on another thread, two cores", slow, cores=2),
+    "two-slow-loop": Beside("the same, and a busy loop", slow, cores=2, loops=1),
+    "two-loops": Beside("two busy loops and nothing else, two cores", cores=2, loops=2),
 }
 
 
@@ -57,6 +76,12 @@ def be_impolite(port, requests):
         for batch in requests():
             connection.sendall(batch)
     except OSError:
+        pass
+
+
+def be_busy():
+    os.sched_setaffinity(0, {0, 1})
+    while True:
         pass
 
 
@@ -80,22 +105,29 @@ def be_polite(port, answer):
     answer.put([waits[int(len(waits) * share)] for share in (0.5, 0.99, 0.999)])
 
 
-def measure(path, port, requests):
-    answer, impolite = multiprocessing.Queue(), None
-    with Server(path, port, core=0):
+def measure(path, port, beside):
+    answer, others = multiprocessing.Queue(), []
+
+    def start(target, *arguments):
+        others.append(multiprocessing.Process(target=target, args=arguments))
+        others[-1].start()
+
+    with Server(path, port, cores=beside.cores):
         try:
-            if requests:
-                impolite = multiprocessing.Process(target=be_impolite, args=(port, requests))
-                impolite.start()
+            if beside.requests:
+                start(be_impolite, port, beside.requests)
+                time.sleep(0.3)  # The polite client connects later, so that it gets the other thread.
+            for _ in range(beside.loops):
+                start(be_busy)
             polite = multiprocessing.Process(target=be_polite, args=(port, answer))
             polite.start()
             waits = answer.get(timeout=60)
             polite.join()
             return waits
         finally:
-            if impolite:
-                impolite.kill()
-                impolite.join()
+            for other in others:
+                other.kill()
+                other.join()
 
 
 def main():
@@ -105,14 +137,14 @@ def main():
     systems = [system.split("=", 1) for system in given.systems.split(",")]
     print_head("wait at 50 / 99 / 99.9 %, ms, beside", systems)
     for name in given.names or IMPOLITE:
-        title, requests = IMPOLITE[name]
+        beside = IMPOLITE[name]
         waits = {system: [] for system, _ in systems}
         for number in range(given.rounds):
             for offset, (system, path) in enumerate(systems):
-                waits[system].append(measure(path, given.port + number * len(systems) + offset, requests))
+                waits[system].append(measure(path, given.port + number * len(systems) + offset, beside))
         cells = [" / ".join("%.2f" % statistics.median(column) for column in zip(*waits[system]))
                  for system, _ in systems]
-        print("| %s | %s |" % (title, " | ".join(cells)), flush=True)
+        print("| %s | %s |" % (beside.title, " | ".join(cells)), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,17 +23,17 @@ def connect(port):
 
 
 class Server:
-    """A server that keeps nothing of its own, on one core; killed at the end of its `with`."""
+    """A server that keeps nothing of its own, with a thread for each of its cores; killed at the end of its `with`."""
 
-    def __init__(self, path, port, core):
+    def __init__(self, path, port, core=0, cores=1):
         self.directory = tempfile.mkdtemp()
         command = path.split() + (
-            ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", "1", "--dir", self.directory, "--gate", "none"]
+            ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", str(cores), "--dir", self.directory, "--gate", "none"]
             if "ladon" in path
             else ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
                   "/tmp" if "chroot" in path else self.directory]
         )
-        self.process = subprocess.Popen(["taskset", "-c", str(core)] + command, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(["taskset", "-c", "%d-%d" % (core, core + cores - 1)] + command, stdout=subprocess.DEVNULL)
         for _ in range(200):
             try:
                 with connect(port) as connection:

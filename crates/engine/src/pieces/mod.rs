@@ -24,6 +24,7 @@
 
 pub(crate) mod blocks;
 mod classes;
+mod fresh;
 mod shard;
 mod touch_ahead;
 
