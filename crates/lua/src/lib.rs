@@ -13,8 +13,9 @@
 //!
 //! # Invariants
 //!
-//! - **Scripts share nothing.** All that they can reach beside their own values is read-only, so no
-//!   script can change what another one sees (`sandbox.rs`).
+//! - **Scripts share nothing.** All that they can reach beside their own values is read-only, or is
+//!   given to those only whose code cannot change it (`bytecode.rs`), so no script can change what
+//!   another one sees (`sandbox.rs`).
 //! - **A [`Stop`] cannot be caught.** From then on every instruction and every `redis.call` of the
 //!   script raises an error, whatever `pcall` or coroutine it is in.
 //! - **Memory is bounded.** An allocation beyond the limit is an error of the script
@@ -24,6 +25,7 @@
 //!   dropped while it calls anything that may raise an error. What it needs for longer belongs to
 //!   [`Vm`].
 
+mod bytecode;
 mod environment;
 mod libraries;
 mod memory;
@@ -33,6 +35,7 @@ mod run;
 mod sandbox;
 mod stack;
 mod vm;
+mod words;
 
 pub use run::Ended;
 pub use vm::{FunctionHandle, Library, RegisteredFunction, ScriptHandle, Vm, VmOptions};

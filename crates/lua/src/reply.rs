@@ -19,13 +19,30 @@ pub(crate) unsafe fn push(state: State, bytes: &[u8]) -> &[u8] {
     unsafe { push_at(state, bytes, 0) }
 }
 
+/// The line at the start, and what follows.
 fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let end = bytes.windows(2).position(|pair| pair == b"\r\n").unwrap_or(bytes.len());
+    let is_end = |&at: &usize| bytes.get(at + 1) == Some(&b'\n');
+    let end = memchr::memchr_iter(b'\r', bytes).find(is_end).unwrap_or(bytes.len());
     (&bytes[..end], bytes.get(end + 2..).unwrap_or_default())
 }
 
 fn number(text: &[u8]) -> i64 {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1)
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    // So many digits do not overflow.
+    if !(1..=18).contains(&digits.len()) {
+        return std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1);
+    }
+    let mut number = 0;
+    for digit in digits {
+        match digit.wrapping_sub(b'0') {
+            digit @ 0..=9 => number = 10 * number + i64::from(digit),
+            _ => return -1,
+        }
+    }
+    if is_negative { -number } else { number }
 }
 
 unsafe fn push_at(state: State, bytes: &[u8], depth: c_int) -> &[u8] {
@@ -37,7 +54,8 @@ unsafe fn push_at(state: State, bytes: &[u8], depth: c_int) -> &[u8] {
     let (head, rest) = line(rest);
     // SAFETY: See above.
     unsafe {
-        if depth > DEPTH_MAX || lua_checkstack(state, 8) == 0 {
+        // At first the function that Lua called has room.
+        if depth > DEPTH_MAX || depth != 0 && lua_checkstack(state, 8) == 0 {
             crate::stack::raise(state, b"ERR reached lua stack limit");
         }
         match kind {

@@ -15,7 +15,8 @@ pub(crate) unsafe fn write(state: State, reply: &mut Reply<'_>, script_proto: Pr
     // SAFETY: As promised, here and below.
     unsafe {
         // As in Redis: a result that nests too deep is cut there by an error.
-        if depth > DEPTH_MAX || lua_checkstack(state, 8) == 0 {
+        // At first the function that is entered has room.
+        if depth > DEPTH_MAX || depth != 0 && lua_checkstack(state, 8) == 0 {
             reply.error("ERR reached lua stack limit");
             lua_settop(state, -2);
             return;

@@ -2,6 +2,7 @@
 
 use crate::stack::{State, bytes, push_bytes, raw_field};
 use crate::vm::{Core, core};
+use crate::words::{self, Words};
 use crate::{Host, result};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
@@ -24,8 +25,8 @@ pub(crate) struct Frame<'a, 'r> {
     pub(crate) name: &'a [u8],
     pub(crate) keys: &'a [&'a [u8]],
     pub(crate) args: &'a [&'a [u8]],
-    /// The keys and arguments are those of the function, not `KEYS` and `ARGV`.
-    pub(crate) is_function: bool,
+    /// Where it finds them.
+    pub(crate) words: Words,
     pub(crate) reply: &'a mut Reply<'r>,
 }
 
@@ -43,25 +44,7 @@ pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     unsafe {
         lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.on_error);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, frame.function);
-        if frame.is_function {
-            if std::mem::take(&mut (*core).has_keys) {
-                forget_keys(state);
-            }
-            push_all(state, frame.keys);
-            push_all(state, frame.args);
-        } else {
-            (*core).has_keys = true;
-            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.globals);
-            for (name, words) in
-                [((*core).places.keys, frame.keys), ((*core).places.argv, frame.args)]
-            {
-                lua_rawgeti_(state, LUA_REGISTRYINDEX, name);
-                push_all(state, words);
-                lua_rawset(state, -3);
-            }
-            lua_settop(state, -2);
-        }
-        let arguments = if frame.is_function { 2 } else { 0 };
+        let arguments = words::pass(state, core, frame.words, [frame.keys, frame.args]);
         let status = lua_pcall(state, arguments, 1, 1);
         if (*core).is_stopped {
             return 0;
@@ -73,31 +56,6 @@ pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         }
     }
     0
-}
-
-/// Removes `KEYS` and `ARGV` of the script that ran before: functions do not see any.
-unsafe fn forget_keys(state: State) {
-    // SAFETY: As for `stack`.
-    unsafe {
-        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.globals);
-        for name in [c"KEYS", c"ARGV"] {
-            lua_pushnil(state);
-            lua_setfield(state, -2, name.as_ptr());
-        }
-        lua_settop(state, -2);
-    }
-}
-
-/// Pushes a list of strings.
-unsafe fn push_all(state: State, all: &[&[u8]]) {
-    // SAFETY: As for `stack`.
-    unsafe {
-        lua_createtable(state, c_int::try_from(all.len()).unwrap_or(0), 0);
-        for (index, word) in all.iter().enumerate() {
-            push_bytes(state, word);
-            lua_rawseti_(state, -2, index as c_int + 1);
-        }
-    }
 }
 
 /// Writes the error at the top, with the name of the script, and where it was raised.

@@ -7,6 +7,12 @@
 //!   globals of scripts (empty) --reads--> KEYS, ARGV, pairs, ..., redis (empty) --reads--> call, ...
 //! ```
 //!
+//! Scripts that can neither keep nor change these tables (`bytecode.rs`) read from the real ones:
+//!
+//! ```text
+//!   direct globals --> KEYS, ARGV, pairs, ..., redis --> call, ...
+//! ```
+//!
 //! Functions that look past metatables (`rawset`, `pairs`, `table.insert`, ...) are replaced by
 //! ones that know these tables.
 
@@ -15,6 +21,7 @@ use crate::libraries;
 use crate::run::{TICK_INSTRUCTIONS, enter, on_error, tick};
 use crate::stack::{State, bytes, push_bytes, raise, raise_where, raw_field, set_function};
 use crate::vm::{Places, core, load};
+use crate::words::REUSED_WORDS_MAX;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 
@@ -121,9 +128,42 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         lua_newtable(state);
         protect(state);
         places.shown_metatable = luaL_ref(state, LUA_REGISTRYINDEX);
+        add_direct_globals(state, &mut places);
         (*core).places = places;
     }
     0
+}
+
+/// Makes the globals of scripts that only index `KEYS`, `ARGV` and `redis`.
+unsafe fn add_direct_globals(state: State, places: &mut Places) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_newtable(state);
+        let direct = lua_gettop(state);
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, places.globals);
+        lua_pushnil(state);
+        while lua_next(state, -2) != 0 {
+            lua_pushvalue(state, -2);
+            lua_insert(state, -2);
+            lua_rawset(state, direct);
+        }
+        lua_settop(state, direct);
+        raw_field(state, direct, b"redis");
+        if push_real(state, direct + 1) {
+            lua_setfield(state, direct, c"redis".as_ptr());
+        }
+        lua_settop(state, direct);
+        for (place, name) in
+            [(&mut places.reused_keys, c"KEYS"), (&mut places.reused_argv, c"ARGV")]
+        {
+            lua_createtable(state, REUSED_WORDS_MAX as c_int, 0);
+            lua_pushvalue(state, -1);
+            *place = luaL_ref(state, LUA_REGISTRYINDEX);
+            lua_setfield(state, direct, name.as_ptr());
+        }
+        forbid_undefined(state);
+        places.direct_globals = luaL_ref(state, LUA_REGISTRYINDEX);
+    }
 }
 
 /// Nothing is called without protection that may raise an error.

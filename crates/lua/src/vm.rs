@@ -4,7 +4,8 @@ use crate::environment::Registering;
 use crate::memory::{Memory, allocate, collect_at};
 use crate::run::{self, Ended, Frame, TICK_INSTRUCTIONS, with_host};
 use crate::stack::{State, bytes, push_bytes};
-use crate::{Host, sandbox};
+use crate::words::{Reused, Words};
+use crate::{Host, bytecode, sandbox};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
 use std::ffi::{c_int, c_void};
@@ -30,6 +31,7 @@ impl Default for VmOptions {
 #[derive(Clone, Debug)]
 pub struct ScriptHandle {
     function: c_int,
+    words: Words,
     /// Its SHA1, which errors name.
     name: [u8; 40],
 }
@@ -69,6 +71,7 @@ pub(crate) struct Core {
     pub(crate) collector_pause: c_int,
     /// The globals `KEYS` and `ARGV` are those of a script that ran.
     pub(crate) has_keys: bool,
+    pub(crate) reused: Reused,
     /// As `redis.setresp` chose.
     pub(crate) proto: Proto,
     /// What the function that is entered works on.
@@ -107,6 +110,11 @@ pub(crate) struct Places {
     /// code of a library sees while it is loaded.
     pub(crate) globals_metatable: c_int,
     pub(crate) globals_of_libraries: c_int,
+    /// What scripts see as globals that only index `KEYS`, `ARGV` and `redis`, and its own `KEYS` and
+    /// `ARGV`.
+    pub(crate) direct_globals: c_int,
+    pub(crate) reused_keys: c_int,
+    pub(crate) reused_argv: c_int,
     /// What scripts see as the metatable of the globals.
     pub(crate) shown_metatable: c_int,
 }
@@ -171,6 +179,7 @@ impl Vm {
             is_stopped: false,
             collector_pause: 0,
             has_keys: false,
+            reused: Reused::default(),
             proto: Proto::Resp2,
             frame: null_mut(),
             places: Places::default(),
@@ -202,11 +211,11 @@ impl Vm {
         let is_comment = body.starts_with(b"#") && !body.starts_with(b"#!");
         let compiled = match is_comment {
             true => Err(NO_SHEBANG.to_owned()),
-            false => self.compile(body, b"@user_script\0"),
+            false => self.compile(body, b"@user_script\0", true),
         };
-        let function = compiled
+        let (function, words) = compiled
             .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
-        Ok(ScriptHandle { function, name: *sha })
+        Ok(ScriptHandle { function, words, name: *sha })
     }
 
     /// Forgets a script.
@@ -226,8 +235,8 @@ impl Vm {
         out: &mut Vec<u8>,
     ) -> Ended {
         let reply = &mut Reply::new(out, proto);
-        let (function, name) = (script.function, script.name.as_slice());
-        self.run_frame(Frame { function, name, keys, args, is_function: false, reply }, host)
+        let ScriptHandle { function, words, ref name } = *script;
+        self.run_frame(Frame { function, name, keys, args, words, reply }, host)
     }
 
     /// Runs a function of a library by this name, and appends its reply.
@@ -243,8 +252,8 @@ impl Vm {
         out: &mut Vec<u8>,
     ) -> Ended {
         let reply = &mut Reply::new(out, proto);
-        let function = function.0;
-        self.run_frame(Frame { function, name, keys, args, is_function: true, reply }, host)
+        let (function, words) = (function.0, Words::Arguments);
+        self.run_frame(Frame { function, name, keys, args, words, reply }, host)
     }
 
     fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
@@ -305,8 +314,8 @@ impl Vm {
     /// # Errors
     /// The text of the error reply.
     pub fn load_library(&mut self, body: &[u8], host: &mut dyn Host) -> Result<Library, String> {
-        let function = self
-            .compile(body, b"@user_function\0")
+        let (function, _) = self
+            .compile(body, b"@user_function\0", false)
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
         let mut out = Vec::new();
         self.core.registering = Registering { is_open: true, functions: Vec::new() };
@@ -317,7 +326,7 @@ impl Vm {
             name: b"",
             keys: &[],
             args: &[],
-            is_function: true,
+            words: Words::Arguments,
             reply: &mut reply,
         };
         let ended = self.run_frame(frame, host);
@@ -363,9 +372,16 @@ impl Vm {
         self.core.memory.used
     }
 
-    /// Compiles a chunk; returns its number in the registry.
-    fn compile(&mut self, body: &[u8], name: &'static [u8]) -> Result<c_int, String> {
-        let mut chunk = Chunk { body, name, result: Err(String::new()) };
+    /// Compiles a chunk; returns its number in the registry, and where it finds its words if it is a
+    /// script.
+    fn compile(
+        &mut self,
+        body: &[u8],
+        name: &'static [u8],
+        is_script: bool,
+    ) -> Result<(c_int, Words), String> {
+        let result = Err(String::new());
+        let mut chunk = Chunk { body, name, is_script, dump: Vec::new(), result };
         self.core.frame = (&raw mut chunk).cast();
         // SAFETY: The chunk lives until the call returns, and errors end in it.
         let status = unsafe { call_protected(self.state, self.core.places.load) };
@@ -394,7 +410,52 @@ unsafe fn call_protected(state: State, function: c_int) -> c_int {
 struct Chunk<'a> {
     body: &'a [u8],
     name: &'static [u8],
-    result: Result<c_int, String>,
+    is_script: bool,
+    /// Its code, for as long as this takes to look at it.
+    dump: Vec<u8>,
+    result: Result<(c_int, Words), String>,
+}
+
+impl Chunk<'_> {
+    /// Longer scripts are not looked at.
+    const LOOKED_AT_MAX: usize = 64 << 10;
+
+    /// Looks at the code of the script at the top, and gives it the globals that it may have.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`].
+    unsafe fn set_globals(&mut self, state: State) -> Words {
+        if !self.is_script || self.body.len() > Chunk::LOOKED_AT_MAX {
+            return Words::Globals;
+        }
+        // SAFETY: As promised. Errors of the dump end in it, and what collects it lives as long.
+        unsafe {
+            let function = lua_gettop(state);
+            let dumped = lua_dump_(state, collect_dump, (&raw mut self.dump).cast());
+            lua_settop(state, function);
+            if dumped != 0 || !bytecode::only_indexes(&self.dump) {
+                return Words::Globals;
+            }
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.direct_globals);
+            lua_setfenv(state, function);
+        }
+        Words::Reused
+    }
+}
+
+/// `lua_Writer` (Lua 5.1 manual): appends a part of a dump to a `Vec`.
+pub(crate) unsafe extern "C-unwind" fn collect_dump(
+    _: State,
+    part: *const c_void,
+    length: usize,
+    to: *mut c_void,
+) -> c_int {
+    // SAFETY: So many bytes are there, and the caller of `lua_dump` gave the address of a `Vec`.
+    unsafe {
+        let part = std::slice::from_raw_parts(part.cast::<u8>(), length);
+        (*to.cast::<Vec<u8>>()).extend_from_slice(part);
+    }
+    0
 }
 
 /// Compiles the chunk of [`Core::frame`].
@@ -413,8 +474,9 @@ pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
         let status =
             luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
         if status == LUA_OK {
+            let words = chunk.set_globals(state);
             let function = luaL_ref(state, LUA_REGISTRYINDEX);
-            chunk.result = Ok(function);
+            chunk.result = Ok((function, words));
         } else {
             let text = bytes(state, -1).unwrap_or(b"unknown error");
             chunk.result = Err(String::from_utf8_lossy(text).into_owned());

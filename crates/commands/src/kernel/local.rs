@@ -10,7 +10,7 @@ use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::kernel::session::WatchedKey;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::tracking::fan_out::Trackers;
-use crate::kernel::undoable_counts::Begun;
+use crate::kernel::undoable_counts::{Begun, Counted, CountedError};
 use ladon_engine::{ReadyKey, Waiter, WatchFlag};
 use ladon_model::{Lsn, Record};
 use std::sync::Arc;
@@ -55,7 +55,9 @@ pub struct Local {
     pub(crate) timing: Timing,
     pub(crate) eviction: Eviction,
     /// What an undoable transaction counts.
-    pub(crate) undoable: Option<Box<Begun>>,
+    pub(crate) undoable: Option<Begun>,
+    /// Memory for the next one's counts.
+    pub(crate) spare_counts: (Vec<Counted>, Vec<CountedError>),
     /// Memory was short when the request came that runs a script.
     pub(crate) is_out_of_memory: bool,
     /// Keys that clients wait for, to be served once a long script has released them.
@@ -99,6 +101,7 @@ impl Local {
             timing: Timing::default(),
             eviction,
             undoable: None,
+            spare_counts: (Vec::new(), Vec::new()),
             is_out_of_memory: false,
             serves_busy: false,
             unserved: Vec::new(),

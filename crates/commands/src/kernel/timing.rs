@@ -194,7 +194,7 @@ impl Local {
             enter(&logs.slow, microseconds, settings.commandlog_slow_execution_max_len());
         }
         let limit = settings.commandlog_request_larger_than();
-        if limit >= 0 {
+        if reaches(limit, request_bytes_max(args)) {
             let request_bytes = request_bytes(args);
             if reaches(limit, request_bytes) {
                 enter(
@@ -293,6 +293,14 @@ fn wants_exact(node: &Node) -> bool {
         || (0..QUICK_MAX).contains(&settings.commandlog_reply_larger_than())
         || node.latency_events.is_on()
         || node.hot_keys.is_on()
+}
+
+/// At least as many bytes as a request has, without counting digits.
+fn request_bytes_max(args: &[&[u8]]) -> u64 {
+    /// Sign, length and ends of a header's line and of an argument's two.
+    const AROUND_MAX: usize = 32;
+    let bytes = args.iter().map(|arg| arg.len()).sum::<usize>();
+    (bytes + AROUND_MAX * (args.len() + 1)) as u64
 }
 
 /// Bytes of a request as clients send it.

@@ -40,22 +40,28 @@ impl Ctx<'_> {
         if self.local.undoable.is_none() {
             // Quick commands are counted together with their batch: those before are not taken back.
             self.local.settle_now(self.node);
-            self.local.undoable = Some(Box::new(Begun {
-                counted: Vec::new(),
-                errors: Vec::new(),
+            let (counted, errors) = std::mem::take(&mut self.local.spare_counts);
+            self.local.undoable = Some(Begun {
+                counted,
+                errors,
                 monitored: self.local.monitored.len(),
                 unpublished: self.local.unpublished.len(),
                 rng: self.local.rng.clone(),
                 db: self.session.db,
                 proto: self.session.proto,
-            }));
+            });
         }
     }
 
     /// At the commit: nothing can be taken back any more.
-    #[cold]
+    #[inline]
     pub(crate) fn end_undoable(&mut self) {
-        self.local.undoable = None;
+        let Some(Begun { mut counted, mut errors, .. }) = self.local.undoable.take() else {
+            return;
+        };
+        counted.clear();
+        errors.clear();
+        self.local.spare_counts = (counted, errors);
     }
 
     /// As [`Tx::abort`]: what was done since `make_undoable` was never done. The reply is the

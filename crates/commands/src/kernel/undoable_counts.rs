@@ -8,8 +8,7 @@ use ladon_resp::Proto;
 /// The state of a thread and a session when the transaction became undoable, and what was counted
 /// since.
 pub(crate) struct Begun {
-    /// Commands that ran: how often, and for how many nanoseconds in total.
-    pub(crate) counted: Vec<(CommandId, u64, u64)>,
+    pub(crate) counted: Vec<Counted>,
     /// Errors that they were answered with; a script may make millions of the same kind.
     pub(crate) errors: Vec<CountedError>,
     /// Number of lines for monitoring clients,
@@ -20,6 +19,9 @@ pub(crate) struct Begun {
     pub(crate) db: u16,
     pub(crate) proto: Proto,
 }
+
+/// A command that ran: how often, and for how many nanoseconds in total.
+pub(crate) type Counted = (CommandId, u64, u64);
 
 /// An error that was counted so many times.
 pub(crate) struct CountedError {

@@ -44,11 +44,10 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
             Source::Body => of_body(ctx, thread_vm, args[1], false)?,
             Source::Digest => of_digest(ctx, thread_vm, args[1])?,
         };
-        let name = std::str::from_utf8(&script.digest).unwrap_or_default();
         let task = Task {
             arguments: args,
             kind: Kind::Script,
-            name,
+            name: &script.digest,
             flags: script.flags,
             read_only,
             learnt: &script.learnt,

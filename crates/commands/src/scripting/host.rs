@@ -335,7 +335,7 @@ impl Host for RunHost<'_, '_> {
             self.publish_held();
             let run = LongRun {
                 kind: self.task.kind,
-                name: self.task.name.as_bytes().into(),
+                name: self.task.name.into(),
                 command: self.task.arguments.iter().map(|&argument| argument.into()).collect(),
                 began_ns: self.began_ns,
             };
@@ -348,7 +348,7 @@ impl Host for RunHost<'_, '_> {
                 "slow script detected: still running after {} ms. Ladon is busy where the script \
                  has locks. You can stop it with {kill}. Script name: {}",
                 taken_ns / 1_000_000,
-                self.task.name
+                String::from_utf8_lossy(self.task.name)
             );
         }
         if let Some(pump) = &mut self.pump
@@ -357,7 +357,8 @@ impl Host for RunHost<'_, '_> {
             return Err(self.stop(Stopped::Ending));
         }
         if node.scripts.running.is_killed(thread) {
-            tracing::info!("a script was killed: {}", self.task.name);
+            let name = String::from_utf8_lossy(self.task.name);
+            tracing::info!("a script was killed: {name}");
             return Err(self.stop(Stopped::Killed));
         }
         Ok(())

@@ -39,7 +39,7 @@ pub(crate) struct Task<'a> {
     pub(crate) arguments: &'a [&'a [u8]],
     pub(crate) kind: Kind,
     /// Its digest or name, for messages.
-    pub(crate) name: &'a str,
+    pub(crate) name: &'a [u8],
     pub(crate) flags: ScriptFlags,
     /// The command is one of those that only read.
     pub(crate) read_only: bool,
@@ -196,6 +196,7 @@ fn reply(ctx: &mut Ctx<'_>, task: &Task<'_>, out: &[u8], counted: &Counted) -> C
 
 /// Takes everything back, and says why.
 fn give_up(ctx: &mut Ctx<'_>, task: &Task<'_>, stopped: Stopped) -> CommandError {
+    let name = String::from_utf8_lossy(task.name);
     if ctx.in_exec {
         // What the transaction did before goes with it.
         ctx.local.abandons_exec = true;
@@ -207,12 +208,10 @@ fn give_up(ctx: &mut Ctx<'_>, task: &Task<'_>, stopped: Stopped) -> CommandError
         Stopped::Busy => ctx.node.scripts.running.busy(),
         Stopped::Killed => match task.kind {
             Kind::Script => CommandError::err(format_args!(
-                "Script killed by user with SCRIPT KILL... script: {}",
-                task.name
+                "Script killed by user with SCRIPT KILL... script: {name}"
             )),
             Kind::Function => CommandError::err(format_args!(
-                "Script killed by user with FUNCTION KILL... script: {}",
-                task.name
+                "Script killed by user with FUNCTION KILL... script: {name}"
             )),
         },
         Stopped::Ending => CommandError::err("The server or the client ended while the script ran"),

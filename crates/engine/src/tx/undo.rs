@@ -237,7 +237,8 @@ impl Undo {
 
     fn save(&mut self, db: DbId, key: Key<'_>, before: Before) -> usize {
         let at = self.steps.len();
-        self.steps.push(Step::Key(Saved { db, hash: key.hash, key: key.bytes.into(), before }));
+        let bytes = SmallVec::from_slice(key.bytes);
+        self.steps.push(Step::Key(Saved { db, hash: key.hash, key: bytes, before }));
         self.saved.insert(db, key.hash, at);
         at
     }

@@ -7,5 +7,6 @@ mod errors;
 mod host;
 mod libraries;
 mod libraries_of_functions;
+mod reused_words;
 mod sandbox;
 mod values;

@@ -76,17 +76,19 @@ impl Worker {
         let (gate, before) = (connection.session.gate, connection.output.len());
         let outcome = {
             let Connection { session, output, input, .. } = &mut *connection;
-            let args: SmallVec<[&[u8]; INLINE_ARGS]> = match &item.kind {
+            // Pushed one by one: a `SmallVec` collects more slowly.
+            let mut args = SmallVec::<[&[u8]; INLINE_ARGS]>::new();
+            match &item.kind {
                 ItemKind::InPlace { first, count } => {
                     let input = &input[item.start..];
-                    let args = &batch.args[*first as usize..(*first + *count) as usize];
-                    args.iter().map(|arg| arg.of(input)).collect()
+                    let positions = &batch.args[*first as usize..(*first + *count) as usize];
+                    positions.iter().for_each(|arg| args.push(arg.of(input)));
                 }
-                ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
+                ItemKind::Owned(arguments) => arguments.iter().for_each(|arg| args.push(arg)),
                 ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet => {
                     unreachable!("it runs no script")
                 }
-            };
+            }
             let (now_ms, planted) = (self.now_ms, self.planted);
             let Workbench { node, local, scratch, appender } = &mut *bench;
             let mut thread = ThreadParts {
@@ -101,7 +103,9 @@ impl Worker {
             execute(&mut thread, session, request, output)
         };
         let mut spare = std::mem::replace(&mut self.bench, bench);
-        self.bench.local.take_over(&mut spare.local);
+        if spare.local.is_held_up() {
+            self.bench.local.take_over(&mut spare.local);
+        }
         self.spare = Some(spare);
         self.return_connection(connection);
         let ran = super::requests::Ran { outcome, gate, before, lends: None, again };

@@ -29,7 +29,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
         let task = Task {
             arguments: args,
             kind: Kind::Function,
-            name: &String::from_utf8_lossy(&facts.name),
+            name: &facts.name,
             flags: ScriptFlags::of_bits(facts.flags),
             read_only,
             learnt: &callable.learnt,

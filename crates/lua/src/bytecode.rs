@@ -1,0 +1,249 @@
+//! What a compiled script does with its globals, read from LuaJIT's dump of its code
+//! (`lj_bcdump.h` describes the format).
+//!
+//! Most scripts do nothing with `KEYS`, `ARGV` and `redis` but read a field of them, in this way:
+//!
+//! ```text
+//! GGET   A  "KEYS"     register A = the global
+//! TGETB  A  A  1       register A = a field of it
+//! ```
+//!
+//! In between, nothing else sees the table, and afterwards nothing has it. So such a script can
+//! neither keep nor change it, and the machine may give it tables that are not protected, the same
+//! ones for each run.
+
+/// Opcodes of this version of the format (`lj_bc.h`).
+const VERSION: u8 = 2;
+const LEN: u8 = 21;
+const GGET: u8 = 54;
+const GSET: u8 = 55;
+const TGETV: u8 = 56;
+const TGETS: u8 = 57;
+const TGETB: u8 = 58;
+
+/// The other order of bytes.
+const BIG_ENDIAN: u32 = 1;
+const STRIPPED: u32 = 2;
+
+/// Kinds of constants. A larger number is a string's length and 5.
+const CONSTANT_CHILD: u32 = 0;
+const CONSTANT_TABLE: u32 = 1;
+const CONSTANT_STRING: u32 = 5;
+
+/// Whether a script sets no global, reads `KEYS`, `ARGV` and `redis` only to index them at once, and
+/// reaches its globals in no other way. `false` as well if the dump is not understood.
+pub(crate) fn only_indexes(dump: &[u8]) -> bool {
+    read(dump).unwrap_or(false)
+}
+
+/// `None` if the dump ends early, or has what this does not know.
+fn read(dump: &[u8]) -> Option<bool> {
+    let mut rest = Bytes(dump.strip_prefix(b"\x1bLJ")?);
+    if rest.byte()? != VERSION {
+        return None;
+    }
+    let flags = rest.number()?;
+    if flags & BIG_ENDIAN != 0 {
+        return None;
+    }
+    let is_stripped = flags & STRIPPED != 0;
+    if !is_stripped {
+        let name_bytes = rest.number()?;
+        rest.take(name_bytes as usize)?;
+    }
+    loop {
+        let length = rest.number()?;
+        if length == 0 {
+            return Some(true);
+        }
+        if !function_only_indexes(Bytes(rest.take(length as usize)?), is_stripped)? {
+            return Some(false);
+        }
+    }
+}
+
+fn function_only_indexes(mut rest: Bytes<'_>, is_stripped: bool) -> Option<bool> {
+    let [_flags, _parameters, _frame, upvalues] = *rest.take(4)? else { return None };
+    let constants = rest.number()? as usize;
+    let _numbers = rest.number()?;
+    let instructions = rest.number()? as usize;
+    if !is_stripped && rest.number()? != 0 {
+        let (_first_line, _lines) = (rest.number()?, rest.number()?);
+    }
+    let code = rest.take(instructions.checked_mul(4)?)?;
+    rest.take(2 * usize::from(upvalues))?;
+    let mut names = Vec::new();
+    for _ in 0..constants {
+        names.push(rest.constant()?);
+    }
+    let mut code = code.chunks_exact(4).peekable();
+    while let Some(&[opcode, register, low, high]) = code.next() {
+        match opcode {
+            GSET => return Some(false),
+            GGET => {
+                // The last constant has number 0.
+                let number = usize::from(u16::from_le_bytes([low, high]));
+                let name = *names.get(constants.checked_sub(number + 1)?)?;
+                let is_allowed = match name? {
+                    b"_G" | b"load" | b"loadstring" => false,
+                    b"KEYS" | b"ARGV" | b"redis" => replaces(code.peek()?, register)?,
+                    _ => true,
+                };
+                if !is_allowed {
+                    return Some(false);
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(true)
+}
+
+/// Whether an instruction replaces the table in a register by a field of it, or by its length.
+fn replaces(instruction: &[u8], table: u8) -> Option<bool> {
+    let &[opcode, to, low, high] = instruction else { return None };
+    Some(match opcode {
+        TGETV | TGETS | TGETB => to == table && high == table,
+        LEN => to == table && u16::from_le_bytes([low, high]) == u16::from(table),
+        _ => false,
+    })
+}
+
+/// What is not read yet.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|byte| byte[0])
+    }
+
+    /// ULEB128 of 32 bits.
+    fn number(&mut self) -> Option<u32> {
+        let mut number = 0u32;
+        for shift in (0..u32::BITS).step_by(7) {
+            let byte = self.byte()?;
+            number |= u32::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// The text of a constant, if it is a string.
+    fn constant(&mut self) -> Option<Option<&'a [u8]>> {
+        match self.number()? {
+            CONSTANT_CHILD => {}
+            CONSTANT_TABLE => {
+                let (elements, pairs) = (self.number()?, self.number()?);
+                for _ in 0..u64::from(elements) + 2 * u64::from(pairs) {
+                    self.value_of_table()?;
+                }
+            }
+            text @ CONSTANT_STRING.. => {
+                return self.take((text - CONSTANT_STRING) as usize).map(Some);
+            }
+            // No number of C comes from Lua's own words.
+            _ => return None,
+        }
+        Some(None)
+    }
+
+    fn value_of_table(&mut self) -> Option<()> {
+        /// Nil, false and true are below.
+        const INTEGER: u32 = 3;
+        const NUMBER: u32 = 4;
+        match self.number()? {
+            0..INTEGER => {}
+            INTEGER => drop(self.number()?),
+            NUMBER => drop((self.number()?, self.number()?)),
+            text => drop(self.take((text - CONSTANT_STRING) as usize)?),
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mlua::ffi::*;
+    use std::ffi::{c_int, c_void};
+
+    fn dump(body: &str) -> Vec<u8> {
+        let mut dump = Vec::<u8>::new();
+        // SAFETY: The state is live until it is closed, and so is the buffer.
+        unsafe {
+            let state = luaL_newstate();
+            let loaded =
+                luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), c"@user_script".as_ptr());
+            assert_eq!(loaded, LUA_OK, "{body}");
+            let to = (&raw mut dump).cast::<c_void>();
+            let dumped: c_int = lua_dump_(state, crate::vm::collect_dump, to);
+            assert_eq!(dumped, 0, "{body}");
+            lua_close(state);
+        }
+        dump
+    }
+
+    #[test]
+    fn tells_who_only_indexes() {
+        for body in [
+            "return 1",
+            "return redis.call('get', KEYS[1])",
+            "local k = KEYS[1] return #k",
+            "local call = redis.call return call('get', ARGV[2])",
+            "for i = 1, #KEYS do redis.call('del', KEYS[i]) end",
+            "local t = {} t[1] = KEYS[1] t.x = ARGV[1] return t",
+            "local n = #ARGV return {1.5, 'a', {b = 2, [3] = 'c', d = true}, n}",
+            "local f = function(x) return KEYS[x] end return f(1)",
+            "return nonexistent",
+            "return tonumber(ARGV[1]) + string.len(KEYS[2])",
+        ] {
+            assert!(only_indexes(&dump(body)), "{body}");
+        }
+        for body in [
+            "x = 1",
+            "redis = nil",
+            "local f = function() KEYS = 1 end return f",
+            "return KEYS",
+            "local k = KEYS k[1] = 'x'",
+            "KEYS[1] = 'x'",
+            "KEYS[1] = ARGV[1]",
+            "table.insert(KEYS, 'x')",
+            "return unpack(ARGV)",
+            "local r = redis r.call = nil",
+            "redis.call = nil",
+            "function redis.call() end",
+            "for _, key in ipairs(KEYS) do redis.call('del', key) end",
+            "local f = function() local g = function() return ARGV end return g end return f",
+            "return _G.KEYS",
+            "return loadstring('return KEYS')()",
+            "return load(function() return 'x' end)",
+            "local a = KEYS or {}",
+            "return KEYS == ARGV",
+            "return (KEYS).x, KEYS",
+        ] {
+            assert!(!only_indexes(&dump(body)), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_dump_is_not_understood() {
+        let whole = dump("local f = function(x) return KEYS[x] end return f(1), {1, 'a', b = 2.5}");
+        assert!(only_indexes(&whole));
+        for length in 0..whole.len() {
+            assert!(!only_indexes(&whole[..length]), "{length}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0xff;
+            only_indexes(&damaged);
+        }
+    }
+}
