@@ -5,15 +5,11 @@
 //! slice. A slice takes one partition's lock at a time and never waits for one. While slabs are
 //! full enough, nothing is moved, and a pass only reads each table's own count of sparse slabs.
 //!
-//! Likewise, memory that was filled while no huge page was ready gets huge pages later, 2 MiB at a
-//! time (`pieces/blocks.rs`).
-//!
 //! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and
 //! anything longer than 32 KiB.
 
 use crate::keyspace::Keyspace;
 use crate::partition::PARTITIONS;
-use crate::pieces::blocks::Blocks;
 use crate::pieces::{Pieces, touch_ahead};
 use crate::table::LocalHash;
 use crate::table::arena::PAGES;
@@ -36,9 +32,6 @@ const WORK_A_LOCK: usize = 500;
 const WORK_A_SLICE: usize = 2000;
 /// Interval between slices, so that a tenth of one thread's time is used.
 const SLICE_EVERY_NS: u64 = 1_000_000;
-/// Interval between two moves of small pages into a huge one, each of which takes up to a
-/// millisecond.
-const ENLARGE_EVERY_NS: u64 = 200_000_000;
 /// Interval between checks of all tables, while not all are compacted.
 const LOOK_EVERY_MS: u64 = 1000;
 /// Cost of taking a lock and checking a table.
@@ -56,10 +49,6 @@ pub fn touch_memory_ahead() {
     touch_ahead(&[Pieces::blocks(), &PAGES]);
 }
 
-fn blocks() -> impl Iterator<Item = &'static Blocks> {
-    [Pieces::blocks(), &PAGES].into_iter()
-}
-
 /// Progress of compaction.
 #[derive(Default)]
 pub(crate) struct Compaction {
@@ -69,10 +58,6 @@ pub(crate) struct Compaction {
     /// Monotonic time of the next slice.
     next_ns: AtomicU64,
     slack_bytes: AtomicU64,
-    /// Whether small pages could become huge ones, as of the last check.
-    has_small_parts: AtomicBool,
-    /// Monotonic time of the next move into a huge page.
-    enlarge_ns: AtomicU64,
 }
 
 #[derive(Default)]
@@ -119,7 +104,6 @@ impl Keyspace {
         if !self.compaction.is_allowed.load(Relaxed) {
             return;
         }
-        self.compaction.has_small_parts.store(blocks().any(Blocks::has_small_parts), Relaxed);
         let Some(mut state) = self.compaction.state.try_lock() else { return };
         let totals = Pieces::totals();
         let seen = (self.used_bytes(), totals.free);
@@ -139,25 +123,6 @@ impl Keyspace {
     #[inline]
     pub fn is_compacting(&self) -> bool {
         self.compaction.is_running.load(Relaxed)
-    }
-
-    /// Whether [`Keyspace::enlarge_pages`] has something to do.
-    #[inline]
-    pub fn has_small_parts(&self) -> bool {
-        self.compaction.has_small_parts.load(Relaxed)
-    }
-
-    /// Moves 2 MiB into a huge page if that is due: see `pieces/blocks.rs`. The caller may hold no
-    /// locks, and has the priority of those who serve clients.
-    pub fn enlarge_pages(&self, now_ns: u64) {
-        let next_ns = &self.compaction.enlarge_ns;
-        let due_ns = next_ns.load(Relaxed);
-        let after_ns = now_ns + ENLARGE_EVERY_NS;
-        if now_ns < due_ns || next_ns.compare_exchange(due_ns, after_ns, Relaxed, Relaxed).is_err()
-        {
-            return;
-        }
-        blocks().for_each(Blocks::enlarge_pages);
     }
 
     /// Continues compaction for about a tenth of a millisecond if a slice is due and no other

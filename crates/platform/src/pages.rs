@@ -2,7 +2,7 @@
 //!
 //! # Soundness
 //! `map` and `reserve` request private mappings at addresses of the system's choice, which nothing
-//! else uses. Advice about huge pages and `collapse` change no contents. The other functions are
+//! else uses. Advice about huge pages and `populate` change no contents. The other functions are
 //! unsafe: their callers own the pages.
 
 use std::ffi::c_int;
@@ -11,14 +11,10 @@ use std::ptr::NonNull;
 /// The unit in which memory comes and goes: the page of every platform that is tested.
 pub const PAGE_BYTES: usize = 4096;
 
-/// From the kernel's headers; `libc` has it for some C libraries only.
-#[cfg(target_os = "linux")]
-const MADV_COLLAPSE: c_int = 25;
-
 /// Maps zeroed memory in whole pages; `None` if the system refuses.
 pub fn map(bytes: usize) -> Option<NonNull<u8>> {
     let begin = map_with(bytes, 0)?;
-    allow_huge(begin, bytes);
+    advise_huge(begin, bytes);
     Some(begin)
 }
 
@@ -56,13 +52,13 @@ pub unsafe fn remap(begin: NonNull<u8>, old: usize, new: usize) -> Option<NonNul
 }
 
 /// Reserves address space, aligned to `align` (a power of two). Its pages take memory once they are
-/// written to; they are small until [`allow_huge`]. The reservation lasts for the life of the
+/// written to, as huge pages if the system has some. The reservation lasts for the life of the
 /// process. `None` if the system refuses.
 pub fn reserve(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let begin = map_with(bytes.checked_add(align)?, libc::MAP_NORESERVE)?;
     // Memory before the first aligned address is never written to, so it takes no memory.
     let begin = NonNull::new(begin.as_ptr().wrapping_add(begin.as_ptr().align_offset(align)))?;
-    forbid_huge(begin, bytes);
+    advise_huge(begin, bytes);
     Some(begin)
 }
 
@@ -84,31 +80,22 @@ pub unsafe fn discard(begin: NonNull<u8>, bytes: usize) -> bool {
     unsafe { libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }
 
-/// Gives these pages memory, as huge pages where they are allowed, and fills their first bytes with
-/// zeros. Unlike `MADV_POPULATE_WRITE`, this holds no lock of the address space meanwhile (since
-/// Linux 6.4), so that other threads can map memory.
-///
-/// # Safety
-/// The range consists of whole pages, and is the caller's.
-pub unsafe fn touch(begin: NonNull<u8>, bytes: usize) {
-    for offset in (0..bytes).step_by(PAGE_BYTES) {
-        // SAFETY: by contract. Volatile, because nobody reads it.
-        unsafe { begin.add(offset).write_volatile(0) };
+/// Gives these pages memory, as huge pages where they are wanted, so that their first use does not
+/// wait for that. Contents stay. `false` if the system refuses, or cannot do this (Linux can, since
+/// 5.14).
+pub fn populate(begin: NonNull<u8>, bytes: usize) -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: see the head of the file.
+    return unsafe { libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) == 0 };
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (begin, bytes);
+        false
     }
 }
 
-/// Uses huge pages from now on, where memory is touched for the first time.
-pub fn allow_huge(begin: NonNull<u8>, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: see the head of the file. If it is refused, pages are small.
-    unsafe {
-        libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
-    };
-    #[cfg(not(target_os = "linux"))]
-    let _ = (begin, bytes);
-}
-
-/// Uses small pages from now on, where memory is touched for the first time. Huge pages stay.
+/// Uses only small pages from now on: otherwise the system would fill the discarded holes to
+/// restore huge pages.
 pub fn forbid_huge(begin: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: see the head of the file. If it is refused, more memory is used.
@@ -119,30 +106,14 @@ pub fn forbid_huge(begin: NonNull<u8>, bytes: usize) {
     let _ = (begin, bytes);
 }
 
-/// Whether the administrator allows huge pages.
-pub fn has_huge() -> bool {
-    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
-        .is_ok_and(|enabled| !enabled.contains("[never]"))
-}
-
-/// Moves small pages into huge ones, where they are allowed. Contents stay. Threads that use the
-/// range meanwhile wait: 2 MiB are copied.
-///
-/// # Errors
-/// `InvalidInput` or `Unsupported`: this system or process has no huge pages, or cannot do this
-/// (Linux can, since 6.1). Others: there is no huge page now.
-pub fn collapse(begin: NonNull<u8>, bytes: usize) -> std::io::Result<()> {
+fn advise_huge(begin: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: see the head of the file.
-    return match unsafe { libc::madvise(begin.as_ptr().cast(), bytes, MADV_COLLAPSE) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
+    // SAFETY: see the head of the file. If it is refused, pages are small.
+    unsafe {
+        libc::madvise(begin.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
     };
     #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (begin, bytes);
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
+    let _ = (begin, bytes);
 }
 
 fn map_with(bytes: usize, flags: c_int) -> Option<NonNull<u8>> {
@@ -168,10 +139,9 @@ mod tests {
             let second = begin.add(PAGE_BYTES);
             begin.write(1);
             second.write(2);
-            allow_huge(begin, align);
-            forbid_huge(begin, align);
+            populate(begin, align);
             assert_eq!((begin.read(), second.read()), (1, 2), "contents stay");
-            touch(begin.add(align), PAGE_BYTES);
+            forbid_huge(begin, align);
             assert!(discard(begin, PAGE_BYTES));
             assert_eq!((begin.read(), second.read()), (0, 2));
         }

@@ -276,10 +276,7 @@ fn start_checkpointer(checkpointer: &Arc<Checkpointer>) -> Result<JoinHandle<()>
 /// Starts the thread that gives the engine's memory its pages before an IO thread needs them.
 fn start_touching_memory() -> Result<(), RunError> {
     let thread = thread::Builder::new().name("ladon-pages".into());
-    let spawned = thread.spawn(|| {
-        ladon_platform::priority::run_when_idle();
-        ladon_engine::touch_memory_ahead();
-    });
+    let spawned = thread.spawn(ladon_engine::touch_memory_ahead);
     spawned.map(drop).map_err(starting("the thread that touches memory"))
 }
 

@@ -50,11 +50,11 @@ pub(crate) fn readable(state: &State) -> String {
 }
 
 fn remembered(sent: &Sent) -> String {
-    let of_producer = |(name, sent): (&Vec<u8>, &Vec<(Vec<u8>, (u64, u64))>)| {
+    let mut producers = String::new();
+    for (name, sent) in &sent.producers {
         let each = sent.iter().map(|(id, entry)| format!(" {}={entry:?}", id.escape_ascii()));
-        format!("{}:{} ", name.escape_ascii(), each.collect::<String>())
-    };
-    let producers: String = sent.producers.iter().map(of_producer).collect();
+        producers += &format!("{}:{} ", name.escape_ascii(), each.collect::<String>());
+    }
     format!("{producers}{} added, {} not", sent.added, sent.duplicates)
 }
 

@@ -6,27 +6,30 @@
 //! deleted at random, hardly any page is.
 //!
 //! ```text
+//! region  64 MiB of address space: [block][block]...[never used yet]
 //! dirty   free blocks that still have their memory, a few MiB at most; reused first, newest first
 //! clean   free blocks without memory
-//! fresh   memory that was never used, with a huge page if one is ready (`fresh.rs`)
 //! ```
 //!
-//! A huge page makes memory faster to read. Of the parts with small pages, one at a time moves into
-//! a huge page once no new parts are begun. An IO thread does that, because whoever accesses the
-//! part meanwhile must wait, and a thread of low priority could take long. The 2 MiB to move to are
-//! those that the touching thread made ready, so that the move takes less than a millisecond.
+//! A region has huge pages, which make it faster to read, until the first of its blocks is
+//! discarded: the system would fill the holes again to restore the huge pages.
+//!
+//! The first touch of a huge page clears 2 MiB: a quarter of a millisecond, and twenty times that
+//! on a virtual machine whose host has not backed the memory yet. So another thread touches the
+//! next huge page before a client's thread needs it (`touch_ahead.rs`).
 //!
 //! # Soundness
-//! A block has one user at a time: it is taken from a list, or from fresh memory, under the lock.
-//! Only blocks that are on no list are discarded, before they are put on the list of clean ones.
-//! Under Miri, which has no address space to reserve, blocks come from the global allocator.
+//! A block has one user at a time: it is taken from a list, or from the end of the region, under
+//! the lock. Only blocks that are on no list are discarded, before they are put on the list of
+//! clean ones. Under Miri, which has no address space to reserve, blocks come from the global
+//! allocator.
 
-use super::fresh::{Fresh, FreshBlock, HUGE_BYTES};
-use super::touch_ahead::Ahead;
-use ladon_platform::pages;
+#[cfg(not(miri))]
+use super::touch_ahead;
 use parking_lot::Mutex;
 use std::alloc::Layout;
-use std::io::ErrorKind;
+#[cfg(not(miri))]
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -36,12 +39,20 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 const DIRTY_BYTES_MAX: usize = 2 << 20;
 /// Number of blocks discarded together.
 const DISCARDED_AT_ONCE: usize = 16;
+#[cfg(not(miri))]
+const REGION_BYTES: usize = 64 << 20;
+/// A huge page, of all processors that matter here.
+#[cfg(not(miri))]
+const HUGE_BYTES: usize = 2 << 20;
+/// The next huge page is touched when less than this of the last one is unused: the time to load
+/// this much is what the other thread has.
+#[cfg(not(miri))]
+const TOUCHED_BYTES_MIN: usize = HUGE_BYTES / 2;
 
 /// Hands out blocks of `block_bytes`, aligned to that.
 pub(crate) struct Blocks {
     block_bytes: usize,
     state: Mutex<State>,
-    ahead: Ahead,
     #[cfg(test)]
     taken: AtomicUsize,
 }
@@ -51,7 +62,26 @@ struct State {
     clean: Vec<Block>,
     /// Smallest number of dirty blocks since the last `purge`.
     fewest: usize,
-    fresh: Fresh,
+    /// The part of the region that was never used.
+    #[cfg(not(miri))]
+    unused: Option<Unused>,
+    /// The region after that, reserved when all of the last one is touched.
+    #[cfg(not(miri))]
+    next: Option<Unused>,
+    /// Regions from which nothing was ever discarded; these have huge pages.
+    #[cfg(not(miri))]
+    huge: BTreeSet<usize>,
+}
+
+/// Memory of a region that was never used.
+#[cfg(not(miri))]
+#[derive(Clone, Copy)]
+struct Unused {
+    begin: NonNull<u8>,
+    bytes: usize,
+    /// How many bytes from `begin` on were touched, or are being touched: up to the end of a huge
+    /// page.
+    touched: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -59,15 +89,26 @@ struct Block(NonNull<u8>);
 
 // SAFETY: a block on a list is nobody's; whoever takes it off has it alone.
 unsafe impl Send for Block {}
+#[cfg(not(miri))]
+// SAFETY: as above, of the region's rest.
+unsafe impl Send for State {}
 
 impl Blocks {
     pub(crate) const fn new(block_bytes: usize) -> Blocks {
-        let fresh = Fresh::new();
-        let state = State { dirty: Vec::new(), clean: Vec::new(), fewest: 0, fresh };
+        let state = State {
+            dirty: Vec::new(),
+            clean: Vec::new(),
+            fewest: 0,
+            #[cfg(not(miri))]
+            unused: None,
+            #[cfg(not(miri))]
+            next: None,
+            #[cfg(not(miri))]
+            huge: BTreeSet::new(),
+        };
         Blocks {
             block_bytes,
             state: Mutex::new(state),
-            ahead: Ahead::new(),
             #[cfg(test)]
             taken: AtomicUsize::new(0),
         }
@@ -151,69 +192,63 @@ impl Blocks {
         block
     }
 
+    #[cfg(miri)]
+    fn take_of_region(&self) -> Option<(NonNull<u8>, bool)> {
+        None
+    }
+
+    #[cfg(not(miri))]
     fn take_of_region(&self) -> Option<(NonNull<u8>, bool)> {
         let mut state = self.state.lock();
-        if let Some(listed) = state.take_listed() {
-            return Some(listed);
-        }
-        let FreshBlock { block, ready, is_late } =
-            state.fresh.take(self.block_bytes, &self.ahead)?;
+        let (block, is_zero, is_new) = state.take(self.block_bytes)?;
+        let is_late = is_new && state.wants_touch();
         drop(state);
-        if let Some(part) = ready {
-            self.ahead.settle(part);
-        }
         if is_late {
-            self.ahead.ask();
+            touch_ahead::request();
         }
-        Some((block, true))
+        Some((block, is_zero))
     }
 
-    /// What the touching thread works on.
-    pub(super) fn ahead(&self) -> &Ahead {
-        &self.ahead
-    }
-
-    /// Whether parts with small pages could have huge ones.
-    pub(crate) fn has_small_parts(&self) -> bool {
-        self.state.lock().fresh.has_small()
-    }
-
-    /// Moves a part with small pages into a huge page, if one is ready and no new parts are begun.
-    /// Takes up to a millisecond.
-    pub(crate) fn enlarge_pages(&self) {
-        if !self.has_small_parts() || !pages::has_huge() {
-            return;
+    /// Touches the next huge page if it will be needed soon. `false` if there is nothing to do now.
+    #[cfg(not(miri))]
+    pub(super) fn touch_next(&self) -> bool {
+        let mut state = self.state.lock();
+        if !state.wants_touch() {
+            return false;
         }
-        let Some(ready) = self.ahead.take() else {
-            return self.ahead.ask();
+        let page = state.touch_next();
+        drop(state);
+        let Some(page) = page else {
+            let region = Unused::reserve();
+            let mut state = self.state.lock();
+            state.next = region;
+            state.huge.extend(region.map(|region| region.begin.addr().get()));
+            return region.is_some();
         };
-        let Some(part) = self.state.lock().fresh.take_small() else {
-            return self.ahead.put_back();
-        };
-        // The system uses the page that was returned last for what is allocated next.
-        // SAFETY: whoever takes it has all of it alone.
-        unsafe { pages::discard(ready, HUGE_BYTES) };
-        pages::allow_huge(part, HUGE_BYTES);
-        let moved = pages::collapse(part, HUGE_BYTES);
-        pages::forbid_huge(part, HUGE_BYTES);
-        self.ahead.recycle(ready);
-        match moved.map_err(|error| error.kind()) {
-            Err(ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-                self.state.lock().fresh.forget_small();
-            }
-            _ if self.has_small_parts() => self.ahead.ask(),
-            _ => (),
-        }
+        // If the system refuses, whoever uses the page first pays for it.
+        ladon_platform::pages::populate(page, HUGE_BYTES);
+        true
+    }
+
+    #[cfg(miri)]
+    pub(super) fn touch_next(&self) -> bool {
+        false
     }
 
     /// Discards blocks that are on no list, neighbours together, and lists them. No system call is
     /// made under the lock, because the calling thread may have a low priority.
     fn discard(&self, mut blocks: Vec<Block>) {
         blocks.sort_unstable_by_key(|block| block.0);
-        self.state.lock().forget(&blocks);
+        #[cfg(not(miri))]
         for run in blocks.chunk_by(|a, b| a.0.addr().get() + self.block_bytes == b.0.addr().get()) {
             // SAFETY: whole blocks of a region, one after the other, which are nobody's now.
-            let is_zero = unsafe { pages::discard(run[0].0, run.len() * self.block_bytes) };
+            let is_zero =
+                unsafe { ladon_platform::pages::discard(run[0].0, run.len() * self.block_bytes) };
+            let regions = self.state.lock().take_huge(run);
+            for region in regions {
+                // The system must not fill the holes.
+                ladon_platform::pages::forbid_huge(region, REGION_BYTES);
+            }
             let mut state = self.state.lock();
             let list = if is_zero { &mut state.clean } else { &mut state.dirty };
             list.extend_from_slice(run);
@@ -222,18 +257,94 @@ impl Blocks {
 }
 
 impl State {
-    /// The memory of these blocks goes, so their parts keep small pages.
-    fn forget(&mut self, blocks: &[Block]) {
-        blocks.iter().for_each(|block| self.fresh.forget(block.0));
+    /// The regions of these blocks that have huge pages, which they now lose.
+    #[cfg(not(miri))]
+    fn take_huge(&mut self, blocks: &[Block]) -> Vec<NonNull<u8>> {
+        let mut regions = Vec::new();
+        for block in blocks {
+            let offset = block.0.addr().get() % REGION_BYTES;
+            if self.huge.remove(&(block.0.addr().get() - offset)) {
+                // SAFETY: regions are aligned to their size, and this one is listed as a whole.
+                regions.push(unsafe { block.0.sub(offset) });
+            }
+        }
+        regions
     }
 
-    /// A free block, and whether it is all zeros.
-    fn take_listed(&mut self) -> Option<(NonNull<u8>, bool)> {
+    /// A block, whether it is all zeros, and whether it was never used before.
+    #[cfg(not(miri))]
+    fn take(&mut self, block_bytes: usize) -> Option<(NonNull<u8>, bool, bool)> {
         if let Some(Block(block)) = self.dirty.pop() {
             self.fewest = self.fewest.min(self.dirty.len());
-            return Some((block, false));
+            return Some((block, false, false));
         }
-        self.clean.pop().map(|Block(block)| (block, true))
+        if let Some(Block(block)) = self.clean.pop() {
+            return Some((block, true, false));
+        }
+        let mut unused = match self.unused.take().or_else(|| self.next.take()) {
+            Some(unused) => unused,
+            None => match Unused::reserve() {
+                Some(unused) => {
+                    self.huge.insert(unused.begin.addr().get());
+                    unused
+                }
+                // Address space is scarce.
+                None => {
+                    let bytes = 16 * block_bytes;
+                    let begin = ladon_platform::pages::reserve(bytes, block_bytes)?;
+                    begin.as_ptr().expose_provenance();
+                    Unused { begin, bytes, touched: bytes }
+                }
+            },
+        };
+        let block = unused.begin;
+        // SAFETY: `bytes` bytes of the region begin here, and they are whole blocks.
+        unused.begin = unsafe { block.add(block_bytes) };
+        unused.bytes -= block_bytes;
+        // Who uses the first block of a huge page that is untouched touches all of it.
+        unused.touched = match unused.touched {
+            0 => HUGE_BYTES - block_bytes,
+            touched => touched - block_bytes,
+        };
+        self.unused = (unused.bytes != 0).then_some(unused);
+        Some((block, true, true))
+    }
+
+    /// Whether the next huge page should be touched now.
+    #[cfg(not(miri))]
+    fn wants_touch(&self) -> bool {
+        let touched = |unused: &Option<Unused>| unused.map_or(0, |unused| unused.touched);
+        // Small pages, of a region that has lost its huge ones, are touched quickly.
+        let is_huge = self.unused.is_none_or(|unused| self.huge.contains(&unused.region()));
+        let has_begun = !self.huge.is_empty();
+        has_begun && is_huge && touched(&self.unused) + touched(&self.next) < TOUCHED_BYTES_MIN
+    }
+
+    /// The next untouched huge page, which counts as touched from now on. `None` if all of the
+    /// regions are.
+    #[cfg(not(miri))]
+    fn touch_next(&mut self) -> Option<NonNull<u8>> {
+        let regions = [self.unused.as_mut(), self.next.as_mut()];
+        let region = regions.into_iter().flatten().find(|region| region.touched < region.bytes)?;
+        // SAFETY: less than the region's bytes.
+        let page = unsafe { region.begin.add(region.touched) };
+        debug_assert!(page.addr().get().is_multiple_of(HUGE_BYTES), "whole huge pages are touched");
+        region.touched += HUGE_BYTES;
+        Some(page)
+    }
+}
+
+#[cfg(not(miri))]
+impl Unused {
+    fn reserve() -> Option<Unused> {
+        let begin = ladon_platform::pages::reserve(REGION_BYTES, REGION_BYTES)?;
+        begin.as_ptr().expose_provenance();
+        Some(Unused { begin, bytes: REGION_BYTES, touched: 0 })
+    }
+
+    /// The address of its region.
+    fn region(&self) -> usize {
+        self.begin.addr().get() / REGION_BYTES * REGION_BYTES
     }
 }
 
@@ -290,102 +401,44 @@ mod tests {
         assert_eq!(blocks.dirty_bytes(), 0);
     }
 
-    fn fresh<T>(blocks: &Blocks, read: impl FnOnce(&Fresh) -> T) -> T {
-        read(&blocks.state.lock().fresh)
-    }
-
-    /// Without the touching thread, or while it is late, blocks come with small pages.
+    /// What takes blocks touches no huge page for the first time but the very first one, if the
+    /// other thread keeps up. Beyond one page, nothing is touched ahead.
     #[test]
-    #[cfg_attr(miri, ignore = "there are no parts")]
-    fn nobody_waits_for_the_next_part() {
+    #[cfg(not(miri))]
+    fn the_next_huge_page_is_touched_before_it_is_needed() {
         let blocks = Blocks::new(BYTES);
-        let count = 70 << 20 >> BYTES.ilog2();
-        let taken: Vec<_> = (0..count).map(|_| blocks.allocate().unwrap()).collect();
-        assert_eq!(fresh(&blocks, Fresh::small_parts), 35);
-        // SAFETY: taken above, freed once.
-        taken.into_iter().for_each(|block| unsafe { blocks.free(block) });
-        assert!(fresh(&blocks, Fresh::small_parts) <= 1, "what was discarded keeps small pages");
-    }
-
-    /// If the touching thread keeps up, the very first part alone has small pages.
-    #[test]
-    #[cfg_attr(miri, ignore = "there are no parts")]
-    fn parts_that_are_ready_are_used() {
-        let blocks = Blocks::new(BYTES);
+        assert!(!blocks.touch_next(), "nothing was taken yet");
+        let count = 2 * REGION_BYTES / BYTES + 1;
         let mut taken = Vec::new();
-        for _ in 0..(140 << 20 >> BYTES.ilog2()) {
+        for number in 0..count {
+            let touched = blocks.state.lock().unused.map_or(0, |unused| unused.touched);
+            let next = blocks.state.lock().next.map_or(0, |unused| unused.touched);
+            assert!(number == 0 || touched + next > 0, "block {number} is the first of its page");
+            assert!(touched + next <= HUGE_BYTES + TOUCHED_BYTES_MIN);
             let block = blocks.allocate_zeroed().unwrap();
-            // SAFETY: just taken. Touching ahead must not change what is used.
-            unsafe {
-                assert_eq!(block.add(BYTES - 1).read(), 0);
-                block.write(7);
-            }
+            // SAFETY: just taken.
+            assert_eq!(unsafe { block.add(BYTES - 1).read() }, 0);
+            // SAFETY: likewise. Touching ahead must not change what is used.
+            unsafe { block.write(7) };
             taken.push(block);
-            blocks.ahead.touch();
-            assert!(!blocks.ahead.touch(), "no more than one part is touched ahead");
+            while blocks.touch_next() {}
         }
-        assert_eq!(fresh(&blocks, Fresh::small_parts), 1);
         // SAFETY: taken above.
         assert!(taken.iter().all(|block| unsafe { block.read() } == 7));
         // SAFETY: taken above, freed once.
         taken.into_iter().for_each(|block| unsafe { blocks.free(block) });
     }
 
-    /// Whether this system can do it at all.
-    fn can_collapse() -> bool {
-        let part = pages::reserve(HUGE_BYTES, HUGE_BYTES).unwrap();
-        // SAFETY: just reserved.
-        unsafe { part.write(1) };
-        pages::allow_huge(part, HUGE_BYTES);
-        pages::collapse(part, HUGE_BYTES).is_ok()
-    }
-
-    /// How much of the memory around this address is in huge pages, in KiB.
-    fn huge_kib(address: usize) -> u64 {
-        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut is_inside = false;
-        for line in smaps.lines() {
-            let begin_end = line.split(' ').next().and_then(|range| range.split_once('-'));
-            let hex = |number| usize::from_str_radix(number, 16).ok();
-            if let Some((Some(begin), Some(end))) = begin_end.map(|(a, b)| (hex(a), hex(b))) {
-                is_inside = (begin..end).contains(&address);
-            } else if let Some(kib) = line.strip_prefix("AnonHugePages:")
-                && is_inside
-            {
-                return kib.trim().trim_end_matches(" kB").parse().unwrap();
-            }
-        }
-        panic!("nothing is mapped there")
-    }
-
-    /// What was filled with small pages gets huge ones once memory no longer grows, and keeps its
-    /// content.
+    /// Without the other thread, blocks come as before.
     #[test]
-    #[cfg_attr(miri, ignore = "there are no parts")]
-    fn small_pages_become_huge_ones() {
+    #[cfg(not(miri))]
+    fn nobody_waits_for_the_next_page() {
         let blocks = Blocks::new(BYTES);
-        let count = 5 * HUGE_BYTES / BYTES;
+        let count = REGION_BYTES / BYTES + HUGE_BYTES / BYTES;
         let taken: Vec<_> = (0..count).map(|_| blocks.allocate().unwrap()).collect();
-        for (number, block) in taken.iter().enumerate() {
-            // SAFETY: taken above.
-            unsafe { block.write_bytes(number as u8, BYTES) };
-        }
-        let address = taken[0].addr().get();
-        assert_eq!((huge_kib(address), fresh(&blocks, Fresh::small_parts)), (0, 5));
-        let is_possible = pages::has_huge() && can_collapse();
-        let mut rounds = 0;
-        while is_possible && blocks.has_small_parts() {
-            blocks.enlarge_pages();
-            blocks.ahead.touch();
-            rounds += 1;
-            assert!(rounds < 20);
-        }
-        for (number, block) in taken.iter().enumerate() {
-            // SAFETY: taken above.
-            let bytes = unsafe { std::slice::from_raw_parts(block.as_ptr(), BYTES) };
-            assert!(bytes.iter().all(|&byte| byte == number as u8), "block {number}");
-        }
-        assert!(!is_possible || huge_kib(address) > 0, "after {rounds} rounds");
+        let unused = blocks.state.lock().unused.unwrap();
+        assert_eq!(unused.touched % HUGE_BYTES, 0);
+        assert_eq!(unused.bytes, REGION_BYTES - HUGE_BYTES);
         // SAFETY: taken above, freed once.
         taken.into_iter().for_each(|block| unsafe { blocks.free(block) });
     }

@@ -24,7 +24,6 @@
 
 pub(crate) mod blocks;
 mod classes;
-mod fresh;
 mod shard;
 mod touch_ahead;
 
