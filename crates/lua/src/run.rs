@@ -135,7 +135,9 @@ pub(crate) unsafe extern "C-unwind" fn hook(state: State, _: *mut lua_Debug) {
 }
 
 /// Makes the collector wait longer while there is little memory to save: most of a cycle's work is
-/// going through what the libraries hold for good.
+/// going through what the libraries hold for good. Not after scripts that reuse their tables: they
+/// leave little behind but short strings, and the more of these there are, the longer it takes to
+/// look for the next one.
 pub(crate) unsafe fn pace_collector(state: State) {
     /// Percent of what a cycle left at which the next one begins; LuaJIT's own is the second.
     const PAUSES: [c_int; 2] = [800, 200];
@@ -143,7 +145,8 @@ pub(crate) unsafe fn pace_collector(state: State) {
     // SAFETY: As for `stack`. It allocates nothing.
     unsafe {
         let core = core(state);
-        let pause = PAUSES[usize::from((*core).memory.used > LITTLE_BYTES)];
+        let is_soon = (*core).memory.used > LITTLE_BYTES || !(*core).makes_tables;
+        let pause = PAUSES[usize::from(is_soon)];
         if pause != (*core).collector_pause {
             (*core).collector_pause = pause;
             lua_gc(state, LUA_GCSETPAUSE, pause);

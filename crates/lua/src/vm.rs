@@ -72,6 +72,8 @@ pub(crate) struct Core {
     /// The globals `KEYS` and `ARGV` are those of a script that ran.
     pub(crate) has_keys: bool,
     pub(crate) reused: Reused,
+    /// The last run got new tables for its words.
+    pub(crate) makes_tables: bool,
     /// As `redis.setresp` chose.
     pub(crate) proto: Proto,
     /// What the function that is entered works on.
@@ -180,6 +182,7 @@ impl Vm {
             collector_pause: 0,
             has_keys: false,
             reused: Reused::default(),
+            makes_tables: true,
             proto: Proto::Resp2,
             frame: null_mut(),
             places: Places::default(),
@@ -259,6 +262,7 @@ impl Vm {
     fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
         let position = frame.reply.position();
         let enter = self.core.places.enter;
+        self.core.makes_tables = frame.words != Words::Reused;
         self.core.frame = (&raw mut frame).cast();
         // SAFETY: The frame lives until the call returns, and errors end in it.
         let status = unsafe { with_host(self.core.0, host, || call_protected(self.state, enter)) };
