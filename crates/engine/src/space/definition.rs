@@ -82,8 +82,9 @@ impl Effect<'_> {
     /// Changes the spaces that the tuple describes; they are locked until the transaction ends.
     fn take(&self, tx: &mut SpaceTx<'_>, garbage: &mut Vec<Garbage>) -> Result<(), BoxError> {
         let Some(described) = self.described()? else { return Ok(()) };
-        if system::is_system(described) {
-            let why = "definitions of system spaces are fixed";
+        // Also of numbers that no system space has: a user's space is locked after those that define it.
+        if described < system::USER_ID_MIN {
+            let why = "numbers below 512 are of system spaces, whose definitions are fixed";
             return Err(cannot_alter(described, why));
         }
         let catalog = tx.catalog();

@@ -263,6 +263,10 @@ fn a_refused_definition_is_taken_back() {
     assert!(error.message.starts_with(text), "{error}");
     let dropped = node.write(system::SPACE, |s| s.delete(0, &array(&[&number(512)])));
     assert_eq!(dropped.unwrap_err().message, "Can't drop space 'rows': the space has indexes");
+    for id in [1, 100, 257, 281, 511] {
+        let low = node.write(system::SPACE, |s| s.insert(&space_tuple(id, "low".into())));
+        assert!(low.is_err(), "a user's space {id}");
+    }
     let system_index = index_tuple(280, 5, "tree", false, 0);
     assert!(node.write(system::INDEX, |s| s.insert(&system_index)).is_err());
     assert_eq!((dump(&node.keyspace), node.reserved()), before);
