@@ -66,7 +66,7 @@ settings! {
         /// File whose content is the password of IPROTO's user `admin`, read at the start. Otherwise
         /// the environment's LADON_IPROTO_ADMIN_PASSWORD is, if there is one.
         iproto_admin_password_file: String =
-            Setting::text("iproto-admin-password-file", "").start();
+            Setting::text("iproto-admin-password-file", "").restart();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
         /// a part of `resp`.
         bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();

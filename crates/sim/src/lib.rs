@@ -29,7 +29,6 @@ mod node;
 mod oracle;
 mod oracle_commands;
 mod plan;
-mod producers;
 mod run;
 mod scripts;
 mod streams;

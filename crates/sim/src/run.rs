@@ -6,9 +6,8 @@ use crate::history::{AskedGate, Operation};
 use crate::listener::{self, Listener};
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
-use crate::oracle_commands::{Datum, State, readable};
+use crate::oracle_commands::{State, readable};
 use crate::plan::{Canary, Plan};
-use crate::producers::{self, Producer};
 use crate::{functions, scripts, streams};
 use ladon_log::LogState;
 use ladon_model::Gate;
@@ -18,7 +17,6 @@ use ladon_resp::client::Value;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a run did.
@@ -46,10 +44,6 @@ pub struct Report {
     pub entries_awaited: u64,
     /// Entries whose id the node made.
     pub ids_made: u64,
-    /// Entries that producers have sent again.
-    pub sent_again: u64,
-    /// Entries that streams had not added again, as they said at crashes.
-    pub duplicates: u64,
     /// How often the clock was set back.
     pub clock_steps: u64,
     /// Loads of functions, and other changes of libraries, that were done.
@@ -58,8 +52,6 @@ pub struct Report {
     pub functions_run: u64,
     /// Messages that subscribers got.
     pub messages: u64,
-    /// Turns after which somebody waited until messages are delivered.
-    pub congested_turns: u64,
     /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
 }
@@ -78,13 +70,10 @@ impl Report {
         self.scripts_unknown += run.scripts_unknown;
         self.entries_awaited += run.entries_awaited;
         self.ids_made += run.ids_made;
-        self.sent_again += run.sent_again;
-        self.duplicates += run.duplicates;
         self.clock_steps += run.clock_steps;
         self.libraries_changed += run.libraries_changed;
         self.functions_run += run.functions_run;
         self.messages += run.messages;
-        self.congested_turns += run.congested_turns;
         self.undecided += run.undecided;
     }
 }
@@ -122,8 +111,6 @@ struct Run {
     node: Option<SimNode>,
     clients: Vec<Client>,
     listeners: Vec<Listener>,
-    /// The producers, by the slots of the clients that they use.
-    producers: Vec<producers::Shared>,
     listening: Option<Random>,
     /// When and how far the clock is set back, if it ever is.
     backwards: Option<Random>,
@@ -163,7 +150,6 @@ impl Run {
             node: None,
             clients: Vec::new(),
             listeners: Vec::new(),
-            producers: Vec::new(),
             listening: None,
             backwards: None,
             history: Vec::new(),
@@ -176,9 +162,6 @@ impl Run {
         };
         run.listening = run.plan.listens.map(Random::new);
         run.backwards = run.plan.streams.map(|seed| Random::new(!seed));
-        if let Some(seed) = run.plan.producers {
-            run.producers = (0..run.plan.clients).map(|at| Producer::new(seed, at)).collect();
-        }
         run.begin_life()?;
         Ok(run)
     }
@@ -204,8 +187,6 @@ impl Run {
         }
         self.settle()?;
         self.crash()?;
-        let sent_again = self.producers.iter().map(|producer| producer.borrow().sent_again);
-        self.report.sent_again = sent_again.sum();
         Ok(self.report)
     }
 
@@ -398,7 +379,6 @@ impl Run {
         if let Some(what) = threads.take_trouble() {
             return Err(self.explain(&what));
         }
-        self.report.congested_turns += u64::from(threads.worker(worker).has_waiting_publishers());
         let at_time = (self.step, self.clock.unix_us());
         let direct: Vec<_> =
             (0..threads.len()).flat_map(|at| threads.wire(at).take_direct()).collect();
@@ -632,8 +612,7 @@ impl Run {
         {
             return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
         }
-        let overlooked = streams::overlooked(&history, None);
-        if let Some(what) = overlooked.or_else(|| producers::twice(&self.before)) {
+        if let Some(what) = streams::overlooked(&history, None) {
             self.history = history;
             return Err(self.explain(&what));
         }
@@ -654,11 +633,6 @@ impl Run {
 
     /// What the operations of a life were.
     fn count(&mut self, history: &[Operation]) {
-        for datum in self.before.keys.values() {
-            if let Datum::Stream(stream) = datum {
-                self.report.duplicates += stream.sent.duplicates;
-            }
-        }
         for (call, reply) in history.iter().flat_map(Operation::answered) {
             let is_done = !matches!(reply, Value::Error(_));
             self.report.libraries_changed +=
@@ -682,8 +656,7 @@ impl Run {
             let worker = slot % self.plan.workers;
             let conn = node.connect(worker, slot as u32);
             self.names += 1;
-            let producer = self.producers.get(slot).map(Rc::clone);
-            self.clients.push(Client::new(self.names, conn, worker, &self.plan, producer));
+            self.clients.push(Client::new(self.names, conn, worker, &self.plan));
         }
         for worker in 0..self.plan.workers {
             node.connect(worker, self.plan.clients as u32);

@@ -230,7 +230,7 @@ fn run(primary: &'static str, seed: u64) {
         if let Some((clone, state_before, _)) = before {
             assert_eq!(state(&clone), state_before, "a clone keeps what it was");
         }
-        if random.chance(1, 100) {
+        if random.chance(1, 30) {
             change_indexes(&mut space, &mut models, &rows, &mut random);
         }
         most = most.max(models.len());
@@ -240,7 +240,7 @@ fn run(primary: &'static str, seed: u64) {
             check_all(&space, &others, &rows, &mut random);
         }
     }
-    assert!(most > 3, "indexes were created over data");
+    assert!(most > 1, "indexes were created over data");
 }
 
 /// Creates an index over data, which fails if there are duplicates, or drops one.
