@@ -223,8 +223,8 @@ fn run(primary: &'static str, seed: u64) {
     let mut rows = BTreeMap::new();
     let mut models: Vec<&Model> = INDEXES.iter().take(1).collect();
     let mut most = 0;
-    for step in 0..1500 {
-        let ids = if step < 750 { 600 } else { 60 };
+    for step in 0..3000 {
+        let ids = if step < 1500 { 600 } else { 60 };
         let before = (step % 7 == 0).then(|| (space.clone(), state(&space), rows.clone()));
         act(&mut space, &models, &mut rows, &mut random, ids);
         if let Some((clone, state_before, _)) = before {
@@ -240,7 +240,7 @@ fn run(primary: &'static str, seed: u64) {
             check_all(&space, &others, &rows, &mut random);
         }
     }
-    assert!(most > 1, "indexes were created over data");
+    assert!(most > 3, "indexes were created over data");
 }
 
 /// Creates an index over data, which fails if there are duplicates, or drops one.
