@@ -115,7 +115,8 @@ impl Known {
             self.doubles_met += 1;
             return Verdict::Known;
         }
-        if self.misses_twice && told_once(wanted) == told_once(got) {
+        let is_pushed = request.words[0] == b"PUSHED";
+        if is_pushed && self.misses_twice && told_once(wanted) == told_once(got) {
             self.misses_met += 1;
             return Verdict::Known;
         }
@@ -184,6 +185,17 @@ fn shortened(reply: &Reply) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::judge::Check;
+
+    #[test]
+    fn replies_without_elements_are_not_taken_for_messages() {
+        for name in ["redis-7.0.15", "redis-8.0.6", "valkey-9.1.2"] {
+            let mut known = Known::of(&Peer { name: name.into() }).expect("rules");
+            let request = Request::new(Check::Exact, &[b"SELECT", b"2"]);
+            let (wanted, got) = (Reply::Simple("OK".into()), Reply::Error("ERR no".into()));
+            assert_eq!(known.verdict(&request, &wanted, &got), Verdict::Unknown, "{name}");
+        }
+    }
 
     #[test]
     fn every_rule_is_understood() {
