@@ -15,6 +15,71 @@ pub struct Written {
     pub new: Option<Tuple>,
 }
 
+/// A statement: what it does, in MessagePack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement<'a> {
+    /// [`Space::insert`]: the tuple.
+    Insert(&'a [u8]),
+    /// [`Space::replace`]: the tuple.
+    Replace(&'a [u8]),
+    /// [`Space::update`].
+    Update {
+        /// The number of a unique index.
+        index: u32,
+        /// The key in it.
+        key: &'a [u8],
+        /// The operations.
+        operations: &'a [u8],
+        /// The number of the first field in them.
+        index_base: u32,
+    },
+    /// [`Space::upsert`].
+    Upsert {
+        /// What is inserted if there is nothing to update.
+        tuple: &'a [u8],
+        /// The operations.
+        operations: &'a [u8],
+        /// The number of the first field in them.
+        index_base: u32,
+    },
+    /// [`Space::delete`].
+    Delete {
+        /// The number of a unique index.
+        index: u32,
+        /// The key in it.
+        key: &'a [u8],
+    },
+}
+
+impl Statement<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Tarantool's; nothing has changed then.
+    pub fn run(self, space: &mut Space) -> Result<Written, BoxError> {
+        match self {
+            Statement::Insert(tuple) => space.insert(tuple),
+            Statement::Replace(tuple) => space.replace(tuple),
+            Statement::Update { index, key, operations, index_base } => {
+                space.update(index, key, operations, index_base)
+            }
+            Statement::Upsert { tuple, operations, index_base } => {
+                space.upsert(tuple, operations, index_base)
+            }
+            Statement::Delete { index, key } => space.delete(index, key),
+        }
+    }
+
+    /// What of its result a client is shown: the tuple it wrote, or the one it deleted.
+    pub fn shown<'w>(&self, written: &'w Written) -> Option<&'w Tuple> {
+        match self {
+            Statement::Upsert { .. } => None,
+            Statement::Delete { .. } => written.old.as_ref(),
+            _ => written.new.as_ref(),
+        }
+    }
+}
+
 impl Space {
     /// Adds a tuple.
     ///

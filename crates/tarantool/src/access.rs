@@ -194,6 +194,20 @@ impl Rights {
         self.check(Kind::Space, "space", (id, name), right)
     }
 
+    /// Whether the user may take numbers of the sequence.
+    ///
+    /// # Errors
+    /// `ER_ACCESS_DENIED`.
+    pub(crate) fn check_sequence(
+        &self,
+        (id, name, owner): (u32, &str, u32),
+    ) -> Result<(), BoxError> {
+        if self.universe & Right::WRITE.0 != 0 || owner == self.id && self.id != GUEST {
+            return Ok(());
+        }
+        self.check(Kind::Sequence, "sequence", (id, name), Right::WRITE)
+    }
+
     /// Whether a view shows this tuple of its space to the user: what it owns, what it has some right
     /// to, itself.
     pub(crate) fn sees(&self, view: u32, tuple: &[u8]) -> bool {

@@ -3,13 +3,13 @@
 use crate::error;
 use crate::requests::{RequestFacts, facts_of};
 use crate::session::Session;
-use crate::statements::{Running, index_id};
+use crate::statements::Running;
 use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
 use ladon_iproto::reply::{self, ServerId, feature};
-use ladon_iproto::request::{Request, Upsert};
+use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, frame, request_type};
-use ladon_model::Lsn;
-use ladon_space::{BoxError, Tuple};
+use ladon_model::{Lsn, SpaceId};
+use ladon_space::{BoxError, Statement};
 
 /// The facts of a packet, with its length in front. One that cannot be read does nothing.
 pub fn facts_of_packet(packet: &[u8]) -> RequestFacts {
@@ -111,34 +111,27 @@ impl Running<'_, '_> {
             Request::Select(select) => self.select(&select, out)?,
             Request::Insert(put) => {
                 let id = self.space_id(put.space)?;
-                let written = self.write(id, |space| space.insert(put.tuple))?;
-                self.show(written.new.as_ref(), out)?;
+                self.write_and_show(id, Statement::Insert(put.tuple), out)?;
             }
             Request::Replace(put) => {
                 let id = self.space_id(put.space)?;
-                let written = self.write(id, |space| space.replace(put.tuple))?;
-                self.show(written.new.as_ref(), out)?;
+                self.write_and_show(id, Statement::Replace(put.tuple), out)?;
             }
-            Request::Update(update) => {
-                let id = self.space_id(update.space)?;
-                let written = self.write(id, |space| {
-                    let index = index_id(space, update.index)?;
-                    space.update(index, update.key, update.operations, update.index_base)
-                })?;
-                self.show(written.new.as_ref(), out)?;
+            Request::Update(Update { space, index, index_base, key, operations }) => {
+                let id = self.space_id(space)?;
+                let index = self.index_id(id, index)?;
+                let update = Statement::Update { index, key, operations, index_base };
+                self.write_and_show(id, update, out)?;
             }
-            Request::Delete(delete) => {
-                let id = self.space_id(delete.space)?;
-                let written = self.write(id, |space| {
-                    let index = index_id(space, delete.index)?;
-                    space.delete(index, delete.key)
-                })?;
-                self.show(written.old.as_ref(), out)?;
+            Request::Delete(Delete { space, index, key }) => {
+                let id = self.space_id(space)?;
+                let index = self.index_id(id, index)?;
+                self.write_and_show(id, Statement::Delete { index, key }, out)?;
             }
             Request::Upsert(Upsert { space, index_base, tuple, operations }) => {
                 let id = self.space_id(space)?;
-                self.write(id, |space| space.upsert(tuple, operations, index_base))?;
-                self.show(None, out)?;
+                let upsert = Statement::Upsert { tuple, operations, index_base };
+                self.write_and_show(id, upsert, out)?;
             }
             Request::Call(call) => self.call(&call, false, out)?,
             Request::Call16(call) => self.call(&call, true, out)?,
@@ -150,8 +143,15 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    /// Appends a reply with one tuple or none.
-    fn show(&self, tuple: Option<&Tuple>, out: &mut Vec<u8>) -> Result<(), BoxError> {
+    /// Runs a statement, and appends a reply with one tuple or none.
+    fn write_and_show(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let written = self.write(id, statement)?;
+        let tuple = statement.shown(&written);
         let data = reply::begin_data(out, self.sync, self.schema_version);
         if let Some(tuple) = tuple {
             out.extend_from_slice(tuple.bytes());

@@ -8,7 +8,7 @@ use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_model::SpaceId;
 use ladon_msgpack::write;
-use ladon_space::{BoxError, IteratorType, Tuple};
+use ladon_space::{BoxError, IteratorType, Statement, Tuple};
 use ladon_system_spaces as system;
 
 /// The number of the first field in operations, for Lua.
@@ -109,30 +109,31 @@ impl Running<'_, '_> {
             }
             Method::Insert => {
                 let new = tuple_of(arguments.next()?)?;
-                Ok(tuple(self.write(space, |space| space.insert(new))?.new))
+                Ok(tuple(self.write(space, Statement::Insert(new))?.new))
             }
             Method::Replace => {
                 let new = tuple_of(arguments.next()?)?;
-                Ok(tuple(self.write(space, |space| space.replace(new))?.new))
+                Ok(tuple(self.write(space, Statement::Replace(new))?.new))
             }
             Method::Update => {
                 let key = key_of(arguments.next()?);
                 let usage = || error::of_lua("Usage index:update(key, ops)".to_owned());
                 let operations = arguments.next()?.ok_or_else(usage)?;
-                let update =
-                    self.write(space, |space| space.update(index, &key, operations, INDEX_BASE))?;
-                Ok(tuple(update.new))
+                let (key, index_base) = (&*key, INDEX_BASE);
+                let update = Statement::Update { index, key, operations, index_base };
+                Ok(tuple(self.write(space, update)?.new))
             }
             Method::Upsert => {
                 let usage = || error::of_lua("Usage space:upsert(tuple_key, ops)".to_owned());
-                let new = arguments.next()?.ok_or_else(usage)?;
+                let tuple = arguments.next()?.ok_or_else(usage)?;
                 let operations = arguments.next()?.ok_or_else(usage)?;
-                self.write(space, |space| space.upsert(new, operations, INDEX_BASE))?;
+                let index_base = INDEX_BASE;
+                self.write(space, Statement::Upsert { tuple, operations, index_base })?;
                 Ok(Returned::Nothing)
             }
             Method::Delete => {
                 let key = key_of(arguments.next()?);
-                Ok(tuple(self.write(space, |space| space.delete(index, &key))?.old))
+                Ok(tuple(self.write(space, Statement::Delete { index, key: &key })?.old))
             }
             Method::Count => {
                 let key = key_of(arguments.next()?);

@@ -92,8 +92,10 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 
 - **Indexes**: `TREE` and `HASH`. Absent, and refused by name: `BITSET`, `RTREE`, functional and multikey
   indexes, JSON paths, collations other than `none` and `binary`.
-- **Definitions** of system spaces are fixed. Absent: constraints, foreign keys, defaults, triggers; sequences do not fill
-  in fields. A second index on a large space is built while its IO thread waits.
+- **Definitions** of system spaces are fixed. Absent: constraints, foreign keys, defaults, triggers.
+  A second index on a large space is built while its IO thread waits.
+- **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
+  shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
 - **Transactions**: each request is one. Streams and interactive transactions are absent.
 - **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over a `HASH`
   index, the space is locked meanwhile.

@@ -6,12 +6,14 @@ use crate::long_select::{BYTES_MAX, LongSelect, Selected, Shape, TUPLES_MAX};
 use crate::session::Session;
 use ladon_commands::eviction::{Room, make_room};
 use ladon_commands::{LongReply, ThreadParts};
+use ladon_engine::SpaceTx;
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
 use ladon_model::{Lsn, SpaceId};
-use ladon_space::{BoxError, IteratorType, Space, Written};
+use ladon_space::{BoxError, IteratorType, SequenceDef, Space, SpaceSequence, Statement, Written};
 use ladon_system_spaces as system;
+use std::borrow::Cow;
 
 /// A request being run, with what it needs of its thread.
 pub(crate) struct Running<'a, 'thread> {
@@ -106,11 +108,24 @@ impl Running<'_, '_> {
         Ok(result)
     }
 
-    /// Runs a statement that changes a space, in a transaction of its own.
+    /// The number of the index that a request names.
+    pub(crate) fn index_id(&mut self, id: SpaceId, index: IndexRef<'_>) -> Result<u32, BoxError> {
+        let name = match index {
+            IndexRef::Id(index) => return Ok(index),
+            IndexRef::Name(name) => name,
+        };
+        self.read_any(id, |space| {
+            let found = space.index_named(name).map(|index| index.def().id);
+            let name = String::from_utf8_lossy(name);
+            found.ok_or_else(|| error::no_such_index(&name, &space.def().name))
+        })
+    }
+
+    /// Runs a statement, in a transaction of its own.
     pub(crate) fn write(
         &mut self,
         id: SpaceId,
-        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
         let node = self.thread.node;
         if !node.durability.accepts_writes() {
@@ -121,31 +136,29 @@ impl Running<'_, '_> {
         }
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
-        let statement = |space: &mut Space| {
-            let def = space.def();
-            if system::view_of(def.id).is_some() {
-                return Err(error::view_is_read_only(&def.name));
-            }
-            rights.check_space((def.id, &def.name, def.owner), Right::WRITE)?;
-            statement(space)
+        let checked = |space: &mut Space, statement: Statement<'_>| {
+            check_write(rights, space)?;
+            statement.run(space)
         };
         if ladon_engine::defines(id) {
-            let (written, lsn) = node.keyspace.define(id, scratch, statement, &mut *append)?;
+            let run = |space: &mut Space| checked(space, statement);
+            let (written, lsn) = node.keyspace.define(id, scratch, run, &mut *append)?;
             self.depends = self.depends.max(lsn);
             return Ok(written);
         }
         let catalog = node.keyspace.spaces.catalog();
-        let mut tx = node.keyspace.begin_on_spaces(&catalog, &[id], scratch)?;
-        match tx.write(id, statement) {
-            Ok(written) => {
-                self.depends = self.depends.max(tx.commit(append));
-                Ok(written)
-            }
-            Err(error) => {
-                tx.abort();
-                Err(error)
-            }
-        }
+        let filler = catalog.filler(id).filter(|_| puts(statement).is_some());
+        let ids = [system::SEQUENCE_DATA, id];
+        let ids = if filler.is_some() { &ids[..] } else { &ids[1..] };
+        let mut tx = node.keyspace.begin_on_spaces(&catalog, ids, scratch)?;
+        let written = match (filler, puts(statement)) {
+            (Some(filler), Some(tuple)) => fill(&mut tx, id, rights, filler, tuple)
+                .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple)))),
+            _ => tx.write(id, |space| checked(space, statement)),
+        };
+        // If it failed, the sequence's number remains, and nothing else.
+        self.depends = self.depends.max(tx.commit(append));
+        written
     }
 
     /// SELECT.
@@ -155,10 +168,7 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
         let id = self.space_id(select.space)?;
-        let index = match select.index {
-            IndexRef::Id(index) => index,
-            named => self.read_any(id, |space| index_id(space, named))?,
-        };
+        let index = self.index_id(id, select.index)?;
         let mut after = select.after_position.map(<[u8]>::to_vec);
         if let Some(tuple) = select.after_tuple {
             after = Some(self.read(id, |space| position_of(space, index, tuple))?);
@@ -284,14 +294,42 @@ pub(crate) fn position_of(space: &Space, index: u32, tuple: &[u8]) -> Result<Vec
     Ok(space.require_index(index)?.position_of(tuple))
 }
 
-/// The number of the index that a request names.
-pub(crate) fn index_id(space: &Space, index: IndexRef<'_>) -> Result<u32, BoxError> {
-    match index {
-        IndexRef::Id(id) => Ok(id),
-        IndexRef::Name(name) => {
-            let found = space.index_named(name).map(|index| index.def().id);
-            let named = || error::no_such_index(&String::from_utf8_lossy(name), &space.def().name);
-            found.ok_or_else(named)
-        }
+fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {
+    let def = space.def();
+    if system::view_of(def.id).is_some() {
+        return Err(error::view_is_read_only(&def.name));
     }
+    rights.check_space((def.id, &def.name, def.owner), Right::WRITE)
+}
+
+/// The tuple that a statement puts into its space whatever is there, if it is one that does.
+fn puts<'a>(statement: Statement<'a>) -> Option<&'a [u8]> {
+    match statement {
+        Statement::Insert(tuple) | Statement::Replace(tuple) => Some(tuple),
+        _ => None,
+    }
+}
+
+/// The statement with another tuple.
+fn with<'a>(statement: Statement<'_>, tuple: &'a [u8]) -> Statement<'a> {
+    match statement {
+        Statement::Insert(_) => Statement::Insert(tuple),
+        _ => Statement::Replace(tuple),
+    }
+}
+
+/// Fills in a sequence's number, if the user may write the space and use the sequence.
+fn fill<'t>(
+    tx: &mut SpaceTx<'_>,
+    space: SpaceId,
+    rights: &Rights,
+    filler: (SpaceSequence, &SequenceDef),
+    tuple: &'t [u8],
+) -> Result<Cow<'t, [u8]>, BoxError> {
+    check_write(rights, tx.space(space))?;
+    let (of, sequence) = &filler;
+    if !of.is_generated {
+        rights.check_sequence((sequence.id, &sequence.name, sequence.owner))?;
+    }
+    tx.fill(filler, tuple)
 }

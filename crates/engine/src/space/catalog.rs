@@ -4,7 +4,9 @@ use super::error::no_such_space;
 use arc_swap::{ArcSwap, Guard};
 use ladon_model::{Lsn, SpaceId};
 use ladon_platform::lock_order::{self, Place};
-use ladon_space::{BoxError, ErrorCode, IndexDef, Space, SpaceDef, fields};
+use ladon_space::{
+    BoxError, ErrorCode, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, fields,
+};
 use ladon_system_spaces as system;
 use parking_lot::{Mutex, MutexGuard};
 use std::any::Any;
@@ -38,6 +40,9 @@ pub struct Catalog {
     pub version: u64,
     by_id: BTreeMap<SpaceId, Arc<SpaceCell>>,
     by_name: HashMap<Box<str>, SpaceId>,
+    sequences: BTreeMap<u32, SequenceDef>,
+    /// By space, the sequence that fills in a field.
+    fillers: BTreeMap<SpaceId, SpaceSequence>,
 }
 
 /// A space behind its lock.
@@ -50,6 +55,8 @@ pub(crate) struct Content {
     pub(crate) space: Space,
     /// The LSN of the last change.
     pub(crate) changed: Lsn,
+    /// Counts changes, those of temporary spaces among them, and those that were taken back.
+    pub(crate) version: u64,
     /// It is in the catalog no more.
     pub(crate) gone: bool,
 }
@@ -84,7 +91,8 @@ pub(crate) struct Changing<'a> {
 impl SpaceCell {
     pub(crate) fn new(space: Space) -> SpaceCell {
         let id = space.def().id;
-        SpaceCell { id, content: Mutex::new(Content { space, changed: Lsn::ZERO, gone: false }) }
+        let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false };
+        SpaceCell { id, content: Mutex::new(content) }
     }
 
     /// The space's number.
@@ -115,6 +123,35 @@ impl Catalog {
     /// All spaces, by number.
     pub fn cells(&self) -> impl Iterator<Item = &SpaceCell> {
         self.by_id.values().map(|cell| &**cell)
+    }
+
+    /// The sequence that fills in a field of a space.
+    #[inline]
+    pub fn filler(&self, space: SpaceId) -> Option<(SpaceSequence, &SequenceDef)> {
+        let filler = self.fillers.get(&space)?;
+        Some((*filler, self.sequences.get(&filler.sequence)?))
+    }
+
+    pub(super) fn sequence(&self, id: u32) -> Option<&SequenceDef> {
+        self.sequences.get(&id)
+    }
+
+    pub(super) fn is_filler(&self, sequence: u32) -> bool {
+        self.fillers.values().any(|filler| filler.sequence == sequence)
+    }
+
+    pub(super) fn set_sequence(&mut self, id: u32, def: Option<SequenceDef>) {
+        match def {
+            Some(def) => drop(self.sequences.insert(id, def)),
+            None => drop(self.sequences.remove(&id)),
+        }
+    }
+
+    pub(super) fn set_filler(&mut self, space: SpaceId, filler: Option<SpaceSequence>) {
+        match filler {
+            Some(filler) => drop(self.fillers.insert(space, filler)),
+            None => drop(self.fillers.remove(&space)),
+        }
     }
 
     pub(crate) fn add(&mut self, space: Space) {

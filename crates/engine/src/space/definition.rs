@@ -5,18 +5,24 @@
 //! | `_space` | a space is created, altered, renamed or dropped |
 //! | `_index` | an index is built, rebuilt, renamed or dropped |
 //! | `_truncate` | a space is emptied |
+//! | `_sequence` | a sequence is created, altered or dropped |
+//! | `_space_sequence` | a sequence begins or ends to fill in a field of a space |
 //! | `_user`, `_priv`, `_func` | rights are read anew |
 //!
 //! The effect comes after the system space's own statement and all its checks. If the effect is
 //! refused, the statement is taken back.
 
 use super::catalog::{Catalog, Changing, Spaces, described_space};
-use super::error::{cannot_alter, cannot_drop, no_such_space};
+use super::error::{
+    cannot_alter, cannot_drop, cannot_drop_sequence, no_such_sequence, no_such_space,
+};
 use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
 use crate::tx::{Garbage, Scratch};
 use ladon_model::{Lsn, Record, SpaceId};
-use ladon_space::{BoxError, IndexDef, Space, SpaceDef, Tuple, Written};
+use ladon_space::{
+    BoxError, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
+};
 use ladon_system_spaces as system;
 
 /// Whether a change of this space's tuples has an effect beyond them.
@@ -81,6 +87,9 @@ pub(super) struct Effect<'a> {
 impl Effect<'_> {
     /// Changes the spaces that the tuple describes; they are locked until the transaction ends.
     fn take(&self, tx: &mut SpaceTx<'_>, garbage: &mut Vec<Garbage>) -> Result<(), BoxError> {
+        if self.id == system::SEQUENCE {
+            return self.check_sequence(tx);
+        }
         let Some(described) = self.described()? else { return Ok(()) };
         // Also of numbers that no system space has: a user's space is locked after those that define it.
         if described < system::USER_ID_MIN {
@@ -98,6 +107,7 @@ impl Effect<'_> {
         if described != self.id {
             tx.lock_also(cell);
         }
+        self.check_filler(tx, described)?;
         let before = tx.space_mut(described).bytes();
         let out = self.apply(tx.space_mut(described))?;
         let after = tx.space_mut(described).bytes();
@@ -116,6 +126,8 @@ impl Effect<'_> {
         Ok(match self.id {
             system::SPACE => Some(SpaceDef::from_tuple(tuple.bytes())?.id),
             system::INDEX | system::TRUNCATE => Some(described_space(tuple.bytes())?),
+            system::SEQUENCE => SequenceDef::from_tuple(tuple.bytes()).map(|_| None)?,
+            system::SPACE_SEQUENCE => Some(SpaceSequence::from_tuple(tuple.bytes())?.space),
             _ => None,
         })
     }
@@ -147,6 +159,74 @@ impl Effect<'_> {
         Ok(None)
     }
 
+    /// Checks a change of a sequence. One that is used, or has counted, stays.
+    fn check_sequence(&self, tx: &mut SpaceTx<'_>) -> Result<(), BoxError> {
+        self.described()?;
+        let (Some(old), None) = (self.old, self.new) else { return Ok(()) };
+        let SequenceDef { id, name, .. } = SequenceDef::from_tuple(old.bytes())?;
+        let catalog = tx.catalog();
+        if catalog.is_filler(id) {
+            return Err(cannot_drop_sequence(&name, "the sequence is in use"));
+        }
+        let Some(data) = catalog.get(system::SEQUENCE_DATA) else { return Ok(()) };
+        tx.lock_also(data);
+        match tx.sequence_tuple(id)? {
+            Some(_) => Err(cannot_drop_sequence(&name, "the sequence has data")),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the field that a sequence fills in is one of the primary key.
+    fn check_filler(&self, tx: &mut SpaceTx<'_>, described: SpaceId) -> Result<(), BoxError> {
+        let catalog = tx.catalog();
+        let filler = match (self.id, self.new) {
+            (system::SPACE_SEQUENCE, Some(new)) => {
+                let filler = SpaceSequence::from_tuple(new.bytes())?;
+                if catalog.sequence(filler.sequence).is_none() {
+                    return Err(no_such_sequence(filler.sequence));
+                }
+                Some(filler)
+            }
+            (system::INDEX, _) => catalog.filler(described).map(|(filler, _)| filler),
+            _ => None,
+        };
+        let Some(filler) = filler else { return Ok(()) };
+        let space = tx.space_mut(described);
+        let name = space.def().name.clone();
+        if self.id == system::SPACE_SEQUENCE {
+            return filler.check(space.require_index(0)?.def(), &name);
+        }
+        match (self.old, self.new) {
+            (_, Some(new)) => {
+                let def = IndexDef::from_tuple(new.bytes(), space.def())?;
+                if def.id == 0 { filler.check(&def, &name) } else { Ok(()) }
+            }
+            (Some(old), None) if IndexDef::from_tuple(old.bytes(), space.def())?.id == 0 => {
+                let why = "can not drop primary key while space sequence exists";
+                Err(cannot_alter(&name, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes a sequence, or which one fills in a space's field.
+    fn set_sequences(&self, catalog: &mut Catalog) {
+        let read = "it was read before";
+        if self.id == system::SEQUENCE {
+            let def = |tuple: &Tuple| SequenceDef::from_tuple(tuple.bytes()).expect(read);
+            let (old, new) = (self.old.map(def), self.new.map(def));
+            if let Some(id) = new.as_ref().or(old.as_ref()).map(|def| def.id) {
+                catalog.set_sequence(id, new);
+            }
+            return;
+        }
+        let filler = |tuple: &Tuple| SpaceSequence::from_tuple(tuple.bytes()).expect(read);
+        let (old, new) = (self.old.map(filler), self.new.map(filler));
+        if let Some(space) = new.or(old).map(|filler| filler.space) {
+            catalog.set_filler(space, new);
+        }
+    }
+
     /// Shows everybody what has changed.
     pub(super) fn publish(
         &self,
@@ -164,6 +244,9 @@ impl Effect<'_> {
                 spaces.change_catalog(changing, |catalog| change(catalog, old, new, create));
             }
             system::INDEX => spaces.change_catalog(changing, |_| {}),
+            system::SEQUENCE | system::SPACE_SEQUENCE => {
+                spaces.change_catalog(changing, |catalog| self.set_sequences(catalog));
+            }
             system::USER | system::PRIV | system::FUNC => spaces.count_access_change(),
             _ => {}
         }

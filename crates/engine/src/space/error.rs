@@ -5,6 +5,10 @@ use ladon_space::{BoxError, ErrorCode};
 
 /// `ER_DROP_SPACE`.
 const DROP_SPACE: ErrorCode = ErrorCode(11);
+/// `ER_DROP_SEQUENCE`.
+const DROP_SEQUENCE: ErrorCode = ErrorCode(144);
+/// `ER_NO_SUCH_SEQUENCE`.
+const NO_SUCH_SEQUENCE: ErrorCode = ErrorCode(145);
 
 pub(super) fn no_such_space(id: SpaceId) -> BoxError {
     BoxError::new(ErrorCode::NO_SUCH_SPACE, format!("Space '{id}' does not exist"))
@@ -14,6 +18,14 @@ pub(super) fn cannot_drop(space: &str, why: &str) -> BoxError {
     BoxError::new(DROP_SPACE, format!("Can't drop space '{space}': {why}"))
 }
 
-pub(super) fn cannot_alter(space: SpaceId, why: &str) -> BoxError {
+pub(super) fn cannot_alter(space: impl std::fmt::Display, why: &str) -> BoxError {
     BoxError::new(ErrorCode::ALTER_SPACE, format!("Can't modify space '{space}': {why}"))
+}
+
+pub(super) fn cannot_drop_sequence(sequence: &str, why: &str) -> BoxError {
+    BoxError::new(DROP_SEQUENCE, format!("Can't drop sequence '{sequence}': {why}"))
+}
+
+pub(super) fn no_such_sequence(id: u32) -> BoxError {
+    BoxError::new(NO_SUCH_SEQUENCE, format!("Sequence '{id}' does not exist"))
 }

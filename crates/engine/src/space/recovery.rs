@@ -149,6 +149,15 @@ fn load_definitions(
             catalog.add(loading_space(&keyspace.spaces, def));
         }
     });
+    for id in [system::SEQUENCE, system::SPACE_SEQUENCE] {
+        tuples(of(id), |tuple| {
+            let tuple = Tuple::new(tuple);
+            let effect = Effect { id, old: None, new: Some(&tuple) };
+            effect.described()?;
+            effect.publish(&keyspace.spaces, &changing, |def| loading_space(&keyspace.spaces, def));
+            Ok(())
+        })?;
+    }
     let catalog = keyspace.spaces.catalog();
     tuples(of(system::INDEX), |tuple| {
         let id = described_space(tuple)?;

@@ -5,8 +5,14 @@ use super::error::no_such_space;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
 use ladon_model::{Change, Lsn, Record, SpaceId};
-use ladon_space::{BoxError, Space, Tuple, Written};
+use ladon_msgpack::write;
+use ladon_space::{
+    Asked, BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written, sequence_data,
+    sequence_value,
+};
+use ladon_system_spaces as system;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// Locked spaces and what was done to them.
 ///
@@ -106,27 +112,58 @@ impl<'a> SpaceTx<'a> {
         let before = guard.space.bytes();
         let written = statement(&mut guard.space)?;
         self.bytes_delta += guard.space.bytes() as i64 - before as i64;
-        match (&written.old, &written.new) {
-            (None, None) => return Ok(written),
-            // Nothing of it is kept.
-            _ if guard.space.def().is_temporary => {}
-            (_, Some(new)) => {
-                let change = Change::SpacePut { space: id, tuple: new.bytes() };
-                self.scratch.changes_mut().push(change);
-            }
-            (Some(old), None) => {
-                let key = guard.space.primary_key_of(old.bytes())?;
-                self.scratch.changes_mut().push(Change::SpaceDelete { space: id, key: &key });
-            }
+        if written == Written::default() {
+            return Ok(written);
         }
+        guard.version += 1;
+        log_change(&guard.space, &written, self.scratch)?;
         self.done.push((id, written.clone()));
         Ok(written)
+    }
+
+    /// The tuple of `_sequence_data`, which is locked, about a sequence.
+    pub(super) fn sequence_tuple(&mut self, sequence: u32) -> Result<Option<Tuple>, BoxError> {
+        let mut key = vec![0x91];
+        write::uint(&mut key, sequence.into());
+        self.space(system::SEQUENCE_DATA).get(0, &key)
+    }
+
+    /// Does what a tuple to be inserted or to replace another asks of its space's sequence;
+    /// `_sequence_data` is locked. The number stays used when the statement fails. Returns the
+    /// tuple with the number.
+    ///
+    /// # Errors
+    /// `SEQUENCE_OVERFLOW`.
+    pub fn fill<'t>(
+        &mut self,
+        (filler, sequence): (SpaceSequence, &SequenceDef),
+        tuple: &'t [u8],
+    ) -> Result<Cow<'t, [u8]>, BoxError> {
+        let asked = filler.asked(tuple);
+        if asked == Asked::Nothing {
+            return Ok(tuple.into());
+        }
+        let current = self.sequence_tuple(sequence.id)?;
+        let current = current.and_then(|tuple| sequence_value(tuple.bytes()));
+        let next = match asked {
+            Asked::Next => Some(sequence.next(current)?),
+            Asked::GoOnAfter(seen) => sequence.after(current, seen),
+            Asked::Nothing => None,
+        };
+        let Some(next) = next else { return Ok(tuple.into()) };
+        self.write(system::SEQUENCE_DATA, |data| data.replace(&sequence_data(sequence.id, next)))?;
+        Ok(match asked {
+            Asked::Next => filler.filled(tuple, next).into(),
+            _ => tuple.into(),
+        })
     }
 
     /// A held space, to change what is no tuple: its definition and indexes.
     pub(super) fn space_mut(&mut self, id: SpaceId) -> &mut Space {
         let at = self.at(id);
-        &mut self.guards[at].1.space
+        let guard = &mut self.guards[at].1;
+        guard.version += 1;
+        &mut guard.space
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {
@@ -173,6 +210,23 @@ impl<'a> SpaceTx<'a> {
     pub fn result(written: &Written) -> Option<&Tuple> {
         written.new.as_ref().or(written.old.as_ref())
     }
+}
+
+/// Encodes the change that a statement made. Nothing of a temporary space is kept.
+fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) -> Result<(), BoxError> {
+    let def = space.def();
+    match (&written.old, &written.new) {
+        _ if def.is_temporary => {}
+        (_, Some(new)) => {
+            scratch.changes_mut().push(Change::SpacePut { space: def.id, tuple: new.bytes() });
+        }
+        (Some(old), None) => {
+            let key = space.primary_key_of(old.bytes())?;
+            scratch.changes_mut().push(Change::SpaceDelete { space: def.id, key: &key });
+        }
+        (None, None) => {}
+    }
+    Ok(())
 }
 
 impl Drop for SpaceTx<'_> {

@@ -6,7 +6,7 @@ use ladon_engine::{
 };
 use ladon_model::{Lsn, Record};
 use ladon_msgpack::write;
-use ladon_space::{BoxError, IteratorType, Space, Written};
+use ladon_space::{BoxError, IteratorType, SequenceDef, Space, SpaceSequence, Written};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
 use std::cell::RefCell;
@@ -60,6 +60,31 @@ impl Node {
             }
         }
     }
+}
+
+impl Node {
+    /// Puts a tuple, with its sequence's number.
+    fn put(&self, id: u32, tuple: &[u8], insert: bool) -> Result<Written, BoxError> {
+        let mut scratch = self.scratch.borrow_mut();
+        let catalog = self.keyspace.spaces.catalog();
+        let filler = catalog.filler(id);
+        let ids = [system::SEQUENCE_DATA, id];
+        let ids = if filler.is_some() { &ids[..] } else { &ids[1..] };
+        let mut tx = self.keyspace.begin_on_spaces(&catalog, ids, &mut scratch)?;
+        let filled = filler.map_or(Ok(tuple.into()), |filler| tx.fill(filler, tuple));
+        let written = filled.and_then(|tuple| {
+            tx.write(id, |s| if insert { s.insert(&tuple) } else { s.replace(&tuple) })
+        });
+        tx.commit(|record| self.append(&record));
+        written
+    }
+}
+
+/// Which sequences fill in fields, with their definitions.
+fn fillers(keyspace: &Keyspace) -> Vec<(SpaceSequence, SequenceDef)> {
+    let catalog = keyspace.spaces.catalog();
+    let filler = |id| catalog.filler(id).map(|(filler, def)| (filler, def.clone()));
+    (512..512 + SPACES as u32).filter_map(filler).collect()
 }
 
 /// Everything in every space: by space and index, the tuples in the index's order.
@@ -152,6 +177,26 @@ fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64) -> 
     array(&[&number(space), &number(id), &name, &kind, &options, &parts])
 }
 
+fn sequence_tuple(id: u64, step: u64) -> Vec<u8> {
+    let no = |out: &mut Vec<u8>| write::bool(out, false);
+    array(&[
+        &number(id),
+        &number(1),
+        &text(format!("q{id}")),
+        &number(step),
+        &number(1),
+        &number(70),
+        &number(1),
+        &number(0),
+        &no,
+    ])
+}
+
+fn space_sequence_tuple(space: u64, sequence: u64) -> Vec<u8> {
+    let no = |out: &mut Vec<u8>| write::bool(out, false);
+    array(&[&number(space), &number(sequence), &no, &number(0), &text(String::new())])
+}
+
 const SPACES: u64 = 4;
 
 /// Some statement or definition; what is refused changes nothing.
@@ -162,7 +207,10 @@ fn change(node: &Node, random: &mut Random) {
     let tuple = array(&[&number(a), &number(b), &number(c)]);
     let key = array(&[&number(a)]);
     let of_space = array(&[&number(space)]);
-    let _ = match random.below(60) {
+    let nil = |out: &mut Vec<u8>| write::nil(out);
+    let without_number = array(&[&nil, &number(b), &number(c)]);
+    let (sequence, of_sequence) = (c % 2, array(&[&number(c % 2)]));
+    let _ = match random.below(72) {
         0 => node.write(system::SPACE, |s| s.insert(&space_tuple(space, format!("s{space}")))),
         1 => node.write(system::SPACE, |s| s.replace(&space_tuple(space, format!("t{c}")))),
         2 => node.write(system::SPACE, |s| s.delete(0, &of_space)),
@@ -183,8 +231,20 @@ fn change(node: &Node, random: &mut Random) {
             let truncate = array(&[&number(space), &number(c)]);
             node.write(system::TRUNCATE, |s| s.replace(&truncate))
         }
-        11..40 => node.write(id, |s| s.replace(&tuple)),
-        40..50 => node.write(id, |s| s.insert(&tuple)),
+        11..40 => node.put(id, &tuple, false),
+        40..50 => node.put(id, &tuple, true),
+        60..66 => node.put(id, &without_number, true),
+        66 => {
+            let step = random.below(3);
+            node.write(system::SEQUENCE, |s| s.replace(&sequence_tuple(sequence, step)))
+        }
+        67 => node.write(system::SEQUENCE, |s| s.delete(0, &of_sequence)),
+        68 => node.write(system::SEQUENCE_DATA, |s| s.delete(0, &of_sequence)),
+        69 => node.write(system::SPACE_SEQUENCE, |s| s.delete(0, &of_space)),
+        70 | 71 => {
+            let tuple = space_sequence_tuple(space, sequence);
+            node.write(system::SPACE_SEQUENCE, |s| s.insert(&tuple))
+        }
         _ => node.write(id, |s| s.delete(0, &key)),
     };
 }
@@ -207,7 +267,7 @@ fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspa
 
 #[test]
 fn a_checkpoint_and_the_log_give_back_every_space() {
-    let mut populated = 0;
+    let (mut populated, mut filled) = (0, 0);
     for seed in 0..150 {
         let random = &mut Random::new(seed);
         let node = Node::new();
@@ -236,14 +296,18 @@ fn a_checkpoint_and_the_log_give_back_every_space() {
         populated += expected.keys().filter(|(space, index)| *space >= 512 && *index == 1).count();
         let found = restored(&node, &blocks, begin);
         assert_eq!(dump(&found), expected, "seed {seed}");
+        assert_eq!(fillers(&found), fillers(&node.keyspace), "seed {seed}");
+        filled += fillers(&found).len();
         for keyspace in [&found, &node.keyspace] {
             assert_eq!(keyspace.spaces.bytes(), recounted(keyspace), "seed {seed}");
         }
         // And without any checkpoint.
         let found = restored(&node, &[], Lsn::ZERO);
         assert_eq!(dump(&found), expected, "seed {seed}, from the log alone");
+        assert_eq!(fillers(&found), fillers(&node.keyspace), "seed {seed}, from the log alone");
     }
     assert!(populated > 50, "too few secondary indexes: {populated}");
+    assert!(filled > 50, "too few sequences: {filled}");
 }
 
 /// A definition that is refused leaves neither its tuple nor a part of its effect.

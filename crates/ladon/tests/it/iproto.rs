@@ -2,6 +2,7 @@
 //! at their gate, and nobody's burden.
 
 mod client;
+mod sequences;
 
 use client::{Iproto, array, int, map, text};
 use ladon_crash::{Launch, Server};
