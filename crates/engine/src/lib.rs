@@ -47,7 +47,7 @@ pub use object::{Object, Variant};
 pub use partition::{PARTITIONS, partition_of};
 pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use save::{SaveCursor, SavedBlock};
-pub use space::{Catalog, SpaceCell, SpaceTx, Spaces, defines};
+pub use space::{Catalog, Interactive, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,

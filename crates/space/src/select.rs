@@ -4,6 +4,7 @@ use crate::definition::IndexKind;
 use crate::error::{BoxError, ErrorCode};
 use crate::index::{Entry, Index, Store};
 use crate::key::Key;
+use crate::space::Space;
 use crate::tree::Tree;
 use crate::tuple::Tuple;
 use std::cmp::Ordering;
@@ -24,6 +25,34 @@ pub enum IteratorType {
     BitsAllNotSet = 9,
     Overlaps = 10,
     Neighbor = 11,
+}
+
+/// What is selected of a space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// The index's number.
+    pub index: u32,
+    /// Which tuples, from the key on.
+    pub iterator: IteratorType,
+    /// A MessagePack array: a key, or its first parts.
+    pub key: Vec<u8>,
+    /// How many of them are left out at the beginning.
+    pub offset: u64,
+    /// How many there are at most.
+    pub limit: u64,
+    /// The position behind which they begin; [`Index::position_of`] made it.
+    pub after: Option<Vec<u8>>,
+}
+
+impl Selected {
+    /// Selects.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn of<'a>(&self, space: &'a Space) -> Result<Selection<'a>, BoxError> {
+        let Selected { index, iterator, key, offset, limit, after } = self;
+        space.select(*index, *iterator, key, *offset, *limit, after.as_deref())
+    }
 }
 
 impl IteratorType {

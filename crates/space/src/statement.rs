@@ -80,6 +80,65 @@ impl Statement<'_> {
     }
 }
 
+/// A statement that is kept, to be run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedStatement {
+    kind: Kind,
+    /// The key or tuple, and the operations behind it.
+    bytes: Box<[u8]>,
+    operations_at: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    Replace,
+    Update { index: u32, index_base: u32 },
+    Upsert { index_base: u32 },
+    Delete { index: u32 },
+}
+
+impl From<Statement<'_>> for OwnedStatement {
+    fn from(statement: Statement<'_>) -> OwnedStatement {
+        let (kind, first, operations) = match statement {
+            Statement::Insert(tuple) => (Kind::Insert, tuple, &[][..]),
+            Statement::Replace(tuple) => (Kind::Replace, tuple, &[][..]),
+            Statement::Update { index, key, operations, index_base } => {
+                (Kind::Update { index, index_base }, key, operations)
+            }
+            Statement::Upsert { tuple, operations, index_base } => {
+                (Kind::Upsert { index_base }, tuple, operations)
+            }
+            Statement::Delete { index, key } => (Kind::Delete { index }, key, &[][..]),
+        };
+        let bytes = [first, operations].concat().into();
+        OwnedStatement { kind, bytes, operations_at: first.len() }
+    }
+}
+
+impl OwnedStatement {
+    /// The statement.
+    pub fn get(&self) -> Statement<'_> {
+        let (first, operations) = self.bytes.split_at(self.operations_at);
+        match self.kind {
+            Kind::Insert => Statement::Insert(first),
+            Kind::Replace => Statement::Replace(first),
+            Kind::Update { index, index_base } => {
+                Statement::Update { index, key: first, operations, index_base }
+            }
+            Kind::Upsert { index_base } => {
+                Statement::Upsert { tuple: first, operations, index_base }
+            }
+            Kind::Delete { index } => Statement::Delete { index, key: first },
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<OwnedStatement>() + self.bytes.len()
+    }
+}
+
 impl Space {
     /// Adds a tuple.
     ///

@@ -21,6 +21,39 @@ const WRONG_SCHEMA_VERSION: ErrorCode = ErrorCode(109);
 /// `ER_VIEW_IS_RO`.
 const VIEW_IS_RO: ErrorCode = ErrorCode(113);
 
+/// `ER_ACTIVE_TRANSACTION`.
+const ACTIVE_TRANSACTION: ErrorCode = ErrorCode(79);
+/// `ER_UNABLE_TO_PROCESS_IN_STREAM`.
+const UNABLE_TO_PROCESS_IN_STREAM: ErrorCode = ErrorCode(229);
+/// `ER_UNABLE_TO_PROCESS_OUT_OF_STREAM`.
+const UNABLE_TO_PROCESS_OUT_OF_STREAM: ErrorCode = ErrorCode(230);
+/// `ER_TRANSACTION_TIMEOUT`.
+const TRANSACTION_TIMEOUT: ErrorCode = ErrorCode(231);
+
+pub(crate) fn active_transaction() -> BoxError {
+    // The blank at the end is Tarantool's.
+    let message = "Operation is not permitted when there is an active transaction ";
+    BoxError::new(ACTIVE_TRANSACTION, message)
+}
+
+pub(crate) fn transaction_timeout() -> BoxError {
+    BoxError::new(TRANSACTION_TIMEOUT, "Transaction has been aborted by timeout")
+}
+
+/// The request is only for streams, or only outside of them.
+pub(crate) fn not_in_this_stream(request: &str, is_outside: bool) -> BoxError {
+    match is_outside {
+        true => BoxError::new(
+            UNABLE_TO_PROCESS_OUT_OF_STREAM,
+            format!("Unable to process {request} request out of stream"),
+        ),
+        false => BoxError::new(
+            UNABLE_TO_PROCESS_IN_STREAM,
+            format!("Unable to process {request} request in stream"),
+        ),
+    }
+}
+
 pub(crate) fn of_request(error: &RequestError) -> BoxError {
     BoxError::new(ErrorCode(error.code()), error.to_string())
 }

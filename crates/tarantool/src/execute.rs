@@ -54,6 +54,7 @@ pub fn execute(
         thread,
         session,
         sync: header.sync,
+        stream: header.stream_id,
         depends: Lsn::ZERO,
         schema_version: 0,
         long: None,
@@ -78,6 +79,27 @@ fn end_of_stream(thread: &ThreadParts<'_>, out: &mut Vec<u8>, error: &RequestErr
     Outcome::new(Lsn::ZERO, Flow::Close)
 }
 
+/// Some requests are only for streams, and others only outside of them.
+fn check_stream(header: &Header) -> Result<(), BoxError> {
+    use request_type::{AUTH, BEGIN, COMMIT, PING, ROLLBACK};
+    /// The last one that is about data.
+    const DATA_MAX: u32 = ROLLBACK;
+    let of = header.request_type;
+    let is_outside = of == AUTH || of > DATA_MAX && of != PING;
+    let is_inside = matches!(of, BEGIN | COMMIT | ROLLBACK);
+    let refused = match header.stream_id {
+        0 => is_inside.then_some(true),
+        _ => is_outside.then_some(false),
+    };
+    match refused {
+        None => Ok(()),
+        Some(out_of) => {
+            let name = request_type::name(of).unwrap_or("unknown");
+            Err(error::not_in_this_stream(name, out_of))
+        }
+    }
+}
+
 /// The version of the schema that replies show.
 fn schema_version(thread: &ThreadParts<'_>) -> u64 {
     thread.node.keyspace.spaces.catalog().version
@@ -89,14 +111,14 @@ impl Running<'_, '_> {
         if header.schema_version != 0 && header.schema_version != version {
             return Err(error::wrong_schema_version(header.schema_version, version));
         }
-        if header.stream_id != 0 {
-            return Err(error::unsupported("streams"));
-        }
+        check_stream(header)?;
         let request = Request::decode(header, body).map_err(|error| error::of_request(&error))?;
         match request {
             Request::Ping | Request::Nop => reply::ok(out, self.sync, version),
             Request::Id(_) => {
                 let features = &[
+                    feature::STREAMS,
+                    feature::TRANSACTIONS,
                     feature::ERROR_EXTENSION,
                     feature::PAGINATION,
                     feature::SPACE_AND_INDEX_NAMES,
@@ -135,6 +157,21 @@ impl Running<'_, '_> {
             }
             Request::Call(call) => self.call(&call, false, out)?,
             Request::Call16(call) => self.call(&call, true, out)?,
+            Request::Begin(begin) => {
+                self.begin(&begin)?;
+                reply::ok(out, self.sync, version);
+            }
+            Request::Commit(Some(true)) => {
+                return Err(error::unsupported("synchronous transactions"));
+            }
+            Request::Commit(_) => {
+                self.commit()?;
+                reply::ok(out, self.sync, version);
+            }
+            Request::Rollback => {
+                self.roll_back();
+                reply::ok(out, self.sync, version);
+            }
             _ => {
                 let name = request_type::name(header.request_type).unwrap_or("this request");
                 return Err(error::unsupported(name));

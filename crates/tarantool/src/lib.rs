@@ -18,6 +18,7 @@ mod procedures;
 mod requests;
 mod session;
 mod statements;
+mod streams;
 
 pub use execute::{execute, facts_of_packet};
 pub use requests::{RequestFacts, compat_document};

@@ -8,22 +8,12 @@ use crate::error;
 use ladon_commands::slices::{Room, Slices};
 use ladon_iproto::reply;
 use ladon_resp::Reply;
-use ladon_space::{BoxError, IndexKind, IteratorType, Space, Tuple};
+use ladon_space::{BoxError, IndexKind, Selected, Space, Tuple};
 
 /// A reply is long from this many tuples on: some ten microseconds.
 pub(crate) const TUPLES_MAX: u32 = 256;
 /// A reply is long from this many bytes on.
 pub(crate) const BYTES_MAX: usize = 32 << 10;
-
-/// What is selected.
-pub(crate) struct Selected {
-    pub(crate) index: u32,
-    pub(crate) iterator: IteratorType,
-    pub(crate) key: Vec<u8>,
-    pub(crate) offset: u64,
-    pub(crate) limit: u64,
-    pub(crate) after: Option<Vec<u8>>,
-}
 
 /// How the reply looks around the tuples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +38,9 @@ pub(crate) struct LongSelect {
     is_measured: bool,
 }
 
-impl Selected {
-    /// Whether a selection can be continued from any of its tuples on in little time.
-    pub(crate) fn may_be_long(&self, space: &Space) -> bool {
-        space.index(self.index).is_some_and(|index| index.def().kind == IndexKind::Tree)
-    }
+/// Whether a selection can be continued from any of its tuples on in little time.
+pub(crate) fn may_be_long(selected: &Selected, space: &Space) -> bool {
+    space.index(selected.index).is_some_and(|index| index.def().kind == IndexKind::Tree)
 }
 
 impl LongSelect {

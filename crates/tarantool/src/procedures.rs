@@ -2,13 +2,12 @@
 
 use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of};
 use crate::error;
-use crate::long_select::Selected;
-use crate::statements::{Running, position_of};
+use crate::statements::{Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_model::SpaceId;
 use ladon_msgpack::write;
-use ladon_space::{BoxError, IteratorType, Statement, Tuple};
+use ladon_space::{BoxError, IteratorType, Selected, Statement, Tuple};
 use ladon_system_spaces as system;
 
 /// The number of the first field in operations, for Lua.
@@ -39,7 +38,7 @@ impl Running<'_, '_> {
         let index = match target.index {
             None => 0,
             Some(index) => self
-                .read_any(space, |space| {
+                .read_any(space, Seen::Definition, |space| {
                     Ok(space.index_named(index.as_bytes()).map(|it| it.def().id))
                 })?
                 .ok_or_else(undefined)?,
@@ -79,7 +78,9 @@ impl Running<'_, '_> {
         let options = Options::parse(arguments.next()?).map_err(refused)?;
         let Options { iterator, offset, limit, after } = options;
         let after = match after {
-            Some(tuple) => Some(self.read(space, |space| position_of(space, index, tuple))?),
+            Some(tuple) => {
+                Some(self.read(space, Seen::Definition, |space| position_of(space, index, tuple))?)
+            }
             None => None,
         };
         let iterator = iterator.unwrap_or_else(|| iterator_for(&key));
@@ -101,7 +102,9 @@ impl Running<'_, '_> {
             Method::Get => {
                 let key = key_of(arguments.next()?);
                 let rights = self.rights()?.clone();
-                let found = self.read_any(space, |space| space.get(index, &key))?;
+                let selected = one_with(index, &key);
+                let seen = Seen::Tuples(&selected);
+                let found = self.read_any(space, seen, |space| space.get(index, &key))?;
                 let is_hidden = |found: &Tuple| {
                     system::view_of(space).is_some() && !rights.sees(space, found.bytes())
                 };
@@ -139,24 +142,30 @@ impl Running<'_, '_> {
                 let key = key_of(arguments.next()?);
                 let options = Options::parse(arguments.next()?).map_err(refused)?;
                 let iterator = options.iterator.unwrap_or_else(|| iterator_for(&key));
-                number(self.read(space, |space| space.count(index, iterator, &key))?)
+                number(self.read(space, Seen::All, |space| space.count(index, iterator, &key))?)
             }
-            Method::Len => number(self.read(space, |space| Ok(space.len()))?),
-            Method::Bsize => number(self.read(space, |space| Ok(space.bsize()))?),
+            Method::Len => number(self.read(space, Seen::All, |space| Ok(space.len()))?),
+            Method::Bsize => number(self.read(space, Seen::All, |space| Ok(space.bsize()))?),
             Method::Min => {
                 let key = key_of(arguments.next()?);
-                self.read(space, |space| space.min(index, &key)).map(tuple)
+                self.read(space, Seen::All, |space| space.min(index, &key)).map(tuple)
             }
             Method::Max => {
                 let key = key_of(arguments.next()?);
-                self.read(space, |space| space.max(index, &key)).map(tuple)
+                self.read(space, Seen::All, |space| space.max(index, &key)).map(tuple)
             }
             Method::Random => {
                 let seed = self.thread.local.rng.next_u64();
-                self.read(space, |space| space.random(index, seed)).map(tuple)
+                self.read(space, Seen::All, |space| space.random(index, seed)).map(tuple)
             }
         }
     }
+}
+
+/// The tuple with a key.
+fn one_with(index: u32, key: &[u8]) -> Selected {
+    let (iterator, key) = (IteratorType::Eq, key.to_vec());
+    Selected { index, iterator, key, offset: 0, limit: 1, after: None }
 }
 
 /// The iterator of a key for which none was named.

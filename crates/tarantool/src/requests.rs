@@ -42,9 +42,9 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::CALL, (true, false), Status::Partly(CALLS)),
     facts(types::CALL_16, (true, false), Status::Partly(CALLS)),
     facts(types::NOP, IS_QUICK, Status::Works),
-    facts(types::BEGIN, READS, Status::Absent(STREAMS)),
-    facts(types::COMMIT, READS, Status::Absent(STREAMS)),
-    facts(types::ROLLBACK, READS, Status::Absent(STREAMS)),
+    facts(types::BEGIN, IS_QUICK, Status::Works),
+    facts(types::COMMIT, (true, false), Status::Works),
+    facts(types::ROLLBACK, IS_QUICK, Status::Works),
     facts(types::WATCH, READS, Status::Absent("")),
     facts(types::UNWATCH, READS, Status::Absent("")),
     facts(types::WATCH_ONCE, READS, Status::Absent("")),
@@ -56,7 +56,6 @@ const REQUESTS: &[RequestFacts] = &[
 const CALLS: &str = "functions other than `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
-const STREAMS: &str = "there are no streams";
 
 const fn facts(
     request_type: u32,
@@ -96,7 +95,10 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   A second index on a large space is built while its IO thread waits.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
-- **Transactions**: each request is one. Streams and interactive transactions are absent.
+- **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and
+  only where a result would differ from what was shown. Refused in one: definitions. A transaction whose time is over gives back what it holds at the next
+  request of its stream. A connection has 1,000 of them
+  at most, which hold 64 MiB together.
 - **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over a `HASH`
   index, the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.

@@ -1,11 +1,13 @@
-//! A connection's state: who it is.
+//! A connection's state: who it is, and its open transactions.
 
 use crate::access::{Access, GUEST, Rights};
 use crate::error;
+use crate::streams::Open;
 use ladon_commands::Node;
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_space::BoxError;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The version that the greeting shows: connectors decide by it what they may ask.
@@ -17,6 +19,8 @@ pub struct Session {
     user: u32,
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
+    /// By stream.
+    pub(crate) transactions: HashMap<u64, Open>,
 }
 
 impl Session {
@@ -26,7 +30,12 @@ impl Session {
         for (part, number) in bytes.chunks_exact_mut(8).zip(salt) {
             part.copy_from_slice(&number.to_le_bytes());
         }
-        Session { salt: bytes, user: GUEST, rights: None }
+        Session { salt: bytes, user: GUEST, rights: None, transactions: HashMap::new() }
+    }
+
+    /// Whether a transaction is open: dropping the session may take long.
+    pub fn has_transactions(&self) -> bool {
+        !self.transactions.is_empty()
     }
 
     /// Appends the greeting.

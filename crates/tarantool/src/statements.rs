@@ -2,7 +2,7 @@
 
 use crate::access::{ADMIN, Access, GUEST, Right, Rights};
 use crate::error;
-use crate::long_select::{BYTES_MAX, LongSelect, Selected, Shape, TUPLES_MAX};
+use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX, may_be_long};
 use crate::session::Session;
 use ladon_commands::eviction::{Room, make_room};
 use ladon_commands::{LongReply, ThreadParts};
@@ -11,9 +11,22 @@ use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
 use ladon_model::{Lsn, SpaceId};
-use ladon_space::{BoxError, IteratorType, SequenceDef, Space, SpaceSequence, Statement, Written};
+use ladon_space::{
+    BoxError, IteratorType, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,
+};
 use ladon_system_spaces as system;
 use std::borrow::Cow;
+
+/// What a reply shows of a space that was read.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen<'a> {
+    /// Definitions, and no tuple.
+    Definition,
+    /// Selected tuples.
+    Tuples(&'a Selected),
+    /// Anything.
+    All,
+}
 
 /// A request being run, with what it needs of its thread.
 pub(crate) struct Running<'a, 'thread> {
@@ -21,6 +34,8 @@ pub(crate) struct Running<'a, 'thread> {
     pub(crate) session: &'a mut Session,
     /// The request's number.
     pub(crate) sync: u64,
+    /// The stream it belongs to; 0 for none.
+    pub(crate) stream: u64,
     /// The version of the definitions when the request came.
     pub(crate) schema_version: u64,
     /// What the reply depends on.
@@ -79,20 +94,25 @@ impl Running<'_, '_> {
     pub(crate) fn read<T>(
         &mut self,
         id: SpaceId,
+        seen: Seen<'_>,
         read: impl FnOnce(&Space) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
         if system::view_of(id).is_some() {
             return Err(error::unsupported("this of a view; `select` and `get` work"));
         }
-        self.read_any(id, read)
+        self.read_any(id, seen, read)
     }
 
     /// Reads a space, or the space of a view: the caller sees to what the view shows.
     pub(crate) fn read_any<T>(
         &mut self,
         id: SpaceId,
+        seen: Seen<'_>,
         read: impl FnOnce(&Space) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
+        if self.is_in_transaction() {
+            return self.read_in_transaction(id, seen, read);
+        }
         let node = self.thread.node;
         let rights = self.session.rights(node, self.thread.scratch)?;
         let catalog = node.keyspace.spaces.catalog();
@@ -114,19 +134,22 @@ impl Running<'_, '_> {
             IndexRef::Id(index) => return Ok(index),
             IndexRef::Name(name) => name,
         };
-        self.read_any(id, |space| {
+        self.read_any(id, Seen::Definition, |space| {
             let found = space.index_named(name).map(|index| index.def().id);
             let name = String::from_utf8_lossy(name);
             found.ok_or_else(|| error::no_such_index(&name, &space.def().name))
         })
     }
 
-    /// Runs a statement, in a transaction of its own.
+    /// Runs a statement, in a transaction of its own unless one is open.
     pub(crate) fn write(
         &mut self,
         id: SpaceId,
         statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
+        if self.is_in_transaction() {
+            return self.write_in_transaction(id, statement);
+        }
         let node = self.thread.node;
         if !node.durability.accepts_writes() {
             return Err(error::wal_io());
@@ -171,7 +194,8 @@ impl Running<'_, '_> {
         let index = self.index_id(id, select.index)?;
         let mut after = select.after_position.map(<[u8]>::to_vec);
         if let Some(tuple) = select.after_tuple {
-            after = Some(self.read(id, |space| position_of(space, index, tuple))?);
+            after =
+                Some(self.read(id, Seen::Definition, |space| position_of(space, index, tuple))?);
         }
         let selected = Selected {
             index,
@@ -236,11 +260,10 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<Appended, BoxError> {
         let is_alone = !self.thread.local.replies_later;
-        self.read(id, |space| {
-            let Selected { index, iterator, key, offset, limit, after } = selected;
-            let may_be_long = !is_alone && selected.may_be_long(space);
+        self.read(id, Seen::Tuples(selected), |space| {
+            let may_be_long = !is_alone && may_be_long(selected, space);
             let (start, mut count, mut last) = (out.len(), 0, None);
-            for tuple in space.select(*index, *iterator, key, *offset, *limit, after.as_deref())? {
+            for tuple in selected.of(space)? {
                 let is_long = count == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if may_be_long && is_long {
                     return Ok(Appended::TooMany(space.clone()));
@@ -249,7 +272,7 @@ impl Running<'_, '_> {
                 count += 1;
                 last = Some(tuple);
             }
-            let index = space.require_index(*index)?;
+            let index = space.require_index(selected.index)?;
             let position = last.filter(|_| shows_position);
             let position = position.map(|last| index.position_of(last.bytes()));
             Ok(Appended::All { count, position })
@@ -264,7 +287,7 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<u32, BoxError> {
         let rights = self.rights()?.clone();
-        self.read_any(view, |space| {
+        self.read_any(view, Seen::All, |space| {
             let Selected { index, iterator, key, offset, limit, .. } = selected;
             let all = space.select(*index, *iterator, key, 0, u64::MAX, None)?;
             let visible = all.filter(|tuple| rights.sees(view, tuple.bytes()));
@@ -294,7 +317,7 @@ pub(crate) fn position_of(space: &Space, index: u32, tuple: &[u8]) -> Result<Vec
     Ok(space.require_index(index)?.position_of(tuple))
 }
 
-fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {
+pub(crate) fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {
     let def = space.def();
     if system::view_of(def.id).is_some() {
         return Err(error::view_is_read_only(&def.name));
@@ -303,7 +326,7 @@ fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {
 }
 
 /// The tuple that a statement puts into its space whatever is there, if it is one that does.
-fn puts<'a>(statement: Statement<'a>) -> Option<&'a [u8]> {
+pub(crate) fn puts<'a>(statement: Statement<'a>) -> Option<&'a [u8]> {
     match statement {
         Statement::Insert(tuple) | Statement::Replace(tuple) => Some(tuple),
         _ => None,
@@ -311,7 +334,7 @@ fn puts<'a>(statement: Statement<'a>) -> Option<&'a [u8]> {
 }
 
 /// The statement with another tuple.
-fn with<'a>(statement: Statement<'_>, tuple: &'a [u8]) -> Statement<'a> {
+pub(crate) fn with<'a>(statement: Statement<'_>, tuple: &'a [u8]) -> Statement<'a> {
     match statement {
         Statement::Insert(_) => Statement::Insert(tuple),
         _ => Statement::Replace(tuple),
@@ -327,9 +350,18 @@ fn fill<'t>(
     tuple: &'t [u8],
 ) -> Result<Cow<'t, [u8]>, BoxError> {
     check_write(rights, tx.space(space))?;
-    let (of, sequence) = &filler;
-    if !of.is_generated {
-        rights.check_sequence((sequence.id, &sequence.name, sequence.owner))?;
-    }
+    check_filler(rights, &filler)?;
     tx.fill(filler, tuple)
+}
+
+/// Who writes a space may use a sequence that was made with its index; others have rights of their
+/// own.
+pub(crate) fn check_filler(
+    rights: &Rights,
+    (filler, sequence): &(SpaceSequence, &SequenceDef),
+) -> Result<(), BoxError> {
+    if filler.is_generated {
+        return Ok(());
+    }
+    rights.check_sequence((sequence.id, &sequence.name, sequence.owner))
 }

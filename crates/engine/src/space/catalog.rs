@@ -20,8 +20,8 @@ pub struct Spaces {
     /// Of the hashes of hash indexes.
     hash_seed: u64,
     held: OnceLock<Held>,
-    /// Bytes of the tuples and their indexes.
-    bytes: AtomicI64,
+    /// Bytes of the tuples and their indexes, and of what open transactions hold.
+    bytes: Arc<AtomicI64>,
     /// What somebody above made of the users and their rights, and of which version.
     cached: Mutex<Option<(u64, Arc<dyn Any + Send + Sync>)>>,
 }
@@ -176,12 +176,7 @@ impl Catalog {
 
 impl Spaces {
     pub(crate) fn new(hash_seed: u64) -> Spaces {
-        Spaces {
-            hash_seed,
-            held: OnceLock::new(),
-            bytes: AtomicI64::new(0),
-            cached: Mutex::default(),
-        }
+        Spaces { hash_seed, held: OnceLock::new(), bytes: Arc::default(), cached: Mutex::default() }
     }
 
     /// An empty space.
@@ -251,7 +246,12 @@ impl Spaces {
         self.held().catalog.store(Arc::new(next));
     }
 
-    /// Bytes of the tuples and their indexes.
+    /// The counter of bytes, for what is freed elsewhere.
+    pub(super) fn bytes_counter(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.bytes)
+    }
+
+    /// Bytes of the tuples and their indexes, and of what open transactions hold.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed).max(0) as u64
     }

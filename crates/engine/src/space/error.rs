@@ -5,6 +5,10 @@ use ladon_space::{BoxError, ErrorCode};
 
 /// `ER_DROP_SPACE`.
 const DROP_SPACE: ErrorCode = ErrorCode(11);
+/// `ER_MEMORY_ISSUE`.
+const MEMORY_ISSUE: ErrorCode = ErrorCode(2);
+/// `ER_TRANSACTION_CONFLICT`.
+const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
 /// `ER_DROP_SEQUENCE`.
 const DROP_SEQUENCE: ErrorCode = ErrorCode(144);
 /// `ER_NO_SUCH_SEQUENCE`.
@@ -28,4 +32,15 @@ pub(super) fn cannot_drop_sequence(sequence: &str, why: &str) -> BoxError {
 
 pub(super) fn no_such_sequence(id: u32) -> BoxError {
     BoxError::new(NO_SUCH_SEQUENCE, format!("Sequence '{id}' does not exist"))
+}
+
+pub(super) fn conflict() -> BoxError {
+    BoxError::new(TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
+}
+
+pub(super) fn transaction_too_large(limit: usize) -> BoxError {
+    let message = format!(
+        "Failed to allocate memory: a connection's transactions may hold {limit} bytes; roll back"
+    );
+    BoxError::new(MEMORY_ISSUE, message)
 }

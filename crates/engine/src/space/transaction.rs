@@ -160,10 +160,33 @@ impl<'a> SpaceTx<'a> {
 
     /// A held space, to change what is no tuple: its definition and indexes.
     pub(super) fn space_mut(&mut self, id: SpaceId) -> &mut Space {
-        let at = self.at(id);
-        let guard = &mut self.guards[at].1;
+        let guard = self.guard(id);
         guard.version += 1;
         &mut guard.space
+    }
+
+    /// A held space's content.
+    pub(super) fn guard(&mut self, id: SpaceId) -> &mut SpaceGuard<'a> {
+        let at = self.at(id);
+        &mut self.guards[at].1
+    }
+
+    /// Puts a space that statements have changed elsewhere into the place of a held one. Returns
+    /// that.
+    pub(super) fn adopt(&mut self, id: SpaceId, space: Space) -> Space {
+        let guard = self.guard(id);
+        guard.version += 1;
+        let delta = space.bytes() as i64 - guard.space.bytes() as i64;
+        let before = std::mem::replace(&mut guard.space, space);
+        self.count_bytes(delta);
+        before
+    }
+
+    /// Logs what a statement did to a space that was adopted.
+    pub(super) fn log(&mut self, id: SpaceId, written: &Written) {
+        let at = self.at(id);
+        let logged = log_change(&self.guards[at].1.space, written, self.scratch);
+        logged.expect("a tuple that was in the space has a primary key");
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {

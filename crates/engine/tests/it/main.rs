@@ -9,6 +9,8 @@ mod checkpoint;
 mod corpus;
 #[cfg(not(loom))]
 mod growing;
+#[cfg(not(loom))]
+mod interactive;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(loom))]

@@ -13,14 +13,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// A keyspace with its log.
-struct Node {
-    keyspace: Keyspace,
+pub struct Node {
+    pub keyspace: Keyspace,
     records: RefCell<Vec<(Lsn, Vec<u8>)>>,
-    scratch: RefCell<Scratch>,
+    pub scratch: RefCell<Scratch>,
 }
 
 impl Node {
-    fn new() -> Node {
+    pub fn new() -> Node {
         let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
         Node { keyspace, records: RefCell::default(), scratch: RefCell::default() }
     }
@@ -29,14 +29,14 @@ impl Node {
         self.records.borrow().last().map_or(Lsn::ZERO, |(lsn, _)| *lsn)
     }
 
-    fn append(&self, record: &Record<'_>) -> Lsn {
+    pub fn append(&self, record: &Record<'_>) -> Lsn {
         let changes = record.changes();
         let lsn = Lsn(self.reserved().0 + changes.len() as u64);
         self.records.borrow_mut().push((lsn, changes.to_vec()));
         lsn
     }
 
-    fn write(
+    pub fn write(
         &self,
         space: u32,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
@@ -88,7 +88,7 @@ fn fillers(keyspace: &Keyspace) -> Vec<(SpaceSequence, SequenceDef)> {
 }
 
 /// Everything in every space: by space and index, the tuples in the index's order.
-fn dump(keyspace: &Keyspace) -> BTreeMap<(u32, u32), Vec<Vec<u8>>> {
+pub fn dump(keyspace: &Keyspace) -> BTreeMap<(u32, u32), Vec<Vec<u8>>> {
     let mut scratch = Scratch::default();
     let catalog = keyspace.spaces.catalog();
     let mut found = BTreeMap::new();
@@ -112,7 +112,7 @@ fn dump(keyspace: &Keyspace) -> BTreeMap<(u32, u32), Vec<Vec<u8>>> {
 }
 
 /// The memory of all spaces, counted anew.
-fn recounted(keyspace: &Keyspace) -> u64 {
+pub fn recounted(keyspace: &Keyspace) -> u64 {
     let mut scratch = Scratch::default();
     let catalog = keyspace.spaces.catalog();
     let of = |id| {
@@ -123,17 +123,17 @@ fn recounted(keyspace: &Keyspace) -> u64 {
 }
 
 /// Writes one value.
-type Part<'a> = &'a dyn Fn(&mut Vec<u8>);
+pub type Part<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 /// A MessagePack array of what is written by these.
-fn array(parts: &[Part<'_>]) -> Vec<u8> {
+pub fn array(parts: &[Part<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     write::array(&mut out, parts.len() as u32);
     parts.iter().for_each(|part| part(&mut out));
     out
 }
 
-fn number(value: u64) -> impl Fn(&mut Vec<u8>) {
+pub fn number(value: u64) -> impl Fn(&mut Vec<u8>) {
     move |out| write::uint(out, value)
 }
 
@@ -149,7 +149,7 @@ fn empty_array(out: &mut Vec<u8>) {
     write::array(out, 0);
 }
 
-fn space_tuple(id: u64, name: String) -> Vec<u8> {
+pub fn space_tuple(id: u64, name: String) -> Vec<u8> {
     array(&[
         &number(id),
         &number(1),
@@ -161,7 +161,7 @@ fn space_tuple(id: u64, name: String) -> Vec<u8> {
     ])
 }
 
-fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64) -> Vec<u8> {
+pub fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64) -> Vec<u8> {
     let options = move |out: &mut Vec<u8>| {
         write::map(out, 1);
         write::str(out, b"unique");
@@ -249,7 +249,7 @@ fn change(node: &Node, random: &mut Random) {
     };
 }
 
-fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspace {
+pub fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspace {
     let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
     let recovering = Recovering::new(&keyspace, 0);
     for (block, changes) in blocks.iter().rev() {

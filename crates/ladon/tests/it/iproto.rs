@@ -3,6 +3,7 @@
 
 mod client;
 mod sequences;
+mod streams;
 
 use client::{Iproto, array, int, map, text};
 use ladon_crash::{Launch, Server};

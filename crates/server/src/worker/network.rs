@@ -152,6 +152,9 @@ impl Worker {
         if let Some(again) = connection.again.take() {
             self.bench.scratch.garbage.push(Garbage::of(again.lent));
         }
+        if let Some(session) = connection.tarantool.take_if(|session| session.has_transactions()) {
+            self.bench.scratch.garbage.push(Garbage::of(session));
+        }
         let put_by = connection.take_put_by();
         if !put_by.is_empty() {
             self.bench.scratch.garbage.push(Garbage::of(put_by));

@@ -17,6 +17,8 @@ pub struct Iproto {
     stream: TcpStream,
     salt: [u8; SALT_BYTES],
     sync: u64,
+    /// The stream that requests belong to; 0 for none.
+    pub stream_id: u64,
     unread: Vec<u8>,
     /// Of the last reply.
     position: Option<Vec<u8>>,
@@ -29,7 +31,7 @@ impl Iproto {
         let mut bytes = [0; GREETING_BYTES];
         stream.read_exact(&mut bytes).expect("a greeting");
         let salt = greeting::read(&bytes).expect("a greeting").salt;
-        Iproto { stream, salt, sync: 0, unread: Vec::new(), position: None }
+        Iproto { stream, salt, sync: 0, stream_id: 0, unread: Vec::new(), position: None }
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -52,7 +54,7 @@ impl Iproto {
     fn write(&mut self, request: &Request<'_>) -> Option<()> {
         self.sync += 1;
         let mut bytes = Vec::new();
-        write_request(&mut bytes, self.sync, 0, request);
+        write_request(&mut bytes, self.sync, self.stream_id, request);
         self.stream.write_all(&bytes).ok()
     }
 

@@ -1,0 +1,202 @@
+//! Streams: BEGIN, COMMIT and ROLLBACK, and statements in between.
+
+use crate::access::{Right, Rights};
+use crate::error;
+use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
+use ladon_commands::ThreadParts;
+use ladon_commands::eviction::{Room, make_room};
+use ladon_engine::Interactive;
+use ladon_iproto::request::Begin;
+use ladon_model::SpaceId;
+use ladon_space::{BoxError, Space, Statement, Written};
+use ladon_system_spaces as system;
+use std::borrow::Cow;
+
+/// Open transactions of one connection.
+const TRANSACTIONS_MAX: usize = 1_000;
+/// How many isolation levels there are: the server's default, read-committed, read-confirmed,
+/// best-effort, linearizable. Transactions here are serializable, which is all of them.
+const ISOLATION_LEVELS: u64 = 5;
+
+/// An open transaction.
+pub(crate) struct Open {
+    /// `None` once it has timed out.
+    transaction: Option<Interactive>,
+    /// When it times out, in Unix milliseconds.
+    deadline_ms: u64,
+}
+
+impl Running<'_, '_> {
+    /// BEGIN.
+    pub(crate) fn begin(&mut self, begin: &Begin) -> Result<(), BoxError> {
+        if self.session.transactions.contains_key(&self.stream) {
+            return Err(error::active_transaction());
+        }
+        if begin.isolation >= ISOLATION_LEVELS {
+            return Err(error::illegal("Illegal parameters, unknown isolation level"));
+        }
+        if begin.is_sync == Some(true) {
+            return Err(error::unsupported("synchronous transactions"));
+        }
+        if self.session.transactions.len() >= TRANSACTIONS_MAX {
+            let open = format!("a connection may have {TRANSACTIONS_MAX} open transactions");
+            return Err(error::illegal(&open));
+        }
+        let deadline_ms = match begin.timeout_seconds {
+            None => u64::MAX,
+            Some(seconds) if seconds > 0.0 => {
+                // What is too large is as good as without end.
+                self.thread.now_ms.saturating_add((seconds * 1000.0).ceil() as u64)
+            }
+            Some(_) => {
+                let why = "Illegal parameters, timeout must be a number greater than 0";
+                return Err(error::illegal(why));
+            }
+        };
+        let transaction = Some(Interactive::new(&self.thread.node.keyspace.spaces));
+        self.session.transactions.insert(self.stream, Open { transaction, deadline_ms });
+        Ok(())
+    }
+
+    /// COMMIT. Without a transaction, nothing happens.
+    pub(crate) fn commit(&mut self) -> Result<(), BoxError> {
+        let Some(transaction) = self.take_open()? else { return Ok(()) };
+        let node = self.thread.node;
+        if !node.durability.accepts_writes() {
+            transaction.roll_back(self.thread.scratch);
+            return Err(error::wal_io());
+        }
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let lsn = transaction.commit(&node.keyspace, scratch, &mut *append)?;
+        self.depends = self.depends.max(lsn);
+        Ok(())
+    }
+
+    /// ROLLBACK. Without a transaction, nothing happens.
+    pub(crate) fn roll_back(&mut self) {
+        let open = self.session.transactions.remove(&self.stream);
+        if let Some(transaction) = open.and_then(|open| open.transaction) {
+            transaction.roll_back(self.thread.scratch);
+        }
+    }
+
+    /// Whether the request belongs to an open transaction.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.stream != 0 && self.session.transactions.contains_key(&self.stream)
+    }
+
+    /// The stream's transaction, if there is one, which is open no more.
+    fn take_open(&mut self) -> Result<Option<Interactive>, BoxError> {
+        self.expire();
+        match self.session.transactions.remove(&self.stream) {
+            Some(Open { transaction: None, .. }) => Err(error::transaction_timeout()),
+            Some(Open { transaction, .. }) => Ok(transaction),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the transaction back if its time is over.
+    fn expire(&mut self) {
+        let now_ms = self.thread.now_ms;
+        let Some(open) = self.session.transactions.get_mut(&self.stream) else { return };
+        if open.deadline_ms <= now_ms
+            && let Some(transaction) = open.transaction.take()
+        {
+            transaction.roll_back(self.thread.scratch);
+        }
+    }
+
+    /// Does something with the stream's transaction, which is open.
+    fn in_transaction<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self, &mut Interactive) -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        self.expire();
+        let open = self.session.transactions.get_mut(&self.stream);
+        let taken = open.and_then(|open| open.transaction.take());
+        let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
+        // Those of other streams; this one is taken out.
+        let others =
+            self.session.transactions.values().filter_map(|open| open.transaction.as_ref());
+        let beside = others.map(Interactive::bytes).sum();
+        let result = Interactive::check_room(beside).and_then(|()| run(self, &mut transaction));
+        if let Some(open) = self.session.transactions.get_mut(&self.stream) {
+            open.transaction = Some(transaction);
+        }
+        result
+    }
+
+    /// Reads a space as the transaction sees it.
+    pub(crate) fn read_in_transaction<T>(
+        &mut self,
+        id: SpaceId,
+        seen: Seen<'_>,
+        read: impl FnOnce(&Space) -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        self.in_transaction(|this, transaction| {
+            let node = this.thread.node;
+            let stored = system::view_of(id).unwrap_or(id);
+            let (space, changed) = transaction.space(&node.keyspace, stored)?;
+            this.depends = this.depends.max(changed);
+            if stored == id {
+                let def = space.def();
+                let rights = this.session.rights(node, this.thread.scratch)?;
+                rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
+            }
+            let result = read(space)?;
+            match seen {
+                Seen::Definition => {}
+                Seen::Tuples(selected) => transaction.note_selected(stored, selected.clone())?,
+                Seen::All => transaction.note_all(stored)?,
+            }
+            Ok(result)
+        })
+    }
+
+    /// Runs a statement in the transaction.
+    pub(crate) fn write_in_transaction(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+    ) -> Result<Written, BoxError> {
+        let node = self.thread.node;
+        if ladon_engine::defines(id) {
+            return Err(error::unsupported("definitions in a transaction of several requests"));
+        }
+        if make_room(self.thread) == Room::None {
+            return Err(error::out_of_memory(node.settings.maxmemory()));
+        }
+        self.in_transaction(|this, transaction| {
+            let rights = this.session.rights(node, this.thread.scratch)?.clone();
+            let (space, _) = transaction.space(&node.keyspace, id)?;
+            check_write(&rights, space)?;
+            let numbered = match puts(statement) {
+                Some(tuple) => Some(this.number(id, &rights, tuple)?),
+                None => None,
+            };
+            let statement = numbered.as_ref().map_or(statement, |tuple| with(statement, tuple));
+            let (written, changed) = transaction.write(&node.keyspace, id, statement)?;
+            this.depends = this.depends.max(changed);
+            Ok(written)
+        })
+    }
+
+    /// Fills in a sequence's number, which is used for good, whatever becomes of the transaction.
+    fn number<'t>(
+        &mut self,
+        id: SpaceId,
+        rights: &Rights,
+        tuple: &'t [u8],
+    ) -> Result<Cow<'t, [u8]>, BoxError> {
+        let node = self.thread.node;
+        let catalog = node.keyspace.spaces.catalog();
+        let Some(filler) = catalog.filler(id) else { return Ok(tuple.into()) };
+        check_filler(rights, &filler)?;
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let ids = [system::SEQUENCE_DATA];
+        let mut tx = node.keyspace.begin_on_spaces(&catalog, &ids, scratch)?;
+        let filled = tx.fill(filler, tuple);
+        self.depends = self.depends.max(tx.commit(append));
+        filled
+    }
+}
