@@ -128,6 +128,8 @@ impl Crowd<'_> {
             self.members[who].waits = Some(request.clone());
         }
         let is_exec = asked.is_some_and(|(_, request)| ends_transaction(request));
+        let is_debug =
+            asked.is_some_and(|(_, request)| request.words[0].eq_ignore_ascii_case(b"PFDEBUG"));
         let mut heard = Vec::new();
         for who in 0..self.members.len() {
             let (wanted, surplus) = self.reference_says(who);
@@ -156,6 +158,7 @@ impl Crowd<'_> {
                 (true, ..) => name("WHO JOINED IN A TRANSACTION"),
                 (_, true, _) => name("AS A WAIT ENDED"),
                 (.., true) => name("AFTER A WAIT"),
+                _ if is_debug => name("AT PFDEBUG"),
                 _ => {}
             }
             match self.compare(who, push, wanted, got) {
