@@ -50,6 +50,7 @@ pub use kernel::disconnect::disconnect;
 pub use kernel::flags::Flags;
 pub use kernel::outcome::{Deferred, Flow, Outcome};
 pub use kernel::pubsub::registry::CONGESTED_WEIGHT;
+pub use kernel::schema_watchers::WatchingClient;
 pub use kernel::thread_parts::ThreadParts;
 pub use kernel::timing::is_quick;
 pub use long_reply::LongReply;

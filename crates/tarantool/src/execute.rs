@@ -122,6 +122,8 @@ impl Running<'_, '_> {
                     feature::ERROR_EXTENSION,
                     feature::PAGINATION,
                     feature::SPACE_AND_INDEX_NAMES,
+                    feature::WATCHERS,
+                    feature::WATCH_ONCE,
                 ];
                 let server = ServerId { version: 6, features, auth_type: "chap-sha1" };
                 reply::id(out, self.sync, version, &server);
@@ -157,6 +159,9 @@ impl Running<'_, '_> {
             }
             Request::Call(call) => self.call(&call, false, out)?,
             Request::Call16(call) => self.call(&call, true, out)?,
+            Request::Watch(key) => self.watch(key, out)?,
+            Request::Unwatch(key) => self.unwatch(key),
+            Request::WatchOnce(key) => self.watch_once(key, out)?,
             Request::Begin(begin) => {
                 self.begin(&begin)?;
                 reply::ok(out, self.sync, version);

@@ -19,6 +19,7 @@ mod requests;
 mod session;
 mod statements;
 mod streams;
+mod watch;
 
 pub use execute::{execute, facts_of_packet};
 pub use requests::{RequestFacts, compat_document};

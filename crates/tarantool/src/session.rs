@@ -3,11 +3,11 @@
 use crate::access::{Access, GUEST, Rights};
 use crate::error;
 use crate::streams::Open;
-use ladon_commands::Node;
+use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_space::BoxError;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The version that the greeting shows: connectors decide by it what they may ask.
@@ -21,16 +21,42 @@ pub struct Session {
     rights: Option<(u64, Rights)>,
     /// By stream.
     pub(crate) transactions: HashMap<u64, Open>,
+    /// The keys that it watches.
+    pub(crate) watched: HashSet<Box<[u8]>>,
+    info: Arc<ClientInfo>,
 }
 
 impl Session {
     /// A new connection's; `salt` are random numbers.
-    pub fn new(salt: [u64; 4]) -> Session {
+    pub fn new(salt: [u64; 4], info: Arc<ClientInfo>) -> Session {
         let mut bytes = [0; SALT_BYTES];
         for (part, number) in bytes.chunks_exact_mut(8).zip(salt) {
             part.copy_from_slice(&number.to_le_bytes());
         }
-        Session { salt: bytes, user: GUEST, rights: None, transactions: HashMap::new() }
+        Session {
+            salt: bytes,
+            user: GUEST,
+            rights: None,
+            transactions: HashMap::new(),
+            watched: HashSet::new(),
+            info,
+        }
+    }
+
+    /// The connection has ended: nothing is to be told to it.
+    pub fn leave(&self, node: &Node) {
+        if !self.watched.is_empty() {
+            node.schema_watchers.unwatch(self.info.id);
+        }
+    }
+
+    pub(crate) fn client(&self) -> WatchingClient {
+        (self.info.id, self.info.thread, self.info.slot)
+    }
+
+    /// Identifies the node.
+    pub(crate) fn instance_uuid(&self, node: &Node) -> String {
+        uuid_of(&node.run_id.lock())
     }
 
     /// Whether a transaction is open: dropping the session may take long.
@@ -40,7 +66,7 @@ impl Session {
 
     /// Appends the greeting.
     pub fn greet(&self, node: &Node, out: &mut Vec<u8>) {
-        out.extend_from_slice(&greeting::write(VERSION, &instance_uuid(node), &self.salt));
+        out.extend_from_slice(&greeting::write(VERSION, &self.instance_uuid(node), &self.salt));
     }
 
     /// Appends an error that answers no request.
@@ -75,9 +101,8 @@ impl Session {
     }
 }
 
-/// Identifies the node: the first 32 digits of its run are as good as random.
-fn instance_uuid(node: &Node) -> String {
-    let id = node.run_id.lock();
+/// The first 32 hexadecimal digits as a UUID: they are as good as random.
+pub(crate) fn uuid_of(id: &str) -> String {
     let digits = id.get(..32).unwrap_or("00000000000000000000000000000000");
     let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
     parts.join("-")

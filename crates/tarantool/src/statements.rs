@@ -4,6 +4,7 @@ use crate::access::{ADMIN, Access, GUEST, Right, Rights};
 use crate::error;
 use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX, may_be_long};
 use crate::session::Session;
+use crate::watch::schema_changed;
 use ladon_commands::eviction::{Room, make_room};
 use ladon_commands::{LongReply, ThreadParts};
 use ladon_engine::SpaceTx;
@@ -166,6 +167,7 @@ impl Running<'_, '_> {
         if ladon_engine::defines(id) {
             let run = |space: &mut Space| checked(space, statement);
             let (written, lsn) = node.keyspace.define(id, scratch, run, &mut *append)?;
+            schema_changed(node, lsn);
             self.depends = self.depends.max(lsn);
             return Ok(written);
         }

@@ -39,6 +39,7 @@ pub(crate) mod overdue;
 pub mod pubsub;
 pub(crate) mod rates;
 pub mod rng;
+pub mod schema_watchers;
 pub mod scripts;
 pub(crate) mod secrets;
 pub mod session;

@@ -17,6 +17,7 @@ use crate::kernel::notifications;
 use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
+use crate::kernel::schema_watchers::SchemaWatchers;
 use crate::kernel::scripts::Scripts;
 use crate::kernel::stats::ThreadStats;
 use crate::kernel::table::CommandTable;
@@ -196,6 +197,8 @@ pub struct Node {
     pub loading: Option<Arc<Loading>>,
     /// Scripts: their cache, and which run.
     pub scripts: Scripts,
+    /// Who wants to hear of changed definitions of spaces.
+    pub schema_watchers: SchemaWatchers,
     sampler: Mutex<Sampler>,
     /// What an empty keyspace takes.
     fixed_bytes: u64,
@@ -275,6 +278,7 @@ impl Node {
             aside: AsideCounts::default(),
             loading: None,
             scripts: Scripts::new(threads_count),
+            schema_watchers: SchemaWatchers::default(),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),

@@ -4,6 +4,7 @@
 mod client;
 mod sequences;
 mod streams;
+mod watch;
 
 use client::{Iproto, array, int, map, text};
 use ladon_crash::{Launch, Server};

@@ -152,6 +152,9 @@ impl Worker {
         if let Some(again) = connection.again.take() {
             self.bench.scratch.garbage.push(Garbage::of(again.lent));
         }
+        if let Some(session) = &connection.tarantool {
+            session.leave(&self.node);
+        }
         if let Some(session) = connection.tarantool.take_if(|session| session.has_transactions()) {
             self.bench.scratch.garbage.push(Garbage::of(session));
         }

@@ -9,13 +9,14 @@ use crate::connection::Connection;
 use ladon_commands::{Flow, Outcome};
 use ladon_model::Lsn;
 use ladon_tarantool::Session;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Worker {
     /// Greets a new client, and says why it is refused, if it is.
     pub(super) fn greet(&mut self, connection: &mut Connection, refusal: Option<&str>) {
         let salt = std::array::from_fn(|_| self.bench.local.rng.next_u64());
-        let session = Session::new(salt);
+        let session = Session::new(salt, Arc::clone(&connection.session.info));
         // Rights are a matter of the request.
         connection.session.authenticated = true;
         connection.output = self.buffers.take();

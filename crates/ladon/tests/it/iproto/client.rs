@@ -28,6 +28,7 @@ impl Iproto {
     pub fn connect(port: u16) -> Iproto {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connects");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
         let mut bytes = [0; GREETING_BYTES];
         stream.read_exact(&mut bytes).expect("a greeting");
         let salt = greeting::read(&bytes).expect("a greeting").salt;
@@ -74,19 +75,29 @@ impl Iproto {
         (page, self.position.take())
     }
 
-    /// The reply to the last request.
-    pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+    /// Sends a request that has no reply.
+    pub fn tell(&mut self, request: &Request<'_>) {
+        self.write(request).expect("sends");
+    }
+
+    /// The next event that comes within a time: its key, and its value if it has one.
+    pub fn event_within(&mut self, time: Duration) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        self.stream.set_read_timeout(Some(time)).expect("a timeout");
+        let end = self.next_packet();
+        self.stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        let (start, end) = end?;
+        let reply = Reply::decode(&self.unread[start..end]).expect("a packet");
+        let key = reply.event_key.expect("an event").to_vec();
+        let value = reply.event_data.map(|value| normal(value.to_vec()));
+        self.unread.drain(..end);
+        Some((key, value))
+    }
+
+    /// Where the next packet is; `None` if none comes.
+    fn next_packet(&mut self) -> Option<(usize, usize)> {
         loop {
             if let Progress::Complete { start, end } = frame::next(&self.unread, u64::MAX) {
-                let reply = Reply::decode(&self.unread[start..end]).expect("a reply");
-                assert_eq!(reply.header.sync, self.sync, "the reply to this request");
-                self.position = reply.position.map(<[u8]>::to_vec);
-                let result = match (reply.error_code(), reply.error) {
-                    (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
-                    _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),
-                };
-                self.unread.drain(..end);
-                return Some(result);
+                return Some((start, end));
             }
             let mut part = [0; 64 << 10];
             match self.stream.read(&mut part) {
@@ -94,6 +105,20 @@ impl Iproto {
                 Ok(count) => self.unread.extend_from_slice(&part[..count]),
             }
         }
+    }
+
+    /// The reply to the last request.
+    pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+        let (start, end) = self.next_packet()?;
+        let reply = Reply::decode(&self.unread[start..end]).expect("a reply");
+        assert_eq!(reply.header.sync, self.sync, "the reply to this request");
+        self.position = reply.position.map(<[u8]>::to_vec);
+        let result = match (reply.error_code(), reply.error) {
+            (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
+            _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),
+        };
+        self.unread.drain(..end);
+        Some(result)
     }
 
     pub fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Vec<u8>>, Refusal> {

@@ -1,0 +1,141 @@
+//! WATCH, UNWATCH and WATCH_ONCE: values that connectors want to hear of.
+//!
+//! A WATCH has no reply: the value comes as an event, at once. Who watches the same key again has
+//! taken note of the value, and is sent the next one. Of the keys that the server itself changes,
+//! only `box.schema` does change here; others are set by Lua, which there is none of.
+
+use crate::error;
+use crate::statements::Running;
+use ladon_commands::Node;
+use ladon_iproto::reply;
+use ladon_model::Lsn;
+use ladon_msgpack::write;
+use ladon_space::BoxError;
+use std::sync::Arc;
+
+/// The key whose value is the version of the definitions.
+const SCHEMA: &[u8] = b"box.schema";
+/// Keys that a connection may watch.
+const KEYS_MAX: usize = 1_000;
+/// Length of a key.
+const KEY_BYTES_MAX: usize = 1_024;
+
+impl Running<'_, '_> {
+    /// WATCH.
+    pub(crate) fn watch(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<(), BoxError> {
+        let node = self.thread.node;
+        let is_new = !self.session.watched.contains(key);
+        if key.len() > KEY_BYTES_MAX || is_new && self.session.watched.len() >= KEYS_MAX {
+            let limits = "a connection may watch 1000 keys of 1024 bytes";
+            return Err(error::illegal(limits));
+        }
+        if is_new {
+            self.session.watched.insert(key.into());
+        }
+        let value = if key == SCHEMA {
+            let version = || node.keyspace.spaces.catalog().version;
+            let client = self.session.client();
+            let Some((version, depends)) = node.schema_watchers.watch(client, version) else {
+                return Ok(());
+            };
+            self.depends = self.depends.max(depends);
+            Some(schema_value(version))
+        } else if is_new {
+            value_of(node, key, self.session.instance_uuid(node))
+        } else {
+            // It will not change.
+            return Ok(());
+        };
+        reply::event(out, key, value.as_deref()).map_err(|long| error::illegal(&long.to_string()))
+    }
+
+    /// UNWATCH.
+    pub(crate) fn unwatch(&mut self, key: &[u8]) {
+        self.session.watched.remove(key);
+        if key == SCHEMA {
+            let (client, ..) = self.session.client();
+            self.thread.node.schema_watchers.unwatch(client);
+        }
+    }
+
+    /// WATCH_ONCE: replies with the value, or with nothing.
+    pub(crate) fn watch_once(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<(), BoxError> {
+        let node = self.thread.node;
+        let value = if key == SCHEMA {
+            self.depends = self.depends.max(node.schema_watchers.changed());
+            Some(schema_value(node.keyspace.spaces.catalog().version))
+        } else {
+            value_of(node, key, self.session.instance_uuid(node))
+        };
+        let data = reply::begin_data(out, self.sync, self.schema_version);
+        out.extend_from_slice(value.as_deref().unwrap_or_default());
+        let count = u32::from(value.is_some());
+        data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))
+    }
+}
+
+/// Tells who watches the definitions that they have changed.
+pub(crate) fn schema_changed(node: &Node, depends: Lsn) {
+    let version = || node.keyspace.spaces.catalog().version;
+    let event = |version| -> Arc<[u8]> {
+        let mut bytes = Vec::new();
+        let written = reply::event(&mut bytes, SCHEMA, Some(&schema_value(version)));
+        written.expect("it is short");
+        bytes.into()
+    };
+    node.schema_watchers.tell(&node.threads, depends, version, event);
+}
+
+fn schema_value(version: u64) -> Vec<u8> {
+    let mut value = Vec::new();
+    write::map(&mut value, 1);
+    write::str(&mut value, b"version");
+    write::uint(&mut value, version);
+    value
+}
+
+/// The value of a key that does not change; `None` for those that nobody has set.
+fn value_of(node: &Node, key: &[u8], instance_uuid: String) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    let out = &mut value;
+    match key {
+        b"box.id" => {
+            write::map(out, 3);
+            write::str(out, b"id");
+            write::uint(out, 1);
+            write::str(out, b"instance_uuid");
+            write::str(out, instance_uuid.as_bytes());
+            write::str(out, b"replicaset_uuid");
+            write::str(out, replicaset_uuid(node).as_bytes());
+        }
+        b"box.status" => {
+            write::map(out, 4);
+            write::str(out, b"status");
+            write::str(out, b"running");
+            write::str(out, b"is_ro");
+            write::bool(out, false);
+            write::str(out, b"is_ro_cfg");
+            write::bool(out, false);
+            write::str(out, b"dd_version");
+            write::str(out, b"2.11.0");
+        }
+        b"box.election" => {
+            write::map(out, 4);
+            write::str(out, b"term");
+            write::uint(out, 1);
+            write::str(out, b"role");
+            write::str(out, b"follower");
+            write::str(out, b"is_ro");
+            write::bool(out, false);
+            write::str(out, b"leader");
+            write::uint(out, 0);
+        }
+        _ => return None,
+    }
+    Some(value)
+}
+
+/// Identifies the history of the data, which a replica would share.
+fn replicaset_uuid(node: &Node) -> String {
+    crate::session::uuid_of(&node.replication_id.lock())
+}
