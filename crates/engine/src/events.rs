@@ -8,7 +8,7 @@
 //! transaction, in its order.
 
 use crate::tx::Key;
-use ladon_model::{DbId, KeyHasher, Lsn, varint};
+use ladon_model::{KeyHasher, Lsn, varint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -207,9 +207,12 @@ struct Noted {
 }
 
 enum What {
-    Event(&'static str, DbId),
+    /// Its name, and the number of its database when it happened.
+    Event(&'static str, u16),
     Read(u32),
-    Changed { by_server: bool },
+    Changed {
+        by_server: bool,
+    },
     Flushed,
 }
 
@@ -228,11 +231,11 @@ impl Collected {
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, name: &'static str, db: DbId, key: &[u8], subkeys: &[&[u8]]) {
+    pub(crate) fn push(&mut self, name: &'static str, number: u16, key: &[u8], subkeys: &[&[u8]]) {
         self.keys.extend_from_slice(key);
         let key_end = self.keys.len();
         subkeys.iter().for_each(|subkey| varint::put_bytes(&mut self.keys, subkey));
-        self.events.push(Noted { what: What::Event(name, db), key_end, end: self.keys.len() });
+        self.events.push(Noted { what: What::Event(name, number), key_end, end: self.keys.len() });
     }
 
     /// A client has read a key.
@@ -284,15 +287,15 @@ impl Collected {
         self.of_copies = false;
     }
 
-    /// Visits name, database, key and changed elements of each event, and forgets all that was
+    /// Visits name, database number, key and changed elements of each event, and forgets all that was
     /// collected.
     #[cold]
-    pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, DbId, &[u8], Subkeys<'_>)) {
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, u16, &[u8], Subkeys<'_>)) {
         let mut start = 0;
         for Noted { what, key_end, end } in self.events.drain(..) {
             let key = &self.keys[std::mem::replace(&mut start, end)..key_end];
-            if let What::Event(name, db) = what {
-                visit(name, db, key, Subkeys(&self.keys[key_end..end]));
+            if let What::Event(name, number) = what {
+                visit(name, number, key, Subkeys(&self.keys[key_end..end]));
             }
         }
         self.keys.clear();

@@ -46,12 +46,14 @@ struct Crowd<'a> {
     control: &'a mut Pair,
     /// An `XREAD` was answered that had waited.
     has_reread: bool,
+    /// The last command.
+    last: Vec<u8>,
 }
 
 /// The first difference of the round's requests. `control` has prepared the servers.
 pub(super) fn play(duel: &mut Duel, control: &mut Pair, round: &Round) -> io::Result<Outcome> {
     let members = (0..round.connections).map(|_| member(duel, round)).collect::<io::Result<_>>()?;
-    let mut crowd = Crowd { duel, members, control, has_reread: false };
+    let mut crowd = Crowd { duel, members, control, has_reread: false, last: Vec::new() };
     for (at, request) in round.requests.iter().enumerate() {
         let who = crowd.next(request.connection)?;
         let who = match who {
@@ -128,8 +130,9 @@ impl Crowd<'_> {
             self.members[who].waits = Some(request.clone());
         }
         let is_exec = asked.is_some_and(|(_, request)| ends_transaction(request));
-        let is_debug =
-            asked.is_some_and(|(_, request)| request.words[0].eq_ignore_ascii_case(b"PFDEBUG"));
+        let by =
+            asked.map_or_else(|| b"NOBODY".to_vec(), |(_, it)| it.words[0].to_ascii_uppercase());
+        self.last = by.clone();
         let mut heard = Vec::new();
         for who in 0..self.members.len() {
             let (wanted, surplus) = self.reference_says(who);
@@ -149,7 +152,7 @@ impl Crowd<'_> {
         for (who, (wanted, surplus)) in heard.into_iter().enumerate() {
             let is_more = is_served || is_exec || wanted.iter().any(|it| of_keys(it).is_some());
             let got = self.subject_says(who, wanted.len() - surplus, is_more);
-            let mut push = Request::new(Check::Exact, &[b"PUSHED", b"TO"]);
+            let mut push = Request::new(Check::Exact, &[b"PUSHED", b"BY", &by, b"TO"]);
             let mut name = |text: &str| {
                 push.words.extend(text.split(' ').map(|word| word.as_bytes().to_vec()));
             };
@@ -158,7 +161,6 @@ impl Crowd<'_> {
                 (true, ..) => name("WHO JOINED IN A TRANSACTION"),
                 (_, true, _) => name("AS A WAIT ENDED"),
                 (.., true) => name("AFTER A WAIT"),
-                _ if is_debug => name("AT PFDEBUG"),
                 _ => {}
             }
             match self.compare(who, push, wanted, got) {
@@ -270,7 +272,8 @@ impl Crowd<'_> {
         for member in &mut self.members {
             if member.pair.subject.has_more() {
                 let got = member.pair.subject.read();
-                let mut request = Request::new(Check::Exact, &[b"PUSHED", b"UNASKED"]);
+                let words: [&[u8]; 4] = [b"PUSHED", b"BY", &self.last, b"UNASKED"];
+                let mut request = Request::new(Check::Exact, &words);
                 if self.has_reread {
                     request.words.extend(["AFTER", "A", "WAIT"].map(|it| it.as_bytes().to_vec()));
                 }

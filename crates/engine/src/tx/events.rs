@@ -11,7 +11,8 @@ impl Tx<'_> {
     #[inline(always)]
     pub fn notify(&mut self, class: EventClass, name: &'static str, db: DbId, key: Key<'_>) {
         if self.keyspace.events.has(class) {
-            self.scratch.events.push(name, db, key.bytes, &[]);
+            let number = self.keyspace.number_of(db);
+            self.scratch.events.push(name, number, key.bytes, &[]);
         }
     }
 
@@ -33,7 +34,8 @@ impl Tx<'_> {
         changed: &ChangedNames<'_>,
     ) {
         if self.keyspace.events.has(class) {
-            self.scratch.events.push(name, db, key.bytes, changed.names());
+            let number = self.keyspace.number_of(db);
+            self.scratch.events.push(name, number, key.bytes, changed.names());
         }
     }
 
@@ -151,9 +153,9 @@ impl Tx<'_> {
             sink(&CopyEvents { collected: events, hasher, origin }, depends);
         }
         let sink = keyspace.events.sink();
-        events.drain(|name, db, key, subkeys| {
+        events.drain(|name, database, key, subkeys| {
             if let Some(sink) = sink {
-                sink(&Event { database: keyspace.number_of(db), name, key, subkeys }, depends);
+                sink(&Event { database, name, key, subkeys }, depends);
             }
         });
     }

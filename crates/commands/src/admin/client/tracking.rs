@@ -85,23 +85,28 @@ impl<'a> Wanted<'a> {
                  and then re-enabling it with a different mode.",
             ));
         }
-        before.map_or(Ok(()), |before| self.check_prefixes(before))?;
-        self.check_own_prefixes()
+        self.check_prefixes(before)
     }
 
-    /// Whether no prefix overlaps with one from before.
-    fn check_prefixes(&self, before: &TrackingState) -> CommandResult {
-        for prefix in &self.prefixes {
-            if let Some(other) = before.overlapping(prefix) {
+    /// Whether no prefix overlaps with one from before, nor two of them. As in Redis, the first one
+    /// that does is named.
+    fn check_prefixes(&self, before: Option<&TrackingState>) -> CommandResult {
+        let own = self.own_overlap();
+        let until = own.map_or(self.prefixes.len(), |(a, _)| a + 1);
+        for prefix in &self.prefixes[..until] {
+            if let Some(other) = before.and_then(|before| before.overlapping(prefix)) {
                 return Err(overlap(prefix, "an existing", other));
             }
         }
-        Ok(())
+        match own {
+            Some((a, b)) => Err(overlap(self.prefixes[a], "another provided", self.prefixes[b])),
+            None => Ok(()),
+        }
     }
 
-    /// Whether no two of these prefixes overlap. In order, one that another begins with comes before
-    /// that, with nothing but such ones in between.
-    fn check_own_prefixes(&self) -> CommandResult {
+    /// Two of these prefixes that overlap, by their places. In order, one that another begins with
+    /// comes before that, with nothing but such ones in between.
+    fn own_overlap(&self) -> Option<(usize, usize)> {
         let mut sorted: Vec<(&[u8], usize)> =
             self.prefixes.iter().enumerate().map(|(at, &prefix)| (prefix, at)).collect();
         sorted.sort_unstable();
@@ -113,10 +118,7 @@ impl<'a> Wanted<'a> {
                 first = Some(first.map_or(pair, |first| first.min(pair)));
             }
         }
-        let Some((a, b)) = first.map(|found| self.first_overlap().unwrap_or(found)) else {
-            return Ok(());
-        };
-        Err(overlap(self.prefixes[a], "another provided", self.prefixes[b]))
+        first.map(|found| self.first_overlap().unwrap_or(found))
     }
 }
 
