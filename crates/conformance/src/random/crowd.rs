@@ -159,6 +159,7 @@ impl Crowd<'_> {
             name(&who.to_string());
             match (joins == Some(who), is_served, self.has_reread) {
                 (true, ..) => name("WHO JOINED IN A TRANSACTION"),
+                _ if joins.is_some() => name("AS ONE JOINED IN A TRANSACTION"),
                 (_, true, _) => name("AS A WAIT ENDED"),
                 (.., true) => name("AFTER A WAIT"),
                 _ => {}
@@ -242,6 +243,10 @@ impl Crowd<'_> {
         if let ([wanted], [got]) = (&wanted[..], &got[..]) {
             let request = member.waits.take().unwrap_or(push);
             let has_waited = request.words.last().is_some_and(|word| word == b"(waited)");
+            let mut request = request;
+            if has_waited {
+                request.words.extend([b"BY".to_vec(), self.last.clone()]);
+            }
             self.has_reread |= has_waited && request.words[0].eq_ignore_ascii_case(b"XREAD");
             let (wanted, got) = (member.named(0, &request, wanted), member.named(1, &request, got));
             let mut transaction = std::mem::take(&mut member.transaction);
