@@ -43,7 +43,8 @@ impl Running<'_, '_> {
             return Err(error::illegal(&open));
         }
         let deadline_ms = match begin.timeout_seconds {
-            None => u64::MAX,
+            // Connectors send 0 for none.
+            None | Some(0.0) => u64::MAX,
             Some(seconds) if seconds > 0.0 => {
                 // What is too large is as good as without end.
                 self.thread.now_ms.saturating_add((seconds * 1000.0).ceil() as u64)

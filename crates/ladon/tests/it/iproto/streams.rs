@@ -151,7 +151,10 @@ fn streams_are_refused_in_tarantools_words() {
     assert_eq!(admin.on(1).ask(&Request::Rollback), Ok(nothing()), "nothing to take back");
     let level = Begin { isolation: 5, ..Begin::default() };
     assert_eq!(admin.on(1).ask(&Request::Begin(level)).expect_err("no level").0, 1);
-    let never = Begin { timeout_seconds: Some(0.0), ..Begin::default() };
+    let without_end = Begin { timeout_seconds: Some(0.0), ..Begin::default() };
+    assert_eq!(admin.on(1).ask(&Request::Begin(without_end)), Ok(nothing()));
+    assert_eq!(admin.on(1).commit(), Ok(nothing()));
+    let never = Begin { timeout_seconds: Some(-1.0), ..Begin::default() };
     assert_eq!(admin.on(1).ask(&Request::Begin(never)).expect_err("no time").0, 1);
     // Too late.
     let short = Begin { timeout_seconds: Some(0.05), ..Begin::default() };
