@@ -161,14 +161,7 @@ impl Dialect for Iproto {
                 });
             }
             Operation::SetMany { pairs } => {
-                request::call(tag, functions::SET_MANY, out, |out| {
-                    msgpack::write_array(1, out);
-                    msgpack::write_array(2 * pairs.len(), out);
-                    for (key, value) in pairs {
-                        msgpack::write_text(key, out);
-                        msgpack::write_text(value, out);
-                    }
-                });
+                request::call(tag, functions::SET_MANY, out, |out| all_in_one(pairs, out));
             }
             Operation::InsertRow { id, group, value } => {
                 request::of_tuple(request::INSERT, tag, spaces::ROWS, out, |out| {
@@ -327,6 +320,16 @@ fn texts(items: &[&[u8]], out: &mut Vec<u8>) {
     msgpack::write_array(items.len(), out);
     for item in items {
         msgpack::write_text(item, out);
+    }
+}
+
+/// The only argument of a function: keys and values in turn.
+fn all_in_one(pairs: &[(Vec<u8>, Vec<u8>)], out: &mut Vec<u8>) {
+    msgpack::write_array(1, out);
+    msgpack::write_array(2 * pairs.len(), out);
+    for (key, value) in pairs {
+        msgpack::write_text(key, out);
+        msgpack::write_text(value, out);
     }
 }
 
