@@ -176,8 +176,9 @@ fn have_spaces(address: SocketAddr, primary: Primary) -> io::Result<()> {
     let (end, not) = (number(i64::MAX as u64), Value::Bool(false));
     let name = Value::text("sets_numbers");
     let (one, none) = (number(1), number(0));
-    let counts = [one.clone(), one.clone(), end, one.clone(), none.clone()];
-    define(SEQUENCE, &[&[one.clone(), ADMIN, name], &counts[..], &[not.clone()]].concat())?;
+    let (from, step, first) = (one.clone(), one.clone(), one.clone());
+    let sequence = [one.clone(), ADMIN, name, step, from, end, first, none.clone(), not.clone()];
+    define(SEQUENCE, &sequence)?;
     define(SPACE_SEQUENCE, &[number(spaces::SETS), one, not, none.clone(), Value::text("")])?;
     let rights = [ADMIN, GUEST, Value::text("universe"), none, ALL_RIGHTS];
     admin.request(&Request::Replace { space: PRIV, tuple: &rights }).map(|_| ())
