@@ -34,9 +34,16 @@ impl<'a> Fields<'a> {
     pub fn next(&mut self) -> Result<Option<Field<'a>>, Error> {
         let Some(remaining) = self.remaining.checked_sub(1) else { return Ok(None) };
         self.remaining = remaining;
-        let key = match self.value()? {
-            (Value::Uint(key), _) => Some(key),
-            _ => None,
+        let key = match self.rest.split_first() {
+            // All known keys are such small numbers.
+            Some((&key @ 0..0x80, rest)) => {
+                self.rest = rest;
+                Some(u64::from(key))
+            }
+            _ => match self.value()? {
+                (Value::Uint(key), _) => Some(key),
+                _ => None,
+            },
         };
         let (value, bytes) = self.value()?;
         Ok(Some(Field { key, value, bytes }))

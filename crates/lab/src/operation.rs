@@ -20,6 +20,12 @@ pub enum Operation {
         /// The key.
         key: Vec<u8>,
     },
+    /// Read a key by the name of the server's function for it, as load tests by HTTP and by
+    /// connectors do. Answer: [`Answer::Value`].
+    GetByCall {
+        /// The key.
+        key: Vec<u8>,
+    },
     /// Remove a key. Answer: [`Answer::Existed`].
     Delete {
         /// The key.
@@ -61,6 +67,13 @@ pub enum Operation {
         /// The rest of the row.
         value: Vec<u8>,
     },
+    /// Insert a tuple into the table whose only key is `id`. Answer: [`Answer::Done`].
+    InsertTuple {
+        /// The key.
+        id: u64,
+        /// The rest of the tuple.
+        value: Vec<u8>,
+    },
     /// Read all rows of a group by the secondary index. Answer: [`Answer::Rows`].
     FindByGroup {
         /// The group.
@@ -86,6 +99,8 @@ pub enum OperationKind {
     Set,
     /// See [`Operation::Get`].
     Get,
+    /// See [`Operation::GetByCall`].
+    GetByCall,
     /// See [`Operation::Delete`].
     Delete,
     /// See [`Operation::Add`].
@@ -98,6 +113,8 @@ pub enum OperationKind {
     SetMany,
     /// See [`Operation::InsertRow`].
     InsertRow,
+    /// See [`Operation::InsertTuple`].
+    InsertTuple,
     /// See [`Operation::FindByGroup`].
     FindByGroup,
     /// See [`Operation::ScanFrom`].
@@ -106,15 +123,17 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Set,
         Self::Get,
+        Self::GetByCall,
         Self::Delete,
         Self::Add,
         Self::AddMember,
         Self::Members,
         Self::SetMany,
         Self::InsertRow,
+        Self::InsertTuple,
         Self::FindByGroup,
         Self::ScanFrom,
     ];
@@ -125,12 +144,14 @@ impl fmt::Display for OperationKind {
         to.write_str(match self {
             Self::Set => "set",
             Self::Get => "get",
+            Self::GetByCall => "get by the name of a function",
             Self::Delete => "delete",
             Self::Add => "add to a counter",
             Self::AddMember => "add a member to a set",
             Self::Members => "read a set's members",
             Self::SetMany => "set many keys as one change",
             Self::InsertRow => "insert a row",
+            Self::InsertTuple => "insert a tuple",
             Self::FindByGroup => "look up by a secondary index",
             Self::ScanFrom => "scan in the order of keys",
         })
@@ -144,12 +165,14 @@ impl Operation {
         match self {
             Self::Set { .. } => OperationKind::Set,
             Self::Get { .. } => OperationKind::Get,
+            Self::GetByCall { .. } => OperationKind::GetByCall,
             Self::Delete { .. } => OperationKind::Delete,
             Self::Add { .. } => OperationKind::Add,
             Self::AddMember { .. } => OperationKind::AddMember,
             Self::Members { .. } => OperationKind::Members,
             Self::SetMany { .. } => OperationKind::SetMany,
             Self::InsertRow { .. } => OperationKind::InsertRow,
+            Self::InsertTuple { .. } => OperationKind::InsertTuple,
             Self::FindByGroup { .. } => OperationKind::FindByGroup,
             Self::ScanFrom { .. } => OperationKind::ScanFrom,
         }

@@ -44,16 +44,19 @@ pub fn read<'a>(input: &mut &'a [u8]) -> Result<Value<'a>, Error> {
     })
 }
 
+#[inline]
 fn signed<'a>(value: i64) -> Value<'a> {
     u64::try_from(value).map_or(Value::Int(value), Value::Uint)
 }
 
+#[inline]
 fn take_ext<'a>(input: &mut &'a [u8], length: u64) -> Result<Value<'a>, Error> {
     let kind = take_array::<1>(input)?[0] as i8;
     Ok(Value::Ext(kind, take_bytes(input, length)?))
 }
 
 /// Reads a big-endian number of 1, 2, 4 or 8 bytes.
+#[inline]
 pub(crate) fn take_uint(input: &mut &[u8], size: usize) -> Result<u64, Error> {
     Ok(match size {
         1 => u64::from(take_array::<1>(input)?[0]),
@@ -63,6 +66,7 @@ pub(crate) fn take_uint(input: &mut &[u8], size: usize) -> Result<u64, Error> {
     })
 }
 
+#[inline]
 pub(crate) fn take_bytes<'a>(input: &mut &'a [u8], length: u64) -> Result<&'a [u8], Error> {
     let length = usize::try_from(length).map_err(|_| Error::Truncated)?;
     let (bytes, rest) = input.split_at_checked(length).ok_or(Error::Truncated)?;
@@ -70,6 +74,7 @@ pub(crate) fn take_bytes<'a>(input: &mut &'a [u8], length: u64) -> Result<&'a [u
     Ok(bytes)
 }
 
+#[inline]
 pub(crate) fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Error> {
     let (bytes, rest) = input.split_first_chunk::<N>().ok_or(Error::Truncated)?;
     *input = rest;

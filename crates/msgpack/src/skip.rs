@@ -20,8 +20,23 @@ pub fn skip(input: &mut &[u8]) -> Result<(), Error> {
 
 /// Passes `count` values, all of which are in an array or map.
 fn skip_nested(input: &mut &[u8], mut count: u64) -> Result<(), Error> {
+    // Most arrays and maps have none inside, and need no list of those that are open.
+    while count > 0 {
+        count -= 1;
+        match read(input)? {
+            Value::Array(inner) => return skip_deep(input, count, u64::from(inner)),
+            Value::Map(inner) => return skip_deep(input, count, 2 * u64::from(inner)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Passes `count` values of an array or map, and after them `outside` of the one around it.
+fn skip_deep(input: &mut &[u8], outside: u64, mut count: u64) -> Result<(), Error> {
     let mut outer = [0u64; DEPTH_MAX];
-    let mut depth = 1;
+    outer[1] = outside;
+    let mut depth = 2;
     loop {
         while count == 0 {
             depth -= 1;

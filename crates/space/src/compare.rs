@@ -12,6 +12,22 @@ use std::cmp::Ordering;
 /// Compares the values at the front of two slices, which may be of any types.
 #[inline]
 pub fn values(a: &[u8], b: &[u8]) -> Ordering {
+    match (short_string(a), short_string(b)) {
+        (Some(a), Some(b)) => a.cmp(b),
+        _ => any_values(a, b),
+    }
+}
+
+/// The content of a string of less than 32 bytes, as most in keys are.
+#[inline]
+fn short_string(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.split_first() {
+        Some((first @ 0xa0..=0xbf, rest)) => rest.get(..usize::from(first & 0x1f)),
+        _ => None,
+    }
+}
+
+fn any_values(a: &[u8], b: &[u8]) -> Ordering {
     match (peek(a), peek(b)) {
         (Some(a), Some(b)) => decoded(&a, &b),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -134,6 +150,16 @@ fn decimal_double(decimal: &Decimal, double: f64) -> Ordering {
 /// smaller one has no larger hint. With [`FieldType::Unsigned`] and no nil, equal hints are equal values.
 #[inline]
 pub fn hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
+    if kind == FieldType::String
+        && !is_nullable
+        && let Some(value) = short_string(bytes)
+    {
+        return prefix(value);
+    }
+    any_hint(kind, is_nullable, bytes)
+}
+
+fn any_hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
     let Some(value) = peek(bytes) else { return 0 };
     if !is_nullable {
         match (kind, &value) {

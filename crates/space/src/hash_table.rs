@@ -37,13 +37,15 @@ pub struct ShardedTable<T> {
     shards: Vec<Arc<Shard<T>>>,
     depth: u32,
     len: u64,
+    /// Bytes that the shards' items take.
+    item_bytes: usize,
 }
 
 impl<T: Clone> ShardedTable<T> {
     /// A table without items.
     pub fn new() -> ShardedTable<T> {
         let shard = Arc::new(Shard { depth: 0, items: HashTable::new() });
-        ShardedTable { directory: vec![0], shards: vec![shard], depth: 0, len: 0 }
+        ShardedTable { directory: vec![0], shards: vec![shard], depth: 0, len: 0, item_bytes: 0 }
     }
 
     /// How many items there are.
@@ -53,9 +55,8 @@ impl<T: Clone> ShardedTable<T> {
 
     /// Bytes of memory that the table takes.
     pub fn bytes(&self) -> usize {
-        let shards = self.shards.iter().map(|shard| shard.items.allocation_size());
         let head = size_of::<Shard<T>>() + 3 * size_of::<usize>();
-        shards.sum::<usize>()
+        self.item_bytes
             + self.shards.capacity() * head
             + self.directory.capacity() * size_of::<u32>()
     }
@@ -85,7 +86,11 @@ impl<T: Clone> ShardedTable<T> {
     /// Adds an item; none is equal.
     pub fn insert(&mut self, hash: u64, item: T, rehash: impl Fn(&T) -> u64) {
         while self.shard(hash).items.len() >= SHARD_ITEMS_MAX && self.split(hash, &rehash) {}
-        self.shard_mut(hash).items.insert_unique(hash, item, &rehash);
+        let items = &mut self.shard_mut(hash).items;
+        let before = items.allocation_size();
+        items.insert_unique(hash, item, &rehash);
+        let after = items.allocation_size();
+        self.item_bytes = self.item_bytes + after - before;
         self.len += 1;
     }
 
@@ -128,6 +133,7 @@ impl<T: Clone> ShardedTable<T> {
         let Ok(added) = u32::try_from(self.shards.len()) else { return false };
         let is_upper = |hash: u64| hash >> (u64::BITS - 1 - depth) & 1 == 1;
         let shard = Arc::make_mut(&mut self.shards[number as usize]);
+        let before = shard.items.allocation_size();
         let mut upper = HashTable::with_capacity(shard.items.len() / 2);
         for item in shard.items.extract_if(|item| is_upper(rehash(item))) {
             let hash = rehash(&item);
@@ -135,6 +141,8 @@ impl<T: Clone> ShardedTable<T> {
         }
         shard.depth += 1;
         shard.items.shrink_to_fit(rehash);
+        let after = shard.items.allocation_size() + upper.allocation_size();
+        self.item_bytes = self.item_bytes + after - before;
         self.shards.push(Arc::new(Shard { depth: depth + 1, items: upper }));
         // The upper half of the shard's places.
         let first = (hash >> (u64::BITS - 1 - depth) | 1) << (u64::BITS - 1 - depth);
@@ -206,6 +214,8 @@ mod tests {
                 }
             }
             assert_eq!(table.len(), model.len() as u64);
+            let items = table.shards.iter().map(|shard| shard.items.allocation_size());
+            assert_eq!(table.item_bytes, items.sum::<usize>());
             assert!(model.iter().all(|hash| table.get(*hash, |item| item == hash).is_some()));
             let mut walked = walk(&table);
             walked.sort_unstable();

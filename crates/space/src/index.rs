@@ -3,7 +3,7 @@
 use crate::definition::{IndexDef, IndexKind};
 use crate::hash_table::ShardedTable;
 use crate::key::{Key, KeyDef};
-use crate::tree::Tree;
+use crate::tree::{Item, Tree};
 use crate::tuple::Tuple;
 use rapidhash::v3::RapidSecrets;
 
@@ -12,6 +12,16 @@ use rapidhash::v3::RapidSecrets;
 pub(crate) struct Entry {
     pub(crate) hint: u64,
     pub(crate) tuple: Tuple,
+}
+
+impl Item for Entry {
+    #[inline]
+    fn fetch_if_like(&self, other: &Entry) {
+        // Of equal hints, only the tuples tell the order.
+        if self.hint == other.hint {
+            self.tuple.fetch();
+        }
+    }
 }
 
 #[derive(Clone)]

@@ -192,8 +192,9 @@ impl KeyDef {
 
     fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
         let mut rest = key.values;
-        for part in self.parts.iter().take(key.count as usize) {
+        for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
             match compare::values(part_of(tuple, part), rest) {
+                Ordering::Equal if at + 1 == key.count as usize => break,
                 Ordering::Equal => {}
                 order => return order,
             }

@@ -358,8 +358,9 @@ impl Space {
 
     /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
     fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
-        for index in &mut self.indexes {
-            if let Some(old) = &old
+        for (at, index) in self.indexes.iter_mut().enumerate() {
+            if at > 0
+                && let Some(old) = &old
                 && !index.has_same_place(old, new.bytes())
             {
                 index.remove(old.bytes());

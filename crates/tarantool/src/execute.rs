@@ -1,10 +1,11 @@
 //! Runs one packet: what is asked, by whom, and the reply.
 
 use crate::error;
+use crate::quick::is_quick;
 use crate::requests::{RequestFacts, facts_of};
 use crate::session::Session;
 use crate::statements::Running;
-use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
+use ladon_commands::{Flow, Node, Outcome, Paused, ThreadParts};
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, frame, request_type};
@@ -12,12 +13,16 @@ use ladon_model::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 
 /// The facts of a packet, with its length in front. One that cannot be read does nothing.
-pub fn facts_of_packet(packet: &[u8]) -> RequestFacts {
+#[inline]
+pub fn facts_of_packet(node: &Node, packet: &[u8]) -> RequestFacts {
     let asked = match frame::next(packet, frame::PACKET_BYTES_MAX) {
         frame::Progress::Complete { start, end } => Header::decode(&packet[start..end]).ok(),
         _ => None,
     };
-    facts_of(asked.map_or(request_type::PING, |(header, _)| header.request_type))
+    let Some((header, body)) = asked else { return facts_of(request_type::PING) };
+    let mut facts = facts_of(header.request_type);
+    facts.is_quick = facts.is_quick || is_quick(node, &header, body);
+    facts
 }
 
 /// Runs one packet, with its length in front, and appends its reply.

@@ -15,6 +15,7 @@ mod error;
 mod execute;
 mod long_select;
 mod procedures;
+mod quick;
 mod requests;
 mod session;
 mod statements;

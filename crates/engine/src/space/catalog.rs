@@ -100,6 +100,10 @@ impl SpaceCell {
         self.id
     }
 
+    fn is_locked(&self) -> bool {
+        self.content.is_locked()
+    }
+
     pub(crate) fn lock(&self) -> SpaceGuard<'_> {
         let place = Place::space(self.id);
         lock_order::check(place);
@@ -208,6 +212,12 @@ impl Spaces {
     #[inline]
     pub fn catalog(&self) -> Guard<Arc<Catalog>> {
         self.held().catalog.load()
+    }
+
+    /// Whether somebody has locked this space at the moment.
+    #[inline]
+    pub fn is_locked(&self, id: SpaceId) -> bool {
+        self.catalog().get(id).is_some_and(SpaceCell::is_locked)
     }
 
     /// Counts changes of users and privileges.

@@ -1,12 +1,14 @@
 -- What the lab's works use of Tarantool. box.cfg has been called before this with the settings under
--- measurement; `first` says whether this node makes the spaces or gets them by replication. On a server
+-- measurement; `primary` is the type of all primary indexes, and `first` says whether this node makes the spaces or gets them by replication. On a server
 -- that is not the lab's, `attached` is true: no right is given to anybody, and no space of somebody else
 -- is touched.
 local fiber = require('fiber')
 local json = require('json')
 
 if attached then
-    local ours = {[512] = 'kv', [513] = 'counters', [514] = 'sets', [515] = 'rows', [516] = 'made'}
+    local ours = {
+        [512] = 'kv', [513] = 'counters', [514] = 'sets', [515] = 'rows', [516] = 'made', [517] = 'tuples',
+    }
     for id, name in pairs(ours) do
         local by_id, by_name = box.space[id], box.space[name]
         if by_id ~= nil and by_id.name ~= name or by_name ~= nil and by_name.id ~= id then
@@ -17,21 +19,24 @@ end
 
 if first then
     local kv = box.schema.space.create('kv', {id = 512, if_not_exists = true})
-    kv:create_index('primary', {parts = {{1, 'string'}}, if_not_exists = true})
+    kv:create_index('primary', {type = primary, parts = {{1, 'string'}}, if_not_exists = true})
 
     local counters = box.schema.space.create('counters', {id = 513, if_not_exists = true})
-    counters:create_index('primary', {parts = {{1, 'string'}}, if_not_exists = true})
+    counters:create_index('primary', {type = primary, parts = {{1, 'string'}}, if_not_exists = true})
 
     local sets = box.schema.space.create('sets', {id = 514, if_not_exists = true})
     box.schema.sequence.create('sets_numbers', {if_not_exists = true})
     sets:create_index('primary', {
-        parts = {{1, 'unsigned'}}, sequence = 'sets_numbers', if_not_exists = true,
+        type = primary, parts = {{1, 'unsigned'}}, sequence = 'sets_numbers', if_not_exists = true,
     })
     sets:create_index('by_set', {parts = {{2, 'string'}}, unique = false, if_not_exists = true})
 
     local rows = box.schema.space.create('rows', {id = 515, if_not_exists = true})
-    rows:create_index('primary', {parts = {{1, 'unsigned'}}, if_not_exists = true})
+    rows:create_index('primary', {type = primary, parts = {{1, 'unsigned'}}, if_not_exists = true})
     rows:create_index('by_group', {parts = {{2, 'unsigned'}}, unique = false, if_not_exists = true})
+
+    local tuples = box.schema.space.create('tuples', {id = 517, if_not_exists = true})
+    tuples:create_index('primary', {type = primary, parts = {{1, 'unsigned'}}, if_not_exists = true})
 
     if not attached then
         local once = {if_not_exists = true}
@@ -40,15 +45,6 @@ if first then
     end
     -- The last thing that is made: who sees it has everything before it.
     box.schema.space.create('made', {id = 516, if_not_exists = true})
-end
-
-function lab_add(key, by)
-    local counters = box.space.counters
-    local tuple = counters:update(key, {{'+', 2, by}})
-    if tuple == nil then
-        tuple = counters:insert({key, by})
-    end
-    return tuple[2]
 end
 
 function lab_set_many(pairs)

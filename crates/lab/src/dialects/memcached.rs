@@ -32,6 +32,7 @@ impl Dialect for Memcached {
             OperationKind::AddMember | OperationKind::Members => "no sets: only strings",
             OperationKind::SetMany => "no request that sets several keys as one change",
             OperationKind::InsertRow | OperationKind::FindByGroup => "no secondary indexes",
+            OperationKind::GetByCall | OperationKind::InsertTuple => "no functions and no tables",
             OperationKind::ScanFrom => "no scan in the order of keys",
         };
         Err(reason.to_owned())
@@ -82,6 +83,8 @@ impl Dialect for Memcached {
             | Operation::Members { .. }
             | Operation::SetMany { .. }
             | Operation::InsertRow { .. }
+            | Operation::GetByCall { .. }
+            | Operation::InsertTuple { .. }
             | Operation::FindByGroup { .. }
             | Operation::ScanFrom { .. } => unreachable!("refused by can()"),
         }

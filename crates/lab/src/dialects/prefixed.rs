@@ -40,6 +40,7 @@ impl Prefixed {
                 Operation::Set { key: self.key(key), value: value.clone() }
             }
             Operation::Get { key } => Operation::Get { key: self.key(key) },
+            Operation::GetByCall { key } => Operation::GetByCall { key: self.key(key) },
             Operation::Delete { key } => Operation::Delete { key: self.key(key) },
             Operation::Add { key, by } => Operation::Add { key: self.key(key), by: *by },
             Operation::AddMember { set, member } => {
@@ -55,6 +56,9 @@ impl Prefixed {
                 group: self.rows | group,
                 value: value.clone(),
             },
+            Operation::InsertTuple { id, value } => {
+                Operation::InsertTuple { id: self.rows | id, value: value.clone() }
+            }
             Operation::FindByGroup { group } => Operation::FindByGroup { group: self.rows | group },
             // The driver asks `can` first; others pass as they are.
             other => other.clone(),

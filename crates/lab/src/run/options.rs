@@ -20,7 +20,7 @@ use crate::works::{self, BY_NAME_ONLY, QUICK};
 /// Options of `ladon-lab run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArguments {
-    /// `all` for every work but stall-more, growth, eviction and churn.
+    /// `all` for every work but spaces, stall-more, growth, eviction and churn.
     #[arg(value_name = "all", value_parser = ["all"])]
     pub all: Option<String>,
     /// kv, counter, sets and durability within five minutes.

@@ -48,29 +48,7 @@ impl System for Ladon {
     }
 
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
-        let gate = match launch.setting.promise {
-            Promise::None => "none",
-            Promise::Os => "write",
-            Promise::Everysec => "everysec",
-            Promise::Fsync => "fsync",
-        };
-        let arguments = [
-            "serve",
-            "--resp",
-            &format!("127.0.0.1:{}", launch.ports[0]),
-            "--data",
-            &launch.directory.display().to_string(),
-            "--gate",
-            gate,
-            "--io-threads",
-            &launch.io_threads.to_string(),
-            // No checkpoint of its own accord: see `redis_like`.
-            "--checkpoint-log-percent",
-            "0",
-            "--maxclients",
-            MAX_CLIENTS,
-        ];
-        let arguments = arguments.map(str::to_owned).into();
+        let arguments = arguments(launch, launch.ports[0]);
         Ok(vec![Process::new(program, arguments, launch.extra)])
     }
 
@@ -103,6 +81,33 @@ impl System for Ladon {
     fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
         redis_like::snapshot_under_way(address)
     }
+}
+
+/// The arguments of a server that speaks RESP at this port.
+pub(super) fn arguments(launch: &Launch<'_>, port: u16) -> Vec<String> {
+    let gate = match launch.setting.promise {
+        Promise::None => "none",
+        Promise::Os => "write",
+        Promise::Everysec => "everysec",
+        Promise::Fsync => "fsync",
+    };
+    let arguments = [
+        "serve",
+        "--resp",
+        &format!("127.0.0.1:{port}"),
+        "--data",
+        &launch.directory.display().to_string(),
+        "--gate",
+        gate,
+        "--io-threads",
+        &launch.io_threads.to_string(),
+        // No checkpoint of its own accord: see `redis_like`.
+        "--checkpoint-log-percent",
+        "0",
+        "--maxclients",
+        MAX_CLIENTS,
+    ];
+    arguments.map(str::to_owned).into()
 }
 
 /// Ladon is in the same folder as this program if both were built together. A debug build is not a

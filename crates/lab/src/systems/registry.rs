@@ -3,11 +3,15 @@
 use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
-use super::{bare_loop, hazelcast, ladon, memcached, redis, tarantool, untried, voltdb};
+use super::{
+    bare_loop, hazelcast, ladon, ladon_iproto, memcached, redis, tarantool, untried, voltdb,
+};
 
 /// All of them.
 pub static ALL: &[&dyn System] = &[
     &ladon::Ladon,
+    &ladon_iproto::TREE,
+    &ladon_iproto::HASH,
     &redis::REDIS,
     &redis::REDIS_8,
     &redis::VALKEY,
@@ -15,7 +19,8 @@ pub static ALL: &[&dyn System] = &[
     &untried::KEYDB,
     &untried::DRAGONFLY,
     &untried::POGOCACHE,
-    &tarantool::Tarantool,
+    &tarantool::TARANTOOL,
+    &tarantool::TARANTOOL_HASH,
     &memcached::Memcached,
     &hazelcast::Hazelcast,
     &Web::GoLevelDb,
@@ -99,12 +104,12 @@ pub fn named(
     Ok((found, missing))
 }
 
-/// Looks for all of them.
+/// Looks for all of them, but those that must be named.
 #[must_use]
 pub fn everything(places: &ProgramPaths) -> (Vec<Found>, Vec<Missing>) {
     let mut found = Vec::new();
     let mut missing = Vec::new();
-    for system in ALL.iter().copied() {
+    for system in ALL.iter().copied().filter(|system| !system.by_name_only()) {
         match system.find(places) {
             Ok(program) => found.push(Found { system, program }),
             Err(reason) => missing.push(reason),
@@ -130,7 +135,18 @@ mod tests {
     #[test]
     fn an_unknown_name_is_told_the_known_ones() {
         let error = named(&["rediss".to_owned()], &ProgramPaths::default()).err().unwrap();
-        assert!(error.to_string().contains("known: ladon, redis"), "{error}");
+        assert!(error.to_string().contains("known: ladon, ladon-iproto"), "{error}");
+    }
+
+    #[test]
+    fn other_forms_of_a_system_are_measured_where_they_are_named() {
+        let (found, missing) = everything(&ProgramPaths::default());
+        let names = found.iter().map(|one| one.program.system);
+        let names: Vec<&str> = names.chain(missing.iter().map(|one| one.system)).collect();
+        assert!(names.contains(&"ladon") && names.contains(&"tarantool"), "{names:?}");
+        for form in ["ladon-iproto", "ladon-iproto-hash", "tarantool-hash"] {
+            assert!(by_name(form).is_ok() && !names.contains(&form), "{names:?}");
+        }
     }
 
     #[test]

@@ -241,6 +241,12 @@ pub trait System: Send + Sync {
         None
     }
 
+    /// Whether it is measured only where it is named: it is another form of a system that is
+    /// measured.
+    fn by_name_only(&self) -> bool {
+        false
+    }
+
     /// Whether it stores anything; otherwise it does not compete.
     fn is_store(&self) -> bool {
         true

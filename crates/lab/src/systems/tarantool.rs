@@ -1,6 +1,6 @@
 //! Tarantool, with a program of the lab's own that makes spaces, indexes and functions.
 //!
-//! Its primary indexes are trees, its default, and what a scan needs. Its limit of requests under
+//! Its primary indexes are trees, its default, and what a scan needs; or hashes, as another system. Its limit of requests under
 //! way (`net_msg_max`, 768) is raised as the others' limit of clients is. It makes no checkpoint of
 //! its own accord, as no system here does.
 
@@ -9,27 +9,51 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::iproto_control::IprotoControl;
+use super::primary::Primary;
 use super::program_paths::{ProgramPaths, on_path};
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
 };
 use crate::dialects::iproto::msgpack::Value;
+use crate::operation::OperationKind;
 use crate::topology::Topology;
 
 /// Tarantool.
 #[derive(Clone, Copy, Debug)]
-pub struct Tarantool;
+pub struct Tarantool {
+    primary: Primary,
+}
 
-/// Makes everything that the works use; `CONFIGURATION` and `FIRST` go before it.
+/// With trees.
+pub const TARANTOOL: Tarantool = Tarantool { primary: Primary::Tree };
+
+/// With hashes as primary indexes.
+pub const TARANTOOL_HASH: Tarantool = Tarantool { primary: Primary::Hash };
+
+/// Makes everything that the works use; what [`script`] says of it goes before it.
 const PROGRAM: &str = include_str!("../../helpers/tarantool/lab.lua");
 
 impl System for Tarantool {
     fn name(&self) -> &'static str {
-        "tarantool"
+        match self.primary {
+            Primary::Tree => "tarantool",
+            Primary::Hash => "tarantool-hash",
+        }
     }
 
     fn title(&self) -> &'static str {
-        "Tarantool"
+        match self.primary {
+            Primary::Tree => "Tarantool",
+            Primary::Hash => "Tarantool, HASH",
+        }
+    }
+
+    fn by_name_only(&self) -> bool {
+        self.primary == Primary::Hash
+    }
+
+    fn can_do(&self, kind: OperationKind) -> Result<(), String> {
+        self.primary.can_do(kind)
     }
 
     fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
@@ -50,7 +74,7 @@ impl System for Tarantool {
     }
 
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
-        let text = script(program, launch)?;
+        let text = script(program, launch, self.primary)?;
         let path = launch.directory.join("lab.lua");
         let arguments = vec![path.display().to_string()];
         let mut process = Process::new(program, arguments, launch.extra);
@@ -109,7 +133,7 @@ impl System for Tarantool {
 ///
 /// # Errors
 /// What it cannot be started as.
-pub fn script(program: &Program, launch: &Launch<'_>) -> Result<String, String> {
+pub fn script(program: &Program, launch: &Launch<'_>, primary: Primary) -> Result<String, String> {
     let mode = match launch.setting.promise {
         Promise::None => "none",
         Promise::Os => "write",
@@ -149,7 +173,10 @@ pub fn script(program: &Program, launch: &Launch<'_>) -> Result<String, String> 
     if release(&program.version) >= (2, 8) {
         configuration += &format!("  iproto_threads = {},\n", launch.io_threads);
     }
-    Ok(format!("{configuration}}}\nlocal first, attached = {first}, false\n{PROGRAM}"))
+    let primary = primary.name();
+    Ok(format!(
+        "{configuration}}}\nlocal first, attached, primary = {first}, false, '{primary}'\n{PROGRAM}"
+    ))
 }
 
 /// Creates the lab's spaces and functions on a running server, if they are missing.
@@ -162,7 +189,9 @@ pub fn prepare_attached(address: SocketAddr, login: Option<(&str, &str)>) -> io:
     if let Some((user, password)) = login {
         control.auth(user, password)?;
     }
-    control.eval(&format!("local first, attached = true, true\n{PROGRAM}")).map(|_| ())
+    control
+        .eval(&format!("local first, attached, primary = true, true, 'tree'\n{PROGRAM}"))
+        .map(|_| ())
 }
 
 /// An arena that holds every work here; only what is used becomes resident.

@@ -94,8 +94,13 @@ impl System for VoltDb {
         DriverKind::Helper
     }
 
-    fn can_do(&self, _: OperationKind) -> Result<(), String> {
-        Ok(())
+    fn can_do(&self, kind: OperationKind) -> Result<(), String> {
+        match kind {
+            OperationKind::GetByCall | OperationKind::InsertTuple => {
+                Err("asked only in IPROTO".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn ports(&self) -> usize {

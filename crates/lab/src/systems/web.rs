@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::primary::Primary;
 use super::program_paths::ProgramPaths;
 use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
@@ -40,7 +41,7 @@ impl Web {
     const fn server(self) -> Option<&'static dyn System> {
         match self {
             Self::GoLevelDb => None,
-            Self::GoTarantool | Self::TarantoolHttp => Some(&tarantool::Tarantool),
+            Self::GoTarantool | Self::TarantoolHttp => Some(&tarantool::TARANTOOL),
             Self::GoLadon => Some(&ladon::Ladon),
             Self::GoRedis => Some(&redis::REDIS),
         }
@@ -145,7 +146,8 @@ impl System for Web {
         let web_address = format!("127.0.0.1:{}", launch.ports[0]);
         if *self == Self::TarantoolHttp {
             let listen = format!("local http_port = {}\n", launch.ports[0]);
-            let text = tarantool::script(program, &behind)? + &listen + HTTP_PROGRAM;
+            let program_text = tarantool::script(program, &behind, Primary::Tree)?;
+            let text = program_text + &listen + HTTP_PROGRAM;
             let path = launch.directory.join("lab.lua");
             let arguments = vec![path.display().to_string()];
             let mut process = Process::new(program, arguments, launch.extra);

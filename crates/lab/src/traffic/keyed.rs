@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ledger::Ledger;
 use super::pick::{Distribution, Pick};
-use super::source::{Reply, Traffic, as_get, as_set};
+use super::source::{Reply, Traffic, as_get, as_get_by_call, as_set};
 use crate::operation::{Answer, Operation, OperationKind};
 
 /// What is done with a key.
@@ -15,6 +15,8 @@ use crate::operation::{Answer, Operation, OperationKind};
 pub enum Deed {
     /// Read it.
     Read,
+    /// Read it by the name of the server's function for it.
+    ReadByCall,
     /// Write a new version.
     Write,
     /// Read it, then write a new version: two operations.
@@ -24,6 +26,11 @@ pub enum Deed {
     /// Read up to so many keys from it on, evenly from 1.
     Scan {
         /// The most.
+        keys: u32,
+    },
+    /// Read so many keys from it on.
+    Range {
+        /// How many; fewer at the end.
         keys: u32,
     },
     /// Write so many keys, it and those after it, as one change.
@@ -39,9 +46,10 @@ impl Deed {
     pub fn kinds(self) -> Vec<OperationKind> {
         match self {
             Self::Read => vec![OperationKind::Get],
+            Self::ReadByCall => vec![OperationKind::GetByCall],
             Self::Write | Self::Insert => vec![OperationKind::Set],
             Self::ReadThenWrite => vec![OperationKind::Get, OperationKind::Set],
-            Self::Scan { .. } => vec![OperationKind::ScanFrom],
+            Self::Scan { .. } | Self::Range { .. } => vec![OperationKind::ScanFrom],
             Self::WriteMany { .. } => vec![OperationKind::SetMany],
         }
     }
@@ -192,14 +200,19 @@ impl Traffic for Keyed<'_> {
                 noted.then_write = deed == Deed::ReadThenWrite;
                 self.ledger.write_key(key, as_get(operation));
             }
+            Deed::ReadByCall => {
+                noted.floor = self.ledger.floor(key);
+                self.ledger.write_key(key, as_get_by_call(operation));
+            }
             Deed::Write | Deed::Insert => {
                 noted.floor = self.ledger.floor(key);
                 let (text, value) = as_set(operation);
                 self.ledger.write_key(key, text);
                 self.ledger.send(key, value);
             }
-            Deed::Scan { keys } => {
-                noted.keys = self.scan_length(keys);
+            Deed::Scan { keys } | Deed::Range { keys } => {
+                let is_range = matches!(deed, Deed::Range { .. });
+                noted.keys = if is_range { keys } else { self.scan_length(keys) };
                 noted.certain = self.known;
                 let mut text = Vec::new();
                 self.ledger.write_key(key, &mut text);
@@ -229,7 +242,7 @@ impl Traffic for Keyed<'_> {
     fn judge(&mut self, reply: &Reply<'_>) -> bool {
         let noted = self.requests[reply.request];
         match reply.operation {
-            Operation::Get { .. } => {
+            Operation::Get { .. } | Operation::GetByCall { .. } => {
                 let Ok(value) = reply.value() else { return false };
                 self.ledger.may_hold(noted.key, noted.floor, value.as_deref())
             }
@@ -252,7 +265,9 @@ impl Traffic for Keyed<'_> {
     fn expected(&self, _: usize, request: usize, operation: &Operation) -> String {
         let noted = self.requests[request];
         match operation {
-            Operation::Get { .. } => self.ledger.describe(noted.key, noted.floor),
+            Operation::Get { .. } | Operation::GetByCall { .. } => {
+                self.ledger.describe(noted.key, noted.floor)
+            }
             Operation::ScanFrom { .. } => {
                 format!("the values of keys {} and up to {} more", noted.key, noted.keys - 1)
             }

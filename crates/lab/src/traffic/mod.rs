@@ -159,7 +159,7 @@ impl Asked {
     pub fn scans(&self) -> bool {
         match self {
             Self::Keyed { mix, .. } => {
-                mix.iter().any(|(_, deed)| matches!(deed, Deed::Scan { .. }))
+                mix.iter().any(|(_, deed)| matches!(deed, Deed::Scan { .. } | Deed::Range { .. }))
             }
             _ => false,
         }

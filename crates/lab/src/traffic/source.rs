@@ -137,6 +137,17 @@ pub(crate) fn as_get(operation: &mut Operation) -> &mut Vec<u8> {
     }
 }
 
+/// `operation` as a `GetByCall`, likewise.
+pub(crate) fn as_get_by_call(operation: &mut Operation) -> &mut Vec<u8> {
+    if !matches!(operation, Operation::GetByCall { .. }) {
+        *operation = Operation::GetByCall { key: take_key(operation) };
+    }
+    match operation {
+        Operation::GetByCall { key } => key,
+        _ => unreachable!("made one above"),
+    }
+}
+
 /// `operation` as a `Delete`, likewise.
 pub(crate) fn as_delete(operation: &mut Operation) -> &mut Vec<u8> {
     if !matches!(operation, Operation::Delete { .. }) {

@@ -20,6 +20,14 @@ pub const WORK: Work = Work {
     plan,
 };
 
+/// A tuple of a space, loaded by the work `spaces`.
+pub(crate) const TUPLE: Shape = Shape {
+    part: &["tuple"],
+    title: "tuples: an unsigned number, a string of 8 bytes",
+    each: "memory of a tuple",
+    data: Data::Tuples,
+};
+
 /// A shape of data: its part, its title, its unit, and its content.
 pub(crate) struct Shape {
     pub(crate) part: &'static [&'static str; 1],
@@ -46,6 +54,22 @@ pub(crate) enum Data {
     Hashes,
     /// Lists of [`ELEMENTS`].
     Lists,
+    /// Tuples of a number and 8 bytes.
+    Tuples,
+}
+
+impl Shape {
+    /// The part of its figures.
+    pub(crate) fn part(&self) -> Part {
+        Part::new(
+            self.part[0],
+            self.title.to_owned(),
+            vec![
+                lower("bytes_each", self.each, "bytes"),
+                higher("per_second", "loaded, of keys, members, fields or elements", "1/s"),
+            ],
+        )
+    }
 }
 
 impl Data {
@@ -111,7 +135,7 @@ pub(crate) const SHAPES: [Shape; 7] = [
 pub(crate) const SNAPSHOT: &str = "snapshot";
 
 /// Roughly, for the plan of a run.
-const LOADED_PER_SECOND: f64 = 300_000.0;
+pub(crate) const LOADED_PER_SECOND: f64 = 300_000.0;
 const ELEMENTS_LOADED_PER_SECOND: f64 = 1_000_000.0;
 
 /// Requests sent together while loading.
@@ -129,17 +153,7 @@ pub(crate) fn elements(scale: &Scale) -> u32 {
 }
 
 fn plan(scale: &Scale) -> Plan {
-    let parts = SHAPES.iter().map(|shape| {
-        Part::new(
-            shape.part[0],
-            shape.title.to_owned(),
-            vec![
-                lower("bytes_each", shape.each, "bytes"),
-                higher("per_second", "loaded, of keys, members, fields or elements", "1/s"),
-            ],
-        )
-    });
-    let mut parts: Vec<Part> = parts.collect();
+    let mut parts: Vec<Part> = SHAPES.iter().map(Shape::part).collect();
     parts.push(Part::new(
         SNAPSHOT,
         "while a snapshot is made",

@@ -21,6 +21,7 @@ pub mod replica;
 pub mod scripts;
 pub mod sets;
 pub mod shared;
+pub mod spaces;
 pub mod stall;
 pub mod types;
 pub mod web;
@@ -39,6 +40,7 @@ pub static ALL: &[Work] = &[
     connections::WORK,
     mixed::WORK,
     index::WORK,
+    spaces::WORK,
     replica::WORK,
     replica::BOTH_WAYS,
     cluster::WORK,
@@ -58,7 +60,7 @@ pub static ALL: &[Work] = &[
 
 /// Those that `all` leaves out: what they ask differs little from one version of a system to the
 /// next, and they take long.
-pub const BY_NAME_ONLY: [&str; 4] = ["stall-more", "growth", "eviction", "churn"];
+pub const BY_NAME_ONLY: [&str; 5] = ["spaces", "stall-more", "growth", "eviction", "churn"];
 
 /// Those of `--quick`.
 pub const QUICK: [&str; 4] = ["kv", "counter", "sets", "durability"];

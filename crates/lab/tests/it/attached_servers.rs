@@ -108,8 +108,8 @@ fn tarantool_with_a_login() {
     control
         .eval(
             "box.session.su('admin', function()
-               for id = 512, 516 do box.space[id]:drop() end
-               lab_add, lab_set_many = nil, nil
+               for id = 512, 517 do box.space[id]:drop() end
+               lab_set_many = nil
                box.schema.sequence.drop('sets_numbers')
                box.schema.user.create('user', {password = 'secret'})
                box.schema.user.grant('user', 'super')

@@ -93,6 +93,48 @@ fn works_on_tarantool() {
 }
 
 #[test]
+fn works_on_ladon_over_iproto() {
+    all_measured("ladon-iproto", "kv,counter,sets,index", &[]);
+}
+
+#[test]
+fn ladon_over_iproto_says_what_it_cannot_do() {
+    if !is_here("ladon-iproto") || !is_here("tarantool") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let both = ["--work", "batch", "--systems", "ladon-iproto,tarantool"];
+    let output = lab(out.path(), &[&both[..], &SMALL].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut empty, mut measured) = (0, 0);
+    for (_, part, cell) in cells(&results(out.path())) {
+        match (cell.system.as_str(), &cell.outcome) {
+            ("ladon-iproto", Outcome::Empty { reason }) => {
+                assert!(reason.contains("stored function"), "{reason}");
+                empty += 1;
+            }
+            ("tarantool", Outcome::Measured { .. }) => measured += 1,
+            (system, outcome) => panic!("{system}, {part}: {outcome:?}"),
+        }
+    }
+    assert!(empty > 0 && empty == measured, "{empty} {measured}");
+}
+
+/// TREE beside TREE and HASH beside HASH; an index without an order has no ranges.
+#[test]
+fn spaces_of_both_types_on_both_servers() {
+    for (system, empty) in [
+        ("ladon-iproto", &[][..]),
+        ("ladon-iproto-hash", &["range"]),
+        ("tarantool", &[]),
+        ("tarantool-hash", &["range"]),
+    ] {
+        all_measured(system, "spaces", empty);
+    }
+    all_measured("redis", "spaces", &["call", "range", "tuple"]);
+}
+
+#[test]
 fn an_index_on_redis_with_its_module() {
     all_measured("redisearch", "index", &[]);
 }
@@ -138,7 +180,12 @@ fn ycsb_on_redis_and_tarantool() {
 /// What a kill takes: everything without a log, nothing with one that is handed to the system.
 #[test]
 fn a_crash_loses_what_was_not_logged_and_nothing_else() {
-    for (system, log) in [("redis", "appendfsync always"), ("tarantool", "wal_mode write")] {
+    // Ladon writes its log whatever the gate: without one, less than everything is missing.
+    for (system, log, all) in [
+        ("redis", "appendfsync always", 3),
+        ("tarantool", "wal_mode write", 3),
+        ("ladon-iproto", "gate write", 2),
+    ] {
         if !is_here(system) {
             continue;
         }
@@ -167,7 +214,7 @@ fn a_crash_loses_what_was_not_logged_and_nothing_else() {
         }
         assert_eq!(
             seen,
-            3,
+            all,
             "{system}: {:?}",
             cells(&results).map(|(_, p, c)| (p, &c.setting)).collect::<Vec<_>>()
         );

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ladon_lab::dialects::iproto::msgpack::Value;
+use ladon_lab::dialects::iproto::request::{Iterator as Walk, Request};
 use ladon_lab::measure::cores;
 use ladon_lab::systems::control::{Control, Reply};
 use ladon_lab::systems::instance::{Instance, Want};
@@ -87,6 +88,37 @@ fn bare_loop() {
 #[test]
 fn ladon() {
     every_setting_starts("ladon", |key, _| key == "io-threads");
+}
+
+#[test]
+fn ladon_over_iproto() {
+    every_setting_starts("ladon-iproto", |key, value| key == "iproto" && !value.is_empty());
+}
+
+/// Both types of primary indexes are what they are called, in both servers alike.
+#[test]
+fn primary_indexes_are_of_their_type() {
+    for (name, kind) in [
+        ("tarantool", "tree"),
+        ("tarantool-hash", "hash"),
+        ("ladon-iproto", "tree"),
+        ("ladon-iproto-hash", "hash"),
+    ] {
+        let Some(found) = found(name) else { continue };
+        let instance = start(&found, &Want::new(found.system.settings()[0]));
+        let mut guest = IprotoControl::connect(instance.address()).unwrap();
+        let (index, limit) = (0, 100);
+        // `_vindex`: the indexes that a user may read.
+        let all =
+            Request::Select { space: 289, index, iterator: Walk::GreaterOrEqual, limit, key: &[] };
+        let rows = guest.request(&all).unwrap();
+        let of_users = rows.iter().filter_map(|row| match row.as_array() {
+            Some([Value::Unsigned(512..), Value::Unsigned(0), _, of, ..]) => of.as_text(),
+            _ => None,
+        });
+        let kinds: Vec<String> = of_users.map(str::to_lowercase).collect();
+        assert_eq!(kinds, [kind; 5], "{name}");
+    }
 }
 
 #[test]
@@ -190,6 +222,23 @@ fn dragonfly() {
     every_setting_starts("dragonfly", |key, _| key == "maxclients");
 }
 
+/// Definitions, and what was written with the strongest promise, are there after `kill -9`.
+#[test]
+fn spaces_of_ladon_come_back() {
+    let Some(found) = found("ladon-iproto") else { return };
+    let setting = *found.system.settings().last().unwrap();
+    let mut instance = start(&found, &Want::new(setting));
+    let mut guest = IprotoControl::connect(instance.address()).unwrap();
+    let (space, tuple) = (512, [Value::text("kept"), Value::text("yes")]);
+    guest.request(&Request::Replace { space, tuple: &tuple }).unwrap();
+    instance.kill();
+    instance.restart().unwrap();
+    let mut guest = IprotoControl::connect(instance.address()).unwrap();
+    let (key, index, limit, iterator) = (&tuple[..1], 0, 1, Walk::Equal);
+    let kept = guest.request(&Request::Select { space, index, iterator, limit, key }).unwrap();
+    assert_eq!(kept, [Value::Array(tuple.to_vec())]);
+}
+
 fn tarantool_says(address: std::net::SocketAddr, lua: &str) -> Vec<Value> {
     IprotoControl::connect(address).unwrap().eval(lua).unwrap()
 }
@@ -236,7 +285,7 @@ fn tarantool_copies_to_its_replica_and_both_ways() {
 
 #[test]
 fn snapshots_are_seen_to_end() {
-    for name in ["tarantool", "redis", "redis8", "valkey", "ladon"] {
+    for name in ["tarantool", "redis", "redis8", "valkey", "ladon", "ladon-iproto"] {
         let Some(found) = found(name) else { continue };
         let instance = start(&found, &Want::new(found.system.settings()[0]));
         found.system.begin_snapshot(instance.address()).unwrap();

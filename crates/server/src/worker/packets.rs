@@ -33,7 +33,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         let Some(mut session) = connection.tarantool.take() else { return };
         let packet = &connection.input[item.start..item.end];
-        let facts = ladon_tarantool::facts_of_packet(packet);
+        let facts = ladon_tarantool::facts_of_packet(&self.node, packet);
         if self.log_is_behind && facts.writes {
             connection.tarantool = Some(session);
             return self.waits_for_log_room(item);

@@ -12,8 +12,11 @@
 //! completely.
 
 mod node;
+mod search;
 
 use node::{FANOUT, Inner, Node, RightEdge};
+pub(crate) use search::Item;
+use search::partition_point;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,13 +31,13 @@ pub struct Tree<T> {
     inners: usize,
 }
 
-impl<T: Clone> Default for Tree<T> {
+impl<T: Item> Default for Tree<T> {
     fn default() -> Tree<T> {
         Tree::new()
     }
 }
 
-impl<T: Clone> Tree<T> {
+impl<T: Item> Tree<T> {
     /// A tree without items.
     pub fn new() -> Tree<T> {
         Tree { root: Node::leaf(), len: 0, leaves: 1, inners: 0 }
@@ -84,7 +87,7 @@ impl<T: Clone> Tree<T> {
         loop {
             match node {
                 Node::Leaf(leaf) => {
-                    let at = leaf.items.binary_search_by(&against).ok()?;
+                    let at = place_of(&leaf.items, &against).ok()?;
                     return Some(&leaf.items[at]);
                 }
                 Node::Inner(inner) => node = &inner.children[child_of(inner, &against)],
@@ -150,9 +153,9 @@ impl<T: Clone> Tree<T> {
         let mut rank = 0;
         loop {
             match node {
-                Node::Leaf(leaf) => return rank + leaf.items.partition_point(before) as u64,
+                Node::Leaf(leaf) => return rank + partition_point(&leaf.items, before) as u64,
                 Node::Inner(inner) => {
-                    let at = inner.firsts.partition_point(&before).saturating_sub(1);
+                    let at = partition_point(&inner.firsts, &before).saturating_sub(1);
                     rank += inner.counts[..at].iter().sum::<u64>();
                     node = &inner.children[at];
                 }
@@ -218,18 +221,28 @@ impl<T: Clone> Tree<T> {
 
 /// The child that something belongs to: the last that does not begin after it.
 #[inline]
-fn child_of<T>(inner: &Inner<T>, against: impl Fn(&T) -> Ordering) -> usize {
-    let begun = inner.firsts.partition_point(|first| against(first) != Ordering::Greater);
+fn child_of<T: Item>(inner: &Inner<T>, against: impl Fn(&T) -> Ordering) -> usize {
+    let begun = partition_point(&inner.firsts, |first| against(first) != Ordering::Greater);
     begun.saturating_sub(1)
 }
 
-fn replace_equal<T: Clone>(
+/// Where the equal item is, or where it would be.
+#[inline]
+fn place_of<T: Item>(items: &[T], against: impl Fn(&T) -> Ordering) -> Result<usize, usize> {
+    let at = partition_point(items, |item| against(item) == Ordering::Less);
+    match items.get(at) {
+        Some(item) if against(item) == Ordering::Equal => Ok(at),
+        _ => Err(at),
+    }
+}
+
+fn replace_equal<T: Item>(
     node: &mut Node<T>,
     item: T,
     against: &impl Fn(&T) -> Ordering,
 ) -> Result<T, T> {
     match node {
-        Node::Leaf(leaf) => match leaf.items.binary_search_by(against) {
+        Node::Leaf(leaf) => match place_of(&leaf.items, against) {
             Ok(at) => Ok(std::mem::replace(&mut Arc::make_mut(leaf).items[at], item)),
             Err(_) => Err(item),
         },
@@ -248,14 +261,14 @@ fn replace_equal<T: Clone>(
     }
 }
 
-fn remove_equal<T: Clone>(
+fn remove_equal<T: Item>(
     node: &mut Node<T>,
     against: &impl Fn(&T) -> Ordering,
     (leaves, inners): (&mut usize, &mut usize),
 ) -> Option<T> {
     match node {
         Node::Leaf(leaf) => {
-            let at = leaf.items.binary_search_by(against).ok()?;
+            let at = place_of(&leaf.items, against).ok()?;
             Some(Arc::make_mut(leaf).items.remove(at))
         }
         Node::Inner(inner) => {
@@ -279,7 +292,7 @@ fn evenly(len: usize, max: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 #[cfg(test)]
-impl<T: Clone> Tree<T> {
+impl<T: Item> Tree<T> {
     /// What must always hold: order, counts, first items, equal heights, the accounts.
     pub(crate) fn check(&self, compare: impl Fn(&T, &T) -> Ordering) {
         let mut items = Vec::new();

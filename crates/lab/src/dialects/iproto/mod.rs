@@ -2,8 +2,12 @@
 //! `sync`.
 //!
 //! The spaces are those of [`crate::systems::tarantool`]'s program: `kv` (key, value), `counters`
-//! (key, number), `sets` (number from a sequence, set, member) and `rows` (id, group, value). Keys,
+//! (key, number), `sets` (number from a sequence, set, member), `rows` (id, group, value) and `tuples`
+//! (id, value). Keys,
 //! values and members are sent as strings, which Tarantool takes as bytes.
+//!
+//! An update of a counter that is not there does nothing. So before the first addition to a counter
+//! goes an UPSERT of zero. Its reply is cut out together with the next one on the connection.
 //!
 //! A set has the form of the published test: rows with a number from a sequence as the primary key
 //! and a non-unique index over the set's name. So an existing member is never detected, and works
@@ -14,6 +18,7 @@ pub mod reply;
 pub mod request;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use self::msgpack::Reader;
 use self::reply::Reply;
@@ -23,7 +28,7 @@ use crate::operation::{Answer, Operation, OperationKind};
 
 /// Numbers of the spaces and indexes that the program makes.
 pub mod spaces {
-    /// Key, value; primary key: a tree, so that it can be scanned.
+    /// Key, value; primary key: a tree where it is to be scanned.
     pub const KV: u64 = 512;
     /// Key, number.
     pub const COUNTERS: u64 = 513;
@@ -35,12 +40,14 @@ pub mod spaces {
     pub const ROWS: u64 = 515;
     /// Index of [`ROWS`] over the group.
     pub const ROWS_BY_GROUP: u64 = 1;
+    /// Id, value.
+    pub const TUPLES: u64 = 517;
 }
 
-/// Stored functions that the program makes.
+/// Functions that are called by name.
 pub mod functions {
-    /// `add(key, by)`: the counter's new value.
-    pub const ADD: &str = "lab_add";
+    /// A method of a space, which no program makes.
+    pub const SELECT: &str = "box.space.kv:select";
     /// `set_many({key, value, key, value, ...})`: one transaction.
     pub const SET_MANY: &str = "lab_set_many";
 }
@@ -48,24 +55,51 @@ pub mod functions {
 /// No limit that a work could reach.
 const ALL: u64 = u32::MAX as u64;
 
+/// In the tag of a request whose reply belongs to the next one.
+const IS_BEFORE: u64 = 1 << 62;
+
 /// The dialect.
 #[derive(Clone, Debug, Default)]
 pub struct Iproto {
     /// User name and password to log in with.
     login: Option<(String, String)>,
+    /// Counters that are there.
+    counters: HashSet<Vec<u8>>,
 }
 
 impl Iproto {
     /// As `guest`, without login.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { login: None }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// With `AUTH` on each connection.
     #[must_use]
-    pub const fn with_login(user: String, password: String) -> Self {
-        Self { login: Some((user, password)) }
+    pub fn with_login(user: String, password: String) -> Self {
+        Self { login: Some((user, password)), ..Self::default() }
+    }
+
+    /// UPDATE of a counter, and before it what makes the counter if that is not known to be there.
+    fn add(&mut self, tag: u64, key: &[u8], by: i64, out: &mut Vec<u8>) {
+        let add = |by: i64, out: &mut Vec<u8>| {
+            msgpack::write_array(1, out);
+            msgpack::write_array(3, out);
+            msgpack::write_text(b"+", out);
+            msgpack::write_unsigned(1, out);
+            msgpack::write_integer(by, out);
+        };
+        if !self.counters.contains(key) {
+            self.counters.insert(key.to_vec());
+            let zero = |out: &mut Vec<u8>| {
+                msgpack::write_array(2, out);
+                msgpack::write_text(key, out);
+                msgpack::write_unsigned(0, out);
+            };
+            request::upsert(tag | IS_BEFORE, spaces::COUNTERS, out, zero, |out| add(0, out));
+        }
+        let key = |out: &mut Vec<u8>| texts(&[key], out);
+        request::update(tag, spaces::COUNTERS, out, key, |out| add(by, out));
     }
 }
 
@@ -105,13 +139,13 @@ impl Dialect for Iproto {
             Operation::Delete { key } => {
                 request::delete(tag, spaces::KV, out, |out| texts(&[key], out));
             }
-            Operation::Add { key, by } => {
-                request::call(tag, functions::ADD, out, |out| {
-                    msgpack::write_array(2, out);
-                    msgpack::write_text(key, out);
-                    msgpack::write_integer(*by, out);
+            Operation::GetByCall { key } => {
+                request::call(tag, functions::SELECT, out, |out| {
+                    msgpack::write_array(1, out);
+                    texts(&[key], out);
                 });
             }
+            Operation::Add { key, by } => self.add(tag, key, *by, out),
             Operation::AddMember { set, member } => {
                 request::of_tuple(request::INSERT, tag, spaces::SETS, out, |out| {
                     msgpack::write_array(3, out);
@@ -127,20 +161,20 @@ impl Dialect for Iproto {
                 });
             }
             Operation::SetMany { pairs } => {
-                request::call(tag, functions::SET_MANY, out, |out| {
-                    msgpack::write_array(1, out);
-                    msgpack::write_array(2 * pairs.len(), out);
-                    for (key, value) in pairs {
-                        msgpack::write_text(key, out);
-                        msgpack::write_text(value, out);
-                    }
-                });
+                request::call(tag, functions::SET_MANY, out, |out| all_in_one(pairs, out));
             }
             Operation::InsertRow { id, group, value } => {
                 request::of_tuple(request::INSERT, tag, spaces::ROWS, out, |out| {
                     msgpack::write_array(3, out);
                     msgpack::write_unsigned(*id, out);
                     msgpack::write_unsigned(*group, out);
+                    msgpack::write_text(value, out);
+                });
+            }
+            Operation::InsertTuple { id, value } => {
+                request::of_tuple(request::INSERT, tag, spaces::TUPLES, out, |out| {
+                    msgpack::write_array(2, out);
+                    msgpack::write_unsigned(*id, out);
                     msgpack::write_text(value, out);
                 });
             }
@@ -164,30 +198,53 @@ impl Dialect for Iproto {
 
     #[inline]
     fn frame(&self, _: Option<&Operation>, bytes: &[u8]) -> Result<Framed, Malformed> {
-        reply::frame(bytes)
+        let mut before = 0;
+        loop {
+            let framed = match bytes.get(before..) {
+                None | Some([]) => Framed::Incomplete,
+                Some(rest) => reply::frame(rest)?,
+            };
+            match framed {
+                Framed::Frame { length, tag: Some(tag) } if tag & IS_BEFORE != 0 => {
+                    before += length
+                }
+                Framed::Frame { length, tag } => {
+                    return Ok(Framed::Frame { length: before + length, tag });
+                }
+                Framed::Incomplete => return Ok(Framed::Incomplete),
+            }
+        }
     }
 
     fn answer(&self, operation: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
         let (count, reader) = parse(frame)?.data()?;
         let said = || other(operation, frame);
         match operation {
-            Operation::Set { .. } | Operation::AddMember { .. } | Operation::InsertRow { .. }
+            Operation::Set { .. }
+            | Operation::AddMember { .. }
+            | Operation::InsertRow { .. }
+            | Operation::InsertTuple { .. }
                 if !is_echo(operation, count, reader) =>
             {
                 Err(said())
             }
-            Operation::Set { .. } | Operation::InsertRow { .. } => Ok(Answer::Done),
+            Operation::Set { .. } | Operation::InsertRow { .. } | Operation::InsertTuple { .. } => {
+                Ok(Answer::Done)
+            }
             Operation::AddMember { .. } => Ok(Answer::Existed(false)),
             Operation::SetMany { .. } if count == 0 => Ok(Answer::Done),
             Operation::SetMany { .. } => Err(said()),
             Operation::Get { .. } => {
                 Ok(Answer::Value(one(count, reader).map_err(|()| said())?.map(<[u8]>::to_vec)))
             }
+            Operation::GetByCall { .. } => {
+                let value = one_called(count, reader).map_err(|()| said())?;
+                Ok(Answer::Value(value.map(<[u8]>::to_vec)))
+            }
             Operation::Delete { .. } if count <= 1 => Ok(Answer::Existed(count == 1)),
             Operation::Delete { .. } => Err(said()),
             Operation::Add { .. } => {
-                let mut reader = reader;
-                let value = reader.integer().filter(|_| count == 1).ok_or_else(said)?;
+                let value = counter(count, reader).ok_or_else(said)?;
                 Ok(Answer::Integer(value))
             }
             Operation::Members { .. } => {
@@ -233,13 +290,28 @@ impl Dialect for Iproto {
         frame: &'a [u8],
     ) -> Result<Option<Cow<'a, [u8]>>, Refused> {
         let (count, reader) = parse(frame)?.data()?;
-        let value = one(count, reader).map_err(|()| other(operation, frame))?;
-        Ok(value.map(Cow::Borrowed))
+        let value = match operation {
+            Operation::GetByCall { .. } => one_called(count, reader),
+            _ => one(count, reader),
+        };
+        Ok(value.map_err(|()| other(operation, frame))?.map(Cow::Borrowed))
     }
 }
 
-fn parse(frame: &[u8]) -> Result<Reply<'_>, Refused> {
-    Reply::parse(frame).map_err(|malformed| Refused(malformed.to_string()))
+/// The reply at the end of a frame; those before it went well.
+fn parse(mut frame: &[u8]) -> Result<Reply<'_>, Refused> {
+    let malformed = |malformed: Malformed| Refused(malformed.to_string());
+    loop {
+        let reply = Reply::parse(frame).map_err(malformed)?;
+        if reply.sync & IS_BEFORE == 0 {
+            return Ok(reply);
+        }
+        let Framed::Frame { length, .. } = reply::frame(frame).map_err(malformed)? else {
+            return Err(Refused("a reply that ends too soon".to_owned()));
+        };
+        reply.went_well()?;
+        frame = &frame[length..];
+    }
 }
 
 /// An array of strings.
@@ -248,6 +320,16 @@ fn texts(items: &[&[u8]], out: &mut Vec<u8>) {
     msgpack::write_array(items.len(), out);
     for item in items {
         msgpack::write_text(item, out);
+    }
+}
+
+/// The only argument of a function: keys and values in turn.
+fn all_in_one(pairs: &[(Vec<u8>, Vec<u8>)], out: &mut Vec<u8>) {
+    msgpack::write_array(1, out);
+    msgpack::write_array(2 * pairs.len(), out);
+    for (key, value) in pairs {
+        msgpack::write_text(key, out);
+        msgpack::write_text(value, out);
     }
 }
 
@@ -262,6 +344,24 @@ fn one(count: usize, mut reader: Reader<'_>) -> Result<Option<&[u8]>, ()> {
         }
         _ => Err(()),
     }
+}
+
+/// As [`one`], of a call's only value: the tuples.
+#[inline]
+fn one_called(count: usize, mut reader: Reader<'_>) -> Result<Option<&[u8]>, ()> {
+    if count != 1 {
+        return Err(());
+    }
+    let tuples = reader.array().ok_or(())?;
+    one(tuples, reader)
+}
+
+/// The number of the only tuple of `counters`.
+fn counter(count: usize, mut reader: Reader<'_>) -> Option<i64> {
+    (count == 1).then_some(())?;
+    let mut fields = Tuple::next(&mut reader)?.reader;
+    fields.skip()?;
+    fields.integer()
 }
 
 /// Whether the server gave back the very tuple that it was sent; the number of a member is its own.
@@ -282,6 +382,9 @@ fn is_echo(operation: &Operation, count: usize, mut reader: Reader<'_>) -> bool 
                 fields.unsigned()? == *id
                     && fields.unsigned()? == *group
                     && fields.bytes()? == value.as_slice()
+            }
+            Operation::InsertTuple { id, value } => {
+                fields.unsigned()? == *id && fields.bytes()? == value.as_slice()
             }
             _ => false,
         })
@@ -365,11 +468,13 @@ mod tests {
             Operation::Set { key: key.clone(), value: value.clone() },
             get(),
             Operation::Delete { key: key.clone() },
+            Operation::GetByCall { key: key.clone() },
             Operation::Add { key: key.clone(), by: -1 },
             Operation::AddMember { set: key.clone(), member: value.clone() },
             Operation::Members { set: key.clone() },
             Operation::SetMany { pairs: vec![(key.clone(), value.clone())] },
-            Operation::InsertRow { id: 1, group: 2, value },
+            Operation::InsertRow { id: 1, group: 2, value: value.clone() },
+            Operation::InsertTuple { id: 1, value },
             Operation::FindByGroup { group: 2 },
             Operation::ScanFrom { key, count: 3 },
         ]
@@ -410,6 +515,48 @@ mod tests {
         );
         let two = data(&[Value::Array(vec![]), Value::Array(vec![])]);
         assert!(iproto.answer(&get(), &two).is_err());
+    }
+
+    #[test]
+    fn a_counter_is_made_before_it_is_first_added_to() {
+        let mut iproto = Iproto::new();
+        let add = Operation::Add { key: b"k".to_vec(), by: 2 };
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        iproto.encode(7, &add, &mut first);
+        iproto.encode(8, &add, &mut second);
+        assert!(first.len() > second.len() && !second.is_empty());
+        let made = reply(0, 7 | IS_BEFORE, &[(Value::Unsigned(0x30), Value::Array(Vec::new()))]);
+        let sum = data(&[Value::Array(vec![Value::text("k"), Value::Unsigned(2)])]);
+        let both = [&made[..], &sum].concat();
+        for length in 0..both.len() {
+            assert_eq!(iproto.frame(None, &both[..length]), Ok(Framed::Incomplete), "{length}");
+        }
+        let frame = Framed::Frame { length: both.len(), tag: Some(7) };
+        assert_eq!(iproto.frame(None, &[&both[..], b"more"].concat()), Ok(frame));
+        assert_eq!(iproto.answer(&add, &both), Ok(Answer::Integer(2)));
+        // No tuple: the counter is not there after all.
+        let none = [&made[..], &data(&[])].concat();
+        assert!(iproto.answer(&add, &none).is_err());
+        // Its refusal is that of the addition.
+        let text = Value::text("no room");
+        let refused = reply(0x8000 + 2, 7 | IS_BEFORE, &[(Value::Unsigned(0x31), text)]);
+        let error = iproto.answer(&add, &[&refused[..], &sum].concat()).unwrap_err();
+        assert_eq!(error.to_string(), "error 2: no room");
+    }
+
+    #[test]
+    fn a_called_selection_is_one_value() {
+        let iproto = Iproto::new();
+        let call = Operation::GetByCall { key: b"k".to_vec() };
+        let tuple = Value::Array(vec![Value::text("k"), Value::text("v")]);
+        let there = data(&[Value::Array(vec![tuple.clone()])]);
+        assert_eq!(iproto.answer(&call, &there), Ok(Answer::Value(Some(b"v".to_vec()))));
+        assert_eq!(iproto.value(&call, &there), Ok(Some(Cow::Borrowed(&b"v"[..]))));
+        let none = data(&[Value::Array(Vec::new())]);
+        assert_eq!(iproto.answer(&call, &none), Ok(Answer::Value(None)));
+        for bad in [data(&[]), data(&[tuple]), data(&[Value::Array(vec![Value::Nil])])] {
+            assert!(iproto.answer(&call, &bad).is_err(), "{}", bad.escape_ascii());
+        }
     }
 
     #[test]

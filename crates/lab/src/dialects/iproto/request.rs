@@ -163,24 +163,12 @@ impl Request<'_> {
             Self::Replace { space, tuple } => {
                 of_tuple(REPLACE, sync, *space, out, |out| array(tuple, out));
             }
-            Self::Update { space, key, operations } => framed(UPDATE, sync, out, |out| {
-                msgpack::write_map(4, out);
-                pair(SPACE_ID, *space, out);
-                pair(INDEX_ID, 0, out);
-                out.push(KEY);
-                array(key, out);
-                // In UPDATE the operations stand where a tuple would.
-                out.push(TUPLE);
-                array(operations, out);
-            }),
-            Self::Upsert { space, tuple, operations } => framed(UPSERT, sync, out, |out| {
-                msgpack::write_map(3, out);
-                pair(SPACE_ID, *space, out);
-                out.push(TUPLE);
-                array(tuple, out);
-                out.push(OPS);
-                array(operations, out);
-            }),
+            Self::Update { space, key, operations } => {
+                update(sync, *space, out, |out| array(key, out), |out| array(operations, out));
+            }
+            Self::Upsert { space, tuple, operations } => {
+                upsert(sync, *space, out, |out| array(tuple, out), |out| array(operations, out));
+            }
             Self::Delete { space, key } => delete(sync, *space, out, |out| array(key, out)),
             Self::Call { function, arguments } => {
                 call(sync, function, out, |out| array(arguments, out));
@@ -256,6 +244,45 @@ pub fn delete(sync: Sync, space: u64, out: &mut Vec<u8>, key: impl FnOnce(&mut V
         pair(INDEX_ID, 0, out);
         out.push(KEY);
         key(out);
+    });
+}
+
+/// UPDATE of the tuple with the primary key that `key` appends, by what `operations` appends.
+#[inline]
+pub fn update(
+    sync: Sync,
+    space: u64,
+    out: &mut Vec<u8>,
+    key: impl FnOnce(&mut Vec<u8>),
+    operations: impl FnOnce(&mut Vec<u8>),
+) {
+    framed(UPDATE, sync, out, |out| {
+        msgpack::write_map(4, out);
+        pair(SPACE_ID, space, out);
+        pair(INDEX_ID, 0, out);
+        out.push(KEY);
+        key(out);
+        // In UPDATE the operations are where a tuple would be.
+        out.push(TUPLE);
+        operations(out);
+    });
+}
+
+/// UPSERT of what `tuple` and `operations` append.
+pub fn upsert(
+    sync: Sync,
+    space: u64,
+    out: &mut Vec<u8>,
+    tuple: impl FnOnce(&mut Vec<u8>),
+    operations: impl FnOnce(&mut Vec<u8>),
+) {
+    framed(UPSERT, sync, out, |out| {
+        msgpack::write_map(3, out);
+        pair(SPACE_ID, space, out);
+        out.push(TUPLE);
+        tuple(out);
+        out.push(OPS);
+        operations(out);
     });
 }
 

@@ -10,7 +10,9 @@ use crate::results::schema::Round;
 use crate::run::cell::CellError;
 use crate::run::stage::{BULK_USERS, Stage};
 use crate::systems::cleanup;
-use crate::works::memory::{Data, ELEMENTS, FIELDS, MEMBERS, SHAPES, TOGETHER, elements, things};
+use crate::works::memory::{
+    Data, ELEMENTS, FIELDS, MEMBERS, SHAPES, TOGETHER, TUPLE, elements, things,
+};
 
 /// However slow a store is, no shape is loaded for longer.
 const LOAD_MAX: Duration = Duration::from_secs(60);
@@ -18,7 +20,7 @@ const LOAD_MAX_SMALL: Duration = Duration::from_secs(3);
 
 /// Loads the shape of `part` into a server of its own.
 pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
-    let shape = SHAPES.iter().find(|shape| shape.part[0] == part);
+    let shape = SHAPES.iter().chain([&TUPLE]).find(|shape| shape.part[0] == part);
     let shape = shape.ok_or_else(|| CellError::Broken(format!("no shape {part}")))?;
     match shape.data {
         Data::Strings { key_bytes, value_bytes } => {
@@ -28,6 +30,7 @@ pub(super) fn run(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
         Data::SortedSet => load_sorted_set(stage, part),
         Data::Hashes => load_hashes(stage, part),
         Data::Lists => load_lists(stage, part),
+        Data::Tuples => load_tuples(stage, part),
     }
 }
 
@@ -52,6 +55,14 @@ fn load_members(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
         member: format!("{number:08}").into(),
     };
     load(stage, part, OperationKind::AddMember, add)
+}
+
+fn load_tuples(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {
+    let insert = |number: u32| Operation::InsertTuple {
+        id: u64::from(number),
+        value: format!("{number:08}").into(),
+    };
+    load(stage, part, OperationKind::InsertTuple, insert)
 }
 
 fn load_sorted_set(stage: &mut Stage<'_>, part: &str) -> Result<(), CellError> {

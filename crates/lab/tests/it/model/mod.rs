@@ -12,6 +12,7 @@ pub struct Model {
     counters: BTreeMap<Vec<u8>, i64>,
     sets: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     rows: BTreeMap<u64, (u64, Vec<u8>)>,
+    tuples: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Model {
@@ -22,7 +23,9 @@ impl Model {
                 self.values.insert(key, value);
                 Answer::Done
             }
-            Operation::Get { key } => Answer::Value(self.values.get(&key).cloned()),
+            Operation::Get { key } | Operation::GetByCall { key } => {
+                Answer::Value(self.values.get(&key).cloned())
+            }
             Operation::Delete { key } => Answer::Existed(self.values.remove(&key).is_some()),
             Operation::Add { key, by } => {
                 let counter = self.counters.entry(key).or_default();
@@ -41,6 +44,10 @@ impl Model {
             }
             Operation::InsertRow { id, group, value } => {
                 self.rows.insert(id, (group, value));
+                Answer::Done
+            }
+            Operation::InsertTuple { id, value } => {
+                self.tuples.insert(id, value);
                 Answer::Done
             }
             Operation::FindByGroup { group } => {
@@ -63,7 +70,7 @@ pub fn operation(
     bytes: &dyn Fn(&mut Random) -> Vec<u8>,
 ) -> Operation {
     let key = |random: &mut Random| format!("key:{}", random.below(20)).into_bytes();
-    match random.below(10) {
+    match random.below(12) {
         0 => Operation::Set { key: key(random), value: bytes(random) },
         1 => Operation::Get { key: key(random) },
         2 => Operation::Delete { key: key(random) },
@@ -88,6 +95,8 @@ pub fn operation(
             value: bytes(random),
         },
         8 => Operation::FindByGroup { group: random.below(5).into() },
+        9 => Operation::GetByCall { key: key(random) },
+        10 => Operation::InsertTuple { id: number as u64, value: bytes(random) },
         _ => Operation::ScanFrom { key: key(random), count: 1 + random.below(5) as usize },
     }
 }
