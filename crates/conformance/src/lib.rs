@@ -12,6 +12,7 @@
 
 pub mod compare;
 pub mod connection;
+pub mod iproto;
 pub mod locate;
 pub mod play;
 pub mod python;

@@ -243,7 +243,7 @@ impl IndexDef {
         let kind = read_kind(&text(fields.next(), 4)?, &name, space)?;
         let is_unique = read_index_options(fields.next().unwrap_or(&[0x80]))?;
         check_identifier(&name)?;
-        let parts = read_parts(fields.next().unwrap_or(&[0x90]), &space.format)?;
+        let parts = read_parts(fields.next().unwrap_or(&[0x90]))?;
         let def = IndexDef { space_id, id, name, kind, is_unique, parts };
         def.check(space)?;
         Ok(def)
@@ -280,10 +280,6 @@ impl IndexDef {
             if self.parts[..at].iter().any(|other| other.field == part.field) {
                 return wrong("same key part is indexed twice");
             }
-            if !part.kind.is_indexable() {
-                return wrong(&format!("field type '{}' is not supported", part.kind.name()));
-            }
-            check_against_format(part, &space.format)?;
         }
         if self.kind == IndexKind::Hash {
             if !self.is_unique {
@@ -293,23 +289,11 @@ impl IndexDef {
                 return Err(BoxError::unsupported("HASH", "nullable parts"));
             }
         }
+        if let Some(part) = self.parts.iter().find(|part| !part.kind.is_indexable()) {
+            return wrong(&format!("field type '{}' is not supported", part.kind.name()));
+        }
         Ok(())
     }
-}
-
-fn check_against_format(part: &Part, format: &Format) -> Result<(), BoxError> {
-    let Some(field) = format.fields.get(part.field as usize) else { return Ok(()) };
-    if part.kind.is_within(field.kind) || field.kind.is_within(part.kind) {
-        return Ok(());
-    }
-    let message = format!(
-        "Field {} ({}) has type '{}' in space format, but type '{}' in index definition",
-        part.field + 1,
-        field.name,
-        field.kind.name(),
-        part.kind.name()
-    );
-    Err(BoxError::new(ErrorCode::FORMAT_MISMATCH_INDEX_PART, message))
 }
 
 fn read_kind(kind: &str, name: &str, space: &SpaceDef) -> Result<IndexKind, BoxError> {
@@ -366,16 +350,21 @@ fn read_index_options(options: &[u8]) -> Result<bool, BoxError> {
     Ok(is_unique)
 }
 
-fn read_parts(mut bytes: &[u8], format: &Format) -> Result<Vec<Part>, BoxError> {
+fn read_parts(mut bytes: &[u8]) -> Result<Vec<Part>, BoxError> {
     let count =
         msgpack::read_array(&mut bytes).map_err(|_| wrong_parts("expected a non-empty array"))?;
+    // Tarantool before 1.6.6 had arrays. The first part says which it is.
+    let are_arrays = matches!(peek(bytes), Some(Value::Array(_)));
     let mut parts = Vec::new();
     for at in 1..=count {
         let part = msgpack::take(&mut bytes)?;
-        parts.push(match peek(part) {
-            Some(Value::Array(_)) => read_part_array(part, format)?,
-            Some(Value::Map(_)) => read_part_map(at, part, format)?,
-            _ => return Err(wrong_parts("part must be array or map")),
+        parts.push(match (are_arrays, peek(part)) {
+            (true, Some(Value::Array(_))) => read_part_array(part)?,
+            (false, Some(Value::Map(_))) => read_part_map(at, part)?,
+            (true, _) => return Err(wrong_parts("expected an array")),
+            (false, _) => {
+                return Err(wrong_part(at, "index part is expected to be a map".to_owned()));
+            }
         });
         if parts.len() > PARTS_MAX {
             break;
@@ -384,12 +373,13 @@ fn read_parts(mut bytes: &[u8], format: &Format) -> Result<Vec<Part>, BoxError> 
     Ok(parts)
 }
 
-fn new_part(field: u32, kind: FieldType, format: &Format) -> Part {
-    let is_nullable = format.fields.get(field as usize).is_some_and(|field| field.is_nullable);
-    Part { field, kind, is_nullable, exclude_null: false, collation: Collation::None }
+/// A part whose field may be nil only if the part says so, whatever the format says. (Where `box` makes
+/// an index, it copies what the format says into the part.)
+fn new_part(field: u32, kind: FieldType) -> Part {
+    Part { field, kind, is_nullable: false, exclude_null: false, collation: Collation::None }
 }
 
-fn read_part_array(part: &[u8], format: &Format) -> Result<Part, BoxError> {
+fn read_part_array(part: &[u8]) -> Result<Part, BoxError> {
     let mut values = Fields::of(part);
     let Some(Value::Uint(field)) = values.next().and_then(peek) else {
         return Err(wrong_parts("field id must be an integer"));
@@ -400,14 +390,16 @@ fn read_part_array(part: &[u8], format: &Format) -> Result<Part, BoxError> {
         Some(_) => return Err(wrong_parts("field type must be a string")),
         None => return Err(wrong_parts("a field type is missing")),
     };
-    Ok(new_part(field, kind.ok_or_else(|| wrong_parts("unknown field type"))?, format))
+    Ok(new_part(field, kind.ok_or_else(|| wrong_parts("unknown field type"))?))
 }
 
-fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError> {
-    let wrong = |why: String| {
-        let message = format!("Wrong index options (field {at}): {why}");
-        BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
-    };
+fn wrong_part(at: u32, why: String) -> BoxError {
+    let message = format!("Wrong index options (field {at}): {why}");
+    BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
+}
+
+fn read_part_map(at: u32, part: &[u8]) -> Result<Part, BoxError> {
+    let wrong = |why: String| wrong_part(at, why);
     let (mut field, mut kind, mut is_nullable) = (None, None, None);
     let (mut collation, mut exclude_null) = (Collation::None, false);
     for (name, value) in pairs(part)? {
@@ -442,7 +434,7 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
         let why = "collation is reasonable only for string and scalar parts";
         return Err(wrong(why.to_owned()));
     }
-    let mut part = Part { collation, exclude_null, ..new_part(field, kind, format) };
+    let mut part = Part { collation, exclude_null, ..new_part(field, kind) };
     part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
     if exclude_null && !part.is_nullable {
         return Err(wrong(

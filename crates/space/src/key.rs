@@ -231,13 +231,17 @@ impl KeyDef {
     /// # Errors
     /// Tarantool's, if a type is another.
     pub fn check_key(&self, key: &Key<'_>) -> Result<(), BoxError> {
+        self.check_parts(key, true)
+    }
+
+    fn check_parts(&self, key: &Key<'_>, may_be_nil: bool) -> Result<(), BoxError> {
         let mut rest = key.values;
         for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
             let Some(value) = peek(rest) else {
                 return Err(BoxError::from(msgpack::Error::Truncated));
             };
-            let may_be_nil = part.is_nullable && value == Value::Nil;
-            if !may_be_nil && !part.kind.accepts(&value) {
+            let is_nil = may_be_nil && part.is_nullable && value == Value::Nil;
+            if !is_nil && !part.kind.accepts(&value) {
                 let expected = part.kind.name();
                 let message = format!(
                     "Supplied key type of part {at} does not match index part type: expected {expected}"
@@ -249,7 +253,7 @@ impl KeyDef {
         Ok(())
     }
 
-    /// Checks that a key has all of the index's own parts.
+    /// Checks that a key has all of the index's own parts, and no nil, which names no single tuple.
     ///
     /// # Errors
     /// Tarantool's, if it has more or fewer, or a type is another.
@@ -261,7 +265,7 @@ impl KeyDef {
             );
             return Err(BoxError::new(ErrorCode::EXACT_MATCH, message));
         }
-        self.check_key(key)
+        self.check_parts(key, false)
     }
 
     /// The key of a tuple: a MessagePack array of the index's own parts, or of all.

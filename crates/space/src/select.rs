@@ -195,6 +195,8 @@ impl Index {
         let key = Key::parse(key)?;
         self.check_iterator(space, iterator, &key)?;
         match &self.store {
+            // It counts all, though a selection would begin with the key.
+            Store::Tree(tree) if iterator == IteratorType::All => Ok(tree.len()),
             Store::Tree(tree) => {
                 let (begin, end, _) = self.ranks(tree, iterator, &key);
                 Ok(end - begin)
@@ -207,6 +209,14 @@ impl Index {
     /// The position behind a tuple: its key with the primary key's parts.
     pub fn position_of(&self, tuple: &[u8]) -> Vec<u8> {
         self.key.extract(tuple, true)
+    }
+
+    /// Checks that the index has an order, which `what` needs.
+    pub(crate) fn check_ordered(&self, space: &str, what: &str) -> Result<(), BoxError> {
+        match &self.store {
+            Store::Tree(_) => Ok(()),
+            Store::Hash(_) => Err(self.no_feature(space, what)),
+        }
     }
 
     fn no_feature(&self, space: &str, what: &str) -> BoxError {
@@ -254,7 +264,7 @@ impl Index {
     /// Begin and end of the selected ranks, and whether they are read backwards.
     fn ranks(&self, tree: &Tree<Entry>, iterator: IteratorType, key: &Key<'_>) -> (u64, u64, bool) {
         let is_reverse = iterator.is_reverse();
-        if key.count() == 0 || iterator == IteratorType::All {
+        if key.count() == 0 {
             return (0, tree.len(), is_reverse);
         }
         let hint = self.key.hint_of_key(key);
@@ -264,7 +274,8 @@ impl Index {
         let (begin, end) = match iterator {
             IteratorType::Lt => (0, lower()),
             IteratorType::Le => (0, upper()),
-            IteratorType::Ge => (lower(), tree.len()),
+            // With a key, ALL is GE.
+            IteratorType::Ge | IteratorType::All => (lower(), tree.len()),
             IteratorType::Gt => (upper(), tree.len()),
             _ => (lower(), upper()),
         };

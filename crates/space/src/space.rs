@@ -2,11 +2,14 @@
 
 use crate::definition::{IndexDef, SpaceDef};
 use crate::error::{BoxError, ErrorCode};
-use crate::format::Rules;
+use crate::field_type::{FieldType, peek};
+use crate::fields::Fields;
+use crate::format::{Field, Format, Rules};
 use crate::index::Index;
 use crate::key::{Key, Part};
 use crate::select::{IteratorType, Selection};
 use crate::tuple::Tuple;
+use ladon_msgpack::Value;
 
 /// Tarantool's default for `memtx_max_tuple_size`.
 const TUPLE_BYTES_MAX: usize = 1024 * 1024;
@@ -139,15 +142,12 @@ impl Space {
         if def.engine != self.def.engine {
             return Err(BoxError::alter_space(&self.def.name, "can not change space engine"));
         }
-        if def.field_count != self.def.field_count && def.field_count != 0 && !self.is_empty() {
-            let why = "can not change field count on a non-empty space";
-            return Err(BoxError::alter_space(&self.def.name, why));
-        }
         if def.is_temporary != self.def.is_temporary && !self.is_empty() {
             let why = "can not switch temporary flag on a non-empty space";
             return Err(BoxError::alter_space(&self.def.name, why));
         }
         self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
+        self.check_types(&def.format, None)?;
         let rules = self.rules_with(&def, None);
         self.check_tuples(&rules)?;
         (self.def, self.rules) = (def, rules);
@@ -164,22 +164,30 @@ impl Space {
         Err(BoxError::new(ErrorCode::INDEX_EXISTS_IN_SPACE, message))
     }
 
-    /// Two indexes may not disagree about a field's type, unless one type contains the other.
-    fn check_types(&self, def: &IndexDef) -> Result<(), BoxError> {
-        let others = self.indexes.iter().filter(|other| other.def.id != def.id);
-        for other in others.flat_map(|other| &other.def.parts) {
-            let same = def.parts.iter().find(|part| part.field == other.field);
-            let Some(part) = same else { continue };
-            if part.kind.is_within(other.kind) || other.kind.is_within(part.kind) {
-                continue;
+    /// Checks the types of the indexes' parts, with those of an index that is new or takes another's
+    /// place: of the format and the parts of one field, each type contains the next or is in it.
+    fn check_types(&self, format: &Format, new: Option<&IndexDef>) -> Result<(), BoxError> {
+        let others = self.indexes.iter().map(|other| &other.def);
+        let others = others.filter(|other| new.is_none_or(|new| new.id != other.id));
+        let mut defs: Vec<&IndexDef> = others.chain(new).collect();
+        defs.sort_by_key(|def| def.id);
+        // The narrowest type of each field so far.
+        let mut parts: Vec<&Part> = Vec::new();
+        for part in defs.iter().flat_map(|def| &def.parts) {
+            let place = parts.iter().position(|other| other.field == part.field);
+            let field = format.fields.get(part.field as usize);
+            let kind = match place {
+                Some(place) => parts[place].kind,
+                None => field.map_or(FieldType::Any, |field| field.kind),
+            };
+            match place {
+                _ if !part.kind.is_within(kind) && !kind.is_within(part.kind) => {
+                    return Err(mismatch(part, field, kind, place.is_some()));
+                }
+                Some(place) if part.kind.is_within(kind) => parts[place] = part,
+                Some(_) => {}
+                None => parts.push(part),
             }
-            let message = format!(
-                "Field {} has type '{}' in one index, but type '{}' in another",
-                part.field + 1,
-                other.kind.name(),
-                part.kind.name()
-            );
-            return Err(BoxError::new(ErrorCode::INDEX_PART_TYPE_MISMATCH, message));
         }
         Ok(())
     }
@@ -193,15 +201,31 @@ impl Space {
             let message = format!("Index '{}' already exists", def.name);
             return Err(BoxError::new(ErrorCode::INDEX_EXISTS, message));
         }
-        if def.id != 0 && self.indexes.is_empty() {
-            let why = "can not add a secondary key before primary";
-            return Err(BoxError::alter_space(&self.def.name, why));
-        }
+        self.check_has_primary(def.id)?;
         let (index, rules) = self.build(def)?;
         let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
         self.indexes.insert(at, index);
         self.rules = rules;
         Ok(())
+    }
+
+    /// The definition of an index that is to be added.
+    ///
+    /// # Errors
+    /// Tarantool's; one for a space without a primary index before those of the definition.
+    pub fn new_index_def(&self, tuple: &[u8]) -> Result<IndexDef, BoxError> {
+        if let Some(Value::Uint(id)) = Fields::of(tuple).nth(1).and_then(peek) {
+            self.check_has_primary(u32::try_from(id).unwrap_or(u32::MAX))?;
+        }
+        IndexDef::from_tuple(tuple, &self.def)
+    }
+
+    fn check_has_primary(&self, new: u32) -> Result<(), BoxError> {
+        if new == 0 || !self.indexes.is_empty() {
+            return Ok(());
+        }
+        let why = "can not add a secondary key before primary";
+        Err(BoxError::alter_space(&self.def.name, why))
     }
 
     /// Gives an index another definition: it is built anew where its order changes.
@@ -242,7 +266,7 @@ impl Space {
     fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
         def.check(&self.def)?;
         self.check_new_name(&def)?;
-        self.check_types(&def)?;
+        self.check_types(&self.def.format, Some(&def))?;
         let rules = self.rules_with(&self.def, Some(&def));
         if !self.is_loading {
             self.check_tuples(&rules)?;
@@ -346,6 +370,7 @@ impl Space {
     /// # Errors
     /// Tarantool's.
     pub fn min(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.require_index(index)?.check_ordered(&self.def.name, "min()")?;
         let is_empty = Key::parse(key)?.count() == 0;
         let iterator = if is_empty { IteratorType::Ge } else { IteratorType::Eq };
         Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
@@ -356,6 +381,7 @@ impl Space {
     /// # Errors
     /// Tarantool's.
     pub fn max(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.require_index(index)?.check_ordered(&self.def.name, "max()")?;
         let is_empty = Key::parse(key)?.count() == 0;
         let iterator = if is_empty { IteratorType::Le } else { IteratorType::Req };
         Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
@@ -403,4 +429,19 @@ impl Space {
         last.filter(|_| visited == count || !goes_on)
             .map(|tuple| primary.key.extract(tuple.bytes(), false))
     }
+}
+
+/// A part whose type does not go with that of the format, or of an earlier index.
+fn mismatch(part: &Part, field: Option<&Field>, kind: FieldType, is_indexed: bool) -> BoxError {
+    let (code, places) = match is_indexed {
+        true => (ErrorCode::INDEX_PART_TYPE_MISMATCH, ["one index", "another"]),
+        false => (ErrorCode::FORMAT_MISMATCH_INDEX_PART, ["space format", "index definition"]),
+    };
+    let name = field.map_or(String::new(), |field| format!(" ({})", field.name));
+    let (number, wanted, got) = (part.field + 1, kind.name(), part.kind.name());
+    let message = format!(
+        "Field {number}{name} has type '{wanted}' in {}, but type '{got}' in {}",
+        places[0], places[1]
+    );
+    BoxError::new(code, message)
 }

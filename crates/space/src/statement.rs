@@ -187,8 +187,9 @@ impl Space {
         let index = self.require_unique(index)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        let operations = update::parse(ops, index_base, &self.def.format)?;
+        // As in Tarantool, nobody looks at operations that have no tuple.
         let Some(old) = index.find_key(&key).cloned() else { return Ok(Written::default()) };
+        let operations = update::parse(ops, index_base, &self.def.format)?;
         let bytes = update::apply(old.bytes(), &operations, &self.def.format, false)?;
         self.check_tuple(&bytes)?;
         self.check_same_key(&old, &bytes)?;
@@ -322,10 +323,8 @@ impl Space {
         if tuple.len() > self.tuple_bytes_max {
             return Err(BoxError::tuple_too_large(tuple.len()));
         }
-        if self.indexes.is_empty() {
-            return Err(BoxError::no_index(0, &self.def.name));
-        }
-        self.rules.check(tuple)
+        self.rules.check(tuple)?;
+        self.require_index(0).map(|_| ())
     }
 
     /// Checks that no tuple but `old` has a key of `tuple`'s in a unique secondary index.
@@ -348,6 +347,9 @@ impl Space {
         let key = &self.indexes[0].key;
         if key.compare(key.hint(old.bytes()), old, key.hint(new), new).is_eq() {
             return Ok(());
+        }
+        if let Some(other) = self.indexes[0].find(new) {
+            return Err(self.duplicate(&self.indexes[0], other, new));
         }
         let message = format!(
             "Attempt to modify a tuple field which is part of primary index in space '{}'",

@@ -26,8 +26,10 @@ const FILL_MAX: u64 = 1 << 20;
 enum Piece<'a> {
     /// Fields of the tuple as it was, from one number to another.
     Run(usize, usize),
-    /// A value of an operation.
-    Given(&'a [u8]),
+    /// A value that was inserted.
+    Inserted(&'a [u8]),
+    /// A value in the place of another; no operation may compute with it.
+    Set(&'a [u8]),
     /// What an operation computed; no other may compute with it.
     Made(Vec<u8>),
     Nils(u64),
@@ -37,7 +39,7 @@ impl Piece<'_> {
     fn count(&self) -> u64 {
         match self {
             Piece::Run(from, to) => (to - from) as u64,
-            Piece::Given(_) | Piece::Made(_) => 1,
+            Piece::Inserted(_) | Piece::Set(_) | Piece::Made(_) => 1,
             Piece::Nils(count) => *count,
         }
     }
@@ -86,7 +88,7 @@ impl<'a> Update<'a> {
                 Piece::Run(from, to) => {
                     self.old[*from..*to].iter().for_each(|field| out.extend_from_slice(field));
                 }
-                Piece::Given(value) => out.extend_from_slice(value),
+                Piece::Inserted(value) | Piece::Set(value) => out.extend_from_slice(value),
                 Piece::Made(value) => out.extend_from_slice(value),
                 Piece::Nils(count) => out.extend(std::iter::repeat_n(0xc0, *count as usize)),
             }
@@ -103,7 +105,7 @@ impl<'a> Update<'a> {
                 }
                 let at = self.place(operation, self.count)?;
                 let piece = self.isolate(at);
-                self.pieces[piece] = Piece::Given(value);
+                self.pieces[piece] = Piece::Set(value);
                 Ok(())
             }
             Action::Delete(count) => {
@@ -113,11 +115,12 @@ impl<'a> Update<'a> {
             }
             Action::Add(_) | Action::Subtract(_) | Action::Bits(_) | Action::Splice { .. } => {
                 let at = self.place(operation, self.count)?;
+                let operation = &operation.at(at);
                 let piece = self.isolate(at);
                 let value = match &self.pieces[piece] {
                     Piece::Run(at, _) => self.old[*at],
-                    Piece::Given(value) => value,
-                    Piece::Made(_) => {
+                    Piece::Inserted(value) => value,
+                    Piece::Set(_) | Piece::Made(_) => {
                         return Err(operation.error("double update of the same field"));
                     }
                     Piece::Nils(_) => &[0xc0],
@@ -144,7 +147,7 @@ impl<'a> Update<'a> {
         }
         let at = self.place(operation, self.count + 1)?;
         let piece = self.cut(at);
-        self.pieces.insert(piece, Piece::Given(value));
+        self.pieces.insert(piece, Piece::Inserted(value));
         self.count += 1;
         Ok(())
     }

@@ -47,6 +47,11 @@ impl Method {
         })
     }
 
+    /// Whether the method of a space is one of its primary index.
+    pub(crate) fn needs_primary(self) -> bool {
+        matches!(self, Method::Select | Method::Get | Method::Update | Method::Delete)
+    }
+
     /// Whether an index has the method too.
     fn is_of_index(self) -> bool {
         !matches!(self, Method::Insert | Method::Replace | Method::Upsert | Method::Len)
@@ -107,11 +112,45 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// The arguments with their numbers as Lua passes them on: whole ones as integers, others as doubles.
+/// `None` if they are so already.
+pub(crate) fn lua_numbers(arguments: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let mut rest = arguments;
+    let mut out: Option<Vec<u8>> = None;
+    while !rest.is_empty() {
+        let before = rest;
+        let number = match read(&mut rest)? {
+            Value::Float(number) => f64::from(number),
+            Value::Double(number) if number.fract() == 0.0 => number,
+            _ => {
+                if let Some(out) = &mut out {
+                    out.extend_from_slice(&before[..before.len() - rest.len()]);
+                }
+                continue;
+            }
+        };
+        let out = out.get_or_insert_with(|| arguments[..arguments.len() - before.len()].to_vec());
+        // 2 to the powers of 64 and 63: what is beyond is no integer of MessagePack.
+        match number {
+            0.0..18_446_744_073_709_551_616.0 if number.fract() == 0.0 => {
+                write::uint(out, number as u64);
+            }
+            -9_223_372_036_854_775_808.0..0.0 if number.fract() == 0.0 => {
+                write::int(out, number as i64);
+            }
+            _ => write::double(out, number),
+        }
+    }
+    Ok(out)
+}
+
 /// A key as Lua takes it: a table of parts, or one part by itself.
 pub(crate) fn key_of(argument: Option<&[u8]>) -> std::borrow::Cow<'_, [u8]> {
     match argument {
         None => (&[0x90][..]).into(),
         Some(argument) if is_array(argument) => argument.into(),
+        // Clients whose tables are maps send an empty one for a key without parts.
+        Some([0x80]) => (&[0x90][..]).into(),
         Some(part) => {
             let mut key = Vec::with_capacity(part.len() + 1);
             write::array(&mut key, 1);
@@ -144,6 +183,24 @@ pub(crate) enum OptionFault {
 }
 
 impl<'a> Options<'a> {
+    /// Reads what `count` takes: as [`Options::parse`], but only the iterator counts.
+    pub(crate) fn iterator(argument: Option<&[u8]>) -> Result<Option<IteratorType>, OptionFault> {
+        let Some(mut rest) = argument else { return Ok(None) };
+        let Ok(count @ 1..) = read_map(&mut rest) else {
+            return Options::parse(argument).map(|options| options.iterator);
+        };
+        let illegal = |error: Error| OptionFault::Illegal(error.to_string());
+        let mut found = None;
+        for _ in 0..count {
+            let name = read_str(&mut rest).map_err(illegal)?;
+            let value = take(&mut rest).map_err(illegal)?;
+            if name == b"iterator" && value != [0xc0] {
+                found = Some(iterator_of(value)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Reads options: a table with `iterator`, `offset`, `limit`, `after`, or an iterator's name or
     /// number by itself.
     pub(crate) fn parse(argument: Option<&'a [u8]>) -> Result<Options<'a>, OptionFault> {
@@ -154,7 +211,8 @@ impl<'a> Options<'a> {
         let head = rest;
         match read(&mut rest).map_err(illegal)? {
             Value::Map(_) => {}
-            Value::Array(0) => return Ok(options),
+            // A table without the names: all is as if nothing was given.
+            Value::Array(_) => return Ok(options),
             _ => {
                 options.iterator = Some(iterator_of(head)?);
                 return Ok(options);
@@ -166,9 +224,10 @@ impl<'a> Options<'a> {
             let value = take(&mut rest).map_err(illegal)?;
             match name {
                 b"iterator" => options.iterator = Some(iterator_of(value)?),
+                _ if value == [0xc0] => {}
                 b"offset" => options.offset = number_of(value, "offset")?,
                 b"limit" => options.limit = number_of(value, "limit")?,
-                b"after" if value != [0xc0] => options.after = Some(value),
+                b"after" => options.after = Some(value),
                 // As in Tarantool, unknown options are passed over.
                 _ => {}
             }
@@ -234,6 +293,26 @@ mod tests {
         for name in ["box.space.users", "box.space.users:drop", "f", "box.space.a.index.i:insert"] {
             assert_eq!(Target::parse(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_integers_to_lua() {
+        let double = |number: f64| {
+            let mut bytes = vec![0x93, 0xa1, b'a'];
+            write::double(&mut bytes, number);
+            bytes.push(0xc0);
+            bytes
+        };
+        let converted = |number: f64| lua_numbers(&double(number)).unwrap();
+        assert_eq!(converted(1.0), Some(vec![0x93, 0xa1, b'a', 1, 0xc0]));
+        assert_eq!(converted(-0.0), Some(vec![0x93, 0xa1, b'a', 0, 0xc0]));
+        assert_eq!(converted(-2.0), Some(vec![0x93, 0xa1, b'a', 0xfe, 0xc0]));
+        assert_eq!(converted(1.5), None);
+        assert_eq!(converted(1e20), Some(double(1e20)));
+        assert_eq!(converted(f64::INFINITY), None);
+        assert_eq!(lua_numbers(&[0x91, 0xca, 0xc0, 0x40, 0, 0]), Ok(Some(vec![0x91, 0xfd])));
+        let half = Some([&[0x91, 0xcb][..], &0.5f64.to_be_bytes()].concat());
+        assert_eq!(lua_numbers(&[0x91, 0xca, 0x3f, 0, 0, 0]), Ok(half));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! CALL: methods of spaces and indexes by their names, without Lua.
 
-use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of};
+use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of, lua_numbers};
 use crate::error;
 use crate::statements::{Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_model::SpaceId;
-use ladon_msgpack::write;
+use ladon_msgpack::{self as msgpack, Value, write};
 use ladon_space::{BoxError, IteratorType, Selected, Statement, Tuple};
 use ladon_system_spaces as system;
 
@@ -43,11 +43,29 @@ impl Running<'_, '_> {
                 })?
                 .ok_or_else(undefined)?,
         };
-        let mut arguments = Arguments::new(call.arguments)?;
-        if target.method == Method::Select {
-            return self.call_select((space, index), &mut arguments, is_16, out);
+        let converted = lua_numbers(call.arguments)?;
+        let mut arguments = Arguments::new(converted.as_deref().unwrap_or(call.arguments))?;
+        let done = self.call_method_of((space, index), target.method, &mut arguments, is_16, out);
+        if done.is_err() && target.index.is_none() && target.method.needs_primary() {
+            // Lua looks for the primary index before it looks at the arguments.
+            self.read_any(space, Seen::Definition, |space| space.require_index(0).map(|_| ()))?;
         }
-        let returned = self.call_method(space, index, target.method, &mut arguments)?;
+        done
+    }
+
+    fn call_method_of(
+        &mut self,
+        of: (SpaceId, u32),
+        method: Method,
+        arguments: &mut Arguments<'_>,
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let (space, index) = of;
+        if method == Method::Select {
+            return self.call_select(of, arguments, is_16, out);
+        }
+        let returned = self.call_method(space, index, method, arguments)?;
         let data = reply::begin_data(out, self.sync, self.schema_version);
         let count = match returned {
             Returned::Nothing => 0,
@@ -85,7 +103,16 @@ impl Running<'_, '_> {
         };
         let iterator = iterator.unwrap_or_else(|| iterator_for(&key));
         let selected = Selected { index, iterator, key, offset, limit, after };
-        self.reply_with(space, selected, !is_16, false, out)
+        let begin = out.len();
+        let count = self.reply_with(space, selected, !is_16, false, out)?;
+        if is_16 && count == 0 && self.long.is_none() {
+            // What returns tuples, and has none, returns one without fields.
+            out.truncate(begin);
+            let data = reply::begin_data(out, self.sync, self.schema_version);
+            write::array(out, 0);
+            data.finish(out, 1).map_err(|long| error::illegal(&long.to_string()))?;
+        }
+        Ok(())
     }
 
     fn call_method(
@@ -120,16 +147,16 @@ impl Running<'_, '_> {
             }
             Method::Update => {
                 let key = key_of(arguments.next()?);
-                let usage = || error::of_lua("Usage index:update(key, ops)".to_owned());
-                let operations = arguments.next()?.ok_or_else(usage)?;
+                let usage = "Usage index:update(key, ops)";
+                let operations = table_of(arguments.next()?, usage)?;
                 let (key, index_base) = (&*key, INDEX_BASE);
                 let update = Statement::Update { index, key, operations, index_base };
                 Ok(tuple(self.write(space, update)?.new))
             }
             Method::Upsert => {
-                let usage = || error::of_lua("Usage space:upsert(tuple_key, ops)".to_owned());
-                let tuple = arguments.next()?.ok_or_else(usage)?;
-                let operations = arguments.next()?.ok_or_else(usage)?;
+                let usage = "Usage space:upsert(tuple_key, ops)";
+                let tuple = table_of(arguments.next()?, usage)?;
+                let operations = table_of(arguments.next()?, usage)?;
                 let index_base = INDEX_BASE;
                 self.write(space, Statement::Upsert { tuple, operations, index_base })?;
                 Ok(Returned::Nothing)
@@ -140,9 +167,14 @@ impl Running<'_, '_> {
             }
             Method::Count => {
                 let key = key_of(arguments.next()?);
-                let options = Options::parse(arguments.next()?).map_err(refused)?;
-                let iterator = options.iterator.unwrap_or_else(|| iterator_for(&key));
-                number(self.read(space, Seen::All, |space| space.count(index, iterator, &key))?)
+                let iterator = Options::iterator(arguments.next()?);
+                number(self.read(space, Seen::All, |space| {
+                    if space.index(0).is_none() {
+                        return Ok(0);
+                    }
+                    let iterator = iterator.map_err(refused)?;
+                    space.count(index, iterator.unwrap_or_else(|| iterator_for(&key)), &key)
+                })?)
             }
             Method::Len => number(self.read(space, Seen::All, |space| Ok(space.len()))?),
             Method::Bsize => number(self.read(space, Seen::All, |space| Ok(space.bsize()))?),
@@ -176,6 +208,19 @@ pub(crate) fn iterator_for(key: &[u8]) -> IteratorType {
 fn tuple_of(argument: Option<&[u8]>) -> Result<&[u8], BoxError> {
     // Nil is no array either; the space says so.
     Ok(argument.unwrap_or(&[0xc0]))
+}
+
+/// An argument that Lua takes only if it is a table.
+fn table_of<'a>(argument: Option<&'a [u8]>, usage: &str) -> Result<&'a [u8], BoxError> {
+    let mut head = argument.unwrap_or_default();
+    match (argument, msgpack::read(&mut head)) {
+        (Some(table), Ok(Value::Array(_))) => Ok(table),
+        (Some(_), Ok(Value::Map(_))) => Err(BoxError::new(
+            ladon_space::ErrorCode::TUPLE_NOT_ARRAY,
+            "Tuple/Key must be MsgPack array",
+        )),
+        _ => Err(error::of_lua(usage.to_owned())),
+    }
 }
 
 fn refused(fault: OptionFault) -> BoxError {

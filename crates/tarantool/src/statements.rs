@@ -207,10 +207,11 @@ impl Running<'_, '_> {
             limit: select.limit.into(),
             after,
         };
-        self.reply_with(id, selected, false, select.fetch_position, out)
+        self.reply_with(id, selected, false, select.fetch_position, out).map(|_| ())
     }
 
-    /// Makes the reply with the selected tuples, or the beginning of a long one.
+    /// Makes the reply with the selected tuples, or the beginning of a long one. Returns their number; 0
+    /// of a long one.
     pub(crate) fn reply_with(
         &mut self,
         id: SpaceId,
@@ -218,7 +219,7 @@ impl Running<'_, '_> {
         is_one_value: bool,
         shows_position: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<u32, BoxError> {
         let (sync, schema_version) = (self.sync, self.schema_version);
         let shape = Shape { sync, schema_version, is_one_value, shows_position };
         let data = reply::begin_data(out, sync, schema_version);
@@ -239,7 +240,7 @@ impl Running<'_, '_> {
                 let long = LongSelect::new(space, selected, shape);
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
-                return Ok(());
+                return Ok(0);
             }
         };
         if is_one_value {
@@ -250,7 +251,8 @@ impl Running<'_, '_> {
             Some(position) => data.finish_with_position(out, values, &position),
             None => data.finish(out, values),
         };
-        finished.map_err(|long| error::illegal(&long.to_string()))
+        finished.map_err(|long| error::illegal(&long.to_string()))?;
+        Ok(count)
     }
 
     /// Appends the selected tuples.

@@ -56,20 +56,36 @@ impl Hunt {
         families: &[Family],
         mut found: impl FnMut(Found),
     ) -> io::Result<Sum> {
-        let mut sum = Sum::default();
         let mut seen = BTreeSet::new();
-        while sum.requests < self.commands && seen.len() < self.differences {
-            let seed = self.seed.wrapping_add(sum.rounds as u64);
+        self.rounds(|seed| {
             let round = Round::new(seed, self.length, families);
-            sum.requests += round.requests.len();
-            sum.rounds += 1;
-            let Some(difference) = duel.play(&round)? else { continue };
+            let requests = round.requests.len();
+            let Some(difference) = duel.play(&round)? else { return Ok((requests, false)) };
             let (round, difference) = shrink(duel, &round, difference)?;
-            if seen.insert(difference.kind()) {
+            let is_new = seen.insert(difference.kind());
+            if is_new {
                 found(Found { seed, length: self.length, round, difference });
             }
+            Ok((requests, is_new))
+        })
+    }
+
+    /// Round after round: `round` plays the one of a seed, and returns how many requests it had
+    /// and whether a new difference came of it.
+    ///
+    /// # Errors
+    /// Those of `round`.
+    pub fn rounds(
+        self,
+        mut round: impl FnMut(u64) -> io::Result<(usize, bool)>,
+    ) -> io::Result<Sum> {
+        let mut sum = Sum::default();
+        while sum.requests < self.commands && sum.differences < self.differences {
+            let (requests, is_new) = round(self.seed.wrapping_add(sum.rounds as u64))?;
+            sum.requests += requests;
+            sum.rounds += 1;
+            sum.differences += usize::from(is_new);
         }
-        sum.differences = seen.len();
         Ok(sum)
     }
 }
@@ -114,7 +130,8 @@ impl fmt::Display for Found {
     }
 }
 
-fn cut(text: &str) -> String {
+/// A line that is not too long to read.
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(LINE_MAX) {
         None => text.into(),
         Some((end, _)) => format!("{} ...", &text[..end]),

@@ -3,9 +3,9 @@
 
 use std::io;
 
-use regex_lite::Regex;
-
 use super::generate::Request;
+use super::rules::Rules;
+pub use super::rules::Verdict;
 use crate::connection::Connection;
 use crate::reply::Reply;
 
@@ -35,32 +35,10 @@ impl Peer {
     }
 }
 
-#[derive(Debug)]
-struct Rule {
-    request: Regex,
-    wanted: Regex,
-    got: Regex,
-    why: &'static str,
-    /// The data differ from here on.
-    ends: bool,
-    met: usize,
-}
-
-/// What a rule says of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// No rule knows it.
-    Unknown,
-    /// It is known, and the round continues.
-    Known,
-    /// It is known, and nothing that follows can be compared.
-    Diverged,
-}
-
 /// The known differences from one peer.
 #[derive(Debug)]
 pub struct Known {
-    rules: Vec<Rule>,
+    rules: Rules,
     /// 7.0 writes doubles with seventeen digits; later servers with as few as distinguish them.
     long_doubles: bool,
     doubles_met: usize,
@@ -77,31 +55,7 @@ impl Known {
     /// # Errors
     /// A rule that is none, with its line.
     pub fn of(peer: &Peer) -> Result<Known, String> {
-        let mut rules = Vec::new();
-        for (number, line) in TEXT.lines().enumerate() {
-            if line.trim().is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
-            let [peers, request, wanted, got, why] = parts[..] else {
-                return Err(format!("known.txt:{}: not five parts", number + 1));
-            };
-            if !peers.split(' ').any(|it| it == "all" || peer.name.starts_with(it)) {
-                continue;
-            }
-            let regex = |text: &str| {
-                Regex::new(&format!("^(?:{text})$"))
-                    .map_err(|error| format!("known.txt:{}: {error}", number + 1))
-            };
-            let request = Regex::new(&format!("(?i)^(?:{request})$"))
-                .map_err(|error| format!("known.txt:{}: {error}", number + 1))?;
-            let (wanted, got) = (regex(wanted)?, regex(got)?);
-            let (why, ends) = match why.strip_prefix("! ") {
-                Some(why) => (why, true),
-                None => (why, false),
-            };
-            rules.push(Rule { request, wanted, got, why, ends, met: 0 });
-        }
+        let rules = Rules::parse("known.txt", TEXT, &peer.name)?;
         let long_doubles = peer.name.starts_with("redis-7.0");
         let misses_twice = !peer.name.starts_with("redis-8");
         Ok(Known { rules, long_doubles, doubles_met: 0, misses_twice, misses_met: 0 })
@@ -120,13 +74,7 @@ impl Known {
             self.misses_met += 1;
             return Verdict::Known;
         }
-        let (line, wanted, got) = (request.line(), wanted.show(), got.show());
-        let rule = self.rules.iter_mut().find(|rule| {
-            rule.request.is_match(&line) && rule.wanted.is_match(&wanted) && rule.got.is_match(&got)
-        });
-        let Some(rule) = rule else { return Verdict::Unknown };
-        rule.met += 1;
-        if rule.ends { Verdict::Diverged } else { Verdict::Known }
+        self.rules.verdict(&request.line(), &wanted.show(), &got.show())
     }
 
     /// How many of these messages only tell again of missing keys.
@@ -145,12 +93,8 @@ impl Known {
         };
         let doubles = (self.doubles_met, why);
         let misses = (self.misses_met, "Redis' XREAD misses a key twice until version 8");
-        self.rules
-            .iter()
-            .map(|rule| (rule.met, rule.why))
-            .chain([doubles, misses])
-            .filter(|(met, _)| *met > 0)
-            .collect()
+        let special = [doubles, misses].into_iter().filter(|(met, _)| *met > 0);
+        self.rules.met().chain(special).collect()
     }
 }
 

@@ -28,8 +28,9 @@ pub mod known;
 pub mod pool;
 pub mod program;
 pub mod rng;
+pub mod rules;
 pub mod shrink;
 
 pub use duel::{Difference, Duel};
 pub use generate::{Request, Round};
-pub use hunt::{Found, Hunt};
+pub use hunt::{Found, Hunt, Sum};

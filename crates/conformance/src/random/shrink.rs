@@ -4,7 +4,7 @@
 use std::io;
 
 use super::duel::{Difference, Duel};
-use super::generate::{Request, Round};
+use super::generate::Round;
 use super::program;
 
 /// The most rounds to try; each takes some milliseconds.
@@ -21,25 +21,38 @@ pub fn shrink(
 ) -> io::Result<(Round, Difference)> {
     let mut best = Round { requests: round.requests[..=difference.at].to_vec(), ..round.clone() };
     let mut difference = difference;
-    let mut tries = 0;
     // What depends on how requests meet in one batch stays pipelined.
     let one_by_one = Round { pipeline: 1, ..best.clone() };
     if let Some(found) = duel.play(&one_by_one)? {
         (best, difference) = (one_by_one, found);
     }
-    let mut size = best.requests.len().div_ceil(2);
+    let (requests, difference) = fewest(best.requests.clone(), difference, |requests| {
+        duel.play(&Round { requests: requests.to_vec(), ..best.clone() })
+    })?;
+    best.requests = requests;
+    shorten_programs(duel, best, difference)
+}
+
+/// The fewest requests found that still make a difference when `play` plays them, and which.
+///
+/// # Errors
+/// Those of `play`.
+pub fn fewest<R: Clone, D>(
+    mut best: Vec<R>,
+    mut difference: D,
+    mut play: impl FnMut(&[R]) -> io::Result<Option<D>>,
+) -> io::Result<(Vec<R>, D)> {
+    let mut tries = 0;
+    let mut size = best.len().div_ceil(2);
     while size > 0 && tries < TRIES_MAX {
         let mut at = 0;
         let mut shorter = false;
-        while at < best.requests.len() && tries < TRIES_MAX {
-            let end = (at + size).min(best.requests.len());
-            let requests: Vec<Request> = [&best.requests[..at], &best.requests[end..]].concat();
-            let candidate = Round { requests, ..best.clone() };
+        while at < best.len() && tries < TRIES_MAX {
+            let end = (at + size).min(best.len());
+            let candidate = [&best[..at], &best[end..]].concat();
             tries += 1;
-            match duel.play(&candidate)? {
-                Some(found) => {
-                    (best, difference, shorter) = (candidate, found, true);
-                }
+            match play(&candidate)? {
+                Some(found) => (best, difference, shorter) = (candidate, found, true),
                 None => at = end,
             }
         }
@@ -47,7 +60,7 @@ pub fn shrink(
             size /= 2;
         }
     }
-    shorten_programs(duel, best, difference)
+    Ok((best, difference))
 }
 
 /// Leaves out lines of Lua programs.

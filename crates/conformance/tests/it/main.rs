@@ -7,3 +7,4 @@ mod redis_cli;
 mod redis_py;
 mod scripts;
 mod side_by_side;
+mod side_by_side_iproto;

@@ -142,7 +142,7 @@ impl Effect<'_> {
                 return Err(cannot_drop(&space.def().name, "the space has indexes"));
             }
             (system::INDEX, None, Some(new)) => {
-                space.create_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;
+                space.create_index(space.new_index_def(new.bytes())?)?;
             }
             (system::INDEX, Some(_), Some(new)) => {
                 space.replace_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;

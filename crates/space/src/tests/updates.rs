@@ -308,3 +308,83 @@ fn definitions_err_as_tarantool_does() {
         "27 Field 1 (id) has type 'string' in space format, but type 'unsigned' in index definition"
     );
 }
+
+#[test]
+fn what_a_hunt_beside_a_real_tarantool_found() {
+    let mut space = space();
+    let one = array(&[1.into()]);
+    space.replace(&array(&[2.into(), "b".into()])).expect("a tuple");
+    // Nobody looks at operations that have no tuple.
+    let unknown = array(&[op(&["x".into(), 1.into(), 1.into()])]);
+    let missing = space.update(0, &array(&[9.into()]), &unknown, 1);
+    assert_eq!(missing, Ok(crate::Written::default()));
+    let taken = array(&[op(&["=".into(), 1.into(), 2.into()])]);
+    let duplicate = text(space.update(0, &one, &taken, 1));
+    assert!(duplicate.starts_with("3 Duplicate key exists in unique index \"i0\""), "{duplicate}");
+    let ops = [op(&["=".into(), 2.into(), 5.into()]), op(&["+".into(), 2.into(), 1.into()])];
+    assert_eq!(update(&ops), "29 Field 2 UPDATE error: double update of the same field");
+    assert_eq!(
+        update(&[op(&["+".into(), Val::Int(-1), 1.into()])]),
+        "26 Argument type in operation '+' on field 2 does not match field type: expected a number"
+    );
+    let all = space.select(0, crate::IteratorType::All, &array(&[2.into()]), 0, 9, None);
+    assert_eq!(all.expect("a selection").count(), 1);
+    assert_eq!(space.count(0, crate::IteratorType::All, &array(&[2.into()])), Ok(2));
+
+    let by_map = |field: u64, kind: &str, nullable: &str| {
+        map(&[("field", field.into()), ("type", kind.into()), ("is_nullable", nullable.into())])
+    };
+    let define = |space: &Space, id, kind, parts| index_def(space.def(), id, kind, true, parts);
+    let nullable = define(&space, 1, "tree", vec![by_map(1, "string", "true")]);
+    space.create_index(nullable.expect("a definition")).expect("an index");
+    assert_eq!(
+        text(space.get(1, &array(&[Val::Nil]))),
+        "18 Supplied key type of part 0 does not match index part type: expected string"
+    );
+    let hash = define(&space, 2, "hash", id_part()).expect("a definition");
+    space.create_index(hash).expect("an index");
+    assert_eq!(
+        text(space.max(2, &array(&[1.into(), 2.into()]))),
+        "112 Index 'i2' (HASH) of space 's' (memtx) does not support max()"
+    );
+    assert_eq!(
+        text(define(&space, 3, "tree", vec![part(0, "unsigned"), by_map(1, "string", "true")])),
+        "107 Wrong index parts: expected an array; expected field1 id (number), field1 type (string), ..."
+    );
+    assert_eq!(
+        text(define(&space, 3, "tree", vec![by_map(1, "string", "true"), part(0, "unsigned")])),
+        "108 Wrong index options (field 2): index part is expected to be a map"
+    );
+    let other = define(&space, 3, "tree", vec![part(0, "string")]).expect("a definition");
+    assert_eq!(
+        text(space.create_index(other)),
+        "24 Field 1 (id) has type 'unsigned' in one index, but type 'string' in another"
+    );
+}
+
+#[test]
+fn a_space_without_indexes_answers_as_a_real_tarantool_does() {
+    let format = vec![field("id", "unsigned", false), field("a", "string", true)];
+    let mut space = Space::new(space_def(format).expect("a definition"));
+    assert_eq!(
+        text(space.replace(&array(&["x".into()]))),
+        "23 Tuple field 1 (id) type does not match one required by operation: expected unsigned, got string"
+    );
+    let secondary = array(&[512.into(), 1.into(), "i".into(), "zree".into(), map(&[]), 7.into()]);
+    assert_eq!(
+        text(space.new_index_def(&secondary)),
+        "12 Can't modify space 's': can not add a secondary key before primary"
+    );
+    // A part may be nil only if it says so itself.
+    let parts = vec![part(0, "unsigned"), part(1, "string")];
+    let primary = index_def(space.def(), 0, "tree", true, parts).expect("a definition");
+    space.create_index(primary).expect("an index");
+    assert_eq!(
+        text(space.replace(&array(&[1.into(), Val::Nil]))),
+        "23 Tuple field 2 (a) type does not match one required by operation: expected string, got nil"
+    );
+}
+
+fn id_part() -> Vec<Val> {
+    vec![part(0, "unsigned")]
+}

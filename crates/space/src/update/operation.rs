@@ -19,6 +19,7 @@ pub(crate) enum Number {
 }
 
 /// What an operation does, with its argument.
+#[derive(Clone, Copy)]
 pub(crate) enum Action<'a> {
     Set(&'a [u8]),
     Insert(&'a [u8]),
@@ -30,6 +31,7 @@ pub(crate) enum Action<'a> {
 }
 
 /// One operation.
+#[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
     pub(crate) operator: u8,
     /// From 0; negative numbers count from the end.
@@ -39,6 +41,11 @@ pub(crate) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
+    /// The operation with its field counted from the beginning, as messages have it once the field is found.
+    pub(crate) fn at(&self, field: u64) -> Operation<'a> {
+        Operation { field: i32::try_from(field).unwrap_or(i32::MAX), ..*self }
+    }
+
     /// How messages name the field.
     pub(crate) fn label(&self) -> String {
         label(self.field, self.name)

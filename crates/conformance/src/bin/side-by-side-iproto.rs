@@ -1,0 +1,84 @@
+//! Random requests to Ladon's spaces and to a real `tarantool`, side by side, until something
+//! differs.
+//!
+//! ```text
+//! cargo run --release -p ladon-conformance --bin side-by-side-iproto -- --commands 1000000
+//! ```
+//!
+//! Prints each difference with the requests that it needs, and the seed that repeats it. Exit
+//! status: 0 if nothing differed, 1 if something did, 2 if a server could not be started or asked.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use ladon_conformance::iproto::{Duel, hunt};
+use ladon_conformance::random::Hunt;
+use ladon_conformance::{Server, locate};
+
+/// Compares Ladon's replies to random requests of IPROTO with a real Tarantool's.
+#[derive(Parser)]
+struct Arguments {
+    /// The real server's program.
+    #[arg(long, default_value = "tarantool")]
+    tarantool: PathBuf,
+    /// Ladon's program; without it cargo builds one.
+    #[arg(long)]
+    ladon: Option<PathBuf>,
+    /// The first round's seed; the others have those that follow.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many requests to send, at least.
+    #[arg(long, default_value_t = 100_000)]
+    commands: usize,
+    /// How many requests a round has.
+    #[arg(long, default_value_t = 200)]
+    length: usize,
+    /// Ends after so many different differences.
+    #[arg(long, default_value_t = 10)]
+    differences: usize,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("side-by-side-iproto: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether nothing differed.
+fn run(arguments: &Arguments) -> std::io::Result<bool> {
+    let ladon = match &arguments.ladon {
+        // Servers run in folders of their own.
+        Some(path) => path.canonicalize()?,
+        None => locate::ladon()?,
+    };
+    let tarantool = match locate::program(&arguments.tarantool.to_string_lossy(), "tarantool") {
+        Ok(path) => path,
+        Err(_) => arguments.tarantool.clone(),
+    };
+    let reference = Server::tarantool(&tarantool)?;
+    let subject = Server::ladon_with_iproto(&ladon, &[])?;
+    let mut duel = Duel::new(&reference, &subject)?;
+    let Arguments { seed, commands, length, differences, .. } = *arguments;
+    let started = Instant::now();
+    let sum = Hunt { seed, commands, length, differences };
+    let sum = hunt(sum, &mut duel, |found| println!("{found}\n"));
+    let sum = sum.inspect_err(|_| eprintln!("{}\n{}", reference.output(), subject.output()))?;
+    for (met, why) in duel.known.met() {
+        println!("known, {met} times: {why}");
+    }
+    println!(
+        "{} requests in {} rounds from seed {seed}, {} different differences, {:.0} s",
+        sum.requests,
+        sum.rounds,
+        sum.differences,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(sum.differences == 0)
+}
