@@ -164,11 +164,25 @@ impl Running<'_, '_> {
             }
             Request::Call(call) => self.call(&call, false, out)?,
             Request::Call16(call) => self.call(&call, true, out)?,
+            other => self.run_apart_from_data(header, &other, out)?,
+        }
+        Ok(())
+    }
+
+    /// Runs a request about transactions or events.
+    fn run_apart_from_data(
+        &mut self,
+        header: &Header,
+        request: &Request<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let version = self.schema_version;
+        match request {
             Request::Watch(key) => self.watch(key, out)?,
             Request::Unwatch(key) => self.unwatch(key),
             Request::WatchOnce(key) => self.watch_once(key, out)?,
             Request::Begin(begin) => {
-                self.begin(&begin)?;
+                self.begin(begin)?;
                 reply::ok(out, self.sync, version);
             }
             Request::Commit(Some(true)) => {
