@@ -65,7 +65,11 @@ impl Space {
         let count = 2 + rng.below(NAMES.len() - 1);
         let fields = NAMES[..count].iter().enumerate().map(|(number, name)| Field {
             name,
-            kind: if number == 0 && rng.percent(60) { "unsigned" } else { *rng.pick(&TYPES) },
+            kind: if number == 0 && rng.percent(60) {
+                "unsigned"
+            } else {
+                rng.pick::<&str>(&TYPES)
+            },
             nullable: number > 0 && rng.percent(40),
         });
         let fields: Vec<Field> = fields.collect();

@@ -110,7 +110,7 @@ fn integer(rng: &mut Rng) -> Value {
 
 /// A text.
 pub fn text(rng: &mut Rng) -> Value {
-    let text: &str = *rng.pick(&TEXTS[..]);
+    let text: &str = rng.pick::<&str>(&TEXTS);
     Value::text(text)
 }
 
