@@ -2,11 +2,12 @@
 //!
 //! Source: Tarantool's documentation, "System spaces", and the checks of its `alter.cc`.
 
+use crate::collation::Collation;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format};
-use crate::key::{Collation, Part};
+use crate::key::Part;
 use ladon_msgpack::{self as msgpack, Value};
 
 /// Longest name.
@@ -418,11 +419,12 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
             ("nullable_action", Some(Value::Str(action))) => is_nullable = Some(action == b"none"),
             ("exclude_null", Some(Value::Bool(value))) => exclude_null = value,
             ("collation", Some(Value::Uint(id))) => {
-                collation = Collation::of_id(id).ok_or_else(|| {
-                    BoxError::unsupported(
-                        "Ladon",
-                        &format!("the collation number {id} in an index"),
-                    )
+                collation = Collation::of_id(id).ok_or_else(|| match Collation::is_known(id) {
+                    true => {
+                        let what = format!("the collation number {id} in an index");
+                        BoxError::unsupported("Ladon", &what)
+                    }
+                    false => wrong("collation was not found by ID".to_owned()),
                 })?;
             }
             ("path", _) => return Err(BoxError::unsupported("Ladon", "JSON paths in indexes")),

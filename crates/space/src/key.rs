@@ -1,5 +1,6 @@
 //! What an index orders by: parts of tuples, taken out, compared, hinted and hashed.
 
+use crate::collation::Collation;
 use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
@@ -8,26 +9,6 @@ use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
 use std::cmp::Ordering;
-
-/// How strings of a part compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collation {
-    /// By bytes; no collation was named.
-    None,
-    /// By bytes.
-    Binary,
-}
-
-impl Collation {
-    /// The collation with Tarantool's number in `_collation`, if there is an implementation.
-    pub fn of_id(id: u64) -> Option<Collation> {
-        match id {
-            0 => Some(Collation::None),
-            3 => Some(Collation::Binary),
-            _ => None,
-        }
-    }
-}
 
 /// One part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +23,31 @@ pub struct Part {
     pub exclude_null: bool,
     /// How strings compare.
     pub collation: Collation,
+}
+
+impl Part {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated(unicode, a, b),
+            Collation::None | Collation::Binary => compare::values(a, b),
+        }
+    }
+
+    fn hint(&self, value: &[u8]) -> u64 {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated_hint(unicode, value),
+            Collation::None | Collation::Binary => {
+                compare::hint(self.kind, self.is_nullable, value)
+            }
+        }
+    }
+
+    fn hash(&self, secrets: &RapidSecrets, value: &[u8]) -> u64 {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated_hash(secrets, unicode, value),
+            Collation::None | Collation::Binary => compare::hash(secrets, value),
+        }
+    }
 }
 
 /// A key of a request: MessagePack values, a prefix of an index's parts.
@@ -80,6 +86,8 @@ pub struct KeyDef {
     /// The first part is an unsigned integer that is never nil, so equal hints are equal values.
     hint_is_first: bool,
     excludes_null: bool,
+    /// No part has a path, or a collation that does not compare bytes.
+    is_plain: bool,
 }
 
 impl KeyDef {
@@ -87,7 +95,12 @@ impl KeyDef {
     pub fn new(own: &[Part], primary: &[Part], is_unique: bool) -> KeyDef {
         let mut parts = own.to_vec();
         for part in primary {
-            if !own.iter().any(|other| other.field == part.field) {
+            // Equal by its collation, strings of the own part may still differ.
+            let is_own = |own: &Part| {
+                own.field == part.field
+                    && (own.collation == part.collation || own.collation.is_strict())
+            };
+            if !own.iter().any(is_own) {
                 parts.push(part.clone());
             }
         }
@@ -104,6 +117,7 @@ impl KeyDef {
             hint_decides: hint_is_first && compared == 1,
             hint_is_first,
             excludes_null: own.iter().any(|part| part.exclude_null),
+            is_plain: parts.iter().all(|part| part.collation.is_strict()),
             parts: parts.into(),
         }
     }
@@ -144,13 +158,20 @@ impl KeyDef {
     #[inline]
     pub fn hint(&self, tuple: &[u8]) -> u64 {
         let part = &self.parts[0];
+        if !self.is_plain {
+            return part.hint(part_of(tuple, part));
+        }
         compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
     }
 
     /// The hint of a key with at least one value.
     #[inline]
     pub fn hint_of_key(&self, key: &Key<'_>) -> u64 {
-        compare::hint(self.parts[0].kind, self.parts[0].is_nullable, key.values)
+        let part = &self.parts[0];
+        if !self.is_plain {
+            return part.hint(key.values);
+        }
+        compare::hint(part.kind, part.is_nullable, key.values)
     }
 
     /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.
@@ -172,12 +193,17 @@ impl KeyDef {
                 continue;
             }
             let (left, right) = (part_of(a, part), part_of(b, part));
-            match compare::values(left, right) {
+            match self.compare_values(part, left, right) {
                 Ordering::Equal => has_nil |= part.is_nullable && is_nil(left),
                 order => return order,
             }
         }
         Ordering::Equal
+    }
+
+    #[inline]
+    fn compare_values(&self, part: &Part, a: &[u8], b: &[u8]) -> Ordering {
+        if self.is_plain { compare::values(a, b) } else { part.compare(a, b) }
     }
 
     /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the tuple's.
@@ -193,7 +219,7 @@ impl KeyDef {
     fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
         let mut rest = key.values;
         for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
-            match compare::values(part_of(tuple, part), rest) {
+            match self.compare_values(part, part_of(tuple, part), rest) {
                 Ordering::Equal if at + 1 == key.count as usize => break,
                 Ordering::Equal => {}
                 order => return order,
@@ -208,7 +234,8 @@ impl KeyDef {
     /// The hash of a tuple's key: the index's own parts.
     #[inline]
     pub fn hash(&self, secrets: &RapidSecrets, tuple: &[u8]) -> u64 {
-        let hashes = self.own().iter().map(|part| compare::hash(secrets, part_of(tuple, part)));
+        let hashes =
+            self.own().iter().map(|part| self.hash_value(secrets, part, part_of(tuple, part)));
         hashes.fold(0, join_hashes)
     }
 
@@ -217,13 +244,18 @@ impl KeyDef {
     pub fn hash_of_key(&self, secrets: &RapidSecrets, key: &Key<'_>) -> u64 {
         let mut rest = key.values;
         let mut joined = 0;
-        for _ in 0..key.count {
-            joined = join_hashes(joined, compare::hash(secrets, rest));
+        for part in self.own().iter().take(key.count as usize) {
+            joined = join_hashes(joined, self.hash_value(secrets, part, rest));
             if msgpack::skip(&mut rest).is_err() {
                 break;
             }
         }
         joined
+    }
+
+    #[inline]
+    fn hash_value(&self, secrets: &RapidSecrets, part: &Part, value: &[u8]) -> u64 {
+        if self.is_plain { compare::hash(secrets, value) } else { part.hash(secrets, value) }
     }
 
     /// Checks the types of a key's values, of which there are not more than parts.
