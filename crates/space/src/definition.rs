@@ -8,6 +8,7 @@ use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format};
 use crate::key::Part;
+use crate::path::Path;
 use ladon_msgpack::{self as msgpack, Value};
 
 /// Longest name.
@@ -278,7 +279,7 @@ impl IndexDef {
             if part.field > FIELDS_MAX {
                 return wrong("field no is too big");
             }
-            if self.parts[..at].iter().any(|other| other.field == part.field) {
+            if self.parts[..at].iter().any(|other| other.is_same_place(part)) {
                 return wrong("same key part is indexed twice");
             }
             if !part.kind.is_indexable() {
@@ -300,6 +301,10 @@ impl IndexDef {
 
 fn check_against_format(part: &Part, format: &Format) -> Result<(), BoxError> {
     let Some(field) = format.fields.get(part.field as usize) else { return Ok(()) };
+    if !part.path.is_empty() {
+        // The rules of the space check what is in the field.
+        return Ok(());
+    }
     if part.kind.is_within(field.kind) || field.kind.is_within(part.kind) {
         return Ok(());
     }
@@ -387,7 +392,14 @@ fn read_parts(mut bytes: &[u8], format: &Format) -> Result<Vec<Part>, BoxError> 
 
 fn new_part(field: u32, kind: FieldType, format: &Format) -> Part {
     let is_nullable = format.fields.get(field as usize).is_some_and(|field| field.is_nullable);
-    Part { field, kind, is_nullable, exclude_null: false, collation: Collation::None }
+    Part {
+        field,
+        path: Path::default(),
+        kind,
+        is_nullable,
+        exclude_null: false,
+        collation: Collation::None,
+    }
 }
 
 fn read_part_array(part: &[u8], format: &Format) -> Result<Part, BoxError> {
@@ -411,6 +423,7 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
     };
     let (mut field, mut kind, mut is_nullable) = (None, None, None);
     let (mut collation, mut exclude_null) = (Collation::None, false);
+    let mut path = Path::default();
     for (name, value) in pairs(part)? {
         match (&name[..], peek(value)) {
             ("field", Some(Value::Uint(value))) => field = u32::try_from(value).ok(),
@@ -427,7 +440,11 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
                     false => wrong("collation was not found by ID".to_owned()),
                 })?;
             }
-            ("path", _) => return Err(BoxError::unsupported("Ladon", "JSON paths in indexes")),
+            ("path", Some(Value::Str(text))) => {
+                let parsed = std::str::from_utf8(text).ok().and_then(Path::parse);
+                path = parsed.ok_or_else(|| wrong("invalid path".to_owned()))?;
+            }
+            ("path", _) => return Err(wrong("'path' must be string".to_owned())),
             ("sort_order", Some(Value::Str(b"undef" | b"asc"))) => {}
             ("sort_order", _) => {
                 return Err(BoxError::unsupported("Ladon", "descending index parts"));
@@ -440,18 +457,28 @@ fn read_part_map(at: u32, part: &[u8], format: &Format) -> Result<Part, BoxError
     }
     let field = field.ok_or_else(|| wrong("index part: field id is missing".to_owned()))?;
     let kind = kind.ok_or_else(|| wrong("index part: unknown field type".to_owned()))?;
-    if collation != Collation::None && !matches!(kind, FieldType::String | FieldType::Scalar) {
-        let why = "collation is reasonable only for string and scalar parts";
-        return Err(wrong(why.to_owned()));
-    }
-    let mut part = Part { collation, exclude_null, ..new_part(field, kind, format) };
+    let mut part = new_part(field, kind, format);
+    // What the format says of the field says nothing of what is in it.
+    part.is_nullable &= path.is_empty();
     part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
-    if exclude_null && !part.is_nullable {
-        return Err(wrong(
-            "index part: exclude_null=true and is_nullable=false are incompatible".to_owned(),
-        ));
+    (part.path, part.collation, part.exclude_null) = (path, collation, exclude_null);
+    check_part(&part).map_err(|why| wrong(why.to_owned()))?;
+    if part.path.in_front_of_each().is_some() {
+        return Err(BoxError::unsupported("Ladon", "multikey indexes"));
     }
     Ok(part)
+}
+
+/// Checks what does not depend on other parts.
+fn check_part(part: &Part) -> Result<(), &'static str> {
+    let has_collation = part.collation != Collation::None;
+    if has_collation && !matches!(part.kind, FieldType::String | FieldType::Scalar) {
+        return Err("collation is reasonable only for string and scalar parts");
+    }
+    if part.exclude_null && !part.is_nullable {
+        return Err("index part: exclude_null=true and is_nullable=false are incompatible");
+    }
+    Ok(())
 }
 
 fn wrong_parts(why: &str) -> BoxError {

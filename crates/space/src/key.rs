@@ -5,6 +5,7 @@ use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
+use crate::path::{self, Path};
 use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
@@ -15,6 +16,8 @@ use std::cmp::Ordering;
 pub struct Part {
     /// The field's number, from 0.
     pub field: u32,
+    /// Where in the field its values are.
+    pub path: Path,
     /// The type of its values.
     pub kind: FieldType,
     /// Whether it may be nil or absent.
@@ -26,6 +29,31 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether both are of the same values.
+    pub fn is_same_place(&self, other: &Part) -> bool {
+        self.field == other.field && self.path == other.path
+    }
+
+    /// How messages name the values.
+    pub fn label(&self) -> String {
+        let field = u64::from(self.field) + 1;
+        if self.path.is_empty() {
+            return field.to_string();
+        }
+        let steps: String = self.path.steps().iter().map(ToString::to_string).collect();
+        format!("[{field}]{steps}")
+    }
+
+    fn is_plain(&self) -> bool {
+        self.collation.is_strict() && self.path.is_empty()
+    }
+
+    /// As [`part_of`], of a part with a path.
+    fn value_of<'a>(&self, tuple: &'a [u8]) -> &'a [u8] {
+        let field = fields::from_field(tuple, self.field);
+        field.and_then(|field| path::follow(field, self.path.steps(), 0)).unwrap_or(&NIL)
+    }
+
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self.collation {
             Collation::Unicode(unicode) => compare::collated(unicode, a, b),
@@ -97,7 +125,7 @@ impl KeyDef {
         for part in primary {
             // Equal by its collation, strings of the own part may still differ.
             let is_own = |own: &Part| {
-                own.field == part.field
+                own.is_same_place(part)
                     && (own.collation == part.collation || own.collation.is_strict())
             };
             if !own.iter().any(is_own) {
@@ -117,7 +145,7 @@ impl KeyDef {
             hint_decides: hint_is_first && compared == 1,
             hint_is_first,
             excludes_null: own.iter().any(|part| part.exclude_null),
-            is_plain: parts.iter().all(|part| part.collation.is_strict()),
+            is_plain: parts.iter().all(Part::is_plain),
             parts: parts.into(),
         }
     }
@@ -140,7 +168,7 @@ impl KeyDef {
 
     fn has_no_excluded_nil(&self, tuple: &[u8]) -> bool {
         let mut excluding = self.own().iter().filter(|part| part.exclude_null);
-        excluding.all(|part| !is_nil(part_of(tuple, part)))
+        excluding.all(|part| !is_nil(self.value_of(tuple, part)))
     }
 
     /// Whether a whole key has one tuple at most: the index is unique, and no part may be nil.
@@ -151,7 +179,10 @@ impl KeyDef {
     /// Whether two tuples may not have this one's key: no part of it is nil.
     pub fn is_exclusive(&self, tuple: &[u8]) -> bool {
         self.is_unique
-            && self.own().iter().all(|part| !part.is_nullable || !is_nil(part_of(tuple, part)))
+            && self
+                .own()
+                .iter()
+                .all(|part| !part.is_nullable || !is_nil(self.value_of(tuple, part)))
     }
 
     /// The hint of a tuple's key.
@@ -159,7 +190,7 @@ impl KeyDef {
     pub fn hint(&self, tuple: &[u8]) -> u64 {
         let part = &self.parts[0];
         if !self.is_plain {
-            return part.hint(part_of(tuple, part));
+            return part.hint(part.value_of(tuple));
         }
         compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
     }
@@ -183,6 +214,12 @@ impl KeyDef {
         }
     }
 
+    /// The tuple from this part's value on; an absent one is nil.
+    #[inline]
+    fn value_of<'a>(&self, tuple: &'a [u8], part: &Part) -> &'a [u8] {
+        if self.is_plain { part_of(tuple, part) } else { part.value_of(tuple) }
+    }
+
     fn compare_parts(&self, a: &[u8], b: &[u8]) -> Ordering {
         let mut has_nil = false;
         for (at, part) in self.parts.iter().enumerate() {
@@ -192,7 +229,7 @@ impl KeyDef {
             if at == 0 && self.hint_is_first {
                 continue;
             }
-            let (left, right) = (part_of(a, part), part_of(b, part));
+            let (left, right) = (self.value_of(a, part), self.value_of(b, part));
             match self.compare_values(part, left, right) {
                 Ordering::Equal => has_nil |= part.is_nullable && is_nil(left),
                 order => return order,
@@ -219,7 +256,7 @@ impl KeyDef {
     fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
         let mut rest = key.values;
         for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
-            match self.compare_values(part, part_of(tuple, part), rest) {
+            match self.compare_values(part, self.value_of(tuple, part), rest) {
                 Ordering::Equal if at + 1 == key.count as usize => break,
                 Ordering::Equal => {}
                 order => return order,
@@ -234,8 +271,10 @@ impl KeyDef {
     /// The hash of a tuple's key: the index's own parts.
     #[inline]
     pub fn hash(&self, secrets: &RapidSecrets, tuple: &[u8]) -> u64 {
-        let hashes =
-            self.own().iter().map(|part| self.hash_value(secrets, part, part_of(tuple, part)));
+        let hashes = self
+            .own()
+            .iter()
+            .map(|part| self.hash_value(secrets, part, self.value_of(tuple, part)));
         hashes.fold(0, join_hashes)
     }
 
@@ -302,7 +341,7 @@ impl KeyDef {
         let mut key = Vec::new();
         write::array(&mut key, parts.len() as u32);
         parts.iter().for_each(|part| {
-            let mut rest = part_of(tuple, part);
+            let mut rest = self.value_of(tuple, part);
             key.extend_from_slice(msgpack::take(&mut rest).unwrap_or(&NIL));
         });
         key

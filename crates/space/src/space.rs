@@ -107,11 +107,14 @@ impl Space {
     }
 
     fn refresh_rules(&mut self) {
-        self.rules = self.rules_with(&self.def, None);
+        // Fewer parts than before do not contradict each other.
+        if let Ok(rules) = self.rules_with(&self.def, None) {
+            self.rules = rules;
+        }
     }
 
     /// The rules of a definition, of the indexes, and of an index that is new or takes another's place.
-    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Rules {
+    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Result<Rules, BoxError> {
         let others = self
             .indexes
             .iter()
@@ -148,7 +151,7 @@ impl Space {
             return Err(BoxError::alter_space(&self.def.name, why));
         }
         self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
-        let rules = self.rules_with(&def, None);
+        let rules = self.rules_with(&def, None)?;
         self.check_tuples(&rules)?;
         (self.def, self.rules) = (def, rules);
         Ok(())
@@ -168,14 +171,14 @@ impl Space {
     fn check_types(&self, def: &IndexDef) -> Result<(), BoxError> {
         let others = self.indexes.iter().filter(|other| other.def.id != def.id);
         for other in others.flat_map(|other| &other.def.parts) {
-            let same = def.parts.iter().find(|part| part.field == other.field);
+            let same = def.parts.iter().find(|part| part.is_same_place(other));
             let Some(part) = same else { continue };
             if part.kind.is_within(other.kind) || other.kind.is_within(part.kind) {
                 continue;
             }
             let message = format!(
                 "Field {} has type '{}' in one index, but type '{}' in another",
-                part.field + 1,
+                part.label(),
                 other.kind.name(),
                 part.kind.name()
             );
@@ -243,7 +246,7 @@ impl Space {
         def.check(&self.def)?;
         self.check_new_name(&def)?;
         self.check_types(&def)?;
-        let rules = self.rules_with(&self.def, Some(&def));
+        let rules = self.rules_with(&self.def, Some(&def))?;
         if !self.is_loading {
             self.check_tuples(&rules)?;
         }
