@@ -108,7 +108,7 @@ fn identifier(text: &str) -> Option<(Step, &str)> {
         return None;
     }
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    Some((Step::Key(text[..end].as_bytes().into()), &text[end..]))
+    Some((Step::Key(text.as_bytes()[..end].into()), &text[end..]))
 }
 
 impl fmt::Display for Step {

@@ -260,3 +260,14 @@ fn run_paths(seed: u64) {
 fn indexes_of_paths_agree_with_a_model() {
     (1..4).for_each(run_paths);
 }
+
+#[test]
+fn a_sequence_does_not_fill_in_what_is_inside_of_a_field() {
+    let sequence = crate::SpaceSequence { space: 512, sequence: 1, is_generated: false, field: 1 };
+    let space = space_def(vec![]).expect("a definition");
+    let index = |part| index_def(&space, 0, "tree", true, vec![part]).expect("a definition");
+    assert_eq!(sequence.check(&index(part(1, "unsigned")), "s"), Ok(()));
+    let found = message(sequence.check(&index(inside("a", "unsigned", false)), "s"));
+    let why = "sequence field must be a part of the index";
+    assert_eq!(found, format!("Can't create or modify index 'i0' in space 's': {why}"));
+}
