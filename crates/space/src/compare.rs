@@ -3,6 +3,7 @@
 //! Across types: nil, booleans, numbers, strings, bytes, UUIDs, dates, and the rest. Numbers
 //! compare exactly, in whichever format they are. Source: Tarantool's documentation, "scalar".
 
+use crate::collation::Unicode;
 use crate::decimal::Decimal;
 use crate::field_type::{FieldType, extension, peek};
 use ladon_msgpack::Value;
@@ -42,6 +43,14 @@ fn decoded(a: &Value<'_>, b: &Value<'_>) -> Ordering {
         (Value::Bin(a), Value::Bin(b)) => a.cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         _ => class(a).cmp(&class(b)).then_with(|| within_class(a, b)),
+    }
+}
+
+/// As [`values`], but strings compare by a collation.
+pub fn collated(collation: Unicode, a: &[u8], b: &[u8]) -> Ordering {
+    match (peek(a), peek(b)) {
+        (Some(Value::Str(a)), Some(Value::Str(b))) => collation.compare(a, b),
+        _ => values(a, b),
     }
 }
 
@@ -173,6 +182,15 @@ fn any_hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
     general_hint(&value)
 }
 
+/// As [`hint`], of a value that compares by a collation.
+pub fn collated_hint(collation: Unicode, bytes: &[u8]) -> u64 {
+    match peek(bytes) {
+        Some(Value::Str(string)) => general_hint(&Value::Str(&collation.sort_key(string))),
+        Some(value) => general_hint(&value),
+        None => 0,
+    }
+}
+
 /// Four bits for the class, and the highest sixty of the value.
 fn general_hint(value: &Value<'_>) -> u64 {
     let within = match value {
@@ -233,6 +251,14 @@ pub fn hash(secrets: &RapidSecrets, bytes: &[u8]) -> u64 {
                 _ => 0,
             },
         },
+    }
+}
+
+/// As [`hash`], of a value that compares by a collation.
+pub fn collated_hash(secrets: &RapidSecrets, collation: Unicode, bytes: &[u8]) -> u64 {
+    match peek(bytes) {
+        Some(Value::Str(string)) => hash_bytes(secrets, &collation.sort_key(string)),
+        _ => hash(secrets, bytes),
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Source: Tarantool's documentation, "System spaces", and the checks of its `alter.cc`.
 
+use crate::collation::Collation;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format};
-use crate::key::{Collation, Part};
+use crate::key::Part;
+use crate::path::Path;
 use ladon_msgpack::{self as msgpack, Value};
 
 /// Longest name.
@@ -277,7 +279,7 @@ impl IndexDef {
             if part.field > FIELDS_MAX {
                 return wrong("field no is too big");
             }
-            if self.parts[..at].iter().any(|other| other.field == part.field) {
+            if self.parts[..at].iter().any(|other| other.is_same_place(part)) {
                 return wrong("same key part is indexed twice");
             }
         }
@@ -376,7 +378,14 @@ fn read_parts(mut bytes: &[u8]) -> Result<Vec<Part>, BoxError> {
 /// A part whose field may be nil only if the part says so, whatever the format says. (Where `box` makes
 /// an index, it copies what the format says into the part.)
 fn new_part(field: u32, kind: FieldType) -> Part {
-    Part { field, kind, is_nullable: false, exclude_null: false, collation: Collation::None }
+    Part {
+        field,
+        path: Path::default(),
+        kind,
+        is_nullable: false,
+        exclude_null: false,
+        collation: Collation::None,
+    }
 }
 
 fn read_part_array(part: &[u8]) -> Result<Part, BoxError> {
@@ -402,6 +411,7 @@ fn read_part_map(at: u32, part: &[u8]) -> Result<Part, BoxError> {
     let wrong = |why: String| wrong_part(at, why);
     let (mut field, mut kind, mut is_nullable) = (None, None, None);
     let (mut collation, mut exclude_null) = (Collation::None, false);
+    let mut path = Path::default();
     for (name, value) in pairs(part)? {
         match (&name[..], peek(value)) {
             ("field", Some(Value::Uint(value))) => field = u32::try_from(value).ok(),
@@ -410,14 +420,19 @@ fn read_part_map(at: u32, part: &[u8]) -> Result<Part, BoxError> {
             ("nullable_action", Some(Value::Str(action))) => is_nullable = Some(action == b"none"),
             ("exclude_null", Some(Value::Bool(value))) => exclude_null = value,
             ("collation", Some(Value::Uint(id))) => {
-                collation = Collation::of_id(id).ok_or_else(|| {
-                    BoxError::unsupported(
-                        "Ladon",
-                        &format!("the collation number {id} in an index"),
-                    )
+                collation = Collation::of_id(id).ok_or_else(|| match Collation::is_known(id) {
+                    true => {
+                        let what = format!("the collation number {id} in an index");
+                        BoxError::unsupported("Ladon", &what)
+                    }
+                    false => wrong("collation was not found by ID".to_owned()),
                 })?;
             }
-            ("path", _) => return Err(BoxError::unsupported("Ladon", "JSON paths in indexes")),
+            ("path", Some(Value::Str(text))) => {
+                let parsed = std::str::from_utf8(text).ok().and_then(Path::parse);
+                path = parsed.ok_or_else(|| wrong("invalid path".to_owned()))?;
+            }
+            ("path", _) => return Err(wrong("'path' must be string".to_owned())),
             ("sort_order", Some(Value::Str(b"undef" | b"asc"))) => {}
             ("sort_order", _) => {
                 return Err(BoxError::unsupported("Ladon", "descending index parts"));
@@ -430,18 +445,26 @@ fn read_part_map(at: u32, part: &[u8]) -> Result<Part, BoxError> {
     }
     let field = field.ok_or_else(|| wrong("index part: field id is missing".to_owned()))?;
     let kind = kind.ok_or_else(|| wrong("index part: unknown field type".to_owned()))?;
-    if collation != Collation::None && !matches!(kind, FieldType::String | FieldType::Scalar) {
-        let why = "collation is reasonable only for string and scalar parts";
-        return Err(wrong(why.to_owned()));
-    }
-    let mut part = Part { collation, exclude_null, ..new_part(field, kind) };
+    let mut part = new_part(field, kind);
     part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
-    if exclude_null && !part.is_nullable {
-        return Err(wrong(
-            "index part: exclude_null=true and is_nullable=false are incompatible".to_owned(),
-        ));
+    (part.path, part.collation, part.exclude_null) = (path, collation, exclude_null);
+    check_part(&part).map_err(|why| wrong(why.to_owned()))?;
+    if part.path.in_front_of_each().is_some() {
+        return Err(BoxError::unsupported("Ladon", "multikey indexes"));
     }
     Ok(part)
+}
+
+/// Checks what does not depend on other parts.
+fn check_part(part: &Part) -> Result<(), &'static str> {
+    let has_collation = part.collation != Collation::None;
+    if has_collation && !matches!(part.kind, FieldType::String | FieldType::Scalar) {
+        return Err("collation is reasonable only for string and scalar parts");
+    }
+    if part.exclude_null && !part.is_nullable {
+        return Err("index part: exclude_null=true and is_nullable=false are incompatible");
+    }
+    Ok(())
 }
 
 fn wrong_parts(why: &str) -> BoxError {

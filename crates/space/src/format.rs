@@ -3,6 +3,7 @@
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::FieldType;
 use crate::key::Part;
+use crate::path::{self, Step};
 use ladon_msgpack::{self as msgpack, Value};
 
 /// A field as a space's format describes it.
@@ -31,11 +32,17 @@ impl Format {
     }
 }
 
+/// What a value must be, and what must be in it.
 #[derive(Clone, Debug)]
 struct Rule {
     kind: FieldType,
     is_nullable: bool,
-    name: Option<String>,
+    /// How messages name the value.
+    label: String,
+    /// The order in which missing values are reported.
+    number: usize,
+    /// Of an array or a map: the rules of what paths of indexes lead to.
+    inside: Vec<(Step, Rule)>,
 }
 
 /// The checks of each tuple that is written.
@@ -45,38 +52,51 @@ pub struct Rules {
     fields: Vec<Rule>,
     /// How many fields a tuple has; 0 if any number will do.
     field_count: u32,
+    /// Whether there are rules of what is in fields.
+    has_paths: bool,
 }
 
 impl Rules {
     /// The rules of a format, and of these parts of indexes.
+    ///
+    /// # Errors
+    /// Tarantool's, if a value had to be of two types.
     pub fn new<'a>(
         format: &Format,
         field_count: u32,
-        parts: impl Iterator<Item = &'a Part>,
-    ) -> Rules {
-        let mut fields: Vec<Rule> = format
-            .fields
-            .iter()
-            .map(|field| Rule {
-                kind: field.kind,
-                is_nullable: field.is_nullable,
-                name: Some(field.name.clone()),
-            })
-            .collect();
+        parts: impl Iterator<Item = &'a Part> + Clone,
+    ) -> Result<Rules, BoxError> {
+        let fields = format.fields.iter().enumerate().map(|(at, field)| Rule {
+            kind: field.kind,
+            is_nullable: field.is_nullable,
+            label: format!("{} ({})", at + 1, field.name),
+            number: at,
+            inside: Vec::new(),
+        });
+        let mut rules = Rules { fields: fields.collect(), field_count, has_paths: false };
+        let formatted = rules.fields.len();
+        let indexed = parts.clone().map(|part| part.field as usize + 1).max().unwrap_or(0);
+        rules.fields.extend((formatted..indexed).map(|at| Rule::of_any(at, (at + 1).to_string())));
+        let mut is_named = vec![false; rules.fields.len()];
+        let mut count = rules.fields.len();
         for part in parts {
             let at = part.field as usize;
-            let is_new = fields.len() <= at;
-            while fields.len() <= at {
-                fields.push(Rule { kind: FieldType::Any, is_nullable: true, name: None });
+            let mut rule = &mut rules.fields[at];
+            if !part.path.is_empty() {
+                rules.has_paths = true;
+                for step in part.path.steps() {
+                    rule = rule.step(step, part.field, &mut count)?;
+                }
+                rule.is_nullable &= part.is_nullable;
+            } else {
+                // Before another part has named the field, it is as nullable as this one.
+                let is_new = at >= formatted && !is_named[at];
+                rule.is_nullable = part.is_nullable && (is_new || rule.is_nullable);
+                is_named[at] = true;
             }
-            let rule = &mut fields[at];
-            // Before another part has named the field, it is as nullable as this one.
-            rule.is_nullable = part.is_nullable && (is_new || rule.is_nullable);
-            if part.kind.is_within(rule.kind) {
-                rule.kind = part.kind;
-            }
+            rule.narrow(part.kind)?;
         }
-        Rules { fields, field_count }
+        Ok(rules)
     }
 
     /// Checks that bytes are one MessagePack array with the fields that there must be.
@@ -96,51 +116,129 @@ impl Rules {
             return Err(BoxError::new(ErrorCode::EXACT_FIELD_COUNT, message));
         }
         let mut left = count;
+        let mut missing = None;
         for (at, rule) in self.fields.iter().enumerate() {
             if left == 0 {
-                self.check_absent(at)?;
+                self.fields[at..].iter().for_each(|rule| rule.note_missing(&mut missing));
                 break;
             }
             left -= 1;
             let before = rest;
             let value = msgpack::read(&mut rest)?;
-            let may_be_nil = rule.is_nullable && value == Value::Nil;
-            if !may_be_nil && !rule.kind.accepts(&value) {
-                return Err(self.wrong_type(at, &value));
-            }
+            rule.check_type(&value)?;
             if matches!(value, Value::Array(_) | Value::Map(_)) {
                 rest = before;
                 msgpack::skip(&mut rest)?;
             }
+            if self.has_paths && !rule.inside.is_empty() {
+                rule.check_inside(before, &mut missing)?;
+            }
+        }
+        if let Some(rule) = missing {
+            return Err(rule.missing());
         }
         for _ in 0..left {
             msgpack::skip(&mut rest)?;
         }
         if rest.is_empty() { Ok(()) } else { Err(msgpack::Error::Trailing.into()) }
     }
+}
 
-    fn check_absent(&self, from: usize) -> Result<(), BoxError> {
-        let required = self.fields[from..].iter().position(|rule| !rule.is_nullable);
-        let Some(missing) = required else { return Ok(()) };
-        let label = self.label(from + missing);
-        let message = format!("Tuple field {label} required by space format is missing");
-        Err(BoxError::new(ErrorCode::FIELD_MISSING, message))
+impl Rule {
+    fn of_any(number: usize, label: String) -> Rule {
+        Rule { kind: FieldType::Any, is_nullable: true, label, number, inside: Vec::new() }
     }
 
-    fn wrong_type(&self, at: usize, value: &Value<'_>) -> BoxError {
-        let (label, expected) = (self.label(at), self.fields[at].kind.name());
+    /// The rule of what a step leads to; `count` is the number of rules that there are.
+    fn step(&mut self, step: &Step, field: u32, count: &mut usize) -> Result<&mut Rule, BoxError> {
+        let container = match step {
+            Step::Key(_) => FieldType::Map,
+            Step::Element(_) | Step::Each => FieldType::Array,
+        };
+        if !container.is_within(self.kind) {
+            return Err(self.mismatch(container));
+        }
+        self.kind = container;
+        let at = match self.inside.iter().position(|(other, _)| other == step) {
+            Some(at) => at,
+            None => {
+                let outer = if self.label.starts_with('[') {
+                    self.label.clone()
+                } else {
+                    format!("[{}]", u64::from(field) + 1)
+                };
+                self.inside.push((step.clone(), Rule::of_any(*count, format!("{outer}{step}"))));
+                *count += 1;
+                self.inside.len() - 1
+            }
+        };
+        Ok(&mut self.inside[at].1)
+    }
+
+    /// Demands that the values are of this type as well.
+    fn narrow(&mut self, kind: FieldType) -> Result<(), BoxError> {
+        if kind.is_within(self.kind) {
+            self.kind = kind;
+        } else if !self.kind.is_within(kind) {
+            return Err(self.mismatch(kind));
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self, kind: FieldType) -> BoxError {
         let message = format!(
-            "Tuple field {label} type does not match one required by operation: \
-             expected {expected}, got {}",
+            "Field {} has type '{}' in one index, but type '{}' in another",
+            self.label,
+            self.kind.name(),
+            kind.name()
+        );
+        BoxError::new(ErrorCode::INDEX_PART_TYPE_MISMATCH, message)
+    }
+
+    #[inline]
+    fn check_type(&self, value: &Value<'_>) -> Result<(), BoxError> {
+        let may_be_nil = self.is_nullable && *value == Value::Nil;
+        if may_be_nil || self.kind.accepts(value) {
+            return Ok(());
+        }
+        let message = format!(
+            "Tuple field {} type does not match one required by operation: expected {}, got {}",
+            self.label,
+            self.kind.name(),
             value.kind().name()
         );
-        BoxError::new(ErrorCode::FIELD_TYPE, message)
+        Err(BoxError::new(ErrorCode::FIELD_TYPE, message))
     }
 
-    fn label(&self, at: usize) -> String {
-        match &self.fields[at].name {
-            Some(name) => format!("{} ({name})", at + 1),
-            None => (at + 1).to_string(),
+    /// Checks what is in a value, and notes the first of what is missing there.
+    fn check_inside<'a>(
+        &'a self,
+        value: &[u8],
+        missing: &mut Option<&'a Rule>,
+    ) -> Result<(), BoxError> {
+        for (step, rule) in &self.inside {
+            match path::follow(value, std::slice::from_ref(step), 0) {
+                Some(value) => {
+                    rule.check_type(&msgpack::read(&mut { value })?)?;
+                    rule.check_inside(value, missing)?;
+                }
+                None => rule.note_missing(missing),
+            }
         }
+        Ok(())
+    }
+
+    /// Notes what is missing if there is no value: what comes first is kept.
+    fn note_missing<'a>(&'a self, missing: &mut Option<&'a Rule>) {
+        if !self.inside.is_empty() {
+            self.inside.iter().for_each(|(_, rule)| rule.note_missing(missing));
+        } else if !self.is_nullable && missing.is_none_or(|other| self.number < other.number) {
+            *missing = Some(self);
+        }
+    }
+
+    fn missing(&self) -> BoxError {
+        let message = format!("Tuple field {} required by space format is missing", self.label);
+        BoxError::new(ErrorCode::FIELD_MISSING, message)
     }
 }

@@ -1,39 +1,23 @@
 //! What an index orders by: parts of tuples, taken out, compared, hinted and hashed.
 
+use crate::collation::Collation;
 use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
+use crate::path::{self, Path};
 use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
 use std::cmp::Ordering;
-
-/// How strings of a part compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collation {
-    /// By bytes; no collation was named.
-    None,
-    /// By bytes.
-    Binary,
-}
-
-impl Collation {
-    /// The collation with Tarantool's number in `_collation`, if there is an implementation.
-    pub fn of_id(id: u64) -> Option<Collation> {
-        match id {
-            0 => Some(Collation::None),
-            3 => Some(Collation::Binary),
-            _ => None,
-        }
-    }
-}
 
 /// One part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The field's number, from 0.
     pub field: u32,
+    /// Where in the field its values are.
+    pub path: Path,
     /// The type of its values.
     pub kind: FieldType,
     /// Whether it may be nil or absent.
@@ -42,6 +26,56 @@ pub struct Part {
     pub exclude_null: bool,
     /// How strings compare.
     pub collation: Collation,
+}
+
+impl Part {
+    /// Whether both are of the same values.
+    pub fn is_same_place(&self, other: &Part) -> bool {
+        self.field == other.field && self.path == other.path
+    }
+
+    /// How messages name the values.
+    pub fn label(&self) -> String {
+        let field = u64::from(self.field) + 1;
+        if self.path.is_empty() {
+            return field.to_string();
+        }
+        let steps: String = self.path.steps().iter().map(ToString::to_string).collect();
+        format!("[{field}]{steps}")
+    }
+
+    fn is_plain(&self) -> bool {
+        self.collation.is_strict() && self.path.is_empty()
+    }
+
+    /// As [`part_of`], of a part with a path.
+    fn value_of<'a>(&self, tuple: &'a [u8]) -> &'a [u8] {
+        let field = fields::from_field(tuple, self.field);
+        field.and_then(|field| path::follow(field, self.path.steps(), 0)).unwrap_or(&NIL)
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated(unicode, a, b),
+            Collation::None | Collation::Binary => compare::values(a, b),
+        }
+    }
+
+    fn hint(&self, value: &[u8]) -> u64 {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated_hint(unicode, value),
+            Collation::None | Collation::Binary => {
+                compare::hint(self.kind, self.is_nullable, value)
+            }
+        }
+    }
+
+    fn hash(&self, secrets: &RapidSecrets, value: &[u8]) -> u64 {
+        match self.collation {
+            Collation::Unicode(unicode) => compare::collated_hash(secrets, unicode, value),
+            Collation::None | Collation::Binary => compare::hash(secrets, value),
+        }
+    }
 }
 
 /// A key of a request: MessagePack values, a prefix of an index's parts.
@@ -80,6 +114,8 @@ pub struct KeyDef {
     /// The first part is an unsigned integer that is never nil, so equal hints are equal values.
     hint_is_first: bool,
     excludes_null: bool,
+    /// No part has a path, or a collation that does not compare bytes.
+    is_plain: bool,
 }
 
 impl KeyDef {
@@ -87,7 +123,12 @@ impl KeyDef {
     pub fn new(own: &[Part], primary: &[Part], is_unique: bool) -> KeyDef {
         let mut parts = own.to_vec();
         for part in primary {
-            if !own.iter().any(|other| other.field == part.field) {
+            // Equal by its collation, strings of the own part may still differ.
+            let is_own = |own: &Part| {
+                own.is_same_place(part)
+                    && (own.collation == part.collation || own.collation.is_strict())
+            };
+            if !own.iter().any(is_own) {
                 parts.push(part.clone());
             }
         }
@@ -104,6 +145,7 @@ impl KeyDef {
             hint_decides: hint_is_first && compared == 1,
             hint_is_first,
             excludes_null: own.iter().any(|part| part.exclude_null),
+            is_plain: parts.iter().all(Part::is_plain),
             parts: parts.into(),
         }
     }
@@ -126,7 +168,7 @@ impl KeyDef {
 
     fn has_no_excluded_nil(&self, tuple: &[u8]) -> bool {
         let mut excluding = self.own().iter().filter(|part| part.exclude_null);
-        excluding.all(|part| !is_nil(part_of(tuple, part)))
+        excluding.all(|part| !is_nil(self.value_of(tuple, part)))
     }
 
     /// Whether a whole key has one tuple at most: the index is unique, and no part may be nil.
@@ -137,20 +179,30 @@ impl KeyDef {
     /// Whether two tuples may not have this one's key: no part of it is nil.
     pub fn is_exclusive(&self, tuple: &[u8]) -> bool {
         self.is_unique
-            && self.own().iter().all(|part| !part.is_nullable || !is_nil(part_of(tuple, part)))
+            && self
+                .own()
+                .iter()
+                .all(|part| !part.is_nullable || !is_nil(self.value_of(tuple, part)))
     }
 
     /// The hint of a tuple's key.
     #[inline]
     pub fn hint(&self, tuple: &[u8]) -> u64 {
         let part = &self.parts[0];
+        if !self.is_plain {
+            return part.hint(part.value_of(tuple));
+        }
         compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
     }
 
     /// The hint of a key with at least one value.
     #[inline]
     pub fn hint_of_key(&self, key: &Key<'_>) -> u64 {
-        compare::hint(self.parts[0].kind, self.parts[0].is_nullable, key.values)
+        let part = &self.parts[0];
+        if !self.is_plain {
+            return part.hint(key.values);
+        }
+        compare::hint(part.kind, part.is_nullable, key.values)
     }
 
     /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.
@@ -162,6 +214,12 @@ impl KeyDef {
         }
     }
 
+    /// The tuple from this part's value on; an absent one is nil.
+    #[inline]
+    fn value_of<'a>(&self, tuple: &'a [u8], part: &Part) -> &'a [u8] {
+        if self.is_plain { part_of(tuple, part) } else { part.value_of(tuple) }
+    }
+
     fn compare_parts(&self, a: &[u8], b: &[u8]) -> Ordering {
         let mut has_nil = false;
         for (at, part) in self.parts.iter().enumerate() {
@@ -171,13 +229,18 @@ impl KeyDef {
             if at == 0 && self.hint_is_first {
                 continue;
             }
-            let (left, right) = (part_of(a, part), part_of(b, part));
-            match compare::values(left, right) {
+            let (left, right) = (self.value_of(a, part), self.value_of(b, part));
+            match self.compare_values(part, left, right) {
                 Ordering::Equal => has_nil |= part.is_nullable && is_nil(left),
                 order => return order,
             }
         }
         Ordering::Equal
+    }
+
+    #[inline]
+    fn compare_values(&self, part: &Part, a: &[u8], b: &[u8]) -> Ordering {
+        if self.is_plain { compare::values(a, b) } else { part.compare(a, b) }
     }
 
     /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the tuple's.
@@ -193,7 +256,7 @@ impl KeyDef {
     fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
         let mut rest = key.values;
         for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
-            match compare::values(part_of(tuple, part), rest) {
+            match self.compare_values(part, self.value_of(tuple, part), rest) {
                 Ordering::Equal if at + 1 == key.count as usize => break,
                 Ordering::Equal => {}
                 order => return order,
@@ -208,7 +271,10 @@ impl KeyDef {
     /// The hash of a tuple's key: the index's own parts.
     #[inline]
     pub fn hash(&self, secrets: &RapidSecrets, tuple: &[u8]) -> u64 {
-        let hashes = self.own().iter().map(|part| compare::hash(secrets, part_of(tuple, part)));
+        let hashes = self
+            .own()
+            .iter()
+            .map(|part| self.hash_value(secrets, part, self.value_of(tuple, part)));
         hashes.fold(0, join_hashes)
     }
 
@@ -217,13 +283,18 @@ impl KeyDef {
     pub fn hash_of_key(&self, secrets: &RapidSecrets, key: &Key<'_>) -> u64 {
         let mut rest = key.values;
         let mut joined = 0;
-        for _ in 0..key.count {
-            joined = join_hashes(joined, compare::hash(secrets, rest));
+        for part in self.own().iter().take(key.count as usize) {
+            joined = join_hashes(joined, self.hash_value(secrets, part, rest));
             if msgpack::skip(&mut rest).is_err() {
                 break;
             }
         }
         joined
+    }
+
+    #[inline]
+    fn hash_value(&self, secrets: &RapidSecrets, part: &Part, value: &[u8]) -> u64 {
+        if self.is_plain { compare::hash(secrets, value) } else { part.hash(secrets, value) }
     }
 
     /// Checks the types of a key's values, of which there are not more than parts.
@@ -274,7 +345,7 @@ impl KeyDef {
         let mut key = Vec::new();
         write::array(&mut key, parts.len() as u32);
         parts.iter().for_each(|part| {
-            let mut rest = part_of(tuple, part);
+            let mut rest = self.value_of(tuple, part);
             key.extend_from_slice(msgpack::take(&mut rest).unwrap_or(&NIL));
         });
         key

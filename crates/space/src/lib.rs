@@ -6,6 +6,7 @@
 //! put a space behind a lock, and log what a statement returns. A statement that returns an error has
 //! changed nothing.
 
+mod collation;
 mod compare;
 mod decimal;
 mod definition;
@@ -16,6 +17,7 @@ mod format;
 mod hash_table;
 mod index;
 mod key;
+mod path;
 mod select;
 mod sequence;
 mod space;
@@ -28,12 +30,14 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use collation::{Collation, Unicode};
 pub use definition::{IndexDef, IndexKind, SpaceDef};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use format::{Field, Format};
 pub use index::Index;
-pub use key::{Collation, Key, KeyDef, Part};
+pub use key::{Key, KeyDef, Part};
+pub use path::{Path, Step};
 pub use select::{IteratorType, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;

@@ -160,7 +160,11 @@ impl SpaceSequence {
     /// # Errors
     /// `MODIFY_INDEX`.
     pub fn check(&self, primary: &IndexDef, space: &str) -> Result<(), BoxError> {
-        let why = match primary.parts.iter().find(|part| part.field == self.field) {
+        let why = match primary
+            .parts
+            .iter()
+            .find(|part| part.field == self.field && part.path.is_empty())
+        {
             None => "sequence field must be a part of the index",
             Some(part) if !matches!(part.kind, FieldType::Unsigned | FieldType::Integer) => {
                 "sequence cannot be used with a non-integer key"

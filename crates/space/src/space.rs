@@ -110,11 +110,14 @@ impl Space {
     }
 
     fn refresh_rules(&mut self) {
-        self.rules = self.rules_with(&self.def, None);
+        // Fewer parts than before do not contradict each other.
+        if let Ok(rules) = self.rules_with(&self.def, None) {
+            self.rules = rules;
+        }
     }
 
     /// The rules of a definition, of the indexes, and of an index that is new or takes another's place.
-    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Rules {
+    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Result<Rules, BoxError> {
         let others = self
             .indexes
             .iter()
@@ -148,7 +151,7 @@ impl Space {
         }
         self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
         self.check_types(&def.format, None)?;
-        let rules = self.rules_with(&def, None);
+        let rules = self.rules_with(&def, None)?;
         self.check_tuples(&rules)?;
         (self.def, self.rules) = (def, rules);
         Ok(())
@@ -174,8 +177,9 @@ impl Space {
         // The narrowest type of each field so far.
         let mut parts: Vec<&Part> = Vec::new();
         for part in defs.iter().flat_map(|def| &def.parts) {
-            let place = parts.iter().position(|other| other.field == part.field);
-            let field = format.fields.get(part.field as usize);
+            let place = parts.iter().position(|other| other.is_same_place(part));
+            // The format says of a field what it is, and nothing of what is in it.
+            let field = format.fields.get(part.field as usize).filter(|_| part.path.is_empty());
             let kind = match place {
                 Some(place) => parts[place].kind,
                 None => field.map_or(FieldType::Any, |field| field.kind),
@@ -267,7 +271,7 @@ impl Space {
         def.check(&self.def)?;
         self.check_new_name(&def)?;
         self.check_types(&self.def.format, Some(&def))?;
-        let rules = self.rules_with(&self.def, Some(&def));
+        let rules = self.rules_with(&self.def, Some(&def))?;
         if !self.is_loading {
             self.check_tuples(&rules)?;
         }
@@ -438,7 +442,7 @@ fn mismatch(part: &Part, field: Option<&Field>, kind: FieldType, is_indexed: boo
         false => (ErrorCode::FORMAT_MISMATCH_INDEX_PART, ["space format", "index definition"]),
     };
     let name = field.map_or(String::new(), |field| format!(" ({})", field.name));
-    let (number, wanted, got) = (part.field + 1, kind.name(), part.kind.name());
+    let (number, wanted, got) = (part.label(), kind.name(), part.kind.name());
     let message = format!(
         "Field {number}{name} has type '{wanted}' in {}, but type '{got}' in {}",
         places[0], places[1]

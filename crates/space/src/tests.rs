@@ -1,5 +1,6 @@
 //! Spaces against a plain model, and Tarantool's replies as data.
 
+mod keys;
 mod model;
 mod updates;
 

@@ -90,7 +90,10 @@ const SPACES: &str = "
 Spaces, indexes, users and rights are made as connectors can make them: by tuples of the system spaces.
 
 - **Indexes**: `TREE` and `HASH`. Absent, and refused by name: `BITSET`, `RTREE`, functional and multikey
-  indexes, JSON paths, collations other than `none` and `binary`.
+  indexes.
+- **Collations**: those of `_collation`, by ICU4X, but `haw`, `kl`, `lkt`, `nso`, `se`, `tn`, `zh__big5han` and `zh__gb2312han`,
+  which are refused by name. Locales follow a newer CLDR than an older ICU does (`kok`, `lv` and `mr` differ from ICU 72). Strings
+  whose combining marks are not in the canonical order are taken as if they were.
 - **Definitions** of system spaces are fixed. Absent: constraints, foreign keys, defaults, triggers.
   A second index on a large space is built while its IO thread waits.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
