@@ -24,10 +24,13 @@ fn seeds_without_trouble() {
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
     assert!(total.waits_kept > SEEDS / 10, "{total:?}");
     assert!(total.messages > SEEDS, "{total:?}");
+    assert!(total.congested_turns > SEEDS, "{total:?}");
     assert!(total.libraries_changed > SEEDS / 4, "{total:?}");
     assert!(total.functions_run > SEEDS / 4, "{total:?}");
     assert!(total.entries_awaited > SEEDS / 10, "{total:?}");
     assert!(total.ids_made > SEEDS / 4, "{total:?}");
+    assert!(total.sent_again > SEEDS / 4, "{total:?}");
+    assert!(total.duplicates > SEEDS / 4, "{total:?}");
     assert!(total.clock_steps > SEEDS / 10, "{total:?}");
     assert!(total.scripts_by_hash > SEEDS / 4, "{total:?}");
     assert!(total.scripts_unknown > SEEDS / 4, "{total:?}");
@@ -90,20 +93,44 @@ fn a_connection_that_takes_all_is_caught() {
     }
 }
 
-/// Who publishes while messages come faster than they are delivered gets its turn as the others do.
+/// Who publishes while messages come faster than they are delivered gets its turn as the others do;
+/// what is undelivered stays bounded, and who takes in nothing is closed.
 #[test]
 fn no_publisher_is_left_behind() {
-    let mut congested_turns = 0;
-    for seed in 0..40 {
+    let (mut congested_turns, mut undelivered, mut closed) = (0, 0, 0);
+    for seed in 0..60 {
         match run_crowd(seed, Canary::None) {
-            Ok(crowd) => congested_turns += crowd.congested_turns,
+            Ok(crowd) => {
+                congested_turns += crowd.congested_turns;
+                undelivered = undelivered.max(crowd.undelivered);
+                closed += crowd.closed;
+            }
             Err(trouble) => panic!("{trouble}"),
         }
     }
     assert!(congested_turns > 50, "somebody had to wait: {congested_turns}");
-    let is_caught = |seed: &u64| run_crowd(*seed, Canary::NewerFirst).is_err();
-    let caught = (0..40).filter(is_caught).count();
-    assert!(caught > 10, "only {caught} of 40 seeds noticed");
+    assert!(undelivered > 4_096, "the server's own bound was reached: {undelivered}");
+    assert!(closed > 0, "somebody owed too much");
+}
+
+/// The crowd's own canaries: an order that leaves somebody behind, a bound that nobody keeps, and
+/// somebody who waits for ever.
+#[test]
+fn a_publisher_that_is_left_behind_is_caught() {
+    for canary in [Canary::NewerFirst, Canary::BoundIgnored, Canary::PublisherForgotten] {
+        let is_caught = |seed: &u64| {
+            !matches!(std::panic::catch_unwind(|| run_crowd(*seed, canary)), Ok(Ok(_)))
+        };
+        let caught = (0..40).filter(is_caught).count();
+        assert!(caught > 10, "only {caught} of 40 seeds noticed {canary:?}");
+    }
+}
+
+/// A publisher that is forgotten while it waits is missed among all other work, too.
+#[test]
+fn a_forgotten_publisher_is_caught() {
+    let caught = (0..300).filter(|&seed| is_caught(seed, Canary::PublisherForgotten)).count();
+    assert!(caught > 10, "only {caught} of 300 seeds noticed");
 }
 
 /// One thread's slow command keeps no other thread's replies waiting.
@@ -178,4 +205,11 @@ fn a_reader_that_is_not_woken_is_caught() {
 fn an_entry_that_is_delivered_twice_is_caught() {
     let caught = (0..40).filter(|&seed| is_caught(seed, Canary::DeliveredTwice)).count();
     assert!(caught > 5, "only {caught} of 40 seeds noticed");
+}
+
+/// What a producer sends again after a crash is not added again.
+#[test]
+fn a_forgotten_producer_is_caught() {
+    let caught = (0..100).filter(|&seed| is_caught(seed, Canary::SentForgotten)).count();
+    assert!(caught > 10, "only {caught} of 100 seeds noticed");
 }
