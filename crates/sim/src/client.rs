@@ -301,6 +301,10 @@ impl Client {
         }
         while let Some(at) = self.to_run.pop_front() {
             let operation = &history[at];
+            // It did not run, although a repetition of the same call may have.
+            if operation.was_refused() {
+                continue;
+            }
             if operation.atomic == ends_multi && (ends_multi || operation.calls[0] == *call) {
                 self.last_ran = (!was_aborted).then_some(at);
                 return self.last_ran;

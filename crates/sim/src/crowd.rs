@@ -271,6 +271,7 @@ impl World {
                 world.node.threads.receive(worker, conn, b"SUBSCRIBE c\r\n");
                 if !is_stalled {
                     world.node.threads.receive(worker, conn, b"PSUBSCRIBE __keyspace@0__:*\r\n");
+                    world.node.threads.wire(worker).keeps_up.insert(conn.slot);
                 }
                 world.subscribers.push(Subscriber {
                     worker,
@@ -311,10 +312,16 @@ impl World {
 
     /// Takes what a worker has sent, and looks at what is left.
     fn deliver(&mut self, worker: usize) -> Result<(), String> {
-        let (sent, closed) = {
+        let (taken, sent, closed) = {
             let mut wire = self.node.threads.wire(worker);
-            (std::mem::take(&mut wire.sent), std::mem::take(&mut wire.closed))
+            let taken = std::mem::take(&mut wire.taken);
+            (taken, std::mem::take(&mut wire.sent), std::mem::take(&mut wire.closed))
         };
+        for (conn, bytes) in taken {
+            let mut subscribers = self.subscribers.iter_mut();
+            let it = subscribers.find(|it| (it.worker, it.conn) == (worker, conn));
+            it.ok_or("a message for nobody")?.hears(&bytes)?;
+        }
         for (conn, bytes) in sent {
             let is_its = |there: (usize, ConnId)| there == (worker, conn);
             if let Some(it) = self.subscribers.iter_mut().find(|it| is_its((it.worker, it.conn))) {

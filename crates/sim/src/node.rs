@@ -44,6 +44,11 @@ const UNPACKED: [(&str, &str); 6] = [
 pub(crate) struct Wire {
     pub(crate) sent: Vec<(ConnId, Outgoing)>,
     pub(crate) closed: Vec<ConnId>,
+    /// Connections, by slot, that have taken what was sent whenever their worker begins a turn, even
+    /// one in the middle of another worker's.
+    pub(crate) keeps_up: BTreeSet<u32>,
+    /// What those have taken.
+    pub(crate) taken: Vec<(ConnId, Vec<u8>)>,
     /// Connections, by slot, that the worker does not want to hear from.
     pub(crate) paused: BTreeSet<u32>,
     /// What other workers have sent.
@@ -62,6 +67,8 @@ impl Wire {
         Wire {
             sent: Vec::new(),
             closed: Vec::new(),
+            keeps_up: BTreeSet::new(),
+            taken: Vec::new(),
             paused: BTreeSet::new(),
             direct: Arc::new(Mutex::new(direct)),
         }
