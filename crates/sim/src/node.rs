@@ -44,11 +44,6 @@ const UNPACKED: [(&str, &str); 6] = [
 pub(crate) struct Wire {
     pub(crate) sent: Vec<(ConnId, Outgoing)>,
     pub(crate) closed: Vec<ConnId>,
-    /// Connections, by slot, that have taken what was sent whenever their worker begins a turn, even
-    /// one in the middle of another worker's.
-    pub(crate) keeps_up: BTreeSet<u32>,
-    /// What those have taken.
-    pub(crate) taken: Vec<(ConnId, Vec<u8>)>,
     /// Connections, by slot, that the worker does not want to hear from.
     pub(crate) paused: BTreeSet<u32>,
     /// What other workers have sent.
@@ -67,8 +62,6 @@ impl Wire {
         Wire {
             sent: Vec::new(),
             closed: Vec::new(),
-            keeps_up: BTreeSet::new(),
-            taken: Vec::new(),
             paused: BTreeSet::new(),
             direct: Arc::new(Mutex::new(direct)),
         }
@@ -190,7 +183,7 @@ impl SimNode {
         });
         let tells = plan.workers;
         watch(&mut node, tells, canary);
-        apply_limits(&node, &keyspace, plan, canary)?;
+        apply_limits(&node, &keyspace, plan)?;
         let node = Arc::new(node);
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
@@ -233,11 +226,6 @@ impl SimNode {
                 _ => None,
             })
             .collect()
-    }
-
-    /// Weight of the messages that nobody has delivered yet.
-    pub(crate) fn undelivered(&self) -> usize {
-        self.node.pubsub.undelivered()
     }
 
     pub(crate) fn connect(&mut self, worker: usize, slot: u32) -> ConnId {
@@ -403,7 +391,6 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::StaleStore
         | Canary::StarvedConnections
         | Canary::NewerFirst
-        | Canary::BoundIgnored
         | Canary::PublisherForgotten
         | Canary::LatePublication
         | Canary::SkippedWakeUp
@@ -489,17 +476,8 @@ fn watch(node: &mut Node, tells: usize, canary: Canary) {
 }
 
 /// The plan's limits of memory, and of what counts as large.
-fn apply_limits(
-    node: &Node,
-    keyspace: &Keyspace,
-    plan: &Plan,
-    canary: Canary,
-) -> Result<(), String> {
-    let undelivered_max = match canary {
-        Canary::BoundIgnored => Some(usize::MAX),
-        _ => plan.undelivered_max,
-    };
-    undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
+fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), String> {
+    plan.undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
     if let Some(limit) = plan.memory {
         let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
         node.settings

@@ -1,6 +1,5 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
-use crate::crowd::Congestion;
 use ladon_model::Gate;
 use ladon_server::Pace;
 use ladon_testkit::Random;
@@ -58,8 +57,6 @@ pub enum Canary {
     NewerFirst,
     /// Recovery forgets what a stream's producers have sent.
     SentForgotten,
-    /// Nobody waits until messages are delivered.
-    BoundIgnored,
     /// Somebody who waits until messages are delivered is forgotten.
     PublisherForgotten,
     /// A load of functions is answered before its record is where the gate wants it.
@@ -233,17 +230,9 @@ impl Plan {
 
     /// For a crowd of publishers (`crowd`): nothing fails, and nothing but messages makes anybody
     /// wait.
-    pub(crate) fn of_crowd(random: &mut Random) -> (Plan, Congestion) {
+    pub(crate) fn of_crowd(random: &mut Random) -> Plan {
         let plan = Plan::with_one_gate(random);
-        let bound = [None, Some(4), Some(40)][random.below(3) as usize];
-        let message_bytes = if bound.is_none() { 512 << 10 } else { 200 };
-        let congestion = Congestion {
-            bound,
-            message_bytes,
-            burst: [1, 4][random.below(2) as usize],
-            stalled: random.chance(1, 3),
-        };
-        let plan = Plan {
+        Plan {
             workers: 1 + random.below(2) as usize,
             clients: 20 + random.below(10) as usize,
             gate: Gate::None,
@@ -252,17 +241,13 @@ impl Plan {
                 batch_requests: [1, 2, 5, 64][random.below(4) as usize],
                 // A turn runs many requests, and delivers few messages.
                 turn_ns: 200_000,
-                turn_output_bytes: 2 * message_bytes,
-                unread_bytes_max: 4 << 20,
+                turn_output_bytes: 1 << 20,
+                unread_bytes_max: 1 << 20,
                 ..plan.pace
             },
             backlog_bytes_max: 64 << 20,
-            // Notifications are on.
-            listens: Some(0),
-            undelivered_max: bound,
             ..plan
-        };
-        (plan, congestion)
+        }
     }
 
     fn with_one_gate(random: &mut Random) -> Plan {

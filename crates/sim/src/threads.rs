@@ -126,7 +126,6 @@ impl Threads {
         self.woken[at].store(false, Relaxed);
         self.half[at].store(half, Relaxed);
         let mut worker = self.worker(at);
-        self.take_sent(at, &mut worker);
         if half {
             worker.run_requests();
         } else {
@@ -135,16 +134,6 @@ impl Threads {
         let sleep_us = worker.timeout().as_micros() as u64;
         self.sleeps_until_us[at].store(self.clock.unix_us() + sleep_us, Relaxed);
         true
-    }
-
-    /// Clients that keep up take what was sent to them.
-    fn take_sent(&self, at: usize, worker: &mut Worker) {
-        let mut wire = self.wire(at);
-        let Wire { sent, keeps_up, taken, .. } = &mut *wire;
-        for (conn, bytes) in sent.extract_if(.., |(conn, _)| keeps_up.contains(&conn.slot)) {
-            taken.push((conn, bytes.to_vec()));
-            worker.sent(conn, bytes);
-        }
     }
 
     /// Lets the writer work if it is awake. Whether it was.

