@@ -4,7 +4,7 @@ use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
 use crate::streams::Reader;
-use crate::{functions, listener, scripts, waits};
+use crate::{functions, listener, producers, scripts, waits};
 use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_resp::client::{Decoder, Value, write_request};
@@ -49,6 +49,8 @@ pub(crate) struct Client {
     functions: Option<Random>,
     /// Where its calls on streams come from, if there are any.
     streams: Option<Reader>,
+    /// The producer that sends on this connection, if there is one.
+    producer: Option<producers::Shared>,
     /// The last operation that the node has said to have run.
     last_ran: Option<usize>,
     /// How many of its calls the node has run of the transaction that it has begun.
@@ -74,8 +76,18 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(name: u64, conn: ConnId, worker: usize, plan: &Plan) -> Client {
+    pub(crate) fn new(
+        name: u64,
+        conn: ConnId,
+        worker: usize,
+        plan: &Plan,
+        producer: Option<producers::Shared>,
+    ) -> Client {
+        if let Some(producer) = &producer {
+            producer.borrow_mut().reconnects();
+        }
         Client {
+            producer,
             conn,
             worker,
             awaited: VecDeque::new(),
@@ -224,6 +236,9 @@ impl Client {
         if let Some(retry) = self.retry.take() {
             return Some(retry);
         }
+        if let Some(call) = self.producer.as_ref().and_then(|it| it.borrow_mut().call()) {
+            return Some(call);
+        }
         if let Some(waits) = &mut self.waits
             && waits.chance(1, 6)
         {
@@ -286,6 +301,10 @@ impl Client {
         }
         while let Some(at) = self.to_run.pop_front() {
             let operation = &history[at];
+            // It did not run, although a repetition of the same call may have.
+            if operation.was_refused() {
+                continue;
+            }
             if operation.atomic == ends_multi && (ends_multi || operation.calls[0] == *call) {
                 self.last_ran = (!was_aborted).then_some(at);
                 return self.last_ran;
@@ -345,6 +364,11 @@ impl Client {
                 if let Some(streams) = &mut self.streams {
                     let answered = history[operation].answered().into_iter();
                     answered.for_each(|(call, reply)| streams.learns(call, reply));
+                }
+                if let Some(producer) = &self.producer {
+                    let answered = history[operation].answered().into_iter();
+                    let mut producer = producer.borrow_mut();
+                    answered.for_each(|(call, reply)| producer.learns(call, reply));
                 }
                 if let Some(what) = scripts::forgotten(&history[operation], history) {
                     return Err(what);

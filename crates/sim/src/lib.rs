@@ -29,6 +29,7 @@ mod node;
 mod oracle;
 mod oracle_commands;
 mod plan;
+mod producers;
 mod run;
 mod scripts;
 mod streams;

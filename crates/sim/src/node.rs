@@ -1,7 +1,7 @@
 //! A node's life, from recovery to its crash.
 
 use crate::clock::SimClock;
-use crate::oracle_commands::{Call, Datum, Group, State, Stream};
+use crate::oracle_commands::{Call, Datum, Group, Sent, State, Stream};
 use crate::plan::{Canary, Plan};
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
@@ -21,6 +21,7 @@ use ladon_server::{
 use ladon_settings::Settings;
 use ladon_sim_disk::SimDisk;
 use ladon_testkit::Random;
+use ladon_testkit::reference::stream::IDS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -316,7 +317,18 @@ fn stream_of(stream: &types::stream::Stream) -> Stream {
         Group { last: id(group.last_id), pending }
     };
     let groups = stream.groups().map(|(name, it)| (name.to_vec(), group(it))).collect();
-    Stream { last: id(stream.last_id()), entries, groups }
+    let sent = stream.idempotence().map_or_else(Sent::default, sent_of);
+    Stream { last: id(stream.last_id()), entries, groups, sent }
+}
+
+fn sent_of(idempotence: &types::stream::Idempotence) -> Sent {
+    let (added, duplicates) = (idempotence.added(), idempotence.duplicates());
+    let mut sent = Sent { added, duplicates, ..Sent::default() };
+    for (producer, id, entry) in idempotence.iter() {
+        let of_producer = sent.producers.entry(producer.to_vec()).or_default();
+        of_producer.push((id.to_vec(), (entry.ms, entry.seq)));
+    }
+    sent
 }
 
 fn parse_served(who: &[u8]) -> Option<Ran> {
@@ -379,6 +391,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::StaleStore
         | Canary::StarvedConnections
         | Canary::NewerFirst
+        | Canary::PublisherForgotten
         | Canary::LatePublication
         | Canary::SkippedWakeUp
         | Canary::ReadsOn
@@ -393,6 +406,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::UnwokenReader
         | Canary::EarlyLoad => return,
         Canary::DeliveredTwice => &[b"x0", b"x1"],
+        Canary::SentForgotten => &[b"y0", b"y1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
@@ -416,6 +430,13 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
                     if edit.group(b"g").is_some() {
                         let (group, last) = (&b"g"[..], StreamId::MIN);
                         edit.apply(Step::SetGroup { group, last, read: None });
+                    }
+                })
+                .map(drop),
+            Canary::SentForgotten => tx
+                .stream_change(db, key, |edit| {
+                    if let Some(count) = edit.idempotence().map(types::stream::Idempotence::ids) {
+                        edit.apply(Step::Forget { count });
                     }
                 })
                 .map(drop),
@@ -456,6 +477,7 @@ fn watch(node: &mut Node, tells: usize, canary: Canary) {
 
 /// The plan's limits of memory, and of what counts as large.
 fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), String> {
+    plan.undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
     if let Some(limit) = plan.memory {
         let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
         node.settings
@@ -468,6 +490,16 @@ fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), Str
             .set_many(&[("notify-keyspace-events", "KEA")])
             .map_err(|error| format!("cannot notify: {error}"))?;
         node.apply_limits();
+    }
+    if plan.producers.is_some() {
+        // No time is long enough to forget: the oracle has no clock.
+        let ids_max = IDS_MAX.to_string();
+        node.settings
+            .set_many(&[
+                ("stream-idmp-maxsize", ids_max.as_str()),
+                ("stream-idmp-duration", "86400"),
+            ])
+            .map_err(|error| format!("cannot limit what streams remember: {error}"))?;
     }
     if plan.small_is_large {
         node.settings
@@ -503,6 +535,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     worker.planted = match canary {
         Canary::StarvedConnections => Planted::StarvedConnections,
         Canary::NewerFirst => Planted::NewerFirst,
+        Canary::PublisherForgotten => Planted::ForgottenPublisher,
         Canary::LatePublication => Planted::LatePublication,
         Canary::SkippedWakeUp => Planted::SkippedWakeUp,
         Canary::ReadsOn => Planted::ReadsOn,

@@ -1,6 +1,6 @@
 //! The meaning of requests to the oracle: the reference's replies, and the simulator's own.
 
-pub(crate) use ladon_testkit::reference::stream::{Group, Stream};
+pub(crate) use ladon_testkit::reference::stream::{Group, Sent, Stream};
 pub(crate) use ladon_testkit::reference::{Call, Datum};
 
 use crate::functions::{self, Libraries};
@@ -28,7 +28,7 @@ pub(crate) fn readable(state: &State) -> String {
         let value = match datum {
             Datum::Text(bytes) => shortened(bytes),
             Datum::List(list) => list.iter().map(|it| shortened(it) + " ").collect(),
-            Datum::Stream(Stream { last, entries, groups }) => {
+            Datum::Stream(Stream { last, entries, groups, sent }) => {
                 let words = |words: &Vec<Vec<u8>>| shortened(&words.concat());
                 let entries: Vec<_> = entries.iter().map(|(id, it)| (id, words(it))).collect();
                 let group = |(name, it): (&Vec<u8>, &Group)| {
@@ -36,7 +36,7 @@ pub(crate) fn readable(state: &State) -> String {
                     (shortened(name), it.last, pending.collect::<Vec<_>>())
                 };
                 let groups: Vec<_> = groups.iter().map(group).collect();
-                format!("{last:?}: {entries:?} {groups:?}")
+                format!("{last:?}: {entries:?} {groups:?} {}", remembered(sent))
             }
             other => shortened(format!("{other:?}").as_bytes()),
         };
@@ -47,6 +47,15 @@ pub(crate) fn readable(state: &State) -> String {
     };
     let libraries = state.libraries.iter().map(library);
     state.keys.iter().map(line).chain(libraries).collect()
+}
+
+fn remembered(sent: &Sent) -> String {
+    let mut producers = String::new();
+    for (name, sent) in &sent.producers {
+        let each = sent.iter().map(|(id, entry)| format!(" {}={entry:?}", id.escape_ascii()));
+        producers += &format!("{}:{} ", name.escape_ascii(), each.collect::<String>());
+    }
+    format!("{producers}{} added, {} not", sent.added, sent.duplicates)
 }
 
 /// Applies the call to the data and returns its reply.

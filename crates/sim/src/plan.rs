@@ -55,6 +55,10 @@ pub enum Canary {
     UnwokenReader,
     /// Who waits until messages are delivered goes on behind newer requests.
     NewerFirst,
+    /// Recovery forgets what a stream's producers have sent.
+    SentForgotten,
+    /// Somebody who waits until messages are delivered is forgotten.
+    PublisherForgotten,
     /// A load of functions is answered before its record is where the gate wants it.
     EarlyLoad,
 }
@@ -88,12 +92,16 @@ pub(crate) struct Plan {
     pub(crate) waits: Option<u64>,
     /// Clients publish, and others have subscribed; the source of the numbers for that.
     pub(crate) listens: Option<u64>,
+    /// Weight of undelivered messages above which publishers wait, if it is not the server's own.
+    pub(crate) undelivered_max: Option<usize>,
     /// Clients run scripts; the source of the numbers for that.
     pub(crate) scripts: Option<u64>,
     /// Clients load and call functions; the source of the numbers for that.
     pub(crate) functions: Option<u64>,
     /// Clients work on streams; the source of the numbers for that.
     pub(crate) streams: Option<u64>,
+    /// Idempotent producers add to streams; the source of the numbers for that.
+    pub(crate) producers: Option<u64>,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -201,7 +209,23 @@ impl Plan {
         if canary == Canary::EarlyLoad || canary == Canary::None && third.chance(1, 4) {
             plan.functions = Some(third.next_u64());
         }
+        plan.add_producers(random, canary);
         plan
+    }
+
+    /// Idempotent producers, and publishers that wait. A generator of its own again.
+    fn add_producers(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0x1d3f);
+        if canary == Canary::SentForgotten || canary == Canary::None && more.chance(1, 4) {
+            self.producers = Some(more.next_u64());
+        }
+        if canary == Canary::PublisherForgotten {
+            self.listens = Some(more.next_u64());
+        }
+        let is_forgotten = canary == Canary::PublisherForgotten;
+        if self.listens.is_some() && (is_forgotten || canary == Canary::None && more.chance(1, 2)) {
+            self.undelivered_max = Some([0, 2, 8][more.below(3) as usize]);
+        }
     }
 
     /// For a crowd of publishers (`crowd`): nothing fails, and nothing but messages makes anybody
@@ -259,9 +283,11 @@ impl Plan {
             },
             waits: None,
             listens: None,
+            undelivered_max: None,
             scripts: None,
             functions: None,
             streams: None,
+            producers: None,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

@@ -6,8 +6,9 @@ use crate::history::{AskedGate, Operation};
 use crate::listener::{self, Listener};
 use crate::node::{Ran, SimNode};
 use crate::oracle::{Verdict, judge};
-use crate::oracle_commands::{State, readable};
+use crate::oracle_commands::{Datum, State, readable};
 use crate::plan::{Canary, Plan};
+use crate::producers::{self, Producer};
 use crate::{functions, scripts, streams};
 use ladon_log::LogState;
 use ladon_model::Gate;
@@ -17,6 +18,7 @@ use ladon_resp::client::Value;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a run did.
@@ -44,6 +46,10 @@ pub struct Report {
     pub entries_awaited: u64,
     /// Entries whose id the node made.
     pub ids_made: u64,
+    /// Entries that producers have sent again.
+    pub sent_again: u64,
+    /// Entries that streams had not added again, as they said at crashes.
+    pub duplicates: u64,
     /// How often the clock was set back.
     pub clock_steps: u64,
     /// Loads of functions, and other changes of libraries, that were done.
@@ -52,6 +58,8 @@ pub struct Report {
     pub functions_run: u64,
     /// Messages that subscribers got.
     pub messages: u64,
+    /// Turns after which somebody waited until messages are delivered.
+    pub congested_turns: u64,
     /// Crashes after which the oracle's search grew too large to decide.
     pub undecided: u64,
 }
@@ -70,10 +78,13 @@ impl Report {
         self.scripts_unknown += run.scripts_unknown;
         self.entries_awaited += run.entries_awaited;
         self.ids_made += run.ids_made;
+        self.sent_again += run.sent_again;
+        self.duplicates += run.duplicates;
         self.clock_steps += run.clock_steps;
         self.libraries_changed += run.libraries_changed;
         self.functions_run += run.functions_run;
         self.messages += run.messages;
+        self.congested_turns += run.congested_turns;
         self.undecided += run.undecided;
     }
 }
@@ -111,6 +122,8 @@ struct Run {
     node: Option<SimNode>,
     clients: Vec<Client>,
     listeners: Vec<Listener>,
+    /// The producers, by the slots of the clients that they use.
+    producers: Vec<producers::Shared>,
     listening: Option<Random>,
     /// When and how far the clock is set back, if it ever is.
     backwards: Option<Random>,
@@ -150,6 +163,7 @@ impl Run {
             node: None,
             clients: Vec::new(),
             listeners: Vec::new(),
+            producers: Vec::new(),
             listening: None,
             backwards: None,
             history: Vec::new(),
@@ -162,6 +176,9 @@ impl Run {
         };
         run.listening = run.plan.listens.map(Random::new);
         run.backwards = run.plan.streams.map(|seed| Random::new(!seed));
+        if let Some(seed) = run.plan.producers {
+            run.producers = (0..run.plan.clients).map(|at| Producer::new(seed, at)).collect();
+        }
         run.begin_life()?;
         Ok(run)
     }
@@ -187,6 +204,8 @@ impl Run {
         }
         self.settle()?;
         self.crash()?;
+        let sent_again = self.producers.iter().map(|producer| producer.borrow().sent_again);
+        self.report.sent_again = sent_again.sum();
         Ok(self.report)
     }
 
@@ -379,6 +398,7 @@ impl Run {
         if let Some(what) = threads.take_trouble() {
             return Err(self.explain(&what));
         }
+        self.report.congested_turns += u64::from(threads.worker(worker).has_waiting_publishers());
         let at_time = (self.step, self.clock.unix_us());
         let direct: Vec<_> =
             (0..threads.len()).flat_map(|at| threads.wire(at).take_direct()).collect();
@@ -612,7 +632,8 @@ impl Run {
         {
             return Err(self.explain(&format!("refused with keys to evict: {}", refused.show())));
         }
-        if let Some(what) = streams::overlooked(&history, None) {
+        let overlooked = streams::overlooked(&history, None);
+        if let Some(what) = overlooked.or_else(|| producers::twice(&self.before)) {
             self.history = history;
             return Err(self.explain(&what));
         }
@@ -633,6 +654,11 @@ impl Run {
 
     /// What the operations of a life were.
     fn count(&mut self, history: &[Operation]) {
+        for datum in self.before.keys.values() {
+            if let Datum::Stream(stream) = datum {
+                self.report.duplicates += stream.sent.duplicates;
+            }
+        }
         for (call, reply) in history.iter().flat_map(Operation::answered) {
             let is_done = !matches!(reply, Value::Error(_));
             self.report.libraries_changed +=
@@ -656,7 +682,8 @@ impl Run {
             let worker = slot % self.plan.workers;
             let conn = node.connect(worker, slot as u32);
             self.names += 1;
-            self.clients.push(Client::new(self.names, conn, worker, &self.plan));
+            let producer = self.producers.get(slot).map(Rc::clone);
+            self.clients.push(Client::new(self.names, conn, worker, &self.plan, producer));
         }
         for worker in 0..self.plan.workers {
             node.connect(worker, self.plan.clients as u32);

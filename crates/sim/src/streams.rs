@@ -10,9 +10,10 @@
 
 use crate::history::Operation;
 use crate::oracle_commands::{Call, Datum, State};
+use crate::producers;
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A script that adds an entry: key, id and value.
 pub(crate) const ADD: &str = "return redis.call('xadd', KEYS[1], ARGV[1], 'f', ARGV[2])";
@@ -151,24 +152,35 @@ fn parse(id: &[u8]) -> Option<Id> {
     Some((ms.parse().ok()?, seq.parse().ok()?))
 }
 
+/// The ids at which entries were seen, by their values. An entry has several if it was removed and
+/// its producer sent it again.
+type Seen = BTreeMap<Vec<u8>, BTreeSet<Id>>;
+
 /// Puts ids in the place of `*` and `$`, as far as anybody has seen them: in a reply, or in `after`.
 pub(crate) fn resolve(history: &mut [Operation], after: &State) {
-    let mut ids = BTreeMap::new();
+    let mut ids = Seen::new();
     for operation in history.iter() {
         for (call, reply) in operation.answered() {
-            match (Added::by(call), reply) {
-                (Some(added), Value::Bulk(id)) => {
-                    ids.insert(added.value.to_vec(), id.clone());
-                }
-                _ => collect_ids(reply, &mut ids),
+            if Added::by(call).is_none() {
+                collect_ids(reply, &mut ids);
             }
         }
     }
     for datum in after.keys.values() {
         let Datum::Stream(stream) = datum else { continue };
-        for ((ms, seq), words) in &stream.entries {
+        for (id, words) in &stream.entries {
             let value = words.last().cloned().unwrap_or_default();
-            ids.insert(value, format!("{ms}-{seq}").into_bytes());
+            ids.entry(value).or_default().insert(*id);
+        }
+    }
+    // Calls that were answered take their own.
+    for operation in history.iter() {
+        for (call, reply) in operation.answered() {
+            if let (Some(added), Value::Bulk(id)) = (Added::by(call), reply)
+                && let (Some(id), Some(seen)) = (parse(id), ids.get_mut(added.value))
+            {
+                seen.remove(&id);
+            }
         }
     }
     for operation in history {
@@ -177,17 +189,21 @@ pub(crate) fn resolve(history: &mut [Operation], after: &State) {
             answered => answered.into_iter().map(|(_, reply)| Some(reply.clone())).collect(),
         };
         for (call, reply) in operation.calls.iter_mut().zip(replies) {
-            resolve_call(call, reply.as_ref(), &ids);
+            resolve_call(call, reply.as_ref(), &mut ids);
+            producers::name_id(call);
         }
     }
 }
 
-fn resolve_call(call: &mut Call, reply: Option<&Value>, ids: &BTreeMap<Vec<u8>, Vec<u8>>) {
+fn resolve_call(call: &mut Call, reply: Option<&Value>, ids: &mut Seen) {
     if let Some(Added { id: at, value, .. }) = Added::by(call)
         && call[at] == b"*"
-        && let Some(id) = ids.get(value)
     {
-        call[at].clone_from(id);
+        if let Some(Value::Bulk(id)) = reply {
+            call[at].clone_from(id);
+        } else if let Some((ms, seq)) = ids.get_mut(value).and_then(BTreeSet::pop_first) {
+            call[at] = format!("{ms}-{seq}").into_bytes();
+        }
     }
     if call[0] != b"XREAD" {
         return;
@@ -208,13 +224,13 @@ fn resolve_call(call: &mut Call, reply: Option<&Value>, ids: &BTreeMap<Vec<u8>, 
 }
 
 /// Notes the ids of all entries in a reply, by their values.
-fn collect_ids(reply: &Value, ids: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+fn collect_ids(reply: &Value, ids: &mut Seen) {
     let Value::Array(parts) = reply else { return };
     if let [Value::Bulk(id), Value::Array(words)] = &parts[..]
-        && parse(id).is_some()
+        && let Some(id) = parse(id)
         && let Some(Value::Bulk(value)) = words.last()
     {
-        ids.insert(value.clone(), id.clone());
+        ids.entry(value.clone()).or_default().insert(id);
     }
     parts.iter().for_each(|part| collect_ids(part, ids));
 }
@@ -279,7 +295,10 @@ fn added_before<'h>(
     value: &[u8],
     history: &'h [Operation],
 ) -> Option<&'h Operation> {
-    let adds = |call: &Call| Added::by(call).is_some_and(|added| added.value == value);
+    // A producer may have added it again.
+    let adds = |call: &Call| {
+        !producers::is_sent(call) && Added::by(call).is_some_and(|added| added.value == value)
+    };
     history.iter().find(|it| {
         let is_before = it.end.as_ref().is_some_and(|(end, _)| *end < wait.begin);
         is_before && it.calls.iter().any(adds)
@@ -289,7 +308,8 @@ fn added_before<'h>(
 /// The ids of the entries that it is known to have added to this stream.
 fn added(operation: &Operation, name: &[u8]) -> impl Iterator<Item = Id> {
     operation.answered().into_iter().filter_map(move |(call, reply)| {
-        Added::by(call).filter(|added| added.key == name)?;
+        // A producer's entry may have been there before.
+        Added::by(call).filter(|added| added.key == name && !producers::is_sent(call))?;
         let Value::Bulk(id) = reply else { return None };
         parse(id)
     })
@@ -364,7 +384,7 @@ mod tests {
         let stream = Datum::Stream(crate::oracle_commands::Stream {
             last: (7, 0),
             entries: ids.into(),
-            groups: BTreeMap::new(),
+            ..crate::oracle_commands::Stream::default()
         });
         let after = State { keys: [(b"y0".to_vec(), stream)].into(), ..State::new() };
         resolve(&mut history, &after);

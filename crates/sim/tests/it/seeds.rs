@@ -24,10 +24,13 @@ fn seeds_without_trouble() {
     assert!(total.hand_overs > SEEDS / 100, "{total:?}");
     assert!(total.waits_kept > SEEDS / 10, "{total:?}");
     assert!(total.messages > SEEDS, "{total:?}");
+    assert!(total.congested_turns > SEEDS, "{total:?}");
     assert!(total.libraries_changed > SEEDS / 4, "{total:?}");
     assert!(total.functions_run > SEEDS / 4, "{total:?}");
     assert!(total.entries_awaited > SEEDS / 10, "{total:?}");
     assert!(total.ids_made > SEEDS / 4, "{total:?}");
+    assert!(total.sent_again > SEEDS / 4, "{total:?}");
+    assert!(total.duplicates > SEEDS / 4, "{total:?}");
     assert!(total.clock_steps > SEEDS / 10, "{total:?}");
     assert!(total.scripts_by_hash > SEEDS / 4, "{total:?}");
     assert!(total.scripts_unknown > SEEDS / 4, "{total:?}");
@@ -45,6 +48,16 @@ fn seeds_that_failed_once() {
         if let Err(trouble) = run_seed(seed, Canary::None) {
             panic!("{trouble}");
         }
+    }
+}
+
+/// The oracle took a repetition that ran for its first attempt, which had been refused, and could not
+/// decide.
+#[test]
+fn a_refused_call_is_no_repetition_that_ran() {
+    match run_seed(1_708, Canary::None) {
+        Ok(report) => assert_eq!(report.undecided, 0),
+        Err(trouble) => panic!("{trouble}"),
     }
 }
 
@@ -104,6 +117,13 @@ fn no_publisher_is_left_behind() {
     let is_caught = |seed: &u64| run_crowd(*seed, Canary::NewerFirst).is_err();
     let caught = (0..40).filter(is_caught).count();
     assert!(caught > 10, "only {caught} of 40 seeds noticed");
+}
+
+/// A publisher that is forgotten while it waits is missed among all other work, too.
+#[test]
+fn a_forgotten_publisher_is_caught() {
+    let caught = (0..300).filter(|&seed| is_caught(seed, Canary::PublisherForgotten)).count();
+    assert!(caught > 10, "only {caught} of 300 seeds noticed");
 }
 
 /// One thread's slow command keeps no other thread's replies waiting.
@@ -178,4 +198,11 @@ fn a_reader_that_is_not_woken_is_caught() {
 fn an_entry_that_is_delivered_twice_is_caught() {
     let caught = (0..40).filter(|&seed| is_caught(seed, Canary::DeliveredTwice)).count();
     assert!(caught > 5, "only {caught} of 40 seeds noticed");
+}
+
+/// What a producer sends again after a crash is not added again.
+#[test]
+fn a_forgotten_producer_is_caught() {
+    let caught = (0..100).filter(|&seed| is_caught(seed, Canary::SentForgotten)).count();
+    assert!(caught > 10, "only {caught} of 100 seeds noticed");
 }

@@ -17,6 +17,39 @@ pub struct Stream {
     pub entries: BTreeMap<Id, Vec<Vec<u8>>>,
     /// Its consumer groups.
     pub groups: BTreeMap<Vec<u8>, Group>,
+    /// What it remembers of producers.
+    pub sent: Sent,
+}
+
+/// How many idempotent ids of a producer a stream remembers.
+pub const IDS_MAX: usize = 5;
+
+/// What a stream remembers of producers (`XADD ... IDMP`), without time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sent {
+    /// Idempotent ids and entries of each producer, the oldest first.
+    pub producers: BTreeMap<Vec<u8>, Vec<(Vec<u8>, Id)>>,
+    /// Entries that were ever added so.
+    pub added: u64,
+    /// Entries that were not, because they had been.
+    pub duplicates: u64,
+}
+
+impl Sent {
+    /// The entry that this producer has sent under this id.
+    fn find(&self, producer: &[u8], id: &[u8]) -> Option<Id> {
+        let sent = self.producers.get(producer)?;
+        sent.iter().find(|(known, _)| known == id).map(|(_, entry)| *entry)
+    }
+
+    fn remember(&mut self, producer: &[u8], id: &[u8], entry: Id) {
+        let sent = self.producers.entry(producer.to_vec()).or_default();
+        if sent.len() == IDS_MAX {
+            sent.remove(0);
+        }
+        sent.push((id.to_vec(), entry));
+        self.added += 1;
+    }
 }
 
 /// A consumer group.
@@ -103,10 +136,20 @@ fn entries<'a>(found: impl Iterator<Item = (&'a Id, &'a Vec<Vec<u8>>)>) -> Value
     Value::Array(found.map(entry).collect())
 }
 
-/// `XADD key [MAXLEN|MINID threshold] *|ms-*|id field value ...`; an id `*` is one that nobody sees.
+/// `XADD key [MAXLEN|MINID threshold] [IDMP producer id] *|ms-*|id field value ...`; an id `*` is
+/// one that nobody sees.
 fn add(state: &mut State, call: &Call) -> Option<Value> {
-    let options = if is_bound(&call[2]) { 2 } else { 0 };
+    let bound = if is_bound(&call[2]) { 2 } else { 0 };
+    let sender = (call[2 + bound] == b"IDMP").then(|| (&call[3 + bound], &call[4 + bound]));
+    let options = bound + if sender.is_some() { 3 } else { 0 };
     let (key, id) = (&call[1], &call[2 + options]);
+    if let Some((producer, sent)) = sender
+        && let Some(stream) = stream(state, key)?
+        && let Some(entry) = stream.sent.find(producer, sent)
+    {
+        stream.sent.duplicates += 1;
+        return Some(shown(entry));
+    }
     let last = stream(state, key)?.map_or((0, 0), |stream| stream.last);
     let next = (last.0, last.1 + 1);
     let id = match id.strip_suffix(b"-*").map(integer) {
@@ -124,7 +167,10 @@ fn add(state: &mut State, call: &Call) -> Option<Value> {
     let stream = stream_or_new(state, key)?;
     stream.last = id;
     stream.entries.insert(id, call[3 + options..].to_vec());
-    if options != 0 {
+    if let Some((producer, sent)) = sender {
+        stream.sent.remember(producer, sent, id);
+    }
+    if bound != 0 {
         trim(stream, &call[2], &call[3]);
     }
     Some(shown(id))
