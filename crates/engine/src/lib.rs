@@ -13,6 +13,7 @@ mod compact;
 mod events;
 mod evict;
 mod expiry;
+mod interactive;
 mod keyspace;
 mod libraries;
 mod locked;
@@ -39,6 +40,7 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
+pub use interactive::Interactive;
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};
 pub use locked::Grown;
@@ -47,7 +49,7 @@ pub use object::{Object, Variant};
 pub use partition::{PARTITIONS, partition_of};
 pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use save::{SaveCursor, SavedBlock};
-pub use space::{Catalog, Interactive, SpaceCell, SpaceTx, Spaces, defines};
+pub use space::{Catalog, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,

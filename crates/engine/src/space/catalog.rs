@@ -257,7 +257,7 @@ impl Spaces {
     }
 
     /// The counter of bytes, for what is freed elsewhere.
-    pub(super) fn bytes_counter(&self) -> Arc<AtomicI64> {
+    pub(crate) fn bytes_counter(&self) -> Arc<AtomicI64> {
         Arc::clone(&self.bytes)
     }
 

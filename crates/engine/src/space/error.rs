@@ -14,7 +14,7 @@ const DROP_SEQUENCE: ErrorCode = ErrorCode(144);
 /// `ER_NO_SUCH_SEQUENCE`.
 const NO_SUCH_SEQUENCE: ErrorCode = ErrorCode(145);
 
-pub(super) fn no_such_space(id: SpaceId) -> BoxError {
+pub(crate) fn no_such_space(id: SpaceId) -> BoxError {
     BoxError::new(ErrorCode::NO_SUCH_SPACE, format!("Space '{id}' does not exist"))
 }
 
@@ -34,11 +34,11 @@ pub(super) fn no_such_sequence(id: u32) -> BoxError {
     BoxError::new(NO_SUCH_SEQUENCE, format!("Sequence '{id}' does not exist"))
 }
 
-pub(super) fn conflict() -> BoxError {
+pub(crate) fn conflict() -> BoxError {
     BoxError::new(TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
 }
 
-pub(super) fn transaction_too_large(limit: usize) -> BoxError {
+pub(crate) fn transaction_too_large(limit: usize) -> BoxError {
     let message = format!(
         "Failed to allocate memory: a connection's transactions may hold {limit} bytes; roll back"
     );

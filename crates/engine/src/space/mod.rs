@@ -19,15 +19,14 @@
 mod catalog;
 mod definition;
 mod error;
-mod interactive;
 mod recovery;
 mod saving;
 mod transaction;
 
 pub use catalog::{Catalog, SpaceCell, Spaces};
 pub use definition::defines;
-pub use interactive::Interactive;
 pub use transaction::SpaceTx;
 
+pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;

@@ -166,14 +166,14 @@ impl<'a> SpaceTx<'a> {
     }
 
     /// A held space's content.
-    pub(super) fn guard(&mut self, id: SpaceId) -> &mut SpaceGuard<'a> {
+    pub(crate) fn guard(&mut self, id: SpaceId) -> &mut SpaceGuard<'a> {
         let at = self.at(id);
         &mut self.guards[at].1
     }
 
     /// Puts a space that statements have changed elsewhere into the place of a held one. Returns
     /// that.
-    pub(super) fn adopt(&mut self, id: SpaceId, space: Space) -> Space {
+    pub(crate) fn adopt(&mut self, id: SpaceId, space: Space) -> Space {
         let guard = self.guard(id);
         guard.version += 1;
         let delta = space.bytes() as i64 - guard.space.bytes() as i64;
@@ -183,7 +183,7 @@ impl<'a> SpaceTx<'a> {
     }
 
     /// Logs what a statement did to a space that was adopted.
-    pub(super) fn log(&mut self, id: SpaceId, written: &Written) {
+    pub(crate) fn log(&mut self, id: SpaceId, written: &Written) {
         let at = self.at(id);
         let logged = log_change(&self.guards[at].1.space, written, self.scratch);
         logged.expect("a tuple that was in the space has a primary key");

@@ -17,10 +17,8 @@
 //! copied at a moment of its own; the commit finds what did not fit together. A change of any
 //! definition conflicts with every open transaction, as in Tarantool.
 
-use super::catalog::Spaces;
-use super::error::{conflict, no_such_space, transaction_too_large};
-use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
+use crate::space::{SpaceTx, Spaces, conflict, no_such_space, transaction_too_large};
 use crate::tx::{Garbage, Scratch};
 use ladon_model::{Lsn, Record, SpaceId};
 use ladon_space::{
