@@ -68,14 +68,14 @@ impl Value {
             Value::Array(items) => {
                 match items.len() {
                     short @ 0..=15 => out.push(0x90 | short as u8),
-                    length => head(&[0, 0xdc, 0xdd], length.max(256), out),
+                    length => long_head([0xdc, 0xdd], length, out),
                 }
                 items.iter().for_each(|item| item.encode(out));
             }
             Value::Map(pairs) => {
                 match pairs.len() {
                     short @ 0..=15 => out.push(0x80 | short as u8),
-                    length => head(&[0, 0xde, 0xdf], length.max(256), out),
+                    length => long_head([0xde, 0xdf], length, out),
                 }
                 for (key, value) in pairs {
                     key.encode(out);
@@ -139,6 +139,14 @@ fn head(firsts: &[u8; 3], length: usize, out: &mut Vec<u8>) {
         0..=0xff => with(firsts[0], &[length as u8], out),
         0x100..=0xffff => with(firsts[1], &(length as u16).to_be_bytes(), out),
         _ => with(firsts[2], &(length as u32).to_be_bytes(), out),
+    }
+}
+
+/// One of two first bytes, and the length in two or four bytes.
+fn long_head(firsts: [u8; 2], length: usize, out: &mut Vec<u8>) {
+    match length {
+        0..=0xffff => with(firsts[0], &(length as u16).to_be_bytes(), out),
+        _ => with(firsts[1], &(length as u32).to_be_bytes(), out),
     }
 }
 
