@@ -151,13 +151,8 @@ impl Running<'_, '_> {
         if self.is_in_transaction() {
             return self.write_in_transaction(id, statement);
         }
+        self.check_takes_writes()?;
         let node = self.thread.node;
-        if !node.durability.accepts_writes() {
-            return Err(error::wal_io());
-        }
-        if make_room(self.thread) == Room::None {
-            return Err(error::out_of_memory(node.settings.maxmemory()));
-        }
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
         let checked = |space: &mut Space, statement: Statement<'_>| {
@@ -184,6 +179,18 @@ impl Running<'_, '_> {
         // If it failed, the sequence's number remains, and nothing else.
         self.depends = self.depends.max(tx.commit(append));
         written
+    }
+
+    /// Whether the log takes writes, and there is room for them.
+    pub(crate) fn check_takes_writes(&mut self) -> Result<(), BoxError> {
+        let node = self.thread.node;
+        if !node.durability.accepts_writes() {
+            return Err(error::wal_io());
+        }
+        if make_room(self.thread) == Room::None {
+            return Err(error::out_of_memory(node.settings.maxmemory()));
+        }
+        Ok(())
     }
 
     /// SELECT.

@@ -4,7 +4,6 @@ use crate::access::{Right, Rights};
 use crate::error;
 use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
 use ladon_commands::ThreadParts;
-use ladon_commands::eviction::{Room, make_room};
 use ladon_engine::Interactive;
 use ladon_iproto::request::Begin;
 use ladon_model::SpaceId;
@@ -164,9 +163,8 @@ impl Running<'_, '_> {
         if ladon_engine::defines(id) {
             return Err(error::unsupported("definitions in a transaction of several requests"));
         }
-        if make_room(self.thread) == Room::None {
-            return Err(error::out_of_memory(node.settings.maxmemory()));
-        }
+        // A sequence's number is logged at once.
+        self.check_takes_writes()?;
         self.in_transaction(|this, transaction| {
             let rights = this.session.rights(node, this.thread.scratch)?.clone();
             let (space, _) = transaction.space(&node.keyspace, id)?;
