@@ -37,6 +37,15 @@ pub fn ladon() -> io::Result<PathBuf> {
     Ok(folder.join("ladon"))
 }
 
+/// Ladon's binary: this one if it is given, as an absolute path, because servers run in folders of
+/// their own; else that of [`ladon`].
+///
+/// # Errors
+/// If there is no such file, or those of [`ladon`].
+pub fn ladon_or(given: Option<&Path>) -> io::Result<PathBuf> {
+    given.map_or_else(ladon, Path::canonicalize)
+}
+
 /// A program of a Debian package: found on the path, else installed with apt-get, which needs
 /// root or a sudo that asks no password.
 ///

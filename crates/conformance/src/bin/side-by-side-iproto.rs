@@ -53,11 +53,7 @@ fn main() -> ExitCode {
 
 /// Whether nothing differed.
 fn run(arguments: &Arguments) -> std::io::Result<bool> {
-    let ladon = match &arguments.ladon {
-        // Servers run in folders of their own.
-        Some(path) => path.canonicalize()?,
-        None => locate::ladon()?,
-    };
+    let ladon = locate::ladon_or(arguments.ladon.as_deref())?;
     let tarantool = match locate::program(&arguments.tarantool.to_string_lossy(), "tarantool") {
         Ok(path) => path,
         Err(_) => arguments.tarantool.clone(),
@@ -73,12 +69,6 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     for (met, why) in duel.known.met() {
         println!("known, {met} times: {why}");
     }
-    println!(
-        "{} requests in {} rounds from seed {seed}, {} different differences, {:.0} s",
-        sum.requests,
-        sum.rounds,
-        sum.differences,
-        started.elapsed().as_secs_f64()
-    );
+    println!("{}", sum.show(seed, started.elapsed()));
     Ok(sum.differences == 0)
 }

@@ -54,11 +54,7 @@ fn main() -> ExitCode {
 
 /// Whether nothing differed.
 fn run(arguments: &Arguments) -> std::io::Result<bool> {
-    let ladon = match &arguments.ladon {
-        // Servers run in folders of their own.
-        Some(path) => path.canonicalize()?,
-        None => locate::ladon()?,
-    };
+    let ladon = locate::ladon_or(arguments.ladon.as_deref())?;
     let redis = match locate::program(&arguments.redis.to_string_lossy(), "redis-server") {
         Ok(path) => path,
         Err(_) => arguments.redis.clone(),
@@ -81,13 +77,6 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     for (met, why) in duel.known.met() {
         println!("known, {met} times: {why}");
     }
-    println!(
-        "{}: {} requests in {} rounds from seed {seed}, {} different differences, {:.0} s",
-        duel.peer().name,
-        sum.requests,
-        sum.rounds,
-        sum.differences,
-        started.elapsed().as_secs_f64()
-    );
+    println!("{}: {}", duel.peer().name, sum.show(seed, started.elapsed()));
     Ok(sum.differences == 0)
 }

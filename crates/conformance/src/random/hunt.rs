@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use super::duel::{Difference, Duel};
 use super::generate::Round;
@@ -87,6 +88,18 @@ impl Hunt {
             sum.differences += usize::from(is_new);
         }
         Ok(sum)
+    }
+}
+
+impl Sum {
+    /// What a hunt from `seed` was, in a line.
+    pub fn show(&self, seed: u64, took: Duration) -> String {
+        let Sum { requests, rounds, differences } = self;
+        let seconds = took.as_secs_f64();
+        format!(
+            "{requests} requests in {rounds} rounds from seed {seed}, {differences} different \
+             differences, {seconds:.0} s"
+        )
     }
 }
 
