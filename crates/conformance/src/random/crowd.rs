@@ -46,6 +46,8 @@ struct Crowd<'a> {
     control: &'a mut Pair,
     /// An `XREAD` was answered that had waited.
     has_reread: bool,
+    /// Whether a request has swapped databases, which invalidates everything here.
+    has_swapped: bool,
     /// The last command.
     last: Vec<u8>,
 }
@@ -53,7 +55,8 @@ struct Crowd<'a> {
 /// The first difference of the round's requests. `control` has prepared the servers.
 pub(super) fn play(duel: &mut Duel, control: &mut Pair, round: &Round) -> io::Result<Outcome> {
     let members = (0..round.connections).map(|_| member(duel, round)).collect::<io::Result<_>>()?;
-    let mut crowd = Crowd { duel, members, control, has_reread: false, last: Vec::new() };
+    let mut crowd =
+        Crowd { duel, members, control, has_reread: false, has_swapped: false, last: Vec::new() };
     for (at, request) in round.requests.iter().enumerate() {
         // Its TODENSE is a change like any other here, and Redis tells nobody of it.
         if request.words[0].eq_ignore_ascii_case(b"PFDEBUG") {
@@ -134,6 +137,11 @@ impl Crowd<'_> {
             self.members[who].waits = Some(request.clone());
         }
         let is_exec = asked.is_some_and(|(_, request)| ends_transaction(request));
+        if let Some((who, request)) = asked {
+            let queued = self.members[who].transaction.iter().filter(|_| is_exec);
+            self.has_swapped |=
+                queued.chain([request]).any(|it| it.words[0].eq_ignore_ascii_case(b"SWAPDB"));
+        }
         let by =
             asked.map_or_else(|| b"NOBODY".to_vec(), |(_, it)| it.words[0].to_ascii_uppercase());
         self.last = by.clone();
@@ -166,6 +174,7 @@ impl Crowd<'_> {
                 _ if joins.is_some() => name("AS ONE JOINED IN A TRANSACTION"),
                 (_, true, _) => name("AS A WAIT ENDED"),
                 (.., true) => name("AFTER A WAIT"),
+                _ if self.has_swapped => name("AFTER SWAPDB"),
                 _ => {}
             }
             match self.compare(who, push, wanted, got) {
@@ -237,7 +246,11 @@ impl Crowd<'_> {
             return Outcome::Same;
         }
         let (wanted, pushed) = wanted.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
-        let (got, pushed_here) = got.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
+        let (mut got, pushed_here) = got.into_iter().partition::<Vec<_>, _>(|it| !is_push(it));
+        if wanted.is_empty() {
+            // What was waited for in vain was a push.
+            got.retain(|it| *it != Reply::Silence);
+        }
         let (pushed, pushed_here) = (in_order(pushed), in_order(pushed_here));
         match self.duel.differ(&push, &Reply::Array(pushed), &Reply::Array(pushed_here)) {
             Outcome::Same => {}
