@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::duel::{Difference, Duel, Outcome, Pair};
 use super::generate::{Request, Round};
 use super::judge::Check;
+use crate::connection::Connection;
 use crate::reply::Reply;
 
 /// How long Ladon may take for a frame that the reference has sent.
@@ -27,7 +28,7 @@ const UNASKED: Duration = Duration::from_millis(2);
 /// The same where threads tell one another first.
 const IN_TURN: Duration = Duration::from_millis(8);
 
-/// How often Ladon is asked whether a client waits by now.
+/// How often a server is asked whether a client waits by now, or not any more.
 const TRIES: usize = 1_000;
 
 /// One client, at both servers.
@@ -128,11 +129,23 @@ impl Crowd<'_> {
         self.collect(Some((who, request)))
     }
 
-    /// Reads what every connection gets because of a request, and compares.
-    fn collect(&mut self, asked: Option<(usize, &Request)>) -> Outcome {
+    /// Waits until the reference has written whatever a request causes.
+    fn settle(&mut self, asked: Option<(usize, &Request)>) {
         for _ in 0..2 {
             self.control.reference.call(&["PING"]);
         }
+        if let Some((who, _)) = asked.filter(|(_, request)| flushes(request)) {
+            // In Redis 8 the client waits until another of the server's threads has freed the values.
+            let (id, mut tries) = (self.members[who].ids[0].clone(), TRIES);
+            while tries > 0 && is_blocked(&mut self.control.reference, &id) {
+                tries -= 1;
+            }
+        }
+    }
+
+    /// Reads what every connection gets because of a request, and compares.
+    fn collect(&mut self, asked: Option<(usize, &Request)>) -> Outcome {
+        self.settle(asked);
         if let Some((who, request)) = asked {
             self.members[who].waits = Some(request.clone());
         }
@@ -192,7 +205,7 @@ impl Crowd<'_> {
             if let Some(request) = &mut member.waits {
                 request.words.push(b"(waited)".to_vec());
             }
-            while tries > 0 && !is_blocked(self.control, &member.ids[1]) {
+            while tries > 0 && !is_blocked(&mut self.control.subject, &member.ids[1]) {
                 tries -= 1;
             }
         }
@@ -340,9 +353,9 @@ fn sorted(reply: &Reply) -> Reply {
     }
 }
 
-/// Whether Ladon says that the client waits for a key.
-fn is_blocked(control: &mut Pair, id: &str) -> bool {
-    let line = control.subject.call(&["CLIENT", "LIST", "ID", id]).text();
+/// Whether a server says that the client waits.
+fn is_blocked(control: &mut Connection, id: &str) -> bool {
+    let line = control.call(&["CLIENT", "LIST", "ID", id]).text();
     line.split(' ').filter_map(|it| it.strip_prefix("flags=")).any(|flags| flags.contains('b'))
 }
 
@@ -440,6 +453,11 @@ fn leaves_in_exec(reply: &Reply) -> bool {
 /// Whether the reply consists of frames that look like messages.
 fn confirms(request: &Request) -> bool {
     request.words[0].to_ascii_lowercase().ends_with(b"subscribe")
+}
+
+/// Whether it empties a database, or all.
+fn flushes(request: &Request) -> bool {
+    request.words[0].to_ascii_lowercase().starts_with(b"flush")
 }
 
 /// Whether it is a frame that nobody asked for.
