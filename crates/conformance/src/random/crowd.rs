@@ -59,10 +59,6 @@ pub(super) fn play(duel: &mut Duel, control: &mut Pair, round: &Round) -> io::Re
     let mut crowd =
         Crowd { duel, members, control, has_reread: false, has_swapped: false, last: Vec::new() };
     for (at, request) in round.requests.iter().enumerate() {
-        // Its TODENSE is a change like any other here, and Redis tells nobody of it.
-        if request.words[0].eq_ignore_ascii_case(b"PFDEBUG") {
-            continue;
-        }
         let who = crowd.next(request.connection)?;
         let who = match who {
             Ok(who) => who,
@@ -152,8 +148,7 @@ impl Crowd<'_> {
         let is_exec = asked.is_some_and(|(_, request)| ends_transaction(request));
         if let Some((who, request)) = asked {
             let queued = self.members[who].transaction.iter().filter(|_| is_exec);
-            self.has_swapped |=
-                queued.chain([request]).any(|it| it.words[0].eq_ignore_ascii_case(b"SWAPDB"));
+            self.has_swapped |= queued.chain([request]).any(|it| it.is(b"SWAPDB"));
         }
         let by =
             asked.map_or_else(|| b"NOBODY".to_vec(), |(_, it)| it.words[0].to_ascii_uppercase());
@@ -172,7 +167,7 @@ impl Crowd<'_> {
             self.members[who]
                 .transaction
                 .iter()
-                .any(|queued| confirms(queued) || queued.words[0].eq_ignore_ascii_case(b"CLIENT"))
+                .any(|queued| confirms(queued) || queued.is(b"CLIENT"))
         });
         for (who, (wanted, surplus)) in heard.into_iter().enumerate() {
             let is_more = is_served || is_exec || wanted.iter().any(|it| of_keys(it).is_some());
@@ -277,7 +272,7 @@ impl Crowd<'_> {
             if has_waited {
                 request.words.extend([b"BY".to_vec(), self.last.clone()]);
             }
-            self.has_reread |= has_waited && request.words[0].eq_ignore_ascii_case(b"XREAD");
+            self.has_reread |= has_waited && request.is(b"XREAD");
             let (wanted, got) = (member.named(0, &request, wanted), member.named(1, &request, got));
             let mut transaction = std::mem::take(&mut member.transaction);
             let outcome = self.duel.judge(&request, &wanted, &got, &mut transaction);
@@ -329,10 +324,7 @@ impl Member {
             Reply::Integer(id) if request.check == Check::Client && *id > 0 => {
                 Reply::Simple(format!("client, own: {}", self.ids[server] == id.to_string()))
             }
-            Reply::Array(items)
-                if request.words[0].eq_ignore_ascii_case(b"EXEC")
-                    && items.len() == self.transaction.len() =>
-            {
+            Reply::Array(items) if request.is(b"EXEC") && items.len() == self.transaction.len() => {
                 let each = self.transaction.iter().zip(items);
                 Reply::Array(each.map(|(queued, it)| self.named(server, queued, it)).collect())
             }
@@ -368,7 +360,7 @@ fn of_keys(frame: &Reply) -> Option<Vec<Reply>> {
 }
 
 fn ends_transaction(request: &Request) -> bool {
-    request.words[0].eq_ignore_ascii_case(b"EXEC")
+    request.is(b"EXEC")
 }
 
 /// The frames after EXEC, with one element of its reply for each request of the transaction:

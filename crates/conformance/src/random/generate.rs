@@ -23,6 +23,11 @@ impl Request {
         Request { words: words.iter().map(|it| it.to_vec()).collect(), check, connection: 0 }
     }
 
+    /// Whether it is of this command, in capitals.
+    pub fn is(&self, command: &[u8]) -> bool {
+        self.words[0].eq_ignore_ascii_case(command)
+    }
+
     /// As a line of a script of this crate.
     pub fn line(&self) -> String {
         let plain = |word: &[u8]| {
@@ -112,6 +117,9 @@ impl Round {
             let made = made_of(line, &mut rng, is_crowd);
             requests.extend(made.into_iter().map(|it| Request { connection, ..it }));
         }
+        // Its TODENSE is a change like any other here, and Redis tells nobody of it.
+        let is_told = is_crowd || requests.iter().any(|it| it.is(b"WATCH"));
+        requests.retain(|it| !(is_told && it.is(b"PFDEBUG")));
         let reload = rng.percent(20);
         Round { protocol, settings, requests, pipeline, connections, reload }
     }
