@@ -152,6 +152,8 @@ impl Crowd<'_> {
         }
         let by =
             asked.map_or_else(|| b"NOBODY".to_vec(), |(_, it)| it.words[0].to_ascii_uppercase());
+        // Ladon also notifies of missing keys that are behind one of the wrong type.
+        let misses = [&b"ZUNION"[..], b"ZINTER", b"ZDIFF"].iter().any(|it| by.starts_with(it));
         self.last = by.clone();
         let mut heard = Vec::new();
         for who in 0..self.members.len() {
@@ -170,7 +172,8 @@ impl Crowd<'_> {
                 .any(|queued| confirms(queued) || queued.is(b"CLIENT"))
         });
         for (who, (wanted, surplus)) in heard.into_iter().enumerate() {
-            let is_more = is_served || is_exec || wanted.iter().any(|it| of_keys(it).is_some());
+            let is_more =
+                is_served || is_exec || misses || wanted.iter().any(|it| of_keys(it).is_some());
             let got = self.subject_says(who, wanted.len() - surplus, is_more);
             let mut push = Request::new(Check::Exact, &[b"PUSHED", b"BY", &by, b"TO"]);
             let mut name = |text: &str| {
