@@ -208,7 +208,7 @@ fn parse_line(line: &str, pending: &mut Pending) -> Result<Option<Action>, Strin
     }
 }
 
-/// Notes what a directive changes about the next command; what stands behind the directive on its
+/// Notes what a directive changes about the next command; what follows the directive on its
 /// line, which may be that command. `None` if it is no such directive.
 fn modify<'a>(name: &str, rest: &'a str, pending: &mut Pending) -> Result<Option<&'a str>, String> {
     let (check, rest) = match name {

@@ -88,7 +88,7 @@ fn escape(rest: &[u8], word: &mut Vec<u8>) -> Result<usize, String> {
     Ok(2)
 }
 
-/// Puts the value of `${rep:TEXT:COUNT}` in its place, wherever it stands in `word`.
+/// Puts the value of `${rep:TEXT:COUNT}` in its place, wherever it is in `word`.
 pub fn expand(word: &[u8]) -> Vec<u8> {
     const OPEN: &[u8] = b"${rep:";
     let mut out = Vec::new();

@@ -12,9 +12,9 @@
 //!    Everything below every mark is published. A large record brings its payload with it: its
 //!    header is copied in as above, and each part of its memory becomes a chunk.
 //!
-//! **Invariant:** whoever sees `reserved` (acquire) at or above a reservation's end also sees that
-//! appender's mark at or below its start, or a later mark or none, and then the copied bytes: marks
-//! are stored with release before the reservation and after the copy. Hence `min(reserved, every
+//! **Invariant:** a thread that sees `reserved` (acquire) at or above a reservation's end also sees
+//! that appender's mark at or below its start, or a later mark or none, and then the copied bytes:
+//! marks are stored with release before the reservation and after the copy. Hence `min(reserved, every
 //! mark)`, with `reserved` read first, is a prefix of whole frames.
 
 use crate::chunk::{Chunk, Place};

@@ -6,7 +6,7 @@
 //!  | u32  | length u40 | u56        | u48            | u16  |
 //! ```
 //! Little endian. The CRC-32C covers everything behind it, payload included. The LSN is the end
-//! of the frame, so a whole frame that stands anywhere but in its own place is never taken for
+//! of the frame, so a whole frame anywhere but in its own place is never taken for
 //! valid. The time is Unix milliseconds in the low 44 bits; the kind is the high 4 bits.
 
 use crate::crc::crc32c;

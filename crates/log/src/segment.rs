@@ -5,7 +5,7 @@
 //!  | magic  | format | node | zero | dir id | base    | durable at | created | zeros  | crc |
 //!  | 8 bytes| u32    | u16  | u16  | u64    | lsn u64 | lsn u64    | ms u64  |        | u32 |
 //! ```
-//! Little endian; the CRC-32C covers bytes 0 to 60. The frame that begins at LSN `l` stands at file
+//! Little endian; the CRC-32C covers bytes 0 to 60. The frame that begins at LSN `l` is at file
 //! offset `64 + (l - base)`. `durable at` is how far the log was known to be on the disk when the
 //! file was made: recovery uses it to tell damage from a torn tail.
 

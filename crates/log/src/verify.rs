@@ -6,7 +6,7 @@
 //! checkpoint and the log from its begin position on. Damage elsewhere is reported separately,
 //! because it loses nothing.
 //!
-//! While a server uses the directory, the log is read only up to its durable end at the begin of
+//! While a server uses the directory, the log is read only up to its durable end at the start of
 //! the check. Nothing before that position changes any more.
 
 use crate::alternative::{misplaced, way_out_of_checkpoint};

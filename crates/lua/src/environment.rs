@@ -446,7 +446,7 @@ unsafe fn is_text(state: State, index: c_int) -> bool {
 }
 
 /// Puts the fields of the table at 1, whose names may have either case, to their places; nil where
-/// there is none. Nothing but the callback stands above [`FLAGS`].
+/// there is none. Nothing but the callback is above [`FLAGS`].
 unsafe fn place_fields(state: State) -> Taken {
     const UNKNOWN: &[u8] = b"ERR unknown argument given to redis.register_function";
     // SAFETY: As in `register_function`.

@@ -2,7 +2,7 @@
 
 use crate::{Error, Value, read};
 
-/// Deepest nesting of arrays and maps. Whoever walks the value recursively needs a bound.
+/// Deepest nesting of arrays and maps. A recursive walk of the value needs a bound.
 pub const DEPTH_MAX: usize = 128;
 
 /// Passes one value with everything in it.

@@ -243,7 +243,7 @@ impl Batch {
     }
 }
 
-/// Hashes a request's keys for prefetching, and returns the first one's hash if it stands where most
+/// Hashes a request's keys for prefetching, and returns the first one's hash if it is where most
 /// commands have it.
 #[inline]
 fn hash_keys(

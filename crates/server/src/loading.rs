@@ -577,7 +577,7 @@ fn hand_over(handovers: &[Handover], arriving: Arriving) {
     }
 }
 
-/// Stands in for the log and the checkpoints on a node without data.
+/// In place of the log and the checkpoints on a node without data.
 struct NothingYet {
     stop: Arc<StopSignal>,
 }

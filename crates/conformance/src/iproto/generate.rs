@@ -51,7 +51,7 @@ fn definition(rng: &mut Rng, space: &mut Space) -> Request {
         _ => {
             let index = space.random_index(rng, id);
             let request = space.define_index(rng, &index);
-            // Where an index of this number stands already, either may be in force.
+            // Where there is an index of this number already, either may be in force.
             match space.indexes.iter_mut().find(|it| it.id == id) {
                 Some(old) => old.is_hash |= index.is_hash,
                 None => space.indexes.push(index),

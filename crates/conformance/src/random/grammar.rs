@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// A part of a line.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// A word as it stands.
+    /// A word as it is written.
     Word(String),
     /// A word to make up.
     Hole(Hole),
@@ -138,7 +138,7 @@ fn line(text: &str) -> Result<Line, String> {
     }
 }
 
-/// What stands between two brackets, `close` being the second one's beginning.
+/// What is between two brackets, `close` being the second one's beginning.
 fn alternatives<'a>(
     tokens: &mut impl Iterator<Item = &'a str>,
     close: Option<&str>,
@@ -157,7 +157,7 @@ fn alternatives<'a>(
             "#(" => Node::Counted(alternatives(tokens, Some(")"))?),
             "=(" => Node::Same(alternatives(tokens, Some(")"))?),
             "(" => {
-                // The suffix stands at the closing bracket, which is found by looking for all
+                // The suffix is at the closing bracket, which is found by looking for all
                 // three.
                 repeated(tokens)?
             }

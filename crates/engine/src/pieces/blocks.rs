@@ -87,7 +87,7 @@ struct Unused {
 #[derive(Clone, Copy)]
 struct Block(NonNull<u8>);
 
-// SAFETY: a block on a list is nobody's; whoever takes it off has it alone.
+// SAFETY: a block on a list is nobody's; the thread that takes it off has it alone.
 unsafe impl Send for Block {}
 #[cfg(not(miri))]
 // SAFETY: as above, of the region's rest.
@@ -225,7 +225,7 @@ impl Blocks {
             state.huge.extend(region.map(|region| region.begin.addr().get()));
             return region.is_some();
         };
-        // If the system refuses, whoever uses the page first pays for it.
+        // If the system refuses, the first use of the page pays for it.
         ladon_platform::pages::populate(page, HUGE_BYTES);
         true
     }

@@ -73,13 +73,13 @@ fn dependencies_point_downwards_only() {
         let lines = layers.iter().enumerate();
         let mut found = lines.filter(|(_, line)| line.split_whitespace().any(|word| word == name));
         let first = found.next().map(|(line, _)| line);
-        assert!(found.next().is_none(), "{name} stands in two layers");
+        assert!(found.next().is_none(), "{name} is in two layers");
         first
     };
     for (name, dependencies) in crates() {
         let Some(line) = line_of(&name) else {
             let is_outside = outside.split_whitespace().any(|word| word == name);
-            assert!(is_outside, "{name} stands in no layer of ARCHITECTURE.md");
+            assert!(is_outside, "{name} is in no layer of ARCHITECTURE.md");
             continue;
         };
         for dependency in dependencies {

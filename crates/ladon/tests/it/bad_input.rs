@@ -205,7 +205,7 @@ fn the_silent_are_hung_up_on_after_the_timeout() {
 fn one_client_too_many_is_told_so() {
     on_both_backends(&["--maxclients", "3", "--io-threads", "2"], |server| {
         let mut three = vec![connect(server)];
-        // Whoever asked whether the server is ready may still be on its way out.
+        // The client that asked whether the server is ready may still be on its way out.
         until("the first is alone", || clients(&mut three[0]) == 1);
         three.extend([connect(server), connect(server)]);
         for client in &mut three {

@@ -20,7 +20,7 @@ fn connect(server: &Server) -> Client {
 fn a_wait_can_be_ended_as_soon_as_a_pause_is() {
     on_both_backends(FOUR_THREADS, |server| {
         let mut control = connect(server);
-        // On all threads, also on that of whoever ends the waits.
+        // On all threads, also on the thread of the client that ends the waits.
         let mut waiting: Vec<Client> = (0..4).map(|_| connect(server)).collect();
         for _ in 0..20 {
             assert_eq!(call(&mut control, &["CLIENT", "PAUSE", "60000", "WRITE"]), ok());

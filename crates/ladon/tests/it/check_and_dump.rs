@@ -81,7 +81,7 @@ fn what_is_not_read_is_named() {
 
 #[test]
 fn damage_is_named_with_file_offset_and_way_out() {
-    // In the log, behind the first record: that one stands in the checkpoint, too.
+    // In the log, behind the first record: that one is in the checkpoint, too.
     let ways = [
         ("log", 64 + 43 + 30, "restore the directory from a backup; or start the server with"),
         ("checkpoint", 64 + 50, "remove this file: the log still begins at LSN 0"),

@@ -78,7 +78,7 @@ fn who_does_not_read_is_seen_to_keep_replies_waiting() {
     });
 }
 
-/// Whoever is held back by a pause counts as blocked all the time, whichever thread looks.
+/// A client that a pause holds back counts as blocked all the time, whichever thread looks.
 #[test]
 fn a_paused_client_stays_blocked_until_the_pause_ends() {
     on_both_backends(&["--io-threads", "2"], |server| {

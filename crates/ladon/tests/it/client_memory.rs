@@ -172,7 +172,7 @@ fn a_limit_in_percent_follows_maxmemory_and_one_that_is_lowered_evicts_at_once()
         assert_eq!(left(&mut admin), 2);
         limit_clients(&mut admin, "1mb");
         assert_eq!(left(&mut admin), 1);
-        // No limit lets nobody in, not even whoever would raise it.
+        // No limit lets nobody in, not even the one who would raise it.
         limit_clients(&mut admin, "1");
         assert_eq!(left(&mut admin), 0);
         assert_eq!(call(&mut connect(server), &["PING"]), pong());

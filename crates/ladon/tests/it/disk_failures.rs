@@ -93,7 +93,7 @@ fn a_failing_sync_refuses_writes_until_a_restart_and_loses_nothing() {
     assert!(is_error(&refused, "MISCONF ", "restart"), "{refused:?}");
     assert_eq!(call(&mut client, &["GET", "k"]), bulk("v"), "reads of what is safe go on");
     let info = call(&mut client, &["INFO"]);
-    assert!(says(&info, "aof_last_write_status:err"), "and whoever looks into it gets an answer");
+    assert!(says(&info, "aof_last_write_status:err"), "and a reader of it gets an answer");
     assert!(!says(&info, "db0:"), "without a count that is not safe: {info:?}");
     // A later success of the same file must not be believed.
     disk.unset("fail-sync");

@@ -94,7 +94,7 @@ fn every_way_to_write_one_string() {
     });
 }
 
-/// Whatever stands behind a long value is read from where it stands: all of it there, cut anywhere,
+/// Whatever comes behind a long value is read in its place: all of it there, cut anywhere,
 /// or more than the value itself.
 #[test]
 fn what_follows_in_the_pipeline_is_not_lost() {

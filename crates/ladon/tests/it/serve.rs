@@ -180,7 +180,7 @@ fn what_cannot_start_says_why_and_what_to_do() {
         3,
         &["in use by another", text(&data)],
     );
-    // A file stands where the directory should be: nobody may make one there, root included.
+    // A file is where the directory should be: nobody may make one there, root included.
     let file = dir.path().join("file");
     fs::write(&file, "x").expect("writes");
     check_refused(&["--resp", &socket, "--data", text(&file)], 3, &[text(&file), "--data"]);

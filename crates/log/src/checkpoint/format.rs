@@ -169,12 +169,12 @@ pub fn part_crc(header: &[u8; PART_HEADER_BYTES], payload: &[u8]) -> u32 {
     crc32c(&summed)
 }
 
-/// `00000000000000000000.checkpoint`: the begin position in decimal.
+/// `00000000000000000000.checkpoint`: the start position in decimal.
 pub fn checkpoint_path(dir: &Path, begin: Lsn) -> PathBuf {
     dir.join(format!("{:020}.checkpoint", begin.0))
 }
 
-/// The begin position in a checkpoint's file name; `None` for other files.
+/// The start position in a checkpoint's file name; `None` for other files.
 pub fn checkpoint_begin(path: &Path) -> Option<Lsn> {
     position_in_name(path, ".checkpoint")
 }

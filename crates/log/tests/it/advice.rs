@@ -245,7 +245,7 @@ fn a_missing_or_cut_end_is_refused_by_name() {
     }
 }
 
-/// Whoever accepts one loss has not accepted another one.
+/// To accept one loss is not to accept another one.
 #[test]
 fn a_loss_is_accepted_once_and_for_one_place() {
     let whole = whole();

@@ -1,4 +1,4 @@
-//! `log-end` under crashes: a whole note stands in it at any time, and none refuses a good start.
+//! `log-end` under crashes: it holds a whole note at any time, and none refuses a good start.
 //!
 //! Every check is made with a known bug as well, and must fail then: the harness works.
 
@@ -46,7 +46,7 @@ fn check(planted: Planted, holds: impl Fn(u64, u64, Planted) -> bool) {
     assert!(!all().all(|(seed, at)| holds(seed, at, planted)), "{planted:?} is not noticed");
 }
 
-/// A note that could be written in part only is none: the next one goes where it stands, not over
+/// A note that could be written in part only is none: the next one goes to its place, not over
 /// the only whole one.
 #[test]
 fn a_torn_note_endangers_no_other() {
@@ -141,8 +141,8 @@ fn a_lost_end_is_noticed() {
     });
 }
 
-/// Whoever has accepted the loss of the end need not say so again once the start is done, whenever
-/// the power failed meanwhile.
+/// A user who has accepted the loss of the end need not say so again once the start is done,
+/// whenever the power failed meanwhile.
 #[test]
 fn an_accepted_loss_leaves_no_stale_note() {
     check(Planted::NoNote, |seed, at, planted| {

@@ -194,7 +194,7 @@ fn a_writer_at_rest_overlooks_nothing_that_its_timer_is_for() {
     sees_what_is_written_beside_its_rest(begin, |_, _| {});
 }
 
-/// A publisher sees that somebody waits and writes, or whoever waits sees what is published.
+/// A publisher sees that somebody waits and writes, or the waiting thread sees what is published.
 #[test]
 fn a_wait_that_begins_beside_a_publication_is_served() {
     model(|| {

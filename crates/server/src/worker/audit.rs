@@ -1,5 +1,5 @@
 //! What must hold between two turns, checked where debug assertions are on: every flag of a
-//! connection says on which of the worker's lists it stands, and a connection with a whole request
+//! connection says on which of the worker's lists it is, and a connection with a whole request
 //! that may run is in the line, as nobody would ever run it otherwise.
 
 use super::Worker;
@@ -39,7 +39,7 @@ impl Worker {
         let slot = connection.conn.slot;
         let times = |list: &[u32]| list.iter().filter(|&&other| other == slot).count();
         let ready = self.ready.iter().filter(|&&other| other == slot).count();
-        for (list, stands, expected) in [
+        for (list, times, expected) in [
             ("ready", ready, connection.in_ready),
             ("next turn", times(&self.next_turn), connection.is_full_stranger),
             ("touched", times(&self.touched), connection.in_touched),
@@ -48,7 +48,7 @@ impl Worker {
             ("await delivery", times(&self.await_delivery), connection.awaits_delivery),
             ("await log room", times(&self.await_log_room), connection.awaits_log_room),
         ] {
-            assert_eq!(stands, usize::from(expected), "client {slot} on the list '{list}'");
+            assert_eq!(times, usize::from(expected), "client {slot} on the list '{list}'");
         }
         // One that is about to go gets no more slices, and keeps what is left of its reply until then.
         let goes = connection.closed || connection.aborted;

@@ -206,7 +206,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(blocked) = connection.blocked.take() else { return };
         connection.unblock();
-        // Leaves the key's queue whoever has the claim; a serving thread has already removed the
+        // It leaves the key's queue in either case; a serving thread has already removed the
         // waiter.
         blocked.claim().take();
         if let Blocked::Keys(waiter) = blocked {

@@ -170,8 +170,8 @@ impl Worker {
     /// contain it are scanned.
     fn strike_out(&mut self, connection: &Connection) {
         let slot = connection.conn.slot;
-        let strike = |list: &mut Vec<u32>, stands: bool| {
-            if stands {
+        let strike = |list: &mut Vec<u32>, is_listed: bool| {
+            if is_listed {
                 list.retain(|&other| other != slot);
             }
         };

@@ -25,7 +25,7 @@ impl Worker {
         let mut touched = std::mem::take(&mut self.touched);
         let published = std::mem::take(&mut self.published);
         if self.away.is_some() {
-            // Whoever holds partitions must not wait for the disk.
+            // A thread that holds partitions must not wait for the disk.
             self.log.write_soon();
         } else if touched.iter().any(|&slot| self.needs_write(slot, default_gate, positions)) {
             // One write for the turn, by the first thread that comes; a failure is in the log's

@@ -222,7 +222,7 @@ impl Worker {
                     return true;
                 }
                 let (node, now_ms) = (&self.node, self.now_ms);
-                // Whoever holds the partition for longer than this would hold up the thread.
+                // To hold the partition for longer than this would hold up the thread.
                 let tries = std::cell::Cell::new(0);
                 let is_busy = |_| tries.replace(tries.get() + 1) == EXPIRE_WAITS;
                 let locks = Locks::Partition(partition);

@@ -153,7 +153,7 @@ fn a_wait_that_ends_at_the_wrong_time_is_caught() {
     }
 }
 
-/// What left at `everysec` is synced within a second, whoever else asks for a sync.
+/// What left at `everysec` is synced within a second, also if nobody else asks for a sync.
 #[test]
 fn an_unsynced_everysec_is_caught() {
     let caught = (0..200).filter(|&seed| is_caught(seed, Canary::UnsyncedEverysec)).count();
