@@ -199,10 +199,15 @@ fn resolve_call(call: &mut Call, reply: Option<&Value>, ids: &mut Seen) {
     if let Some(Added { id: at, value, .. }) = Added::by(call)
         && call[at] == b"*"
     {
-        if let Some(Value::Bulk(id)) = reply {
-            call[at].clone_from(id);
-        } else if let Some((ms, seq)) = ids.get_mut(value).and_then(BTreeSet::pop_first) {
-            call[at] = format!("{ms}-{seq}").into_bytes();
+        match reply {
+            Some(Value::Bulk(id)) => call[at].clone_from(id),
+            // It has added nothing: the id is another call's, which sent the same.
+            Some(Value::Error(_)) => {}
+            _ => {
+                if let Some((ms, seq)) = ids.get_mut(value).and_then(BTreeSet::pop_first) {
+                    call[at] = format!("{ms}-{seq}").into_bytes();
+                }
+            }
         }
     }
     if call[0] != b"XREAD" {
