@@ -352,7 +352,8 @@ fn may_remove(call: &Call, name: &[u8]) -> bool {
     match call[0].as_slice() {
         b"FLUSHALL" => true,
         b"XDEL" | b"DEL" | b"EVICT" => call[1] == name,
-        b"XTRIM" => call[1] == name && call[2] == b"MINID",
+        // Of `XADD`, its own entry if that is the older one.
+        b"XTRIM" | b"XADD" => call[1] == name && call[2] == b"MINID",
         _ => false,
     }
 }
