@@ -7,7 +7,7 @@
 //! The spaces are locked after the partitions. From then on the transaction may lock no more
 //! partitions, unless it holds all.
 
-use crate::space::{Catalog, HeldSpaces, key_of};
+use crate::space::{Catalog, HeldSpaces, event_of, key_of};
 use crate::tx::Tx;
 use crate::watch::WatchFlag;
 use ladon_model::{Lsn, SpaceId};
@@ -68,8 +68,15 @@ impl Tx<'_> {
     ) -> Result<Written, BoxError> {
         // What it is refused for shows what is there.
         self.mounted(id);
+        let is_wanted = self.keyspace().events.are_wanted();
         let (held, changes) = self.spaces_and_changes();
-        held.expect("a space is held").write(id, statement, changes)
+        let held = held.expect("a space is held");
+        let written = held.write(id, statement, changes)?;
+        let event = is_wanted.then(|| event_of(held.read(id).0, &written)).flatten();
+        if let Some(event) = event {
+            self.note_tuple(&event);
+        }
+        Ok(written)
     }
 
     /// The key of a tuple of a locked space.
@@ -100,10 +107,8 @@ impl Tx<'_> {
     #[cold]
     pub(crate) fn commit_spaces(&mut self, lsn: Lsn) {
         let keyspace = self.keyspace();
-        let Some(mut held) = self.spaces.take() else { return };
-        held.commit(&keyspace.spaces, lsn, |name, is_new, key| {
-            self.note_tuple(name, is_new, key);
-        });
-        self.spaces = Some(held);
+        if let Some(held) = &mut self.spaces {
+            held.commit(&keyspace.spaces, lsn);
+        }
     }
 }

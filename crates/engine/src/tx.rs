@@ -31,7 +31,7 @@ use crate::keyspace::Keyspace;
 use crate::locked::Locked;
 use crate::object::Object;
 use crate::partition::{Database, PARTITIONS, Partition, Weight, partition_of};
-use crate::space::HeldSpaces;
+use crate::space::{HeldSpaces, TupleEvent};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Presence, Untold, WatchFlag};
@@ -325,8 +325,8 @@ impl<'a> Tx<'a> {
     }
 
     /// Notes what happened to a tuple that is a key.
-    pub(crate) fn note_tuple(&mut self, name: &'static str, is_new: bool, key: &[u8]) {
-        self.scratch.note_tuple(self.keyspace, name, is_new, key);
+    pub(crate) fn note_tuple(&mut self, event: &TupleEvent) {
+        self.scratch.note_tuple(self.keyspace, event);
     }
 
     // ---- reading ----

@@ -10,7 +10,7 @@ use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::Command;
 use crate::kernel::session::{Multi, WatchedKey};
-use crate::kernel::spec::{CommandSpec, LockNeed, OnTuples};
+use crate::kernel::spec::{CommandSpec, KeyPositions, LockNeed, OnTuples};
 use ladon_engine::{Catalog, Locks, MOUNTS_DATABASE, Mount, Tx, WatchFlag};
 use ladon_model::SpaceId;
 use smallvec::SmallVec;
@@ -22,6 +22,12 @@ const TRIES_MAX: usize = 100;
 /// Definitions changed again and again.
 const UNSETTLED: CommandError =
     CommandError::text("ERR the definitions of mounted spaces are changing; try again in a moment");
+
+/// A script runs in the same transaction.
+const BESIDE_SCRIPT: CommandError = CommandError::text(
+    "EXECABORT Transaction discarded because of: scripts and tuples of mounted spaces cannot be in \
+     one transaction",
+);
 
 type SpaceIds = SmallVec<[SpaceId; 2]>;
 
@@ -243,10 +249,15 @@ pub(crate) fn watch(
     Err(UNSETTLED)
 }
 
+/// Whether a command is about all keys of a database.
+fn lists_keys(spec: &CommandSpec) -> bool {
+    matches!((spec.on_tuples, spec.keys), (OnTuples::Always(_), KeyPositions::None))
+}
+
 /// Locks the mounted spaces that an `EXEC` needs.
 ///
 /// # Errors
-/// If definitions change all the time.
+/// If definitions change all the time, or a script is to run beside tuples.
 #[cold]
 pub(crate) fn lock_for_exec(ctx: &mut Ctx<'_>, multi: &Multi) -> CommandResult {
     for _ in 0..TRIES_MAX {
@@ -255,12 +266,21 @@ pub(crate) fn lock_for_exec(ctx: &mut Ctx<'_>, multi: &Multi) -> CommandResult {
         let mut lists = false;
         for &queued in &multi.queued {
             let (spec, args) = (ctx.node.table.spec(queued.id), multi.args(queued));
-            lists |= matches!(spec.on_tuples, OnTuples::Always(_));
+            lists |= lists_keys(spec);
             if is_of_data(spec) {
                 ids.extend(mounts_of(&catalog, spec, &args).map(|(mount, _)| mount.space));
             }
         }
+        let has_tuples = !ids.is_empty() || lists && !catalog.mounts().is_empty();
+        if multi.flags.has(Flags::RUNS_SCRIPT) {
+            if has_tuples {
+                return Err(BESIDE_SCRIPT);
+            }
+            // A script may run for long, and nobody is told that a space is busy.
+            lists = false;
+        }
         let watched = ctx.session.watched.iter().filter_map(|WatchedKey { space, .. }| *space);
+        let watched = watched.filter(|_| !multi.flags.has(Flags::RUNS_SCRIPT));
         let is_mounted = |id: &SpaceId| catalog.mounts().iter().any(|mount| mount.space == *id);
         ids.extend(watched.filter(is_mounted));
         if lists {

@@ -128,15 +128,15 @@ fn tuples_are_hashes() {
         TYPE user:7                               => +none
         HGETALL user:7                            => []
         HSET user:7 name Ada mail ada@x age 36    => :3
-        HGETALL user:7       => ["id", "7", "name", "Ada", "mail", "ada@x", "age", "36"]
+        HGETALL user:7       => ["id" "7" "name" "Ada" "mail" "ada@x" "age" "36"]
         HSET user:7 age 37 score 1.5              => :1
         HGET user:7 age                           => "37"
         HGET user:7 balance                       => nil
         HGET user:7 nosuch                        => nil
-        HMGET user:7 score name nosuch            => ["1.5", "Ada", nil]
+        HMGET user:7 score name nosuch            => ["1.5" "Ada" nil]
         HLEN user:7                               => :5
-        HKEYS user:7                              => ["id", "name", "mail", "age", "score"]
-        HVALS user:7                              => ["7", "Ada", "ada@x", "37", "1.5"]
+        HKEYS user:7                              => ["id" "name" "mail" "age" "score"]
+        HVALS user:7                              => ["7" "Ada" "ada@x" "37" "1.5"]
         HEXISTS user:7 mail                       => :1
         HEXISTS user:7 active                     => :0
         HSTRLEN user:7 mail                       => :5
@@ -149,7 +149,7 @@ fn tuples_are_hashes() {
         HINCRBYFLOAT user:7 balance 0.10          => "0.10"
         HINCRBYFLOAT user:7 balance 0.2           => "0.30"
         HMSET user:7 name Grace                   => +OK
-        HSCAN user:7 0 MATCH n*                   => ["0", ["name", "Grace"]]
+        HSCAN user:7 0 MATCH n*                   => ["0" ["name" "Grace"]]
         EXISTS user:7 user:8 other                => :1
         TYPE user:7                               => +hash
         TTL user:7                                => :-1
@@ -187,7 +187,7 @@ fn what_a_tuple_cannot_be_is_refused() {
         HINCRBYFLOAT user:7 score x => -ERR value is not a valid float
         HSET user:8 name b mail m => -ERR Duplicate key exists in unique index "mail" in space "users" with old tuple - [7, "a", "m"] and new tuple - [8, "b", "m"]
         EXISTS user:8             => :0
-        HGETALL user:7            => ["id", "7", "name", "a", "mail", "m"]
+        HGETALL user:7            => ["id" "7" "name" "a" "mail" "m"]
         "#,
     );
 }
@@ -257,7 +257,7 @@ fn other_commands_make_no_second_value() {
     assert_eq!(node.run(&mut client, "COPY user:8 other DB 0"), ":1");
     assert_eq!(node.run(&mut client, "KEYS *"), "[\"user:8\"]");
     assert_eq!(node.run(&mut client, "DBSIZE"), ":1");
-    assert_eq!(node.run(&mut client, "SCAN 0"), "[\"0\", [\"user:8\"]]");
+    assert_eq!(node.run(&mut client, "SCAN 0"), "[\"0\" [\"user:8\"]]");
     assert_eq!(node.run(&mut client, "RANDOMKEY"), "\"user:8\"");
 }
 
@@ -284,7 +284,7 @@ fn ordinary_keys_from_before_a_mount_are_named_and_can_go() {
         DEL user:8 user:8  => :1
         HSET user:7 name a => :1
         HSET user:8 name b => :1
-        KEYS user:*        => ["user:7", "user:8"]
+        KEYS user:*        => ["user:7" "user:8"]
         "#,
     );
 }
@@ -301,7 +301,7 @@ fn lists_of_keys_have_tuples() {
         RANDOMKEY                 => "user:7"
         SET plain 1               => +OK
         DBSIZE                    => :2
-        KEYS *                    => ["plain", "user:7"]
+        KEYS *                    => ["plain" "user:7"]
         KEYS user:*               => ["user:7"]
         FLUSHALL                  => +OK
         KEYS *                    => ["user:7"]
@@ -315,8 +315,8 @@ fn scanned(node: &TestNode, client: &mut TestClient, rest: &str) -> Vec<String> 
     let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
     loop {
         let reply = node.run(client, &format!("SCAN {cursor} {rest}"));
-        let (next, keys) = reply[2..reply.len() - 2].split_once("\", [").expect("a page");
-        let keys = keys.split(", ").filter(|key| !key.is_empty());
+        let (next, keys) = reply[2..reply.len() - 2].split_once("\" [").expect("a page");
+        let keys = keys.split(' ').filter(|key| !key.is_empty());
         found.extend(keys.map(|key| key.trim_matches('"').to_owned()));
         if next == "0" {
             found.sort();
@@ -347,8 +347,8 @@ fn scans_find_all_tuples_whatever_comes_and_goes() {
         let mut step = 0;
         loop {
             let reply = node.run(&mut client, &format!("SCAN {cursor} MATCH user:* COUNT 3"));
-            let (next, keys) = reply[2..reply.len() - 2].split_once("\", [").expect("a page");
-            found.extend(keys.split(", ").map(|key| key.trim_matches('"').to_owned()));
+            let (next, keys) = reply[2..reply.len() - 2].split_once("\" [").expect("a page");
+            found.extend(keys.split(' ').map(|key| key.trim_matches('"').to_owned()));
             if next == "0" {
                 break;
             }
@@ -392,7 +392,7 @@ fn transactions_touch_both_worlds_at_once() {
         HGETALL user:2                 => +QUEUED
         INCR visits                    => +QUEUED
         KEYS *                         => +QUEUED
-        EXEC                           => [-ERR a new tuple of space 'users' needs field 'name' (string), :1, :5, ["id", "2", "name", "b", "age", "5"], :1, ["visits", "user:1", "user:2"]]
+        EXEC                           => [-ERR a new tuple of space 'users' needs field 'name' (string) :1 :5 ["id" "2" "name" "b" "age" "5"] :1 ["visits" "user:1" "user:2"]]
         SELECT 1                       => +OK
         GET user:1                     => "x"
         "#,
@@ -427,11 +427,11 @@ fn watches_break_whoever_changes_the_tuple() {
     let replaced = transaction(&node, &mut client, &mut || {
         run(&node, USERS, Statement::Replace(&tuple)).expect("replaced");
     });
-    assert_eq!(replaced, "nil");
+    assert_eq!(replaced, "nil-array");
     let by_resp = transaction(&node, &mut client, &mut || {
         node.run(&mut other, "HSET user:1 age 3");
     });
-    assert_eq!(by_resp, "nil");
+    assert_eq!(by_resp, "nil-array");
     // Another tuple of the space.
     let another = array(&[int(2), text("b")]);
     let untouched = transaction(&node, &mut client, &mut || {
@@ -442,21 +442,21 @@ fn watches_break_whoever_changes_the_tuple() {
         let key = array(&[int(1)]);
         run(&node, USERS, Statement::Delete { index: 0, key: &key }).expect("deleted");
     });
-    assert_eq!(deleted, "nil");
+    assert_eq!(deleted, "nil-array");
     // The space is mounted elsewhere, and again where it was.
     let space = |prefix| space_tuple(USERS, "users", Some(prefix), FIELDS);
     let moved = transaction(&node, &mut client, &mut || {
         define(&node, SPACE, Statement::Replace(&space("u:"))).expect("altered");
     });
-    assert_eq!(moved, "nil");
+    assert_eq!(moved, "nil-array");
     let back = transaction(&node, &mut client, &mut || {
         define(&node, SPACE, Statement::Replace(&space("user:"))).expect("altered");
     });
-    assert_eq!(back, "nil");
+    assert_eq!(back, "nil-array");
     let truncated = transaction(&node, &mut client, &mut || {
         define(&node, 330, Statement::Insert(&array(&[int(512), int(1)]))).expect("truncated");
     });
-    assert_eq!(truncated, "nil");
+    assert_eq!(truncated, "nil-array");
     assert_eq!(transaction(&node, &mut client, &mut || {}), "[nil]");
 }
 
@@ -473,7 +473,7 @@ fn a_space_is_dropped_while_a_transaction_waits() {
     }
     let key = array(&[int(512)]);
     define(&node, SPACE, Statement::Delete { index: 0, key: &key }).expect("dropped");
-    assert_eq!(node.run(&mut client, "EXEC"), "nil");
+    assert_eq!(node.run(&mut client, "EXEC"), "nil-array");
     assert!(!node.node.keyspace.spaces.has_mounts());
     // From now on these are ordinary keys.
     assert_eq!(node.run(&mut client, "HSET user:1 nick b"), ":1");
@@ -493,6 +493,28 @@ fn scripts_are_kept_from_tuples() {
         DBSIZE => :1
         "#,
     );
+}
+
+/// A script may run for long, and IPROTO's requests would wait for it.
+#[test]
+fn no_script_runs_while_tuples_are_locked() {
+    let abort = "-EXECABORT Transaction discarded because of: scripts and tuples of mounted spaces \
+                 cannot be in one transaction";
+    for (beside, reply) in [
+        ("HGET user:1 name", abort),
+        ("DBSIZE", abort),
+        ("COPY plain other", "[:0 \"plain\"]"),
+        ("GET plain", "[nil \"plain\"]"),
+    ] {
+        let node = node();
+        let mut client = node.client();
+        let script = "EVAL \"return KEYS[1]\" 1 plain";
+        for line in ["WATCH user:1", "MULTI", beside, script] {
+            node.run(&mut client, line);
+        }
+        assert_eq!(node.run(&mut client, "EXEC"), reply, "{beside}");
+        assert_eq!(node.run(&mut client, "HSET user:1 name a"), ":1");
+    }
 }
 
 #[test]
@@ -525,7 +547,7 @@ fn fields_beyond_the_format_are_named_by_number() {
     check_on(
         &node,
         r#"
-        HGETALL user:1 => ["id", "1", "name", "a", "active", "true", "tags", "[\"x\", 1]", "9", "5"]
+        HGETALL user:1 => ["id" "1" "name" "a" "active" "true" "tags" "[\"x\", 1]" "9" "5"]
         HGET user:1 9  => "5"
         HGET user:1 8  => nil
         HSET user:1 9 6 => -ERR space 'users' has no field '9' in its format

@@ -110,10 +110,13 @@ impl Effect<'_> {
         }
         self.check_filler(tx, described)?;
         let before = tx.space_mut(described).bytes();
+        let was_mounted = tx.space_mut(described).def().resp_prefix.is_some();
         let out = self.apply(tx.space_mut(described))?;
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
-        tx.redefined(described);
+        if was_mounted || tx.space_mut(described).def().resp_prefix.is_some() {
+            tx.redefined(described);
+        }
         if self.id == system::SPACE && self.new.is_none() {
             tx.mark_gone(described);
         }

@@ -5,7 +5,7 @@
 //! was done to them is taken back or committed with it.
 
 use super::catalog::{Catalog, LongSpaceGuard, Spaces};
-use super::mounted::tell;
+use super::mounted::touch_watchers;
 use crate::watch::Watched;
 use ladon_model::{Change, ChangeBuffer, Lsn, SpaceId};
 use ladon_msgpack::write;
@@ -152,19 +152,14 @@ impl HeldSpaces {
         }
     }
 
-    /// The transaction has got its LSN: `note` gets the name and the key of each event, in order.
-    pub(crate) fn commit(
-        &mut self,
-        spaces: &Spaces,
-        lsn: Lsn,
-        mut note: impl FnMut(&'static str, bool, &[u8]),
-    ) {
+    /// The transaction has got its LSN.
+    pub(crate) fn commit(&mut self, spaces: &Spaces, lsn: Lsn) {
         spaces.add_bytes(std::mem::take(&mut self.bytes_delta));
         if self.done.is_empty() {
             return;
         }
         for (id, written) in std::mem::take(&mut self.done) {
-            tell(self.guard(id), &written, &mut note);
+            touch_watchers(self.guard(id), &written);
         }
         // Those that were only read as well: who read them may have decided what was written.
         for (_, guard) in &mut self.guards {

@@ -34,6 +34,6 @@ pub use transaction::SpaceTx;
 
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use held::HeldSpaces;
-pub(crate) use mounted::key_of;
+pub(crate) use mounted::{TupleEvent, event_of, key_of};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;

@@ -16,18 +16,28 @@ pub(crate) fn key_of(space: &Space, tuple: &[u8]) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Tells the watchers of a committed change, and `note` its event: the name, whether the key is new,
-/// and the key.
-pub(super) fn tell(
-    content: &mut Content,
-    written: &Written,
-    note: &mut impl FnMut(&'static str, bool, &[u8]),
-) {
-    let Some(tuple) = written.new.as_ref().or(written.old.as_ref()) else { return };
-    let Some(key) = key_of(&content.space, tuple.bytes()) else { return };
-    content.watched.touch(&key, written.new.is_some(), None);
-    match (&written.old, &written.new) {
-        (_, None) => note(DELETED, false, &key),
-        (old, Some(_)) => note(WRITTEN, old.is_none(), &key),
+/// What happened to a key.
+pub(crate) struct TupleEvent {
+    pub(crate) key: Vec<u8>,
+    pub(crate) name: &'static str,
+    /// There was no such key before.
+    pub(crate) is_new: bool,
+}
+
+/// The event of a change of a mounted space.
+pub(crate) fn event_of(space: &Space, written: &Written) -> Option<TupleEvent> {
+    let tuple = written.new.as_ref().or(written.old.as_ref())?;
+    let key = key_of(space, tuple.bytes())?;
+    let is_written = written.new.is_some();
+    let is_new = is_written && written.old.is_none();
+    Some(TupleEvent { key, name: if is_written { WRITTEN } else { DELETED }, is_new })
+}
+
+/// Tells who watches the key of a tuple that a committed change was about.
+pub(super) fn touch_watchers(content: &mut Content, written: &Written) {
+    if !content.watched.is_empty()
+        && let Some(event) = event_of(&content.space, written)
+    {
+        content.watched.touch(&event.key, event.name == WRITTEN, None);
     }
 }

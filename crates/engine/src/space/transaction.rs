@@ -3,7 +3,7 @@
 use super::catalog::{Catalog, SpaceCell, SpaceGuard};
 use super::error::no_such_space;
 use super::held::log_change;
-use super::mounted::tell;
+use super::mounted::{event_of, touch_watchers};
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
 use ladon_model::{Lsn, Record, SpaceId};
@@ -240,7 +240,7 @@ impl<'a> SpaceTx<'a> {
                 guard.changed = lsn;
             }
         }
-        if self.keyspace.spaces.has_mounts() {
+        if self.keyspace.spaces.has_mounts() || self.redefined.is_some() {
             self.tell(lsn);
         }
         self.done.clear();
@@ -254,10 +254,13 @@ impl<'a> SpaceTx<'a> {
         let done = std::mem::take(&mut self.done);
         for (id, written) in &done {
             let at = self.at(*id);
-            let scratch = &mut *self.scratch;
-            tell(&mut self.guards[at].1, written, &mut |name, is_new, key| {
-                scratch.note_tuple(keyspace, name, is_new, key);
-            });
+            let content = &mut self.guards[at].1;
+            touch_watchers(content, written);
+            if keyspace.events.are_wanted()
+                && let Some(event) = event_of(&content.space, written)
+            {
+                self.scratch.note_tuple(keyspace, &event);
+            }
         }
         if let Some(id) = self.redefined {
             self.guard(id).watched.touch_all();

@@ -3,7 +3,7 @@
 use super::{Key, Scratch, Tx};
 use crate::events::{ChangedNames, CopyEvents, Event, EventClass};
 use crate::keyspace::Keyspace;
-use crate::space::MOUNTS_DATABASE;
+use crate::space::{MOUNTS_DATABASE, TupleEvent};
 use crate::table::entry::EntryRef;
 use crate::types;
 use ladon_model::{DbId, Lsn, ValueKind};
@@ -154,20 +154,14 @@ impl Scratch {
     /// Notes that a tuple was written or deleted, which is a key of a mounted space. As the engine
     /// sees it: which command or request did so makes no difference.
     #[cold]
-    pub(crate) fn note_tuple(
-        &mut self,
-        keyspace: &Keyspace,
-        name: &'static str,
-        is_new: bool,
-        key: &[u8],
-    ) {
-        let wanted = &keyspace.events;
-        if is_new && wanted.has(EventClass::NEW) {
+    pub(crate) fn note_tuple(&mut self, keyspace: &Keyspace, event: &TupleEvent) {
+        let (wanted, key) = (&keyspace.events, &event.key[..]);
+        if event.is_new && wanted.has(EventClass::NEW) {
             self.events.push("new", MOUNTS_DATABASE, key, &[]);
         }
-        let class = if name == "del" { EventClass::GENERIC } else { EventClass::HASH };
+        let class = if event.name == "del" { EventClass::GENERIC } else { EventClass::HASH };
         if wanted.has(class) {
-            self.events.push(name, MOUNTS_DATABASE, key, &[]);
+            self.events.push(event.name, MOUNTS_DATABASE, key, &[]);
         }
         if wanted.has(EventClass::CHANGED) {
             self.events.push_changed(key);

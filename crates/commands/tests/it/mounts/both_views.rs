@@ -148,9 +148,9 @@ fn check_views(node: &TestNode, client: &mut TestClient, id: u64, user: Option<&
         expected.extend(user.age.iter().map(|age| ("age", age.to_string())));
     }
     let words: Vec<String> =
-        expected.iter().map(|(name, value)| format!("\"{name}\", \"{value}\"")).collect();
+        expected.iter().map(|(name, value)| format!("\"{name}\" \"{value}\"")).collect();
     let reply = node.run(client, &format!("HGETALL user:{id}"));
-    assert_eq!(reply, format!("[{}]", words.join(", ")));
+    assert_eq!(reply, format!("[{}]", words.join(" ")));
     let catalog = node.node.keyspace.spaces.catalog();
     let spaces = &[USERS];
     let begun = node.node.keyspace.begin_on_spaces(&catalog, spaces, &mut client.scratch);
@@ -206,7 +206,7 @@ fn both_protocols_show_what_a_plain_map_has() {
         check_views(&node, &mut client, id, model.get(&id));
         if step % 100 == 0 {
             let keys: Vec<String> = model.keys().map(|id| format!("\"user:{id}\"")).collect();
-            assert_eq!(node.run(&mut client, "KEYS *"), format!("[{}]", keys.join(", ")));
+            assert_eq!(node.run(&mut client, "KEYS *"), format!("[{}]", keys.join(" ")));
             (0..USERS_MAX).for_each(|id| check_views(&node, &mut client, id, model.get(&id)));
         }
     }

@@ -310,4 +310,3 @@ fn scan(client: &mut Client, options: &str) -> u64 {
         }
     }
 }
-
