@@ -58,13 +58,15 @@ pub(crate) fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
     if let OnTuples::Always(handler) = spec.on_tuples {
         command.handler = handler;
     }
-    if ctx.session.db != MOUNTS_DATABASE {
+    if ctx.session.db != MOUNTS_DATABASE || !concerns_tuples(ctx, spec, args) {
         return;
     }
+    let ordinary = command.handler;
     for _ in 0..TRIES_MAX {
         let catalog = catalog(ctx);
         let ids: SpaceIds = mounts_of(&catalog, spec, args).map(|(mount, _)| mount.space).collect();
         if ids.is_empty() {
+            command.handler = ordinary;
             if reads_tuples_by_pattern(&catalog, spec, args) {
                 command.handler = refuse_patterns;
             }
@@ -86,6 +88,18 @@ pub(crate) fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
     command.handler = |_, _| Err(UNSETTLED);
 }
 
+/// Whether a command is about tuples: most are not, and pay for this only.
+fn concerns_tuples(ctx: &Ctx<'_>, spec: &CommandSpec, args: &[&[u8]]) -> bool {
+    let concerns = |catalog: &Catalog| {
+        mounts_of(catalog, spec, args).next().is_some()
+            || reads_tuples_by_pattern(catalog, spec, args)
+    };
+    match &ctx.data {
+        Data::Held(tx) if let Some(catalog) = tx.mounts() => concerns(catalog),
+        _ => concerns(&ctx.node.keyspace.spaces.catalog()),
+    }
+}
+
 /// Scripts do not act on tuples.
 #[cold]
 pub(crate) fn redirect_in_script(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
@@ -96,8 +110,11 @@ pub(crate) fn redirect_in_script(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
     if let OnTuples::Always(handler) = spec.on_tuples {
         command.handler = handler;
     }
+    if ctx.session.db != MOUNTS_DATABASE {
+        return;
+    }
     let catalog = catalog(ctx);
-    if ctx.session.db == MOUNTS_DATABASE && mounts_of(&catalog, spec, args).next().is_some() {
+    if mounts_of(&catalog, spec, args).next().is_some() {
         command.handler = refuse_in_script;
     } else if reads_tuples_by_pattern(&catalog, spec, args) {
         command.handler = refuse_patterns;
