@@ -157,7 +157,36 @@ fn iproto_breaks_watches_and_tells_subscribers_and_trackers() {
         assert_eq!(words(&message)[2..], ["__keyspace@0__:user:1", event]);
     }
     let push = tracker.reply().expect("an invalidation");
-    assert!(format!("{push:?}").contains("invalidate"), "{push:?}");
+    let Value::Push(push) = &push else { panic!("{push:?}") };
+    assert_eq!(push[0].as_bytes(), Some(&b"invalidate"[..]));
+    assert_eq!(words(&push[1]), ["user:1"]);
+    server.kill().expect("killed");
+}
+
+/// HSET of a new key takes the space's sequence along, so that the next insert does not meet it.
+#[test]
+fn a_sequence_goes_on_after_a_new_key() {
+    let node = Node::new("write");
+    let mut server = node.start();
+    make_users(&node);
+    let (mut redis, mut admin) = (server.connect().expect("connects"), node.admin());
+    let no = || vec![0xc2];
+    let counts = [int(1), int(1), text("ids"), int(1), int(1), int(100), int(1), int(0), no()];
+    admin.insert(284, &array(&counts));
+    admin.insert(340, &array(&[int(USERS.into()), int(1), no(), int(0), text("")]));
+    assert_eq!(call(&mut redis, "HSET user:10 name ada"), Value::Integer(1));
+    let unnumbered = array(&[vec![0xc0], text("bob")]);
+    assert_eq!(admin.insert(USERS, &unnumbered), [user(11, "bob")]);
+    // A refused one leaves the sequence where it was.
+    assert!(is_error(&call(&mut redis, "HSET user:20 visits 1"), "needs field 'name'"));
+    assert_eq!(admin.insert(USERS, &unnumbered), [user(12, "bob")]);
+    call(&mut redis, "MULTI");
+    call(&mut redis, "HSET user:30 name ada");
+    call(&mut redis, "HSET user:31 name ada");
+    call(&mut redis, "EXEC");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    assert_eq!(node.admin().insert(USERS, &unnumbered), [user(32, "bob")]);
     server.kill().expect("killed");
 }
 
