@@ -82,8 +82,11 @@ pub struct SpaceRow {
     /// `name:type` or `name:type?` each.
     pub fields: Vec<String>,
     /// The pairs of its options.
-    pub options: Vec<(Vec<u8>, Vec<u8>)>,
+    pub options: Options,
 }
+
+/// Names of options, and their values in MessagePack.
+pub type Options = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The option that says where a space is mounted.
 const RESP_PREFIX: &[u8] = b"resp_prefix";
@@ -135,13 +138,13 @@ impl SpaceRow {
     }
 }
 
-fn read_options(tuple: &mut &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+fn read_options(tuple: &mut &[u8]) -> Result<Options, Error> {
     let count = match read(tuple)? {
         Value::Map(count) => count,
         // An empty one, to Lua.
         _ => 0,
     };
-    let mut options = Vec::new();
+    let mut options = Options::new();
     for _ in 0..count {
         let name = read_str(tuple)?.to_vec();
         options.push((name, take(tuple)?.to_vec()));
