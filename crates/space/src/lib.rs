@@ -6,6 +6,7 @@
 //! put a space behind a lock, and log what a statement returns. A statement that returns an error has
 //! changed nothing.
 
+mod bitset;
 mod collation;
 mod compare;
 mod decimal;
@@ -17,7 +18,9 @@ mod format;
 mod hash_table;
 mod index;
 mod key;
+mod multikey;
 mod path;
+mod rtree;
 mod select;
 mod sequence;
 mod space;
@@ -38,6 +41,7 @@ pub use format::{Field, Format};
 pub use index::Index;
 pub use key::{Key, KeyDef, Part};
 pub use path::{Path, Step};
+pub use rtree::Distance;
 pub use select::{IteratorType, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;
