@@ -18,7 +18,9 @@
 //! definition conflicts with every open transaction, as in Tarantool.
 
 use crate::keyspace::Keyspace;
-use crate::space::{SpaceTx, Spaces, conflict, no_such_space, transaction_too_large};
+use crate::space::{
+    SpaceTx, Spaces, check_written, conflict, no_such_space, transaction_too_large,
+};
 use crate::tx::{Garbage, Scratch};
 use ladon_model::{Lsn, Record, SpaceId};
 use ladon_space::{
@@ -121,8 +123,20 @@ impl Interactive {
         id: SpaceId,
         statement: Statement<'_>,
     ) -> Result<(Written, Lsn), BoxError> {
+        let catalog = keyspace.spaces.catalog();
+        let linked = catalog.linked(id).unwrap_or_default();
+        for other in linked {
+            self.touch(keyspace, *other)?;
+        }
+        let mut result = statement.run(&mut self.touch(keyspace, id)?.space);
+        if let Ok(written) = &result {
+            let copy = |id| self.touched.get(&id).map(|touched| &touched.space);
+            if let Err(error) = check_written(linked, id, written, copy) {
+                self.touch(keyspace, id)?.space.undo(written);
+                result = Err(error);
+            }
+        }
         let touched = self.touch(keyspace, id)?;
-        let result = statement.run(&mut touched.space);
         touched.is_written |= result.is_ok();
         let changed = touched.changed;
         let kept = OwnedStatement::from(statement);
@@ -205,7 +219,7 @@ impl Interactive {
             return Err(conflict());
         }
         let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
-        let begun = keyspace.begin_on_spaces(&catalog, &ids, scratch);
+        let begun = keyspace.begin_writing_spaces(&catalog, &ids, scratch);
         let mut tx = begun.map_err(|_| conflict())?;
         let changed: Vec<SpaceId> = self
             .touched

@@ -6,6 +6,7 @@ use crate::collation::Collation;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
+use crate::foreign_key::ForeignKey;
 use crate::format::{Field, Format};
 use crate::key::Part;
 use crate::path::{Path, Step};
@@ -47,6 +48,8 @@ pub struct SpaceDef {
     pub is_view: bool,
     /// What tuples must be.
     pub format: Format,
+    /// Which tuples its tuples name.
+    pub foreign_keys: Vec<ForeignKey>,
 }
 
 /// The kind of an index.
@@ -109,6 +112,7 @@ impl SpaceDef {
             is_sync: false,
             is_view: false,
             format: Format::default(),
+            foreign_keys: Vec::new(),
         }
     }
 
@@ -144,7 +148,7 @@ impl SpaceDef {
             def.read_options(options)?;
         }
         if let Some(format) = fields.next() {
-            def.format = read_format(format)?;
+            def.format = read_format(format, &mut def.foreign_keys)?;
         }
         if field_count != 0 && (field_count as usize) < def.format.fields.len() {
             return Err(failed("exact_field_count must be either 0 or >= formatted field count"));
@@ -177,7 +181,10 @@ impl SpaceDef {
                     _ => return Err(wrong("unknown space type".to_owned())),
                 },
                 "sql" => {}
-                "checks" | "constraint" | "foreign_key" | "upgrade" => {
+                "foreign_key" => {
+                    self.foreign_keys = ForeignKey::read_all(value, None).map_err(wrong)?;
+                }
+                "checks" | "constraint" | "upgrade" => {
                     return Err(BoxError::unsupported(
                         "Ladon",
                         &format!("the space option '{name}'"),
@@ -190,7 +197,7 @@ impl SpaceDef {
     }
 }
 
-fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
+fn read_format(mut bytes: &[u8], keys: &mut Vec<ForeignKey>) -> Result<Format, BoxError> {
     // Connectors write an empty map for an empty array.
     if let Some(Value::Map(0)) = peek(bytes) {
         return Ok(Format::default());
@@ -199,7 +206,7 @@ fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
         msgpack::read_array(&mut bytes).map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
     let mut format = Format::default();
     for at in 1..=count {
-        let field = read_field(at, msgpack::take(&mut bytes)?)?;
+        let field = read_field(at, msgpack::take(&mut bytes)?, keys)?;
         if format.number_of(field.name.as_bytes()).is_some() {
             let message = format!("Space field '{}' is duplicate", field.name);
             return Err(BoxError::new(ErrorCode::SPACE_FIELD_IS_DUPLICATE, message));
@@ -209,7 +216,7 @@ fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
     Ok(format)
 }
 
-fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
+fn read_field(at: u32, bytes: &[u8], keys: &mut Vec<ForeignKey>) -> Result<Field, BoxError> {
     let wrong = |why: &str| {
         let message = format!("Wrong space format field {at}: {why}");
         BoxError::new(ErrorCode::WRONG_SPACE_FORMAT, message)
@@ -232,7 +239,11 @@ fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
             ("nullable_action", Some(Value::Str(action))) => field.is_nullable = action == b"none",
             ("default", Some(Value::Nil)) => field.default = None,
             ("default", _) => field.default = Some(value.into()),
-            ("constraint" | "foreign_key" | "default_func" | "compression", _) => {
+            ("foreign_key", _) => {
+                let read = ForeignKey::read_all(value, Some(at - 1));
+                keys.extend(read.map_err(|why| wrong(&why))?);
+            }
+            ("constraint" | "default_func" | "compression", _) => {
                 return Err(BoxError::unsupported("Ladon", &format!("the field option '{name}'")));
             }
             // Tarantool lets a format carry what its users please.
@@ -586,7 +597,7 @@ fn check_identifier(name: &str) -> Result<(), BoxError> {
 }
 
 /// The pairs of a map whose keys are strings. An empty array is an empty map to Lua.
-fn pairs(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, BoxError> {
+pub(crate) fn pairs(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, BoxError> {
     let count = match msgpack::read(&mut bytes)? {
         Value::Map(count) => count,
         Value::Array(0) | Value::Nil => 0,

@@ -100,7 +100,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   whose combining marks are not in the canonical order are taken as if they were.
 - **Defaults** of fields take the place of nil and of absent fields in `INSERT`, `REPLACE` and `UPSERT`, as in Tarantool 3.
   Absent: those by functions.
-- **Definitions** of system spaces are fixed. Absent, and refused by name: constraints, foreign keys, triggers.
+- **Foreign keys** of fields and of spaces, as in Tarantool 2.11, but to system spaces. A write locks the spaces that keys
+  bind to its own as well. A key is checked after the statement, so where a tuple breaks uniqueness too, that is named.
+- **Definitions** of system spaces are fixed. Absent, and refused by name: constraints by functions, triggers.
   A second index on a large space is built while its IO thread waits.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.

@@ -170,7 +170,7 @@ impl Running<'_, '_> {
         let filler = catalog.filler(id).filter(|_| puts(statement).is_some());
         let ids = [system::SEQUENCE_DATA, id];
         let ids = if filler.is_some() { &ids[..] } else { &ids[1..] };
-        let mut tx = node.keyspace.begin_on_spaces(&catalog, ids, scratch)?;
+        let mut tx = node.keyspace.begin_writing_spaces(&catalog, ids, scratch)?;
         let written = match (filler, puts(statement)) {
             (Some(filler), Some(tuple)) => fill(&mut tx, id, rights, filler, tuple)
                 .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple)))),

@@ -48,7 +48,7 @@ impl Node {
             return done.map(|(written, _)| written);
         }
         let catalog = self.keyspace.spaces.catalog();
-        let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;
+        let mut tx = self.keyspace.begin_writing_spaces(&catalog, &[space], &mut scratch)?;
         match tx.write(space, statement) {
             Ok(written) => {
                 tx.commit(|record| self.append(&record));

@@ -1,7 +1,7 @@
 //! What the command line and the system spaces say of fields, keys and spaces.
 
 use ladon_msgpack::{
-    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, write,
+    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, take, write,
 };
 
 /// A field of a format.
@@ -128,6 +128,10 @@ pub struct SpaceRow {
     pub engine: String,
     /// `name:type` or `name:type?` each.
     pub fields: Vec<String>,
+    /// The field count, flags and format as the tuple has them, in MessagePack.
+    pub field_count: Vec<u8>,
+    pub flags: Vec<u8>,
+    pub format: Vec<u8>,
 }
 
 impl SpaceRow {
@@ -138,13 +142,13 @@ impl SpaceRow {
         let id = u32::try_from(read_uint(tuple)?).unwrap_or(u32::MAX);
         skip(tuple)?;
         let (name, engine) = (text(tuple)?, text(tuple)?);
-        skip(tuple)?;
-        skip(tuple)?;
+        let (field_count, flags) = (take(tuple)?.to_vec(), take(tuple)?.to_vec());
+        let format = take(&mut { *tuple })?.to_vec();
         let mut fields = Vec::new();
         for _ in 0..read_array(tuple)? {
             fields.push(read_field(tuple)?);
         }
-        Ok(SpaceRow { id, name, engine, fields })
+        Ok(SpaceRow { id, name, engine, fields, field_count, flags, format })
     }
 }
 
@@ -192,7 +196,15 @@ mod tests {
     #[test]
     fn parts_name_fields_or_count_from_one() {
         let fields = vec!["id:unsigned".to_owned(), "name:string".to_owned()];
-        let space = SpaceRow { id: 512, name: "users".into(), engine: "memtx".into(), fields };
+        let space = SpaceRow {
+            id: 512,
+            name: "users".into(),
+            engine: "memtx".into(),
+            fields,
+            field_count: vec![0],
+            flags: vec![0x80],
+            format: vec![0x90],
+        };
         let check = |text: &str, expected: Option<&[u8]>| {
             let mut out = Vec::new();
             let written = Part::parse(text).unwrap().write(&space, &mut out);

@@ -186,7 +186,7 @@ fn work(matches: &ArgMatches) -> Result<Vec<String>, ClientError> {
 fn list(client: &mut Client) -> Result<Vec<String>, ClientError> {
     let mut lines = Vec::new();
     for space in client.spaces()? {
-        let SpaceRow { id, name, engine, fields } = &space;
+        let SpaceRow { id, name, engine, fields, .. } = &space;
         lines.push(format!("{id} {name} ({engine}) {}", fields.join(", ")));
         for index in client.indexes_of(&space)? {
             lines.push(format!("    {index}"));
