@@ -317,13 +317,13 @@ impl Index {
                 _ => self.check_key(key)?,
             }
         }
-        let is_supported = match (kind, iterator) {
+        let is_supported = matches!(
+            (kind, iterator),
             (IndexKind::Tree, Eq | All | Gt | Req | Lt | Le | Ge)
-            | (IndexKind::Hash, Eq | All | Gt)
-            | (IndexKind::Bitset, Eq | All | BitsAllSet | BitsAnySet | BitsAllNotSet)
-            | (IndexKind::Rtree, Eq | All | Gt | Lt | Le | Ge | Overlaps | Neighbor) => true,
-            _ => false,
-        };
+                | (IndexKind::Hash, Eq | All | Gt)
+                | (IndexKind::Bitset, Eq | All | BitsAllSet | BitsAnySet | BitsAllNotSet)
+                | (IndexKind::Rtree, Eq | All | Gt | Lt | Le | Ge | Overlaps | Neighbor)
+        );
         match is_supported {
             true => Ok(()),
             false => Err(self.def.no_feature(space, "requested iterator type")),

@@ -195,7 +195,8 @@ impl Space {
             };
             match place {
                 _ if !part.kind.is_within(kind) && !kind.is_within(part.kind) => {
-                    return Err(mismatch(part, field, kind, place.is_some()));
+                    let is_indexed = parts.iter().any(|other| other.field == part.field);
+                    return Err(mismatch(part, field, kind, is_indexed));
                 }
                 Some(place) if part.kind.is_within(kind) => parts[place] = part,
                 Some(_) => {}

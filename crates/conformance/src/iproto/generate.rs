@@ -45,7 +45,8 @@ fn definition(rng: &mut Rng, space: &mut Space) -> Request {
         1 => drop_index(space.id, id),
         2 => {
             let number = 1 + rng.below(space.fields.len() - 1);
-            space.fields[number].nullable = rng.percent(70);
+            let field = &mut space.fields[number];
+            field.nullable = rng.percent(70) && field.content == field.kind;
             space.define(rng, kind::REPLACE)
         }
         _ => {

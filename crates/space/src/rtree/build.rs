@@ -7,9 +7,12 @@ use super::{Rtree, empty};
 use crate::tuple::Tuple;
 use std::sync::Arc;
 
+/// A tuple and its box.
+type Boxed = (Bounds, Tuple);
+
 impl Rtree {
     /// A tree of these tuples, with a little room in every node.
-    pub(crate) fn of(dimensions: u32, mut entries: Vec<(Bounds, Tuple)>) -> Rtree {
+    pub(crate) fn of(dimensions: u32, mut entries: Vec<Boxed>) -> Rtree {
         let fanout = Fanout::new(dimensions);
         let filled = fanout.most - fanout.most / 8;
         let (mut height, mut holds) = (0, filled);
@@ -31,7 +34,7 @@ impl Rtree {
 
 /// The node of entries; a node of its height holds `holds` at most.
 fn build(
-    entries: &mut [(Bounds, Tuple)],
+    entries: &mut [Boxed],
     (height, holds): (usize, usize),
     filled: usize,
     fanout: Fanout,
@@ -54,17 +57,13 @@ fn build(
 }
 
 /// Divides entries into so many parts of about the same length.
-fn part(
-    entries: &mut [(Bounds, Tuple)],
-    count: usize,
-    visit: &mut dyn FnMut(&mut [(Bounds, Tuple)]),
-) {
+fn part(entries: &mut [Boxed], count: usize, visit: &mut dyn FnMut(&mut [Boxed])) {
     if count == 1 {
         return visit(entries);
     }
     let middle = entries.len() * (count / 2) / count;
     let axis = widest_axis(entries);
-    let center = |entry: &(Bounds, Tuple)| {
+    let center = |entry: &Boxed| {
         let around = bounds::around(&entry.0[2 * axis..2 * axis + 2]);
         // Halves first: the sum of two large ones is infinite.
         let center = around[0] / 2.0 + around[1] / 2.0;
@@ -76,7 +75,7 @@ fn part(
     part(high, count - count / 2, visit);
 }
 
-fn widest_axis(entries: &[(Bounds, Tuple)]) -> usize {
+fn widest_axis(entries: &[Boxed]) -> usize {
     let mut around = entries.first().map(|(first, _)| bounds::around(first)).unwrap_or_default();
     entries.iter().for_each(|(other, _)| bounds::extend(&mut around, other));
     let axes = around.chunks_exact(2).map(|axis| bounds::side((axis[0], axis[1]))).enumerate();

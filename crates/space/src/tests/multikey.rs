@@ -46,7 +46,7 @@ fn row(id: u64, field: Val) -> Vec<u8> {
 
 fn ids(space: &Space, index: u32, iterator: IteratorType, key: &[Val]) -> Vec<u64> {
     let selected = space.select(index, iterator, &array(key), 0, u64::MAX, None);
-    selected.expect("a selection").map(|tuple| id_of(tuple)).collect()
+    selected.expect("a selection").map(id_of).collect()
 }
 
 fn id_of(tuple: &crate::Tuple) -> u64 {
@@ -204,8 +204,11 @@ fn tuple_of(id: u64, elements: &Elements) -> Vec<u8> {
     array(&[id.into(), map(&[("y", 1.into()), ("x", all)]), "end".into()])
 }
 
-/// The keys of index 1: string, number, id; of index 2: number, id.
-fn keys(rows: &BTreeMap<u64, Elements>) -> (Vec<(&str, Option<u64>, u64)>, Vec<(u64, u64)>) {
+/// A string, a number, and the id of their row.
+type StringKey<'a> = (&'a str, Option<u64>, u64);
+
+/// The keys of index 1, and of index 2: number, id.
+fn keys(rows: &BTreeMap<u64, Elements>) -> (Vec<StringKey<'_>>, Vec<(u64, u64)>) {
     let all = || rows.iter().flat_map(|(id, all)| all.iter().map(|(n, s)| (*n, *s, *id)));
     let mut strings: Vec<_> = all().map(|(n, s, id)| (s, n, id)).collect();
     let mut numbers: Vec<_> = all().filter_map(|(n, _, id)| Some((n?, id))).collect();
@@ -245,9 +248,7 @@ fn check(space: &Space, rows: &BTreeMap<u64, Elements>, random: &mut Random) {
         tree.check(|a, b| index.key.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes()));
     }
     let found = |index, iterator, key: &[Val]| ids(space, index, iterator, key);
-    let all = |keys: &[(&str, Option<u64>, u64)]| -> Vec<u64> {
-        keys.iter().map(|(_, _, id)| *id).collect()
-    };
+    let all = |keys: &[StringKey<'_>]| -> Vec<u64> { keys.iter().map(|(_, _, id)| *id).collect() };
     assert_eq!(found(1, IteratorType::All, &[]), all(&strings));
     let ids_of_numbers: Vec<u64> = numbers.iter().map(|(_, id)| *id).collect();
     assert_eq!(found(2, IteratorType::All, &[]), ids_of_numbers);
