@@ -11,9 +11,8 @@ mod operation;
 pub(crate) use operation::{Action, Operation, parse};
 
 use crate::error::{BoxError, ErrorCode};
-use crate::field_type::FieldType;
 use crate::fields::Fields;
-use crate::format::Format;
+use crate::format::Rules;
 use ladon_msgpack::write;
 use smallvec::SmallVec;
 
@@ -61,7 +60,7 @@ struct Update<'a> {
 pub(crate) fn apply(
     tuple: &[u8],
     operations: &[Operation<'_>],
-    format: &Format,
+    rules: &Rules,
     ignore_errors: bool,
 ) -> Result<Vec<u8>, BoxError> {
     let old: SmallVec<[&[u8]; 16]> = Fields::of(tuple).collect();
@@ -71,7 +70,7 @@ pub(crate) fn apply(
         update.pieces.push(Piece::Run(0, count));
     }
     for operation in operations {
-        match update.act(operation, format) {
+        match update.act(operation, rules) {
             Err(error) if !ignore_errors => return Err(error),
             _ => {}
         }
@@ -96,7 +95,7 @@ impl<'a> Update<'a> {
         out
     }
 
-    fn act(&mut self, operation: &Operation<'a>, format: &Format) -> Result<(), BoxError> {
+    fn act(&mut self, operation: &Operation<'a>, rules: &Rules) -> Result<(), BoxError> {
         match &operation.action {
             Action::Insert(value) => self.insert(operation, value),
             Action::Set(value) => {
@@ -125,8 +124,7 @@ impl<'a> Update<'a> {
                     }
                     Piece::Nils(_) => &[0xc0],
                 };
-                let kind = u32::try_from(at).ok().and_then(|at| format.fields.get(at as usize));
-                let kind = kind.map_or(FieldType::Any, |field| field.kind);
+                let kind = rules.kind_of(at);
                 self.pieces[piece] = Piece::Made(arithmetic::compute(operation, value, kind)?);
                 Ok(())
             }

@@ -75,7 +75,7 @@ impl Running<'_, '_> {
             Commit::Waits => Flow::AwaitsCommit,
         };
         // As in Tarantool, a commit that has begun does not time out.
-        self.session.transactions.put(self.stream, transaction, None);
+        self.session.transactions.put(self.stream, *transaction, None);
         Err(self.run_again(flow))
     }
 

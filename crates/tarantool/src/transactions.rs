@@ -23,7 +23,7 @@ pub(crate) enum Taken {
     /// There was none.
     None,
     TimedOut,
-    Open(Interactive),
+    Open(Box<Interactive>),
 }
 
 impl Transactions {
@@ -53,7 +53,7 @@ impl Transactions {
         if let Some(at_ms) = deadline_ms {
             self.deadlines.remove(&(at_ms, stream));
         }
-        transaction.map_or(Taken::TimedOut, Taken::Open)
+        transaction.map_or(Taken::TimedOut, |transaction| Taken::Open(Box::new(transaction)))
     }
 
     /// Where a stream's transaction is kept, to be taken out for a moment. `None` if there is none, or

@@ -362,6 +362,47 @@ fn what_a_hunt_beside_a_real_tarantool_found() {
     );
 }
 
+/// A number of more than 32 bits is no field's number; Tarantool shows another number then.
+#[test]
+fn field_numbers_have_32_bits() {
+    for (number, shown) in [
+        (Val::Uint(1 << 31), "2147483648"),
+        (Val::Uint(u64::MAX), "18446744073709551615"),
+        (Val::Int(i64::MIN), "-9223372036854775808"),
+    ] {
+        let wrong = format!(
+            "26 Argument type in operation '+' on field {shown} does not match field type: \
+             expected an integer"
+        );
+        assert_eq!(update(&[op(&["+".into(), number, 1.into()])]), wrong);
+    }
+    let last = Val::Uint(i32::MAX as u64);
+    assert_eq!(
+        update(&[op(&["+".into(), last, 1.into()])]),
+        "37 Field 2147483647 was not found in the tuple"
+    );
+}
+
+/// What an operation computes is of the type that an index gives its field.
+#[test]
+fn arithmetic_knows_the_types_of_indexes() {
+    let mut space = Space::new(space_def(vec![]).expect("a definition"));
+    for id in 0..2 {
+        let def = index_def(space.def(), id, "tree", true, vec![part(u64::from(id), "double")]);
+        space.create_index(def.expect("a definition")).expect("an index");
+    }
+    space.replace(&array(&[Val::Halves(2), Val::Halves(2)])).expect("a tuple");
+    let key = array(&[Val::Halves(2)]);
+    let add = |field: u64| array(&[op(&["+".into(), field.into(), Val::Halves(3)])]);
+    let written = space.update(0, &key, &add(1), 0).expect("an update");
+    let expected = array(&[Val::Halves(2), Val::Halves(5)]);
+    assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(expected));
+    assert_eq!(
+        text(space.update(0, &key, &add(0), 0)),
+        "94 Attempt to modify a tuple field which is part of primary index in space 's'"
+    );
+}
+
 #[test]
 fn a_space_without_indexes_answers_as_a_real_tarantool_does() {
     let format = vec![field("id", "unsigned", false), field("a", "string", true)];
