@@ -388,7 +388,7 @@ fn field_numbers_have_32_bits() {
 fn arithmetic_knows_the_types_of_indexes() {
     let mut space = Space::new(space_def(vec![]).expect("a definition"));
     for id in 0..2 {
-        let def = index_def(space.def(), id, "tree", true, vec![part(u64::from(id), "double")]);
+        let def = index_def(space.def(), id, "tree", true, vec![part(id, "double")]);
         space.create_index(def.expect("a definition")).expect("an index");
     }
     space.replace(&array(&[Val::Halves(2), Val::Halves(2)])).expect("a tuple");
