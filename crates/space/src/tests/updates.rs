@@ -355,6 +355,8 @@ fn what_a_hunt_beside_a_real_tarantool_found() {
         text(define(&space, 3, "tree", vec![by_map(1, "string", "true"), part(0, "unsigned")])),
         "108 Wrong index options (field 2): index part is expected to be a map"
     );
+    let both = index_def(space.def(), 3, "hash", false, vec![by_map(1, "string", "true")]);
+    assert_eq!(text(both), "5 HASH does not support nullable parts");
     let other = define(&space, 3, "tree", vec![part(0, "string")]).expect("a definition");
     assert_eq!(
         text(space.create_index(other)),
