@@ -183,7 +183,8 @@ pub(crate) fn resolve(history: &mut [Operation], after: &State) {
             }
         }
     }
-    for operation in history {
+    // What was refused has added nothing.
+    for operation in history.iter_mut().filter(|operation| !operation.was_refused()) {
         let replies: Vec<Option<Value>> = match operation.answered() {
             answered if answered.is_empty() => vec![None; operation.calls.len()],
             answered => answered.into_iter().map(|(_, reply)| Some(reply.clone())).collect(),
@@ -201,7 +202,9 @@ fn resolve_call(call: &mut Call, reply: Option<&Value>, ids: &mut Seen) {
     {
         if let Some(Value::Bulk(id)) = reply {
             call[at].clone_from(id);
-        } else if let Some((ms, seq)) = ids.get_mut(value).and_then(BTreeSet::pop_first) {
+        } else if !matches!(reply, Some(Value::Error(_)))
+            && let Some((ms, seq)) = ids.get_mut(value).and_then(BTreeSet::pop_first)
+        {
             call[at] = format!("{ms}-{seq}").into_bytes();
         }
     }

@@ -64,6 +64,11 @@ impl Keyspace {
                 return Err(error);
             }
         };
+        if written == Written::default() {
+            // What was to be deleted was not there: nothing is logged, and the definitions are what
+            // they were. A checkpoint's generations differ by what is logged.
+            return Ok((written, tx.commit(append)));
+        }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
         if let Err(error) = effect.take(&mut tx, &mut garbage) {
             tx.abort();
