@@ -109,8 +109,8 @@ impl Interactive {
         self.hold(0, Step::Looked(id))
     }
 
-    /// Runs a statement. Returns what it did, and the LSN that a
-    /// reply about it depends on.
+    /// Runs a statement. Returns what it did. A reply about it, or about its error, depends on what
+    /// [`Interactive::space`] says.
     ///
     /// # Errors
     /// Those of the statement, which has done nothing then, and those of [`Interactive::space`].
@@ -119,11 +119,10 @@ impl Interactive {
         keyspace: &Keyspace,
         id: SpaceId,
         statement: Statement<'_>,
-    ) -> Result<(Written, Lsn), BoxError> {
+    ) -> Result<Written, BoxError> {
         let touched = self.touch(keyspace, id)?;
         let result = statement.run(&mut touched.space);
         touched.is_written |= result.is_ok();
-        let changed = touched.changed;
         let kept = OwnedStatement::from(statement);
         let tuple = result.as_ref().ok().and_then(|written| written.new.as_ref());
         let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory);
@@ -132,7 +131,7 @@ impl Interactive {
             Err(error) => Err(error.code),
         };
         self.hold(bytes, Step::Wrote(id, kept, noted))?;
-        result.map(|written| (written, changed))
+        result
     }
 
     fn touch(&mut self, keyspace: &Keyspace, id: SpaceId) -> Result<&mut Touched, BoxError> {

@@ -44,8 +44,7 @@ impl Node {
         let mut scratch = self.scratch.borrow_mut();
         if defines(space) {
             let append = |record: Record<'_>| self.append(&record);
-            let done = self.keyspace.define(space, &mut scratch, statement, append);
-            return done.map(|(written, _)| written);
+            return self.keyspace.define(space, &mut scratch, statement, append).0;
         }
         let catalog = self.keyspace.spaces.catalog();
         let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;

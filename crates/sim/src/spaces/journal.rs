@@ -457,6 +457,11 @@ fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
             let mut table = Table::clone(&state.tables[*space]);
             Reply::of_statement(&table.run(*space, &statement))
         }
+        Request::Define(definition) => match (definition, state.tables[PLAIN].has_text_index) {
+            (Definition::CreateIndex, true) => Reply::Error(code::TUPLE_FOUND),
+            (Definition::DropIndex, false) => Reply::Rows(Rows::new()),
+            _ => Reply::Other,
+        },
         _ => return None,
     })
 }

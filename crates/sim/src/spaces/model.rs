@@ -9,6 +9,7 @@
 //! | `numbered` | TREE, id, filled in by a sequence | TREE of group |
 //! | `hashed` | HASH, id | |
 
+use crate::history::shortened;
 use crate::spaces::request::{Call, IteratorType, Key, Operation, Selection, Statement};
 use ladon_msgpack::{read_array, read_str, read_uint, write};
 use std::collections::BTreeMap;
@@ -31,11 +32,17 @@ pub(crate) mod code {
     pub(crate) const TIMEOUT: u32 = 231;
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) id: u64,
     pub(crate) group: u64,
     pub(crate) text: Vec<u8>,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}, {}, {}]", self.id, self.group, shortened(&self.text))
+    }
 }
 
 impl Row {
