@@ -81,8 +81,9 @@ fetch_go() {
     rm -rf "$cache/go.part"
     cp -r "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' "$cache/go.json")" "$cache/go.part"
     chmod -R u+w "$cache/go.part"
-    # The check for datetimes is of the real tarantool that only makes the spaces.
-    sed -i '/^local has_datetime/,/^end/d' "$cache/go.part/datetime/config.lua"
+    # The real tarantool that makes the spaces knows no datetimes.
+    sed -i -e '/^local has_datetime/,/^end/d' -e "s/type = 'datetime'/type = 'scalar'/" \
+        "$cache/go.part/datetime/config.lua"
     mv "$cache/go.part" "$cache/go"
 }
 

@@ -13,6 +13,13 @@ class IprotoError(Exception):
     """The server's error."""
 
 
+class Packed:
+    """A value that is MessagePack already."""
+
+    def __init__(self, packed):
+        self.packed = packed
+
+
 class Client:
     """A connection to a unix socket or a TCP port."""
 
@@ -38,7 +45,11 @@ class Client:
     def ask(self, kind, body):
         """Sends one request, and gives the data of its reply."""
         self.sync += 1
-        packet = msgpack.packb({0: kind, 1: self.sync}) + msgpack.packb(body, use_bin_type=True, unicode_errors="surrogateescape")
+        packet = msgpack.packb({0: kind, 1: self.sync}) + bytes([0x80 | len(body)])
+        for key, value in body.items():
+            packet += msgpack.packb(key)
+            packet += value.packed if isinstance(value, Packed) else msgpack.packb(
+                value, use_bin_type=True, unicode_errors="surrogateescape")
         self.socket.sendall(b"\xce" + struct.pack(">I", len(packet)) + packet)
         size = struct.unpack(">I", self._read(5)[1:])[0]
         unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape")

@@ -18,6 +18,15 @@ local function write(name, text)
     fio.rename(fio.pathjoin(folder, name .. '.part'), fio.pathjoin(folder, name))
 end
 
+-- A tuple's key, and the tuple as the text that its MessagePack is: it may have maps as keys.
+local function row(space, tuple)
+    local key = {}
+    for _, part in ipairs(space.index[0].parts) do
+        table.insert(key, tuple[part.fieldno])
+    end
+    return {key, msgpack.encode(tuple)}
+end
+
 -- Everything that the stand-in copies, as MessagePack.
 function stand_in_dump(name)
     local all = {}
@@ -28,7 +37,11 @@ function stand_in_dump(name)
     for _, tuple in box.space._space:pairs({512}, {iterator = 'GE'}) do
         local space = box.space[tuple.id]
         if space and space.index[0] then
-            data[tostring(tuple.id)] = space:select({}, {limit = tuples_max})
+            local rows = {}
+            for _, each in ipairs(space:select({}, {limit = tuples_max})) do
+                table.insert(rows, row(space, each))
+            end
+            data[tostring(tuple.id)] = rows
         end
     end
     all.data = data
