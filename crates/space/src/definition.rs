@@ -19,6 +19,8 @@ const SPACE_ID_MAX: u32 = i32::MAX as u32;
 const INDEXES_MAX: u32 = 128;
 /// Fields that a format or a key may name.
 const FIELDS_MAX: u32 = i32::MAX as u32;
+/// Longest prefix of keys of a mounted space.
+const PREFIX_BYTES_MAX: usize = 256;
 /// Parts of a key.
 const PARTS_MAX: usize = 255;
 
@@ -45,6 +47,8 @@ pub struct SpaceDef {
     pub is_view: bool,
     /// What tuples must be.
     pub format: Format,
+    /// The prefix of Redis' keys under which its tuples are hashes.
+    pub resp_prefix: Option<Box<[u8]>>,
 }
 
 /// The kind of an index.
@@ -97,6 +101,7 @@ impl SpaceDef {
             is_sync: false,
             is_view: false,
             format: Format::default(),
+            resp_prefix: None,
         }
     }
 
@@ -165,6 +170,18 @@ impl SpaceDef {
                     _ => return Err(wrong("unknown space type".to_owned())),
                 },
                 "sql" => {}
+                "resp_prefix" => match peek(value) {
+                    Some(Value::Str(prefix)) if (1..=PREFIX_BYTES_MAX).contains(&prefix.len()) => {
+                        self.resp_prefix = Some(prefix.into());
+                    }
+                    Some(Value::Nil) => {}
+                    _ => {
+                        let why = format!(
+                            "'resp_prefix' must be a string of 1 to {PREFIX_BYTES_MAX} bytes"
+                        );
+                        return Err(wrong(why));
+                    }
+                },
                 "checks" | "constraint" | "foreign_key" | "upgrade" => {
                     return Err(BoxError::unsupported(
                         "Ladon",

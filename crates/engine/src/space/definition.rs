@@ -14,7 +14,7 @@
 
 use super::catalog::{Catalog, Changing, Spaces, described_space};
 use super::error::{
-    cannot_alter, cannot_drop, cannot_drop_sequence, no_such_sequence, no_such_space,
+    cannot_alter, cannot_drop, cannot_drop_sequence, cannot_mount, no_such_sequence, no_such_space,
 };
 use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
@@ -97,6 +97,7 @@ impl Effect<'_> {
             return Err(cannot_alter(described, why));
         }
         let catalog = tx.catalog();
+        self.check_mount(catalog)?;
         let Some(cell) = catalog.get(described) else {
             return match (self.id, self.old) {
                 // It is created when the catalog is changed.
@@ -109,14 +110,37 @@ impl Effect<'_> {
         }
         self.check_filler(tx, described)?;
         let before = tx.space_mut(described).bytes();
+        let was_mounted = tx.space_mut(described).def().resp_prefix.is_some();
         let out = self.apply(tx.space_mut(described))?;
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
+        if was_mounted || tx.space_mut(described).def().resp_prefix.is_some() {
+            tx.redefined(described);
+        }
         if self.id == system::SPACE && self.new.is_none() {
             tx.mark_gone(described);
         }
         garbage.extend(out.map(Garbage::of));
         Ok(())
+    }
+
+    /// Checks that a space is not mounted where another one is.
+    fn check_mount(&self, catalog: &Catalog) -> Result<(), BoxError> {
+        let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
+        let def = SpaceDef::from_tuple(new.bytes())?;
+        let Some(prefix) = def.resp_prefix.as_deref() else { return Ok(()) };
+        if def.is_view {
+            return Err(cannot_mount("a view cannot be mounted"));
+        }
+        match catalog.overlapping(def.id, prefix) {
+            Some(other) => Err(cannot_mount(&format!(
+                "keys with '{}' and '{}', where space {} is mounted, cannot be told apart",
+                String::from_utf8_lossy(prefix),
+                String::from_utf8_lossy(&other.prefix),
+                other.space
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The space that the tuple describes, if the system space is one that describes spaces. A
@@ -261,8 +285,8 @@ fn change(
 ) {
     match (old, new) {
         (None, Some(new)) => catalog.add(create(new)),
-        (Some(old), Some(new)) => catalog.rename(new.id, &old.name, &new.name),
-        (Some(old), None) => catalog.remove(old.id, &old.name),
+        (Some(old), Some(new)) => catalog.alter(&old, &new),
+        (Some(old), None) => catalog.remove(&old),
         (None, None) => {}
     }
 }

@@ -4,7 +4,7 @@ use super::definition::{Field, Part, SpaceRow, index_line};
 use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
-use ladon_iproto::request::{Auth, Delete, IndexRef, Put, Select, SpaceRef};
+use ladon_iproto::request::{Auth, Delete, IndexRef, Put, Select, SpaceRef, Update};
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::write;
 use std::io::{self, Read as _, Write as _};
@@ -33,6 +33,8 @@ pub enum ClientError {
     NoSpace(String),
     #[error("space '{space}' has no field '{field}'; name one of its format, or count from 1")]
     NoField { space: String, field: String },
+    #[error("space '{0}' is not mounted; `ladon space mount` mounts one")]
+    NotMounted(String),
     #[error("the server's answer cannot be read: {0}")]
     Unreadable(#[from] ladon_msgpack::Error),
 }
@@ -158,7 +160,7 @@ impl Client {
         name: &str,
         fields: &[Field],
     ) -> Result<(), ClientError> {
-        self.insert(SPACE, &space_tuple(id, name, "memtx", fields))
+        self.insert(SPACE, &space_tuple(id, name, "memtx", &[0x80], fields))
     }
 
     pub fn create_index(
@@ -199,9 +201,30 @@ impl Client {
         let kept: Vec<Field> =
             space.fields.iter().filter_map(|field| Field::parse(field).ok()).collect();
         let name = name.unwrap_or(&space.name);
-        let tuple = space_tuple(space.id, name, &space.engine, fields.unwrap_or(&kept));
+        let (options, fields) = (space.options_map(), fields.unwrap_or(&kept));
+        let tuple = space_tuple(space.id, name, &space.engine, &options, fields);
         let put = Put { space: SpaceRef::Id(SPACE), tuple: &tuple };
         self.ask(&Request::Replace(put)).map(drop)
+    }
+
+    /// Mounts a space under a prefix of Redis' keys, or unmounts it.
+    pub fn mount(&mut self, space: &SpaceRow, prefix: Option<&str>) -> Result<(), ClientError> {
+        /// The field of the options, from 0.
+        const OPTIONS: u64 = 5;
+        let mut operations = Vec::new();
+        write::array(&mut operations, 1);
+        write::array(&mut operations, 3);
+        write::str(&mut operations, b"=");
+        write::uint(&mut operations, OPTIONS);
+        operations.extend_from_slice(&space.options_with_prefix(prefix));
+        self.ask(&Request::Update(Update {
+            space: SpaceRef::Id(SPACE),
+            index: IndexRef::Id(0),
+            index_base: 0,
+            key: &key(&[space.id]),
+            operations: &operations,
+        }))
+        .map(drop)
     }
 
     /// Drops the secondary indexes, the primary one, and the space.
@@ -221,7 +244,7 @@ fn key(parts: &[u32]) -> Vec<u8> {
 }
 
 /// A tuple of `_space`: id, owner, name, engine, field count, flags, format.
-fn space_tuple(id: u32, name: &str, engine: &str, fields: &[Field]) -> Vec<u8> {
+fn space_tuple(id: u32, name: &str, engine: &str, options: &[u8], fields: &[Field]) -> Vec<u8> {
     let mut tuple = Vec::new();
     write::array(&mut tuple, 7);
     write::uint(&mut tuple, id.into());
@@ -229,7 +252,7 @@ fn space_tuple(id: u32, name: &str, engine: &str, fields: &[Field]) -> Vec<u8> {
     write::str(&mut tuple, name.as_bytes());
     write::str(&mut tuple, engine.as_bytes());
     write::uint(&mut tuple, 0);
-    write::map(&mut tuple, 0);
+    tuple.extend_from_slice(options);
     write::array(&mut tuple, fields.len() as u32);
     fields.iter().for_each(|field| field.write(&mut tuple));
     tuple

@@ -1,7 +1,7 @@
 //! What the command line and the system spaces say of fields, keys and spaces.
 
 use ladon_msgpack::{
-    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, write,
+    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, take, write,
 };
 
 /// A field of a format.
@@ -81,7 +81,12 @@ pub struct SpaceRow {
     pub engine: String,
     /// `name:type` or `name:type?` each.
     pub fields: Vec<String>,
+    /// The pairs of its options.
+    pub options: Vec<(Vec<u8>, Vec<u8>)>,
 }
+
+/// The option that says where a space is mounted.
+const RESP_PREFIX: &[u8] = b"resp_prefix";
 
 impl SpaceRow {
     /// Reads a tuple of `_space`: id, owner, name, engine, field count, flags, format.
@@ -92,13 +97,56 @@ impl SpaceRow {
         skip(tuple)?;
         let (name, engine) = (text(tuple)?, text(tuple)?);
         skip(tuple)?;
-        skip(tuple)?;
+        let options = read_options(tuple)?;
         let mut fields = Vec::new();
         for _ in 0..read_array(tuple)? {
             fields.push(read_field(tuple)?);
         }
-        Ok(SpaceRow { id, name, engine, fields })
+        Ok(SpaceRow { id, name, engine, fields, options })
     }
+
+    /// The prefix of Redis' keys under which it is mounted.
+    pub fn prefix(&self) -> Option<String> {
+        let (_, prefix) = self.options.iter().find(|(name, _)| name == RESP_PREFIX)?;
+        text(&mut &prefix[..]).ok()
+    }
+
+    /// Its options, as a tuple of `_space` has them.
+    pub fn options_map(&self) -> Vec<u8> {
+        let mut map = Vec::new();
+        write::map(&mut map, self.options.len() as u32);
+        for (name, value) in &self.options {
+            write::str(&mut map, name);
+            map.extend_from_slice(value);
+        }
+        map
+    }
+
+    /// As `options_map`, with another prefix or none.
+    pub fn options_with_prefix(&self, prefix: Option<&str>) -> Vec<u8> {
+        let mut changed = self.clone();
+        changed.options.retain(|(name, _)| name != RESP_PREFIX);
+        if let Some(prefix) = prefix {
+            let mut value = Vec::new();
+            write::str(&mut value, prefix.as_bytes());
+            changed.options.push((RESP_PREFIX.to_vec(), value));
+        }
+        changed.options_map()
+    }
+}
+
+fn read_options(tuple: &mut &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    let count = match read(tuple)? {
+        Value::Map(count) => count,
+        // An empty one, to Lua.
+        _ => 0,
+    };
+    let mut options = Vec::new();
+    for _ in 0..count {
+        let name = read_str(tuple)?.to_vec();
+        options.push((name, take(tuple)?.to_vec()));
+    }
+    Ok(options)
 }
 
 /// A field of a format, as the command line takes it.
@@ -145,7 +193,13 @@ mod tests {
     #[test]
     fn parts_name_fields_or_count_from_one() {
         let fields = vec!["id:unsigned".to_owned(), "name:string".to_owned()];
-        let space = SpaceRow { id: 512, name: "users".into(), engine: "memtx".into(), fields };
+        let space = SpaceRow {
+            id: 512,
+            name: "users".into(),
+            engine: "memtx".into(),
+            fields,
+            options: Vec::new(),
+        };
         let check = |text: &str, expected: Option<&[u8]>| {
             let mut out = Vec::new();
             let written = Part::parse(text).unwrap().write(&space, &mut out);
@@ -164,6 +218,21 @@ mod tests {
         Field::parse("id:unsigned").unwrap().write(&mut tuple);
         Field::parse("mail:string?").unwrap().write(&mut tuple);
         let row = SpaceRow::read(&tuple).unwrap();
+        assert_eq!(row.prefix(), None);
         assert_eq!((row.id, row.fields), (512, vec!["id:unsigned".into(), "mail:string?".into()]));
+    }
+
+    #[test]
+    fn a_mount_changes_no_other_option() {
+        let tuple = b"\x97\xcd\x02\x00\x01\xa5users\xa5memtx\x00\x81\xa9temporary\xc3\x90";
+        let row = SpaceRow::read(tuple).unwrap();
+        assert_eq!(row.options_map(), b"\x81\xa9temporary\xc3");
+        let mounted = row.options_with_prefix(Some("u:"));
+        assert_eq!(mounted, b"\x82\xa9temporary\xc3\xabresp_prefix\xa2u:");
+        let mut tuple = tuple.to_vec();
+        tuple.splice(15..26, mounted);
+        let row = SpaceRow::read(&tuple).unwrap();
+        assert_eq!(row.prefix().as_deref(), Some("u:"));
+        assert_eq!(row.options_with_prefix(None), b"\x81\xa9temporary\xc3");
     }
 }
