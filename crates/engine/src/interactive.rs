@@ -33,7 +33,8 @@ const REPEATED_TUPLES_MAX: usize = 1_000;
 /// What a transaction may hold, and those of a connection together. A commit runs in one turn of a
 /// thread, and this bounds it.
 const BYTES_MAX: usize = 64 << 20;
-/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied.
+/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each of
+/// its keys in multikey indexes.
 const STEP_BYTES: usize = 512;
 
 /// An open transaction.
@@ -126,7 +127,11 @@ impl Interactive {
         let changed = touched.changed;
         let kept = OwnedStatement::from(statement);
         let tuple = result.as_ref().ok().and_then(|written| written.new.as_ref());
-        let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory);
+        let keys_of = |tuple: &Tuple| touched.space.multikeys(tuple.bytes()) as usize;
+        let keys = result.as_ref().map_or(0, |written| {
+            [&written.old, &written.new].into_iter().flatten().map(keys_of).sum()
+        });
+        let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory) + keys * STEP_BYTES;
         let noted = match &result {
             Ok(written) => Ok(written.clone()),
             Err(error) => Err(error.code),

@@ -7,6 +7,7 @@
 //! changed nothing.
 
 pub mod as_text;
+mod bitset;
 mod collation;
 mod compare;
 mod decimal;
@@ -18,7 +19,9 @@ mod format;
 mod hash_table;
 mod index;
 mod key;
+mod multikey;
 mod path;
+mod rtree;
 mod select;
 mod sequence;
 mod space;
@@ -39,6 +42,7 @@ pub use format::{Field, Format};
 pub use index::Index;
 pub use key::{Key, KeyDef, Part};
 pub use path::{Path, Step};
+pub use rtree::Distance;
 pub use select::{IteratorType, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;

@@ -1,6 +1,6 @@
 //! A connection to a server that speaks IPROTO, and what the command asks of it.
 
-use super::definition::{Field, Part, SpaceRow, index_line};
+use super::definition::{Field, IndexOptions, Part, SpaceRow, index_line};
 use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
@@ -168,8 +168,7 @@ impl Client {
         space: &SpaceRow,
         id: u32,
         name: &str,
-        kind: &str,
-        is_unique: bool,
+        options: &IndexOptions,
         parts: &[Part],
     ) -> Result<(), ClientError> {
         let mut tuple = Vec::new();
@@ -177,10 +176,7 @@ impl Client {
         write::uint(&mut tuple, space.id.into());
         write::uint(&mut tuple, id.into());
         write::str(&mut tuple, name.as_bytes());
-        write::str(&mut tuple, kind.as_bytes());
-        write::map(&mut tuple, 1);
-        write::str(&mut tuple, b"unique");
-        write::bool(&mut tuple, is_unique);
+        options.write(&mut tuple);
         write::array(&mut tuple, parts.len() as u32);
         for part in parts {
             part.write(space, &mut tuple).ok_or_else(|| ClientError::NoField {
