@@ -21,13 +21,19 @@ pub(crate) struct Entry {
 
 impl Item for Entry {
     #[inline]
-    fn fetch_if_like(&self, other: &Entry) {
-        // Of equal hints, only the tuples tell the order.
-        if self.hint == other.hint {
-            self.tuple.fetch();
-        }
+    fn is_like(&self, other: &Entry) -> bool {
+        self.hint == other.hint
+    }
+
+    #[inline]
+    fn fetch(&self) {
+        self.tuple.fetch();
     }
 }
+
+/// Lengths at which a growing tree looks what its hints should show. All of them are short, because the
+/// hints of all tuples change.
+const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
 
 #[derive(Clone)]
 pub(crate) enum Store {
@@ -196,11 +202,13 @@ impl Index {
                 key.hints(bytes).for_each(|hint| {
                     let against =
                         |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
-                    match tree.replace(Entry { hint, tuple: tuple.clone() }, against) {
-                        Ok(old) => replaced = Some(old.tuple),
-                        Err(entry) => tree.insert(entry, against),
+                    if let Some(old) = tree.put(Entry { hint, tuple: tuple.clone() }, against) {
+                        replaced = Some(old.tuple);
                     }
                 });
+                if replaced.is_none() && REHINTED_AT.contains(&tree.len()) {
+                    self.choose_hints();
+                }
                 replaced
             }
             Store::Hash(table) => {
@@ -219,6 +227,18 @@ impl Index {
                 }
             }
             Store::Rtree(_) => None,
+        }
+    }
+
+    /// Has the hints of a tree show what tells its tuples apart.
+    #[cold]
+    pub(crate) fn choose_hints(&mut self) {
+        let Store::Tree(tree) = &mut self.store else { return };
+        let Some(last) = tree.len().checked_sub(1) else { return };
+        let (Some(first), Some(last)) = (tree.at(0), tree.at(last)) else { return };
+        if self.key.choose_window(first.tuple.bytes(), last.tuple.bytes()) {
+            let key = &self.key;
+            tree.for_each_mut(&mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
         }
     }
 
@@ -300,6 +320,13 @@ impl Index {
         }
         if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
             return Err((two[0].tuple.clone(), two[1].tuple.clone()));
+        }
+        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+            let (first, last) = (first.tuple.clone(), last.tuple.clone());
+            if self.key.choose_window(first.bytes(), last.bytes()) {
+                let key = &self.key;
+                entries.iter_mut().for_each(|entry| entry.hint = key.hint(entry.tuple.bytes()));
+            }
         }
         self.store = Store::Tree(Tree::of_sorted(entries));
         Ok(())

@@ -279,6 +279,7 @@ impl Space {
     pub fn finish_loading(&mut self) -> Result<(), BoxError> {
         self.is_loading = false;
         let Some((primary, others)) = self.indexes.split_first_mut() else { return Ok(()) };
+        primary.choose_hints();
         let mut duplicate = None;
         for (at, index) in others.iter_mut().enumerate() {
             if let Err(two) = index.fill(primary.tuples()) {

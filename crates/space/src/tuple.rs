@@ -12,9 +12,9 @@
 //! - `owners` counts the `Tuple`s of a block, as [`std::sync::Arc`] counts: a clone adds one with
 //!   relaxed order, because it already has an owner; a drop subtracts one with release order, and the
 //!   last one acquires before it frees. So every read happens before the block is freed.
-//! - [`Tuple::fetch`] only begins to bring memory into the cache, which has no visible effect.
 //! - The count cannot wrap: a clone past [`OWNERS_MAX`] ends the process.
 
+use crate::prefetch;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ptr::{NonNull, addr_of_mut};
@@ -94,12 +94,7 @@ impl Tuple {
     /// Begins to fetch the first bytes into the processor's cache.
     #[inline]
     pub(crate) fn fetch(&self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: it has no effect but on the cache, whatever the address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast_const().cast());
-        }
+        prefetch::line(self.0.as_ptr());
     }
 
     fn owners(&self) -> &AtomicU32 {

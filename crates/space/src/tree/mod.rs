@@ -90,7 +90,10 @@ impl<T: Item> Tree<T> {
                     let at = place_of(&leaf.items, &against).ok()?;
                     return Some(&leaf.items[at]);
                 }
-                Node::Inner(inner) => node = &inner.children[child_of(inner, &against)],
+                Node::Inner(inner) => {
+                    node = &inner.children[child_of(inner, &against)];
+                    node.fetch();
+                }
             }
         }
     }
@@ -138,12 +141,24 @@ impl<T: Item> Tree<T> {
     }
 
     /// Puts `item` into the place of the item that is equal by `against`, which returns; if there is
-    /// none, `item` returns as the error.
-    ///
-    /// # Errors
-    /// `item`, if no item is equal.
-    pub fn replace(&mut self, item: T, against: impl Fn(&T) -> Ordering) -> Result<T, T> {
-        replace_equal(&mut self.root, item, &against)
+    /// none, adds it.
+    pub fn put(&mut self, item: T, against: impl Fn(&T) -> Ordering) -> Option<T> {
+        match put_below(&mut self.root, item, &against) {
+            Put::Replaced { old, .. } => Some(old),
+            Put::Added { .. } => {
+                self.len += 1;
+                None
+            }
+            Put::NoRoom(item) => {
+                self.insert(item, against);
+                None
+            }
+        }
+    }
+
+    /// Changes each item, in a way that changes neither its order nor its equality to others.
+    pub fn for_each_mut(&mut self, change: &mut impl FnMut(&mut T)) {
+        change_below(&mut self.root, change);
     }
 
     /// How many items come before what `before` says; it must be true of none after one of which
@@ -236,27 +251,66 @@ fn place_of<T: Item>(items: &[T], against: impl Fn(&T) -> Ordering) -> Result<us
     }
 }
 
-fn replace_equal<T: Item>(
-    node: &mut Node<T>,
-    item: T,
-    against: &impl Fn(&T) -> Ordering,
-) -> Result<T, T> {
+/// What came of an item to be put in. `is_first` says whether it is the node's first one now.
+enum Put<T> {
+    Replaced {
+        old: T,
+        is_first: bool,
+    },
+    Added {
+        is_first: bool,
+    },
+    /// Its leaf is full; nothing has changed.
+    NoRoom(T),
+}
+
+fn put_below<T: Item>(node: &mut Node<T>, item: T, against: &impl Fn(&T) -> Ordering) -> Put<T> {
+    let inner = match node {
+        Node::Leaf(leaf) => {
+            return match place_of(&leaf.items, against) {
+                Ok(at) => {
+                    let old = std::mem::replace(&mut Arc::make_mut(leaf).items[at], item);
+                    Put::Replaced { old, is_first: at == 0 }
+                }
+                Err(_) if leaf.items.is_full() => Put::NoRoom(item),
+                Err(at) => {
+                    Arc::make_mut(leaf).items.insert(at, item);
+                    Put::Added { is_first: at == 0 }
+                }
+            };
+        }
+        Node::Inner(inner) => inner,
+    };
+    let at = child_of(inner, against);
+    let inner = Arc::make_mut(inner);
+    let child = &mut inner.children[at];
+    child.fetch();
+    let mut put = put_below(child, item, against);
+    let is_first = match &mut put {
+        Put::Replaced { is_first, .. } => is_first,
+        Put::Added { is_first } => {
+            inner.counts[at] += 1;
+            is_first
+        }
+        Put::NoRoom(_) => return put,
+    };
+    if *is_first {
+        // Of an equal item in its place as well: otherwise the old one would be kept alive.
+        if let Some(first) = child.first() {
+            inner.firsts[at] = first.clone();
+        }
+        *is_first = at == 0;
+    }
+    put
+}
+
+fn change_below<T: Item>(node: &mut Node<T>, change: &mut impl FnMut(&mut T)) {
     match node {
-        Node::Leaf(leaf) => match place_of(&leaf.items, against) {
-            Ok(at) => Ok(std::mem::replace(&mut Arc::make_mut(leaf).items[at], item)),
-            Err(_) => Err(item),
-        },
+        Node::Leaf(leaf) => Arc::make_mut(leaf).items.iter_mut().for_each(change),
         Node::Inner(inner) => {
-            let at = child_of(inner, against);
-            let inner = Arc::make_mut(inner);
-            let is_first = against(&inner.firsts[at]).is_eq();
-            let first = is_first.then(|| item.clone());
-            let replaced = replace_equal(&mut inner.children[at], item, against)?;
-            // An equal item in its place: otherwise the old one would be kept alive.
-            if let Some(first) = first {
-                inner.firsts[at] = first;
-            }
-            Ok(replaced)
+            let Inner { firsts, children, .. } = Arc::make_mut(inner);
+            firsts.iter_mut().for_each(&mut *change);
+            children.iter_mut().for_each(|child| change_below(child, change));
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Binary search that has the processor fetch what the next comparisons may look at.
 //!
-//! Keys with a common beginning have equal hints, so a comparison looks at the tuple, which is seldom
-//! in the cache. What the next two comparisons may need is fetched meanwhile.
+//! Between items with equal hints, a comparison looks at the tuple, which is seldom in the cache. What
+//! the next two comparisons may need is fetched meanwhile.
 
 /// An item of a tree.
 pub(crate) trait Item: Clone {
-    /// Begins to fetch what a comparison needs beside the item itself, if it needs that where it
-    /// needed it of `other`.
-    fn fetch_if_like(&self, other: &Self);
+    /// Whether only what is beside the items tells them apart.
+    fn is_like(&self, other: &Self) -> bool;
+
+    /// Begins to fetch what a comparison needs beside the item itself.
+    fn fetch(&self);
 }
 
 /// As [`slice::partition_point`].
@@ -15,17 +17,37 @@ pub(crate) trait Item: Clone {
 pub(super) fn partition_point<T: Item>(items: &[T], before: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut high) = (0, items.len());
     while low < high {
+        if high - low > 2 && items[low].is_like(&items[high - 1]) {
+            return among_like(items, (low, high), before);
+        }
         let middle = middle(low, high);
-        let item = &items[middle];
+        if before(&items[middle]) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// As [`partition_point`], within a range of items that are alike.
+fn among_like<T: Item>(
+    items: &[T],
+    (mut low, mut high): (usize, usize),
+    before: impl Fn(&T) -> bool,
+) -> usize {
+    items[middle(low, high)].fetch();
+    while low < high {
+        let middle = middle(low, high);
         for (low, high) in [(low, middle), (middle + 1, high)] {
             let next = self::middle(low, high);
             for at in [next, self::middle(low, next), self::middle(next + 1, high)] {
-                if let Some(ahead) = items.get(at) {
-                    ahead.fetch_if_like(item);
+                if at < high {
+                    items[at].fetch();
                 }
             }
         }
-        if before(item) {
+        if before(&items[middle]) {
             low = middle + 1;
         } else {
             high = middle;
@@ -45,7 +67,12 @@ mod tests {
     use super::*;
 
     impl Item for usize {
-        fn fetch_if_like(&self, _: &usize) {}
+        /// Four neighbours are alike.
+        fn is_like(&self, other: &usize) -> bool {
+            self / 4 == other / 4
+        }
+
+        fn fetch(&self) {}
     }
 
     #[test]
