@@ -72,8 +72,10 @@ impl Tx<'_> {
         }
     }
 
-    /// Before a change: it is seen by those who hold any lock.
-    fn begin_library_change(&self) {
+    /// Before a change: it is seen by those who hold any lock. A change that finds nothing to do shows
+    /// that, and so its reply waits for what was done before.
+    fn begin_library_change(&mut self) {
+        self.depend_on_libraries();
         assert!((0..PARTITIONS).all(|index| self.locked.holds(index)), "libraries need all locks");
         debug_assert!(!self.scratch.read_only, "a change of data that must not change");
         debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");

@@ -44,7 +44,7 @@ fn seeds_without_trouble() {
 /// that changed nothing did not wait for what its sender had written before.
 #[test]
 fn seeds_that_failed_once() {
-    for seed in [51, 2_533, 5_911, 14_005, 5_001_550, 5_003_682] {
+    for seed in [51, 2_533, 5_911, 14_005, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086] {
         if let Err(trouble) = run_seed(seed, Canary::None) {
             panic!("{trouble}");
         }
