@@ -35,9 +35,9 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::SELECT, READS, Status::Works),
     facts(types::INSERT, WRITES, Status::Works),
     facts(types::REPLACE, WRITES, Status::Works),
-    facts(types::UPDATE, WRITES, Status::Works),
+    facts(types::UPDATE, WRITES, Status::Partly(PATHS)),
     facts(types::DELETE, WRITES, Status::Works),
-    facts(types::UPSERT, WRITES, Status::Works),
+    facts(types::UPSERT, WRITES, Status::Partly(PATHS)),
     // A statement, perhaps.
     facts(types::CALL, (true, false), Status::Partly(CALLS)),
     facts(types::CALL_16, (true, false), Status::Partly(CALLS)),
@@ -53,6 +53,7 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
 ];
 
+const PATHS: &str = "JSON paths in update operations";
 const CALLS: &str = "functions other than `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
