@@ -124,9 +124,10 @@ impl Running<'_, '_> {
             let def = space.def();
             rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
         }
-        let result = read(space)?;
+        // An error shows something of the space as well.
+        let result = read(space);
         self.depends = self.depends.max(tx.commit(|_| unreachable!("it was only read")));
-        Ok(result)
+        result
     }
 
     /// The number of the index that a request names.
@@ -161,10 +162,12 @@ impl Running<'_, '_> {
         };
         if ladon_engine::defines(id) {
             let run = |space: &mut Space| checked(space, statement);
-            let (written, lsn) = node.keyspace.define(id, scratch, run, &mut *append)?;
-            schema_changed(node, lsn);
+            let (written, lsn) = node.keyspace.define(id, scratch, run, &mut *append);
             self.depends = self.depends.max(lsn);
-            return Ok(written);
+            if written.as_ref().is_ok_and(|written| *written != Written::default()) {
+                schema_changed(node, lsn);
+            }
+            return written;
         }
         let catalog = node.keyspace.spaces.catalog();
         let filler = catalog.filler(id).filter(|_| puts(statement).is_some());

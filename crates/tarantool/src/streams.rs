@@ -167,16 +167,16 @@ impl Running<'_, '_> {
         self.check_takes_writes()?;
         self.in_transaction(|this, transaction| {
             let rights = this.session.rights(node, this.thread.scratch)?.clone();
-            let (space, _) = transaction.space(&node.keyspace, id)?;
+            let (space, changed) = transaction.space(&node.keyspace, id)?;
+            // An error shows something of the space as well.
+            this.depends = this.depends.max(changed);
             check_write(&rights, space)?;
             let numbered = match puts(statement) {
                 Some(tuple) => Some(this.number(id, &rights, tuple)?),
                 None => None,
             };
             let statement = numbered.as_ref().map_or(statement, |tuple| with(statement, tuple));
-            let (written, changed) = transaction.write(&node.keyspace, id, statement)?;
-            this.depends = this.depends.max(changed);
-            Ok(written)
+            transaction.write(&node.keyspace, id, statement)
         })
     }
 

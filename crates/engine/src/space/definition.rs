@@ -42,37 +42,39 @@ pub fn defines(id: SpaceId) -> bool {
 
 impl Keyspace {
     /// Runs a statement on a system space together with its effect, as a transaction of its own.
-    /// Returns what was written, and the LSN that a reply depends on.
-    ///
-    /// # Errors
-    /// Those of the statement and of the effect; nothing has changed then.
+    /// Returns what was written, or why nothing has changed, and the LSN that a reply depends on: an
+    /// error shows something of the definitions as well.
     pub fn define(
         &self,
         id: SpaceId,
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-    ) -> Result<(Written, Lsn), BoxError> {
+    ) -> (Result<Written, BoxError>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
         let mut garbage = Vec::new();
-        let mut tx = self.begin_on_spaces(&catalog, &[id], scratch)?;
+        let mut tx = match self.begin_on_spaces(&catalog, &[id], scratch) {
+            Ok(tx) => tx,
+            Err(error) => return (Err(error), Lsn::ZERO),
+        };
         let written = match tx.write(id, statement) {
             Ok(written) => written,
-            Err(error) => {
-                tx.abort();
-                return Err(error);
-            }
+            Err(error) => return (Err(error), tx.abort()),
         };
+        if written == Written::default() {
+            // What was to be deleted was not there: nothing is logged, and the definitions are what
+            // they were. A checkpoint's generations differ by what is logged.
+            return (Ok(written), tx.commit(append));
+        }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
         if let Err(error) = effect.take(&mut tx, &mut garbage) {
-            tx.abort();
-            return Err(error);
+            return (Err(error), tx.abort());
         }
         let lsn = tx.commit(append);
         effect.publish(&self.spaces, &changing, |def| self.spaces.new_space(def));
         scratch.garbage.append(&mut garbage);
-        Ok((written, lsn))
+        (Ok(written), lsn)
     }
 }
 

@@ -76,7 +76,10 @@ impl Keyspace {
                 if cursor.generations == GENERATIONS_MAX {
                     return None;
                 }
+                let before = cursor.generation;
                 *cursor = SpaceCursor::new(self, reserved, cursor.generations + 1);
+                // A loader could not tell the blocks of two generations of one LSN apart.
+                assert!(cursor.generation > before, "definitions changed, and nothing was logged");
                 continue;
             }
             if held.space.def().is_temporary {

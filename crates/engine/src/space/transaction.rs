@@ -199,8 +199,11 @@ impl<'a> SpaceTx<'a> {
         self.bytes_delta += delta;
     }
 
-    /// Takes back everything.
-    pub fn abort(mut self) {
+    /// Takes back everything. Returns the LSN that a reply about it depends on: whatever was locked
+    /// may have been the reason.
+    pub fn abort(mut self) -> Lsn {
+        let changed = self.guards.iter().map(|(_, guard)| guard.changed).max();
+        let dependency = self.dependency.max(changed.unwrap_or(Lsn::ZERO));
         while let Some((id, written)) = self.done.pop() {
             let space = self.space_mut(id);
             let before = space.bytes();
@@ -211,6 +214,7 @@ impl<'a> SpaceTx<'a> {
         // The trees' nodes may be divided otherwise than before.
         self.spaces.add_bytes(self.bytes_delta);
         self.scratch.begin_changes();
+        dependency
     }
 
     /// Ends the transaction. If anything changed, `append` logs the encoded changes and returns

@@ -89,7 +89,7 @@ fn step(node: &Node, open: &mut Open, random: &mut Random) {
     let (id, kept) = statement(random);
     let done = open.transaction.write(&node.keyspace, id, kept.get());
     let shown = match done {
-        Ok((written, _)) => Ok(kept.get().shown(&written).map(bytes)),
+        Ok(written) => Ok(kept.get().shown(&written).map(bytes)),
         Err(error) => Err(error.code.0),
     };
     open.shown.push(Shown::Statement(id, kept, shown));

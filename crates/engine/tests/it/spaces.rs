@@ -44,8 +44,7 @@ impl Node {
         let mut scratch = self.scratch.borrow_mut();
         if defines(space) {
             let append = |record: Record<'_>| self.append(&record);
-            let done = self.keyspace.define(space, &mut scratch, statement, append);
-            return done.map(|(written, _)| written);
+            return self.keyspace.define(space, &mut scratch, statement, append).0;
         }
         let catalog = self.keyspace.spaces.catalog();
         let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;
@@ -334,4 +333,28 @@ fn a_refused_definition_is_taken_back() {
     let system_index = index_tuple(280, 5, "tree", false, 0);
     assert!(node.write(system::INDEX, |s| s.insert(&system_index)).is_err());
     assert_eq!((dump(&node.keyspace), node.reserved()), before);
+}
+
+/// Who deletes an index that is not there changes no definition, and a checkpoint that is being made
+/// goes on.
+#[test]
+fn a_definition_that_changes_nothing_begins_no_generation() {
+    let node = Node::new();
+    node.write(system::SPACE, |s| s.insert(&space_tuple(512, "rows".into()))).unwrap();
+    node.write(system::INDEX, |s| s.insert(&index_tuple(512, 0, "tree", true, 0))).unwrap();
+    node.put(512, &array(&[&number(1), &number(2), &number(3)]), true).unwrap();
+    let (begin, version) = (node.reserved(), node.keyspace.spaces.catalog().version);
+    let mut cursor = SaveCursor::default();
+    let mut blocks = Vec::new();
+    let mut out = Vec::new();
+    while let Some(block) =
+        node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out)
+    {
+        blocks.push((block, std::mem::take(&mut out)));
+        let key = array(&[&number(512), &number(7)]);
+        assert_eq!(node.write(system::INDEX, |s| s.delete(0, &key)), Ok(Written::default()));
+    }
+    assert_eq!((node.reserved(), node.keyspace.spaces.catalog().version), (begin, version));
+    assert!(!cursor.has_given_up());
+    assert_eq!(dump(&restored(&node, &blocks, begin)), dump(&node.keyspace));
 }
