@@ -233,7 +233,7 @@ mod tests {
         let mounted = row.options_with_prefix(Some("u:"));
         assert_eq!(mounted, b"\x82\xa9temporary\xc3\xabresp_prefix\xa2u:");
         let mut tuple = tuple.to_vec();
-        tuple.splice(15..26, mounted);
+        tuple.splice(18..30, mounted);
         let row = SpaceRow::read(&tuple).unwrap();
         assert_eq!(row.prefix().as_deref(), Some("u:"));
         assert_eq!(row.options_with_prefix(None), b"\x81\xa9temporary\xc3");
