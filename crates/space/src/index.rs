@@ -6,6 +6,7 @@ use crate::key::{Key, KeyDef};
 use crate::tree::{Item, Tree};
 use crate::tuple::Tuple;
 use rapidhash::v3::RapidSecrets;
+use smallvec::SmallVec;
 
 /// A tuple in a tree, with its key's hint: most comparisons need no look at the tuple.
 #[derive(Clone)]
@@ -16,13 +17,18 @@ pub(crate) struct Entry {
 
 impl Item for Entry {
     #[inline]
-    fn is_like(&self, other: &Entry) -> bool {
-        self.hint == other.hint
+    fn hint(&self) -> u64 {
+        self.hint
     }
 
     #[inline]
     fn fetch(&self) {
         self.tuple.fetch();
+    }
+
+    #[inline]
+    fn fetch_all(&self) {
+        self.tuple.fetch_all();
     }
 }
 
@@ -30,10 +36,25 @@ impl Item for Entry {
 /// hints of all tuples change.
 const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
 
+/// The ranks, of so many, between which most keys are; a few may begin otherwise.
+fn usual_ends(len: u64) -> Option<(u64, u64)> {
+    let few = len / 64;
+    Some((few, len.checked_sub(1)? - few))
+}
+
 #[derive(Clone)]
 pub(crate) enum Store {
     Tree(Tree<Entry>),
     Hash(ShardedTable<Tuple>),
+}
+
+/// What will be looked for soon, in MessagePack. Nobody has checked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought<'a> {
+    /// A key of an index.
+    Key(&'a [u8]),
+    /// A tuple that will be written, or the one with its key.
+    Tuple(&'a [u8]),
 }
 
 /// An index of a space. A clone is quickly made, and keeps the tuples as they were.
@@ -107,12 +128,23 @@ impl Index {
                 let hint = self.key.hint_of_key(key);
                 let against =
                     |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
-                tree.get(against).map(|entry| &entry.tuple)
+                tree.get(hint.into(), against).map(|entry| &entry.tuple)
             }
             Store::Hash(table) => {
                 table.get(self.hash_of_key(key), |tuple| self.has_key(tuple, key))
             }
         }
+    }
+
+    /// Begins to fetch what finding these needs.
+    pub(crate) fn fetch_ahead(&self, sought: &[Sought<'_>]) {
+        let Store::Tree(tree) = &self.store else { return };
+        let hint = |sought: &Sought<'_>| match sought {
+            Sought::Key(key) => Key::parse(key).ok().map(|key| self.key.hint_of_key(&key)),
+            Sought::Tuple(tuple) => Some(self.key.hint(tuple)),
+        };
+        let hints: SmallVec<[u64; 64]> = sought.iter().filter_map(hint).collect();
+        tree.fetch_paths(hints.len(), |number, entry| entry.hint <= hints[number]);
     }
 
     pub(crate) fn has_key(&self, tuple: &Tuple, key: &Key<'_>) -> bool {
@@ -133,7 +165,7 @@ impl Index {
             Store::Tree(tree) => {
                 let against =
                     |entry: &Entry| self.key.compare(entry.hint, &entry.tuple, hint, tuple);
-                tree.get(against).map(|entry| &entry.tuple)
+                tree.get(hint.into(), against).map(|entry| &entry.tuple)
             }
             Store::Hash(table) => {
                 table.get(self.hash_of(tuple), |other| self.is_same_key(other, hint, tuple))
@@ -157,7 +189,7 @@ impl Index {
         match &mut self.store {
             Store::Tree(tree) => {
                 let against = |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
-                let old = tree.put(Entry { hint, tuple: tuple.clone() }, against);
+                let old = tree.put(Entry { hint, tuple: tuple.clone() }, hint.into(), against);
                 if old.is_none() && REHINTED_AT.contains(&tree.len()) {
                     self.choose_hints();
                 }
@@ -184,8 +216,8 @@ impl Index {
     #[cold]
     pub(crate) fn choose_hints(&mut self) {
         let Store::Tree(tree) = &mut self.store else { return };
-        let Some(last) = tree.len().checked_sub(1) else { return };
-        let (Some(first), Some(last)) = (tree.at(0), tree.at(last)) else { return };
+        let Some((first, last)) = usual_ends(tree.len()) else { return };
+        let (Some(first), Some(last)) = (tree.at(first), tree.at(last)) else { return };
         if self.key.choose_window(first.tuple.bytes(), last.tuple.bytes()) {
             let key = &self.key;
             tree.for_each_mut(&mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
@@ -201,8 +233,8 @@ impl Index {
         let hint = key.hint(tuple);
         match &mut self.store {
             Store::Tree(tree) => {
-                let removed =
-                    tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
+                let against = |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, tuple);
+                let removed = tree.remove(hint.into(), against);
                 removed.map(|entry| entry.tuple)
             }
             Store::Hash(table) => {
@@ -246,8 +278,9 @@ impl Index {
         if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
             return Err((two[0].tuple.clone(), two[1].tuple.clone()));
         }
-        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
-            let (first, last) = (first.tuple.clone(), last.tuple.clone());
+        if let Some((first, last)) = usual_ends(entries.len() as u64) {
+            let tuple = |rank: u64| entries[rank as usize].tuple.clone();
+            let (first, last) = (tuple(first), tuple(last));
             if self.key.choose_window(first.bytes(), last.bytes()) {
                 let key = &self.key;
                 entries.iter_mut().for_each(|entry| entry.hint = key.hint(entry.tuple.bytes()));

@@ -37,7 +37,7 @@ pub use definition::{IndexDef, IndexKind, SpaceDef};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use format::{Field, Format};
-pub use index::Index;
+pub use index::{Index, Sought};
 pub use key::{Key, KeyDef, Part};
 pub use path::{Path, Step};
 pub use select::{IteratorType, Selected, Selection};

@@ -2,6 +2,7 @@
 
 mod keys;
 mod model;
+mod strings;
 mod updates;
 
 use crate::{BoxError, IndexDef, SpaceDef};

@@ -1,7 +1,6 @@
 //! A transaction on spaces: their locks, the changes made, and how to take them back.
 
 use super::catalog::{Catalog, SpaceCell, SpaceGuard, Spaces};
-use super::error::no_such_space;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
 use ladon_model::{Change, Lsn, Record, SpaceId};
@@ -44,14 +43,41 @@ impl Keyspace {
         debug_assert!(ids.is_sorted_by(|a, b| a < b), "spaces are locked in order");
         let mut guards = SmallVec::new();
         for &id in ids {
-            let none = || no_such_space(id);
-            let guard = catalog.get(id).ok_or_else(none)?.lock();
-            if guard.gone {
-                return Err(none());
-            }
-            guards.push((id, guard));
+            guards.push((id, catalog.lock(id)?));
         }
         Ok(SpaceTx::new(&self.spaces, catalog, guards, scratch))
+    }
+
+    /// Runs a statement on a space of `catalog` as a transaction of its own. Returns what was written,
+    /// and the LSN that a reply depends on, an error's as well.
+    pub fn write_alone(
+        &self,
+        catalog: &Catalog,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+    ) -> (Result<Written, BoxError>, Lsn) {
+        let mut guard = match catalog.lock(id) {
+            Ok(guard) => guard,
+            Err(error) => return (Err(error), Lsn::ZERO),
+        };
+        let content = &mut *guard;
+        let before = content.space.bytes();
+        let written = statement(&mut content.space);
+        if let Ok(written) = &written
+            && !written.is_nothing()
+        {
+            content.version += 1;
+            self.spaces.add_bytes(content.space.bytes() as i64 - before as i64);
+            scratch.begin_changes();
+            log_change(&content.space, written, scratch);
+            let changes = scratch.changes_mut();
+            if !changes.is_empty() {
+                content.changed = append(Record::Changes(changes.as_bytes()));
+            }
+        }
+        (written, content.changed)
     }
 }
 
@@ -112,11 +138,11 @@ impl<'a> SpaceTx<'a> {
         let before = guard.space.bytes();
         let written = statement(&mut guard.space)?;
         self.bytes_delta += guard.space.bytes() as i64 - before as i64;
-        if written == Written::default() {
+        if written.is_nothing() {
             return Ok(written);
         }
         guard.version += 1;
-        log_change(&guard.space, &written, self.scratch)?;
+        log_change(&guard.space, &written, self.scratch);
         self.done.push((id, written.clone()));
         Ok(written)
     }
@@ -185,8 +211,7 @@ impl<'a> SpaceTx<'a> {
     /// Logs what a statement did to a space that was adopted.
     pub(crate) fn log(&mut self, id: SpaceId, written: &Written) {
         let at = self.at(id);
-        let logged = log_change(&self.guards[at].1.space, written, self.scratch);
-        logged.expect("a tuple that was in the space has a primary key");
+        log_change(&self.guards[at].1.space, written, self.scratch);
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {
@@ -236,7 +261,7 @@ impl<'a> SpaceTx<'a> {
 }
 
 /// Encodes the change that a statement made. Nothing of a temporary space is kept.
-fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) -> Result<(), BoxError> {
+fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) {
     let def = space.def();
     match (&written.old, &written.new) {
         _ if def.is_temporary => {}
@@ -244,12 +269,11 @@ fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) -> Result
             scratch.changes_mut().push(Change::SpacePut { space: def.id, tuple: new.bytes() });
         }
         (Some(old), None) => {
-            let key = space.primary_key_of(old.bytes())?;
+            let key = space.primary_key_of_own(old);
             scratch.changes_mut().push(Change::SpaceDelete { space: def.id, key: &key });
         }
         (None, None) => {}
     }
-    Ok(())
 }
 
 impl Drop for SpaceTx<'_> {

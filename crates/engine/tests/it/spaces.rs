@@ -45,20 +45,20 @@ impl Node {
         if defines(space) {
             let append = |record: Record<'_>| self.append(&record);
             let done = self.keyspace.define(space, &mut scratch, statement, append);
+            // Who keeps a catalog sees by this that it has changed.
+            let spaces = &self.keyspace.spaces;
+            assert_eq!(spaces.version(), spaces.catalog().version);
             return done.map(|(written, _)| written);
         }
         let catalog = self.keyspace.spaces.catalog();
-        let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;
-        match tx.write(space, statement) {
-            Ok(written) => {
-                tx.commit(|record| self.append(&record));
-                Ok(written)
-            }
-            Err(error) => {
-                tx.abort();
-                Err(error)
-            }
-        }
+        let append = |record: Record<'_>| self.append(&record);
+        let before = catalog.read(space, |_| Ok(())).map_or(Lsn::ZERO, |((), lsn)| lsn);
+        let scratch = &mut scratch;
+        let (written, lsn) = self.keyspace.write_alone(&catalog, space, scratch, statement, append);
+        // What failed, or did nothing, depends on the last change.
+        let has_logged = lsn != before;
+        assert!(!has_logged || written.as_ref().is_ok_and(|written| !written.is_nothing()));
+        written
     }
 }
 

@@ -6,6 +6,9 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use ladon_msgpack::{Value, write};
 
+/// Bytes of most numbers.
+const NUMBER_BYTES: usize = 9;
+
 /// The new value of a field of this type.
 ///
 /// # Errors
@@ -16,7 +19,7 @@ pub(super) fn compute(
     kind: FieldType,
 ) -> Result<Vec<u8>, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(NUMBER_BYTES);
     match &operation.action {
         Action::Add(number) | Action::Subtract(number) => {
             let Some(left) = Number::of(&old) else {
