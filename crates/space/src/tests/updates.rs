@@ -405,6 +405,26 @@ fn arithmetic_knows_the_types_of_indexes() {
     );
 }
 
+/// A computed number is of the type of the place where its field is in the end.
+#[test]
+fn arithmetic_comes_before_fields_are_moved() {
+    let format = vec![field("id", "unsigned", false), field("a", "double", false)];
+    let mut space = Space::new(space_def(format).expect("a definition"));
+    let def = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
+    space.create_index(def.expect("a definition")).expect("an index");
+    space.replace(&array(&[1.into(), Val::Halves(2)])).expect("a tuple");
+    let operations = array(&[
+        op(&["+".into(), 1.into(), Val::Halves(3)]),
+        op(&["!".into(), 1.into(), Val::Halves(1)]),
+    ]);
+    let written = space.update(0, &array(&[1.into()]), &operations, 0).expect("an update");
+    let mut expected = array(&[1.into(), Val::Halves(1)]);
+    expected[0] = 0x93;
+    expected.push(0xca);
+    expected.extend_from_slice(&2.5f32.to_be_bytes());
+    assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(expected));
+}
+
 #[test]
 fn a_space_without_indexes_answers_as_a_real_tarantool_does() {
     let format = vec![field("id", "unsigned", false), field("a", "string", true)];

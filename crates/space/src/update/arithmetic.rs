@@ -6,15 +6,29 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use ladon_msgpack::{Value, write};
 
-/// The new value of a field of this type.
+/// A value that was computed.
+#[derive(Clone)]
+pub(super) enum Made {
+    /// How it is encoded depends on its field's type.
+    Number(Number),
+    Encoded(Vec<u8>),
+}
+
+impl Made {
+    /// Appends it as the value of a field of this type.
+    pub(super) fn write(&self, out: &mut Vec<u8>, kind: FieldType) {
+        match self {
+            Made::Number(number) => number.write(out, kind),
+            Made::Encoded(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// The new value of a field.
 ///
 /// # Errors
 /// Tarantool's, if the types do not match or the result has no room.
-pub(super) fn compute(
-    operation: &Operation<'_>,
-    old: &[u8],
-    kind: FieldType,
-) -> Result<Vec<u8>, BoxError> {
+pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
     let mut out = Vec::new();
     match &operation.action {
@@ -23,7 +37,7 @@ pub(super) fn compute(
                 return Err(operation.wrong_argument("a number"));
             };
             let is_add = matches!(operation.action, Action::Add(_));
-            add(operation, left, *number, is_add)?.write(&mut out, kind);
+            return add(operation, left, *number, is_add).map(Made::Number);
         }
         Action::Bits(right) => {
             let Value::Uint(left) = old else {
@@ -45,7 +59,7 @@ pub(super) fn compute(
         Action::Set(value) | Action::Insert(value) => out.extend_from_slice(value),
         Action::Delete(_) => {}
     }
-    Ok(out)
+    Ok(Made::Encoded(out))
 }
 
 fn splice(
