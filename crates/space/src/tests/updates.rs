@@ -405,6 +405,28 @@ fn arithmetic_knows_the_types_of_indexes() {
     );
 }
 
+/// A sum is a float where that is exact, and a double elsewhere, as in a real Tarantool.
+#[test]
+fn sums_stay_exact() {
+    let mut space = Space::new(space_def(vec![]).expect("a definition"));
+    let def = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
+    space.create_index(def.expect("a definition")).expect("an index");
+    let half = [&[0x92, 1, 0xca][..], &0.5f32.to_be_bytes()].concat();
+    let float = |value: f32| [&[0x92, 1, 0xca][..], &value.to_be_bytes()].concat();
+    let double = |value: f64| [&[0x92, 1, 0xcb][..], &value.to_be_bytes()].concat();
+    for (added, sum) in [
+        (Val::Int(-5), float(-4.5)),
+        (Val::Int(-33_554_433), double(-33_554_432.5)),
+        (Val::Uint(1 << 31), double(2_147_483_648.5)),
+        (Val::Halves(3), float(2.0)),
+    ] {
+        space.replace(&half).expect("a tuple");
+        let operations = array(&[op(&["+".into(), 1.into(), added])]);
+        let written = space.update(0, &array(&[1.into()]), &operations, 0).expect("an update");
+        assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(sum));
+    }
+}
+
 /// A computed number is of the type of the place where its field is in the end.
 #[test]
 fn arithmetic_comes_before_fields_are_moved() {

@@ -85,8 +85,8 @@ fn splice(
     Ok([head, paste, tail].concat())
 }
 
-/// The type of the result is the least exact of both: decimal, double, float, integer. A sum of
-/// floats becomes a double where a float has no room for it.
+/// The type of the result is the least exact of both: decimal, double, float, integer. But a sum of
+/// doubles or floats is a float if a float is as exact, and else a double.
 fn add(
     operation: &Operation<'_>,
     left: Number,
@@ -115,9 +115,7 @@ fn add(
     }
     let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
-    let is_double = matches!(left, Number::Double(_)) || matches!(right, Number::Double(_));
-    let has_room =
-        if is_double { f64::from(float) == sum } else { sum.abs() < f64::from(f32::MAX) };
+    let has_room = f64::from(float) == sum;
     Ok(if has_room { Number::Float(float) } else { Number::Double(sum) })
 }
 
