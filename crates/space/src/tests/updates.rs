@@ -49,6 +49,10 @@ fn operations_reply_as_tarantool_does() {
             vec![op(&["+".into(), "a".into(), 1.into()])],
             "26 Argument type in operation '+' on field 'a' does not match field type: expected a number",
         ),
+        (
+            vec![op(&["=".into(), "z\0z".into(), 1.into()])],
+            "201 Field 'z' was not found in the tuple",
+        ),
         (vec![op(&["x".into(), 1.into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
         (
             vec![op(&["=".into(), 1.into()])],

@@ -180,8 +180,10 @@ fn read_field<'a>(
             if name.iter().any(|byte| matches!(byte, b'.' | b'[')) {
                 return Err(BoxError::unsupported("Ladon", "JSON paths in update operations"));
             }
+            // Tarantool shows a name up to a byte 0.
+            let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
             let message =
-                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(name));
+                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(shown));
             Err(BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message))
         }
         _ => Err(BoxError::illegal("field id must be a number or a string")),
