@@ -48,8 +48,13 @@ pub struct Catalog {
 /// A space behind its lock.
 pub struct SpaceCell {
     id: SpaceId,
+    /// Until when, in Unix milliseconds, those who would change the space should wait.
+    still_until_ms: AtomicU64,
     content: Mutex<Content>,
 }
+
+/// How long writers wait for a commit that has asked them to, and does not ask again.
+const STILL_MS: u64 = 50;
 
 pub(crate) struct Content {
     pub(crate) space: Space,
@@ -92,7 +97,25 @@ impl SpaceCell {
     pub(crate) fn new(space: Space) -> SpaceCell {
         let id = space.def().id;
         let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false };
-        SpaceCell { id, content: Mutex::new(content) }
+        SpaceCell { id, still_until_ms: AtomicU64::new(0), content: Mutex::new(content) }
+    }
+
+    /// Asks those who would change the space to wait a moment. Nothing depends on whether they do
+    /// but how soon the commit that asks succeeds.
+    pub(crate) fn keep_still(&self, now_ms: u64) {
+        self.still_until_ms.store(now_ms + STILL_MS, Relaxed);
+    }
+
+    pub(crate) fn end_stillness(&self) {
+        self.still_until_ms.store(0, Relaxed);
+    }
+
+    /// Whether a commit has asked those who would change the space to wait.
+    #[inline]
+    pub fn is_kept_still(&self, now_ms: u64) -> bool {
+        let until_ms = self.still_until_ms.load(Relaxed);
+        // The clock may have been set back since.
+        now_ms < until_ms && until_ms - now_ms <= STILL_MS
     }
 
     /// The space's number.

@@ -27,6 +27,8 @@ pub use catalog::{Catalog, SpaceCell, Spaces};
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
+pub(crate) use catalog::Content;
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;
+pub(crate) use transaction::log_change;

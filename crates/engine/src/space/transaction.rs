@@ -4,7 +4,7 @@ use super::catalog::{Catalog, SpaceCell, SpaceGuard, Spaces};
 use super::error::no_such_space;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
-use ladon_model::{Change, Lsn, Record, SpaceId};
+use ladon_model::{Change, ChangeBuffer, Lsn, Record, SpaceId};
 use ladon_msgpack::write;
 use ladon_space::{
     Asked, BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written, sequence_data,
@@ -116,7 +116,7 @@ impl<'a> SpaceTx<'a> {
             return Ok(written);
         }
         guard.version += 1;
-        log_change(&guard.space, &written, self.scratch)?;
+        log_change(&guard.space, &written, self.scratch.changes_mut())?;
         self.done.push((id, written.clone()));
         Ok(written)
     }
@@ -171,22 +171,13 @@ impl<'a> SpaceTx<'a> {
         &mut self.guards[at].1
     }
 
-    /// Puts a space that statements have changed elsewhere into the place of a held one. Returns
-    /// that.
-    pub(crate) fn adopt(&mut self, id: SpaceId, space: Space) -> Space {
+    /// Exchanges a held space for one that statements have changed elsewhere.
+    pub(crate) fn adopt(&mut self, id: SpaceId, space: &mut Space) {
         let guard = self.guard(id);
         guard.version += 1;
         let delta = space.bytes() as i64 - guard.space.bytes() as i64;
-        let before = std::mem::replace(&mut guard.space, space);
+        std::mem::swap(&mut guard.space, space);
         self.count_bytes(delta);
-        before
-    }
-
-    /// Logs what a statement did to a space that was adopted.
-    pub(crate) fn log(&mut self, id: SpaceId, written: &Written) {
-        let at = self.at(id);
-        let logged = log_change(&self.guards[at].1.space, written, self.scratch);
-        logged.expect("a tuple that was in the space has a primary key");
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {
@@ -222,6 +213,26 @@ impl<'a> SpaceTx<'a> {
             return self.dependency;
         }
         let lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
+        self.mark_changed(lsn)
+    }
+
+    /// As `commit`, of a transaction that only adopted spaces; `record` says what changed in them.
+    pub(crate) fn commit_adopted(
+        mut self,
+        record: Option<Record<'_>>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+    ) -> Lsn {
+        self.spaces.add_bytes(self.bytes_delta);
+        match record {
+            Some(record) => {
+                let lsn = append(record);
+                self.mark_changed(lsn)
+            }
+            None => self.dependency,
+        }
+    }
+
+    fn mark_changed(&mut self, lsn: Lsn) -> Lsn {
         // Those that were only read as well: who read them may have decided what was written.
         for (_, guard) in &mut self.guards {
             guard.changed = lsn;
@@ -236,16 +247,20 @@ impl<'a> SpaceTx<'a> {
 }
 
 /// Encodes the change that a statement made. Nothing of a temporary space is kept.
-fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) -> Result<(), BoxError> {
+pub(crate) fn log_change(
+    space: &Space,
+    written: &Written,
+    changes: &mut ChangeBuffer,
+) -> Result<(), BoxError> {
     let def = space.def();
     match (&written.old, &written.new) {
         _ if def.is_temporary => {}
         (_, Some(new)) => {
-            scratch.changes_mut().push(Change::SpacePut { space: def.id, tuple: new.bytes() });
+            changes.push(Change::SpacePut { space: def.id, tuple: new.bytes() });
         }
         (Some(old), None) => {
             let key = space.primary_key_of(old.bytes())?;
-            scratch.changes_mut().push(Change::SpaceDelete { space: def.id, key: &key });
+            changes.push(Change::SpaceDelete { space: def.id, key: &key });
         }
         (None, None) => {}
     }

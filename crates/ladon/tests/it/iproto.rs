@@ -2,6 +2,7 @@
 //! at their gate, and nobody's burden.
 
 mod client;
+mod long_commits;
 mod sequences;
 mod streams;
 mod watch;
@@ -23,21 +24,23 @@ struct Node {
     dir: tempfile::TempDir,
     ports: Ports,
     gate: &'static str,
+    io_threads: usize,
 }
 
 impl Node {
     fn new(gate: &'static str) -> Node {
         let dir = tempfile::tempdir().expect("a directory");
-        Node { dir, ports: Ports::take(1).expect("a port"), gate }
+        Node { dir, ports: Ports::take(1).expect("a port"), gate, io_threads: 2 }
     }
 
     fn start(&self) -> Server {
         let iproto = format!("127.0.0.1:{}", self.ports.first());
+        let io_threads = self.io_threads.to_string();
         let arguments = [
             "--gate",
             self.gate,
             "--io-threads",
-            "2",
+            &io_threads,
             "--iproto",
             &iproto,
             "--iproto-admin-password",
