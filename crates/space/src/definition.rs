@@ -284,11 +284,11 @@ impl IndexDef {
             }
         }
         if self.kind == IndexKind::Hash {
-            if !self.is_unique {
-                return wrong("HASH index must be unique");
-            }
             if is_nullable {
                 return Err(BoxError::unsupported("HASH", "nullable parts"));
+            }
+            if !self.is_unique {
+                return wrong("HASH index must be unique");
             }
         }
         if let Some(part) = self.parts.iter().find(|part| !part.kind.is_indexable()) {
