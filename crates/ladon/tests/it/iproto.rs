@@ -217,6 +217,19 @@ fn write_until_killed(node: &Node, server: &mut Server, acknowledged: &[AtomicU6
     });
 }
 
+#[test]
+fn info_lists_the_listeners_of_both_protocols() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let info = crate::live::call(&mut server.connect().expect("connects"), &["INFO", "server"]);
+    let info = String::from_utf8_lossy(info.as_bytes().expect("text")).into_owned();
+    let listeners: Vec<&str> = info.lines().filter(|line| line.starts_with("listener")).collect();
+    let iproto = format!("listener1:name=iproto,bind=127.0.0.1,port={}", node.ports.first());
+    assert_eq!(listeners[1..], [iproto.as_str()], "{listeners:?}");
+    assert!(listeners[0].starts_with("listener0:name=tcp,bind="), "{listeners:?}");
+    server.kill().expect("killed");
+}
+
 /// A client's garbage ends its own connection at most.
 #[test]
 fn garbage_is_answered_and_nobody_else_notices() {
