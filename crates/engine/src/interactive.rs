@@ -198,7 +198,6 @@ impl Interactive {
             self.leave(scratch);
             return Err(conflict());
         }
-        let skips = scratch.skipped_read_canary;
         let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
         let begun = keyspace.begin_on_spaces(&catalog, &ids, scratch);
         let mut tx = begun.map_err(|_| conflict())?;
@@ -213,7 +212,7 @@ impl Interactive {
                 self.adopt(&mut tx);
                 Ok(())
             }
-            false => self.repeat(&mut tx, &changed, skips),
+            false => self.repeat(&mut tx, &changed),
         };
         let lsn = match repeated {
             Ok(()) => Ok(tx.commit(append)),
@@ -243,16 +242,10 @@ impl Interactive {
         }
     }
 
-    /// Runs the steps again on what there is now. `skips`: for tests, without the first read.
-    fn repeat(
-        &self,
-        tx: &mut SpaceTx<'_>,
-        changed: &[SpaceId],
-        mut skips: bool,
-    ) -> Result<(), BoxError> {
+    /// Runs the steps again on what there is now.
+    fn repeat(&self, tx: &mut SpaceTx<'_>, changed: &[SpaceId]) -> Result<(), BoxError> {
         for step in &self.steps {
             let is_same = match step {
-                Step::Looked(_) | Step::Selected(..) if std::mem::take(&mut skips) => true,
                 Step::Looked(id) => !changed.contains(id),
                 Step::Selected(id, selected, before) => {
                     let now = selected.of(tx.space(*id));
