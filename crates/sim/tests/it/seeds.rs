@@ -41,7 +41,10 @@ fn seeds_without_trouble() {
 /// Seeds that found something once. 51: a mark that was passed at once was looked at only when the
 /// log moved. 5911, 14005: a reply computed aside forgot at its gate what its
 /// command had found, and showed what a crash then took back. 2533: a message out of a transaction
-/// that changed nothing did not wait for what its sender had written before.
+/// that changed nothing did not wait for what its sender had written before. 5226186, 5242218,
+/// 5442086: a `FUNCTION FLUSH` or `DELETE` that found nothing did not wait for what had removed it.
+/// 5001550, 5003682: the oracle took a refused `XADD` for its repetition, and expected an entry that
+/// its own `MINID` had removed.
 #[test]
 fn seeds_that_failed_once() {
     for seed in [51, 2_533, 5_911, 14_005, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086] {
