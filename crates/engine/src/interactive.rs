@@ -176,31 +176,33 @@ impl Interactive {
         Interactive::check_room(self.bytes)
     }
 
-    /// Commits. `append` logs the changes, as one record. Returns the LSN that a reply depends on.
-    ///
-    /// # Errors
-    /// `TRANSACTION_CONFLICT`; nothing has changed then.
+    /// Commits. `append` logs the changes, as one record. Returns `TRANSACTION_CONFLICT` if nothing
+    /// has changed, and the LSN that a reply depends on: a conflict shows what others changed. What
+    /// they changed of definitions is the caller's to know.
     pub fn commit(
         mut self,
         keyspace: &Keyspace,
         scratch: &mut Scratch,
         append: impl FnOnce(Record<'_>) -> Lsn,
-    ) -> Result<Lsn, BoxError> {
-        Interactive::check_room(self.bytes)?;
+    ) -> (Result<(), BoxError>, Lsn) {
+        if let Err(error) = Interactive::check_room(self.bytes) {
+            return (Err(error), Lsn::ZERO);
+        }
         let is_written = self.touched.values().any(|touched| touched.is_written);
         if !is_written && self.touched.len() < 2 {
             // One space at one moment needs no check.
             self.leave(scratch);
-            return Ok(Lsn::ZERO);
+            return (Ok(()), Lsn::ZERO);
         }
         let catalog = keyspace.spaces.catalog();
         if catalog.version != self.schema_version {
             self.leave(scratch);
-            return Err(conflict());
+            return (Err(conflict()), Lsn::ZERO);
         }
         let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
-        let begun = keyspace.begin_on_spaces(&catalog, &ids, scratch);
-        let mut tx = begun.map_err(|_| conflict())?;
+        let Ok(mut tx) = keyspace.begin_on_spaces(&catalog, &ids, scratch) else {
+            return (Err(conflict()), Lsn::ZERO);
+        };
         let changed: Vec<SpaceId> = self
             .touched
             .iter()
@@ -215,14 +217,11 @@ impl Interactive {
             false => self.repeat(&mut tx, &changed),
         };
         let lsn = match repeated {
-            Ok(()) => Ok(tx.commit(append)),
-            Err(error) => {
-                tx.abort();
-                Err(error)
-            }
+            Ok(()) => tx.commit(append),
+            Err(_) => tx.abort(),
         };
         self.leave(scratch);
-        lsn
+        (repeated, lsn)
     }
 
     /// Nobody changed the spaces: the copies take their places.

@@ -67,9 +67,13 @@ impl Running<'_, '_> {
             return Err(error::wal_io());
         }
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
-        let lsn = transaction.commit(&node.keyspace, scratch, &mut *append)?;
+        let (committed, lsn) = transaction.commit(&node.keyspace, scratch, &mut *append);
         self.depends = self.depends.max(lsn);
-        Ok(())
+        if committed.is_err() {
+            // Definitions that changed are a conflict as well.
+            self.depends = self.depends.max(node.schema_watchers.changed());
+        }
+        committed
     }
 
     /// ROLLBACK. Without a transaction, nothing happens.

@@ -157,8 +157,8 @@ fn what_is_committed_has_an_order() {
                 continue;
             }
             let append = |record: ladon_model::Record<'_>| node.append(&record);
-            match transaction.commit(&node.keyspace, &mut scratch, append) {
-                Ok(_) => {
+            match transaction.commit(&node.keyspace, &mut scratch, append).0 {
+                Ok(()) => {
                     committed += 1;
                     adopted += usize::from(open.is_empty());
                     if !only_reads_one(&shown) {
@@ -201,9 +201,24 @@ fn blind_writes_do_not_conflict() {
     for transaction in both {
         let mut scratch = node.scratch.borrow_mut();
         let append = |record: ladon_model::Record<'_>| node.append(&record);
-        transaction.commit(&node.keyspace, &mut scratch, append).expect("commits");
+        transaction.commit(&node.keyspace, &mut scratch, append).0.expect("commits");
     }
     assert_eq!(dump(&node.keyspace)[&(512, 0)], (0..5).map(|id| put(id, 1)).collect::<Vec<_>>());
+}
+
+/// Who is told of a conflict knows that something has changed: the reply depends on that.
+#[test]
+fn a_conflict_depends_on_what_changed() {
+    let node = node();
+    let tuple = |value: u64| array(&[&number(1), &number(1), &number(value)]);
+    let mut transaction = Interactive::new(&node.keyspace.spaces);
+    transaction.write(&node.keyspace, 512, Statement::Insert(&tuple(1))).unwrap();
+    node.write(512, |space| space.insert(&tuple(2))).unwrap();
+    let changed = node.reserved();
+    let mut scratch = node.scratch.borrow_mut();
+    let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
+    let (done, lsn) = transaction.commit(&node.keyspace, &mut scratch, append);
+    assert_eq!((done.unwrap_err().code.0, lsn), (97, changed));
 }
 
 /// A definition that changes conflicts with every open transaction.
@@ -217,7 +232,7 @@ fn a_changed_definition_conflicts() {
     let before = dump(&node.keyspace);
     let mut scratch = node.scratch.borrow_mut();
     let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
-    let error = transaction.commit(&node.keyspace, &mut scratch, append).unwrap_err();
+    let error = transaction.commit(&node.keyspace, &mut scratch, append).0.unwrap_err();
     assert_eq!((error.code.0, dump(&node.keyspace)), (97, before));
 }
 
@@ -236,6 +251,6 @@ fn a_transaction_is_bounded() {
     assert!(node.keyspace.spaces.bytes() > before + (60 << 20));
     let mut scratch = node.scratch.borrow_mut();
     let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
-    assert!(transaction.commit(&node.keyspace, &mut scratch, append).is_err());
+    assert!(transaction.commit(&node.keyspace, &mut scratch, append).0.is_err());
     assert_eq!(node.keyspace.spaces.bytes(), before);
 }

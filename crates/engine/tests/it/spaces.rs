@@ -25,7 +25,7 @@ impl Node {
         Node { keyspace, records: RefCell::default(), scratch: RefCell::default() }
     }
 
-    fn reserved(&self) -> Lsn {
+    pub fn reserved(&self) -> Lsn {
         self.records.borrow().last().map_or(Lsn::ZERO, |(lsn, _)| *lsn)
     }
 
@@ -333,6 +333,19 @@ fn a_refused_definition_is_taken_back() {
     let system_index = index_tuple(280, 5, "tree", false, 0);
     assert!(node.write(system::INDEX, |s| s.insert(&system_index)).is_err());
     assert_eq!((dump(&node.keyspace), node.reserved()), before);
+}
+
+/// What is refused shows definitions: the reply depends on their last change.
+#[test]
+fn a_refused_definition_depends_on_what_it_met() {
+    let node = Node::new();
+    node.write(system::SPACE, |s| s.insert(&space_tuple(512, "rows".into()))).unwrap();
+    let changed = node.reserved();
+    let again = space_tuple(512, "rows".into());
+    let append = |_: Record<'_>| unreachable!("it has changed nothing");
+    let mut scratch = node.scratch.borrow_mut();
+    let done = node.keyspace.define(system::SPACE, &mut scratch, |s| s.insert(&again), append);
+    assert_eq!((done.0.is_err(), done.1), (true, changed));
 }
 
 /// Who deletes an index that is not there changes no definition, and a checkpoint that is being made
