@@ -18,7 +18,9 @@
 //! definition conflicts with every open transaction, as in Tarantool.
 
 use crate::keyspace::Keyspace;
-use crate::space::{SpaceTx, Spaces, conflict, no_such_space, transaction_too_large};
+use crate::space::{
+    SpaceTx, Spaces, check_written, conflict, no_such_space, transaction_too_large,
+};
 use crate::tx::{Garbage, Scratch};
 use ladon_model::{Lsn, Record, SpaceId};
 use ladon_space::{
@@ -33,7 +35,8 @@ const REPEATED_TUPLES_MAX: usize = 1_000;
 /// What a transaction may hold, and those of a connection together. A commit runs in one turn of a
 /// thread, and this bounds it.
 const BYTES_MAX: usize = 64 << 20;
-/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied.
+/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each of
+/// its keys in multikey indexes.
 const STEP_BYTES: usize = 512;
 
 /// An open transaction.
@@ -120,12 +123,28 @@ impl Interactive {
         id: SpaceId,
         statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
+        let catalog = keyspace.spaces.catalog();
+        let linked = catalog.linked(id).unwrap_or_default();
+        for other in linked {
+            self.touch(keyspace, *other)?;
+        }
+        let mut result = statement.run(&mut self.touch(keyspace, id)?.space);
+        if let Ok(written) = &result {
+            let copy = |id| self.touched.get(&id).map(|touched| &touched.space);
+            if let Err(error) = check_written(linked, id, written, copy) {
+                self.touch(keyspace, id)?.space.undo(written);
+                result = Err(error);
+            }
+        }
         let touched = self.touch(keyspace, id)?;
-        let result = statement.run(&mut touched.space);
         touched.is_written |= result.is_ok();
         let kept = OwnedStatement::from(statement);
         let tuple = result.as_ref().ok().and_then(|written| written.new.as_ref());
-        let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory);
+        let keys_of = |tuple: &Tuple| touched.space.multikeys(tuple.bytes()) as usize;
+        let keys = result.as_ref().map_or(0, |written| {
+            [&written.old, &written.new].into_iter().flatten().map(keys_of).sum()
+        });
+        let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory) + keys * STEP_BYTES;
         let noted = match &result {
             Ok(written) => Ok(written.clone()),
             Err(error) => Err(error.code),
@@ -200,7 +219,7 @@ impl Interactive {
             return (Err(conflict()), Lsn::ZERO);
         }
         let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
-        let Ok(mut tx) = keyspace.begin_on_spaces(&catalog, &ids, scratch) else {
+        let Ok(mut tx) = keyspace.begin_writing_spaces(&catalog, &ids, scratch) else {
             return (Err(conflict()), Lsn::ZERO);
         };
         let changed: Vec<SpaceId> = self

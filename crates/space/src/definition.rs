@@ -6,9 +6,12 @@ use crate::collation::Collation;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
+use crate::foreign_key::ForeignKey;
 use crate::format::{Field, Format};
 use crate::key::Part;
-use crate::path::Path;
+use crate::path::{Path, Step};
+use crate::rtree::Distance;
+use crate::rtree::bounds::{DIMENSIONS_DEFAULT, DIMENSIONS_MAX};
 use ladon_msgpack::{self as msgpack, Value};
 
 /// Longest name.
@@ -45,6 +48,8 @@ pub struct SpaceDef {
     pub is_view: bool,
     /// What tuples must be.
     pub format: Format,
+    /// Which tuples its tuples name.
+    pub foreign_keys: Vec<ForeignKey>,
 }
 
 /// The kind of an index.
@@ -54,6 +59,10 @@ pub enum IndexKind {
     Tree,
     /// By hash.
     Hash,
+    /// By bits of a number or a string.
+    Bitset,
+    /// By boxes in space.
+    Rtree,
 }
 
 impl IndexKind {
@@ -62,6 +71,8 @@ impl IndexKind {
         match self {
             IndexKind::Tree => "TREE",
             IndexKind::Hash => "HASH",
+            IndexKind::Bitset => "BITSET",
+            IndexKind::Rtree => "RTREE",
         }
     }
 }
@@ -81,6 +92,10 @@ pub struct IndexDef {
     pub is_unique: bool,
     /// What it orders by.
     pub parts: Vec<Part>,
+    /// How many dimensions an RTREE index has.
+    pub dimension: u32,
+    /// Which distance `NEIGHBOR` orders by.
+    pub distance: Distance,
 }
 
 impl SpaceDef {
@@ -97,6 +112,7 @@ impl SpaceDef {
             is_sync: false,
             is_view: false,
             format: Format::default(),
+            foreign_keys: Vec::new(),
         }
     }
 
@@ -132,7 +148,7 @@ impl SpaceDef {
             def.read_options(options)?;
         }
         if let Some(format) = fields.next() {
-            def.format = read_format(format)?;
+            def.format = read_format(format, &mut def.foreign_keys)?;
         }
         if field_count != 0 && (field_count as usize) < def.format.fields.len() {
             return Err(failed("exact_field_count must be either 0 or >= formatted field count"));
@@ -165,7 +181,10 @@ impl SpaceDef {
                     _ => return Err(wrong("unknown space type".to_owned())),
                 },
                 "sql" => {}
-                "checks" | "constraint" | "foreign_key" | "upgrade" => {
+                "foreign_key" => {
+                    self.foreign_keys = ForeignKey::read_all(value, None).map_err(wrong)?;
+                }
+                "checks" | "constraint" | "upgrade" => {
                     return Err(BoxError::unsupported(
                         "Ladon",
                         &format!("the space option '{name}'"),
@@ -178,7 +197,7 @@ impl SpaceDef {
     }
 }
 
-fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
+fn read_format(mut bytes: &[u8], keys: &mut Vec<ForeignKey>) -> Result<Format, BoxError> {
     // Connectors write an empty map for an empty array.
     if let Some(Value::Map(0)) = peek(bytes) {
         return Ok(Format::default());
@@ -187,7 +206,7 @@ fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
         msgpack::read_array(&mut bytes).map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
     let mut format = Format::default();
     for at in 1..=count {
-        let field = read_field(at, msgpack::take(&mut bytes)?)?;
+        let field = read_field(at, msgpack::take(&mut bytes)?, keys)?;
         if format.number_of(field.name.as_bytes()).is_some() {
             let message = format!("Space field '{}' is duplicate", field.name);
             return Err(BoxError::new(ErrorCode::SPACE_FIELD_IS_DUPLICATE, message));
@@ -197,12 +216,13 @@ fn read_format(mut bytes: &[u8]) -> Result<Format, BoxError> {
     Ok(format)
 }
 
-fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
+fn read_field(at: u32, bytes: &[u8], keys: &mut Vec<ForeignKey>) -> Result<Field, BoxError> {
     let wrong = |why: &str| {
         let message = format!("Wrong space format field {at}: {why}");
         BoxError::new(ErrorCode::WRONG_SPACE_FORMAT, message)
     };
-    let mut field = Field { name: String::new(), kind: FieldType::Any, is_nullable: false };
+    let (name, kind) = (String::new(), FieldType::Any);
+    let mut field = Field { name, kind, is_nullable: false, default: None };
     for (name, value) in pairs(bytes).map_err(|_| wrong("expected a map"))? {
         match (&name[..], peek(value)) {
             ("name", Some(Value::Str(name))) => {
@@ -217,7 +237,13 @@ fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
             ("is_nullable", Some(Value::Bool(value))) => field.is_nullable = value,
             ("is_nullable", _) => return Err(wrong("'is_nullable' must be boolean")),
             ("nullable_action", Some(Value::Str(action))) => field.is_nullable = action == b"none",
-            ("constraint" | "foreign_key" | "default" | "default_func" | "compression", _) => {
+            ("default", Some(Value::Nil)) => field.default = None,
+            ("default", _) => field.default = Some(value.into()),
+            ("foreign_key", _) => {
+                let read = ForeignKey::read_all(value, Some(at - 1));
+                keys.extend(read.map_err(|why| wrong(&why))?);
+            }
+            ("constraint" | "default_func" | "compression", _) => {
                 return Err(BoxError::unsupported("Ladon", &format!("the field option '{name}'")));
             }
             // Tarantool lets a format carry what its users please.
@@ -228,7 +254,22 @@ fn read_field(at: u32, bytes: &[u8]) -> Result<Field, BoxError> {
         return Err(wrong("field name is not specified"));
     }
     check_identifier(&field.name)?;
+    check_default(at, &field)?;
     Ok(field)
+}
+
+/// Checks that a field may have the value that it has by default.
+fn check_default(at: u32, field: &Field) -> Result<(), BoxError> {
+    let Some(value) = field.default.as_deref().and_then(peek) else { return Ok(()) };
+    if field.kind.accepts(&value) {
+        return Ok(());
+    }
+    let (expected, got) = (field.kind.name(), value.kind().name());
+    let message = format!(
+        "Type of the default value does not match tuple field {at} ({}) type: expected {expected}, got {got}",
+        field.name
+    );
+    Err(BoxError::new(ErrorCode::DEFAULT_VALUE_TYPE, message))
 }
 
 impl IndexDef {
@@ -243,12 +284,41 @@ impl IndexDef {
         let id = number(fields.next(), 2)?;
         let name = text(fields.next(), 3)?;
         let kind = read_kind(&text(fields.next(), 4)?, &name, space)?;
-        let is_unique = read_index_options(fields.next().unwrap_or(&[0x80]))?;
+        let options = IndexOptions::read(fields.next().unwrap_or(&[0x80]))?;
         check_identifier(&name)?;
         let parts = read_parts(fields.next().unwrap_or(&[0x90]))?;
-        let def = IndexDef { space_id, id, name, kind, is_unique, parts };
+        let IndexOptions { is_unique, dimension, distance } = options;
+        let dimension_of = u32::try_from(dimension).unwrap_or(u32::MAX);
+        let def = IndexDef {
+            space_id,
+            id,
+            name,
+            kind,
+            is_unique,
+            parts,
+            dimension: dimension_of,
+            distance,
+        };
         def.check(space)?;
+        if kind == IndexKind::Rtree && !(1..=DIMENSIONS_MAX).contains(&dimension_of) {
+            let why =
+                format!("dimension ({dimension}): must belong to range [1, {DIMENSIONS_MAX}]");
+            return Err(def.no_feature(&space.name, &why));
+        }
         Ok(def)
+    }
+
+    /// Whether the index would be the same but for its name.
+    pub(crate) fn has_same_order(&self, other: &IndexDef) -> bool {
+        let of = |def: &IndexDef| (def.kind, def.is_unique, def.dimension, def.distance);
+        of(self) == of(other) && self.parts == other.parts
+    }
+
+    pub(crate) fn no_feature(&self, space: &str, what: &str) -> BoxError {
+        let (name, kind) = (&self.name, self.kind.name());
+        let message =
+            format!("Index '{name}' ({kind}) of space '{space}' (memtx) does not support {what}");
+        BoxError::new(ErrorCode::UNSUPPORTED_INDEX_FEATURE, message)
     }
 
     /// Checks what does not depend on other indexes.
@@ -269,6 +339,10 @@ impl IndexDef {
         if self.id == 0 && !self.is_unique {
             return wrong("primary key must be unique");
         }
+        let is_multikey = self.parts.iter().any(|part| part.array().is_some());
+        if self.id == 0 && is_multikey {
+            return wrong("primary key cannot be multikey");
+        }
         let is_nullable = self.parts.iter().any(|part| part.is_nullable);
         if self.id == 0 && is_nullable {
             let message =
@@ -283,18 +357,30 @@ impl IndexDef {
                 return wrong("same key part is indexed twice");
             }
         }
-        if self.kind == IndexKind::Hash {
-            if !self.is_unique {
-                return wrong("HASH index must be unique");
-            }
-            if is_nullable {
-                return Err(BoxError::unsupported("HASH", "nullable parts"));
-            }
+        if is_nullable && self.kind != IndexKind::Tree {
+            return Err(BoxError::unsupported(self.kind.name(), "nullable parts"));
         }
-        if let Some(part) = self.parts.iter().find(|part| !part.kind.is_indexable()) {
-            return wrong(&format!("field type '{}' is not supported", part.kind.name()));
-        }
-        Ok(())
+        let first = self.parts[0].kind;
+        let why = match self.kind {
+            IndexKind::Hash if !self.is_unique => "HASH index must be unique",
+            IndexKind::Hash if is_multikey => "HASH index cannot be multikey",
+            IndexKind::Rtree if self.parts.len() > 1 => "RTREE index key can not be multipart",
+            IndexKind::Rtree if self.is_unique => "RTREE index can not be unique",
+            IndexKind::Rtree if first != FieldType::Array => "RTREE index field type must be ARRAY",
+            IndexKind::Rtree if is_multikey => "RTREE index cannot be multikey",
+            IndexKind::Bitset if self.parts.len() > 1 => "BITSET index key can not be multipart",
+            IndexKind::Bitset if self.is_unique => "BITSET can not be unique",
+            IndexKind::Bitset if !matches!(first, FieldType::Unsigned | FieldType::String) => {
+                "BITSET index field type must be NUM or STR"
+            }
+            IndexKind::Bitset if is_multikey => "BITSET index cannot be multikey",
+            IndexKind::Rtree => return Ok(()),
+            _ => match self.parts.iter().find(|part| !part.kind.is_indexable()) {
+                None => return Ok(()),
+                Some(part) => &format!("field type '{}' is not supported", part.kind.name()),
+            },
+        };
+        wrong(why)
     }
 }
 
@@ -302,10 +388,8 @@ fn read_kind(kind: &str, name: &str, space: &SpaceDef) -> Result<IndexKind, BoxE
     match &kind.to_ascii_lowercase()[..] {
         "tree" => Ok(IndexKind::Tree),
         "hash" => Ok(IndexKind::Hash),
-        "bitset" | "rtree" => Err(BoxError::unsupported(
-            "Ladon",
-            &format!("indexes of type {}", kind.to_ascii_uppercase()),
-        )),
+        "bitset" => Ok(IndexKind::Bitset),
+        "rtree" => Ok(IndexKind::Rtree),
         _ => {
             let message = format!(
                 "Unsupported index type supplied for index '{name}' in space '{}'",
@@ -316,40 +400,63 @@ fn read_kind(kind: &str, name: &str, space: &SpaceDef) -> Result<IndexKind, BoxE
     }
 }
 
-/// Whether the index is unique, the one option that TREE and HASH have.
-fn read_index_options(options: &[u8]) -> Result<bool, BoxError> {
-    let wrong = |why: String| {
-        let message = format!("Wrong index options (field 4): {why}");
-        BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
-    };
-    let mut is_unique = true;
-    for (name, value) in pairs(options)? {
-        match (&name[..], peek(value)) {
-            ("unique", Some(Value::Bool(value))) => is_unique = value,
-            ("unique", _) => return Err(wrong("'unique' must be boolean".to_owned())),
-            ("func", Some(Value::Uint(0))) => {}
-            ("func", _) => return Err(BoxError::unsupported("Ladon", "functional indexes")),
-            // Hints and what vinyl and RTREE need change nothing that is visible.
-            (
-                "hint"
-                | "dimension"
-                | "distance"
-                | "range_size"
-                | "page_size"
-                | "bloom_fpr"
-                | "lsn"
-                | "run_count_per_level"
-                | "run_size_ratio"
-                | "stat"
-                | "sql"
-                | "covers"
-                | "layout",
-                _,
-            ) => {}
-            _ => return Err(wrong(format!("unexpected option '{name}'"))),
+/// The options of an index.
+struct IndexOptions {
+    is_unique: bool,
+    dimension: i64,
+    distance: Distance,
+}
+
+impl IndexOptions {
+    fn read(options: &[u8]) -> Result<IndexOptions, BoxError> {
+        let wrong = |why: &str| {
+            let message = format!("Wrong index options (field 4): {why}");
+            BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
+        };
+        let dimension = DIMENSIONS_DEFAULT.into();
+        let mut read = IndexOptions { is_unique: true, dimension, distance: Distance::default() };
+        for (name, value) in pairs(options)? {
+            match (&name[..], peek(value)) {
+                ("unique", Some(Value::Bool(value))) => read.is_unique = value,
+                ("unique", _) => return Err(wrong("'unique' must be boolean")),
+                ("dimension", Some(Value::Uint(value))) => {
+                    read.dimension = i64::try_from(value).unwrap_or(i64::MAX);
+                }
+                ("dimension", Some(Value::Int(value))) => read.dimension = value,
+                ("dimension", _) => return Err(wrong("'dimension' must be integer")),
+                ("distance", Some(Value::Str(name))) => {
+                    read.distance = match &name.to_ascii_lowercase()[..] {
+                        b"euclid" => Distance::Euclid,
+                        b"manhattan" => Distance::Manhattan,
+                        _ => {
+                            let why = "distance must be either 'euclid' or 'manhattan'";
+                            return Err(wrong(why));
+                        }
+                    };
+                }
+                ("distance", _) => return Err(wrong("'distance' must be enum")),
+                ("func", Some(Value::Uint(0))) => {}
+                ("func", _) => return Err(BoxError::unsupported("Ladon", "functional indexes")),
+                // Hints and what vinyl needs change nothing that is visible.
+                (
+                    "hint"
+                    | "range_size"
+                    | "page_size"
+                    | "bloom_fpr"
+                    | "lsn"
+                    | "run_count_per_level"
+                    | "run_size_ratio"
+                    | "stat"
+                    | "sql"
+                    | "covers"
+                    | "layout",
+                    _,
+                ) => {}
+                _ => return Err(wrong(&format!("unexpected option '{name}'"))),
+            }
         }
+        Ok(read)
     }
-    Ok(is_unique)
 }
 
 fn read_parts(mut bytes: &[u8]) -> Result<Vec<Part>, BoxError> {
@@ -371,6 +478,11 @@ fn read_parts(mut bytes: &[u8]) -> Result<Vec<Part>, BoxError> {
         if parts.len() > PARTS_MAX {
             break;
         }
+    }
+    let array = parts.iter().find_map(Part::array);
+    let is_of_another = |part: &Part| part.array().is_some_and(|other| Some(other) != array);
+    if let Some(at) = parts.iter().position(is_of_another) {
+        return Err(wrong_part(at as u32 + 1, "incompatable multikey index path".to_owned()));
     }
     Ok(parts)
 }
@@ -449,8 +561,9 @@ fn read_part_map(at: u32, part: &[u8]) -> Result<Part, BoxError> {
     part.is_nullable = is_nullable.unwrap_or(part.is_nullable || exclude_null);
     (part.path, part.collation, part.exclude_null) = (path, collation, exclude_null);
     check_part(&part).map_err(|why| wrong(why.to_owned()))?;
-    if part.path.in_front_of_each().is_some() {
-        return Err(BoxError::unsupported("Ladon", "multikey indexes"));
+    if part.path.behind_each().is_some_and(|steps| steps.contains(&Step::Each)) {
+        let why = "no more than one array index placeholder [*] is allowed in JSON path";
+        return Err(wrong(why.to_owned()));
     }
     Ok(part)
 }
@@ -484,7 +597,7 @@ fn check_identifier(name: &str) -> Result<(), BoxError> {
 }
 
 /// The pairs of a map whose keys are strings. An empty array is an empty map to Lua.
-fn pairs(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, BoxError> {
+pub(crate) fn pairs(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, BoxError> {
     let count = match msgpack::read(&mut bytes)? {
         Value::Map(count) => count,
         Value::Array(0) | Value::Nil => 0,

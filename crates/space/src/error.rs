@@ -2,6 +2,7 @@
 //!
 //! Source: Tarantool 2.11, `src/box/errcode.h`.
 
+use crate::field_type::FieldType;
 use thiserror::Error;
 
 /// An error with the code and the text that Tarantool gives.
@@ -60,6 +61,7 @@ codes! {
     INDEX_EXISTS = 85;
     CANT_UPDATE_PRIMARY_KEY = 94;
     UPDATE_INTEGER_OVERFLOW = 95;
+    RTREE_RECT = 101;
     WRONG_INDEX_PARTS = 107;
     WRONG_INDEX_OPTIONS = 108;
     MEMTX_MAX_TUPLE_SIZE = 110;
@@ -73,9 +75,16 @@ codes! {
     UPDATE_DECIMAL_OVERFLOW = 160;
     NO_SUCH_COLLATION = 166;
     INDEX_EXISTS_IN_SPACE = 177;
+    MULTIKEY_INDEX_MISMATCH = 194;
     NO_SUCH_FIELD_NAME = 201;
+    TUPLE_METADATA_IS_TOO_BIG = 218;
     TUPLE_FIELD_COUNT_LIMIT = 233;
+    CREATE_FOREIGN_KEY = 237;
+    FOREIGN_KEY_INTEGRITY = 238;
+    FIELD_FOREIGN_KEY_FAILED = 239;
+    COMPLEX_FOREIGN_KEY_FAILED = 240;
     ITERATOR_POSITION = 247;
+    DEFAULT_VALUE_TYPE = 248;
 }
 
 impl BoxError {
@@ -108,6 +117,20 @@ impl BoxError {
 
     pub(crate) fn not_array() -> BoxError {
         BoxError::new(ErrorCode::TUPLE_NOT_ARRAY, "Tuple/Key must be MsgPack array")
+    }
+
+    pub(crate) fn key_part_type(part: usize, expected: FieldType) -> BoxError {
+        let expected = expected.name();
+        let message = format!(
+            "Supplied key type of part {part} does not match index part type: expected {expected}"
+        );
+        BoxError::new(ErrorCode::KEY_PART_TYPE, message)
+    }
+
+    /// Tarantool keeps four bytes for each key in front of a tuple.
+    pub(crate) fn too_many_keys(keys: u64) -> BoxError {
+        let message = format!("Can't create tuple: metadata size {} is too big", keys * 4);
+        BoxError::new(ErrorCode::TUPLE_METADATA_IS_TOO_BIG, message)
     }
 
     pub(crate) fn tuple_too_large(bytes: usize) -> BoxError {

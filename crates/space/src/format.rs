@@ -4,7 +4,8 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::FieldType;
 use crate::key::Part;
 use crate::path::{self, Step};
-use ladon_msgpack::{self as msgpack, Value};
+use ladon_msgpack::{self as msgpack, Value, write};
+use std::borrow::Cow;
 
 /// A field as a space's format describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Field {
     pub kind: FieldType,
     /// Whether it may be nil or absent.
     pub is_nullable: bool,
+    /// The value in the place of nil, in MessagePack.
+    pub default: Option<Box<[u8]>>,
 }
 
 /// The named fields of a space; tuples may have more.
@@ -31,6 +34,30 @@ impl Format {
         u32::try_from(at).ok()
     }
 }
+
+/// A tuple with the defaults of a format in the place of nil, and of fields that are not there. What is
+/// no array stays as it is.
+pub fn with_defaults<'t>(format: &Format, tuple: &'t [u8]) -> Cow<'t, [u8]> {
+    let Some(last) = format.fields.iter().rposition(|field| field.default.is_some()) else {
+        return tuple.into();
+    };
+    let mut rest = tuple;
+    let Ok(count) = msgpack::read_array(&mut rest) else { return tuple.into() };
+    let mut filled = Vec::with_capacity(tuple.len() + 16);
+    write::array(&mut filled, count.max(last as u32 + 1));
+    for (at, field) in format.fields[..=last].iter().enumerate() {
+        let value =
+            if (at as u32) < count { msgpack::take(&mut rest).ok() } else { Some(&NIL[..]) };
+        // What is damaged is refused by the check of the tuple.
+        let Some(value) = value else { return tuple.into() };
+        let default = field.default.as_deref().filter(|_| value == NIL);
+        filled.extend_from_slice(default.unwrap_or(value));
+    }
+    filled.extend_from_slice(rest);
+    filled.into()
+}
+
+const NIL: [u8; 1] = [0xc0];
 
 /// What a value must be, and what must be in it.
 #[derive(Clone, Debug)]
@@ -159,6 +186,14 @@ impl Rule {
             return Err(self.mismatch(container));
         }
         self.kind = container;
+        let is_each = |step: &Step| *step == Step::Each;
+        if self.inside.first().is_some_and(|(other, _)| is_each(other) != is_each(step)) {
+            let message = format!(
+                "Field {} is used as multikey in one index and as single key in another",
+                self.label
+            );
+            return Err(BoxError::new(ErrorCode::MULTIKEY_INDEX_MISMATCH, message));
+        }
         let at = match self.inside.iter().position(|(other, _)| other == step) {
             Some(at) => at,
             None => {
@@ -217,7 +252,11 @@ impl Rule {
         missing: &mut Option<&'a Rule>,
     ) -> Result<(), BoxError> {
         for (step, rule) in &self.inside {
-            match path::follow(value, std::slice::from_ref(step), 0) {
+            if *step == Step::Each {
+                rule.check_each(value)?;
+                continue;
+            }
+            match path::follow(value, std::slice::from_ref(step)) {
                 Some(value) => {
                     rule.check_type(&msgpack::read(&mut { value })?)?;
                     rule.check_inside(value, missing)?;
@@ -228,10 +267,27 @@ impl Rule {
         Ok(())
     }
 
+    /// Checks each element of an array, as the rule of an element.
+    fn check_each(&self, array: &[u8]) -> Result<(), BoxError> {
+        let mut rest = array;
+        let Value::Array(count) = msgpack::read(&mut rest)? else { return Ok(()) };
+        for _ in 0..count {
+            self.check_type(&msgpack::read(&mut { rest })?)?;
+            let mut missing = None;
+            self.check_inside(rest, &mut missing)?;
+            if let Some(rule) = missing {
+                return Err(rule.missing());
+            }
+            msgpack::skip(&mut rest)?;
+        }
+        Ok(())
+    }
+
     /// Notes what is missing if there is no value: what comes first is kept.
     fn note_missing<'a>(&'a self, missing: &mut Option<&'a Rule>) {
         if !self.inside.is_empty() {
-            self.inside.iter().for_each(|(_, rule)| rule.note_missing(missing));
+            let each = self.inside.iter().filter(|(step, _)| *step != Step::Each);
+            each.for_each(|(_, rule)| rule.note_missing(missing));
         } else if !self.is_nullable && missing.is_none_or(|other| self.number < other.number) {
             *missing = Some(self);
         }

@@ -1,11 +1,16 @@
-//! An index: tuples in the order of their keys (TREE), or by the hash of their keys (HASH).
+//! An index: tuples in the order of their keys (TREE, and BITSET, which selects otherwise), by the hash
+//! of their keys (HASH), or by boxes (RTREE).
 
+use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
+use crate::error::BoxError;
 use crate::hash_table::ShardedTable;
 use crate::key::{Key, KeyDef};
+use crate::rtree::Rtree;
+use crate::rtree::bounds::{self, Bounds};
 use crate::tree::{Item, Tree};
 use crate::tuple::Tuple;
-use rapidhash::v3::RapidSecrets;
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
 /// A tuple in a tree, with its key's hint: most comparisons need no look at the tuple.
 #[derive(Clone)]
@@ -28,7 +33,11 @@ impl Item for Entry {
 pub(crate) enum Store {
     Tree(Tree<Entry>),
     Hash(ShardedTable<Tuple>),
+    Rtree(Rtree),
 }
+
+/// A tuple, and the hint of the key by which it was found.
+pub type Found<'a> = (u64, &'a Tuple);
 
 /// An index of a space. A clone is quickly made, and keeps the tuples as they were.
 #[derive(Clone)]
@@ -42,16 +51,39 @@ pub struct Index {
 impl Index {
     /// An index without tuples; `primary` are the parts of the primary key, none for the primary index.
     pub(crate) fn new(def: IndexDef, primary: &[crate::key::Part], seed: u64) -> Index {
-        let key = KeyDef::new(&def.parts, primary, def.is_unique);
-        let store = Index::empty_store(def.kind);
+        let mut own = def.parts.clone();
+        if def.kind == IndexKind::Bitset {
+            // Bits are those of the bytes.
+            own.iter_mut().for_each(|part| part.collation = Collation::None);
+        }
+        let key = KeyDef::new(&own, primary, def.is_unique);
+        let store = Index::empty_store(&def);
         Index { def, key, store, secrets: RapidSecrets::seed(seed) }
     }
 
-    fn empty_store(kind: IndexKind) -> Store {
-        match kind {
-            IndexKind::Tree => Store::Tree(Tree::new()),
+    fn empty_store(def: &IndexDef) -> Store {
+        match def.kind {
+            IndexKind::Tree | IndexKind::Bitset => Store::Tree(Tree::new()),
             IndexKind::Hash => Store::Hash(ShardedTable::new()),
+            IndexKind::Rtree => Store::Rtree(Rtree::new(def.dimension)),
         }
+    }
+
+    /// Checks that a tuple has a box, if the index needs one.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    #[inline]
+    pub(crate) fn check_box(&self, tuple: &[u8]) -> Result<(), BoxError> {
+        match self.def.kind {
+            IndexKind::Rtree => self.box_of(tuple).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn box_of(&self, tuple: &[u8]) -> Result<Bounds, BoxError> {
+        let bounds = bounds::of_field(self.key.first_value(tuple), self.def.dimension)?;
+        Ok(bounds::with_hash(bounds, rapidhash_v3_seeded(tuple, &self.secrets)))
     }
 
     /// What the index was defined as.
@@ -69,6 +101,7 @@ impl Index {
         match &self.store {
             Store::Tree(tree) => tree.len(),
             Store::Hash(table) => table.len(),
+            Store::Rtree(tree) => tree.len(),
         }
     }
 
@@ -82,6 +115,7 @@ impl Index {
         match &self.store {
             Store::Tree(tree) => tree.bytes(),
             Store::Hash(table) => table.bytes(),
+            Store::Rtree(tree) => tree.bytes(),
         }
     }
 
@@ -93,19 +127,22 @@ impl Index {
         self.key.hash_of_key(&self.secrets, key)
     }
 
-    /// The tuple with a key, which has been checked to be whole.
+    /// The tuple with a key, which has been checked to be whole, and the hint of the key.
     #[inline]
-    pub(crate) fn find_key(&self, key: &Key<'_>) -> Option<&Tuple> {
+    pub(crate) fn find_key(&self, key: &Key<'_>) -> Option<Found<'_>> {
         match &self.store {
             Store::Tree(tree) => {
                 let hint = self.key.hint_of_key(key);
                 let against =
                     |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
-                tree.get(against).map(|entry| &entry.tuple)
+                tree.get(against).map(|entry| (entry.hint, &entry.tuple))
             }
             Store::Hash(table) => {
-                table.get(self.hash_of_key(key), |tuple| self.has_key(tuple, key))
+                let found = table.get(self.hash_of_key(key), |tuple| self.has_key(tuple, key));
+                found.map(|tuple| (0, tuple))
             }
+            // Nothing is found by a key: the index is not unique.
+            Store::Rtree(_) => None,
         }
     }
 
@@ -118,11 +155,10 @@ impl Index {
         self.key.compare(self.key.hint(a.bytes()), a, hint, b).is_eq()
     }
 
-    /// The tuple that has this one's place: the same key, and in an index that is not unique the
-    /// same primary key.
+    /// The tuple that has this one's place, by its key with this hint: the same key, and in an index
+    /// that is not unique the same primary key.
     #[inline]
-    pub(crate) fn find(&self, tuple: &[u8]) -> Option<&Tuple> {
-        let hint = self.key.hint(tuple);
+    pub(crate) fn find(&self, tuple: &[u8], hint: u64) -> Option<&Tuple> {
         match &self.store {
             Store::Tree(tree) => {
                 let against =
@@ -132,35 +168,44 @@ impl Index {
             Store::Hash(table) => {
                 table.get(self.hash_of(tuple), |other| self.is_same_key(other, hint, tuple))
             }
+            Store::Rtree(_) => None,
         }
     }
 
     /// Whether two tuples have one place, so that one can be put over the other.
     pub(crate) fn has_same_place(&self, old: &Tuple, new: &[u8]) -> bool {
         let key = &self.key;
-        key.includes(new) && key.compare(key.hint(old.bytes()), old, key.hint(new), new).is_eq()
+        if key.is_multikey() || self.def.kind == IndexKind::Rtree {
+            return false;
+        }
+        let hint = key.hint(new);
+        key.includes(new, hint) && key.compare(key.hint(old.bytes()), old, hint, new).is_eq()
     }
 
-    /// Puts a tuple in, into the place of the one that has its place, which returns.
+    /// Puts a tuple in, into the place of the one that has its place, which returns. In a multikey
+    /// index, a tuple takes many places, and only its own.
     pub(crate) fn put(&mut self, tuple: &Tuple) -> Option<Tuple> {
-        if !self.key.includes(tuple.bytes()) {
+        if self.def.kind == IndexKind::Rtree {
+            self.put_box(tuple);
             return None;
         }
         let (key, bytes) = (&self.key, tuple.bytes());
-        let hint = key.hint(bytes);
         match &mut self.store {
             Store::Tree(tree) => {
-                let against = |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
-                match tree.replace(Entry { hint, tuple: tuple.clone() }, against) {
-                    Ok(old) => Some(old.tuple),
-                    Err(entry) => {
-                        tree.insert(entry, against);
-                        None
+                let mut replaced = None;
+                key.hints(bytes).for_each(|hint| {
+                    let against =
+                        |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
+                    match tree.replace(Entry { hint, tuple: tuple.clone() }, against) {
+                        Ok(old) => replaced = Some(old.tuple),
+                        Err(entry) => tree.insert(entry, against),
                     }
-                }
+                });
+                replaced
             }
             Store::Hash(table) => {
                 let hash = key.hash(&self.secrets, bytes);
+                let hint = key.hint(bytes);
                 let is_equal = |other: &Tuple| {
                     key.compare(key.hint(other.bytes()), other, hint, bytes).is_eq()
                 };
@@ -173,29 +218,45 @@ impl Index {
                     }
                 }
             }
+            Store::Rtree(_) => None,
         }
     }
 
-    /// Takes out the tuple that has this one's place.
-    pub(crate) fn remove(&mut self, tuple: &[u8]) -> Option<Tuple> {
-        if !self.key.includes(tuple) {
-            return None;
+    fn put_box(&mut self, tuple: &Tuple) {
+        // It was checked before.
+        if let Ok(bounds) = self.box_of(tuple.bytes())
+            && let Store::Rtree(tree) = &mut self.store
+        {
+            tree.insert(&bounds, tuple.clone());
+        }
+    }
+
+    /// Takes out the tuple that has this one's place, or each of its places.
+    pub(crate) fn remove(&mut self, tuple: &[u8]) {
+        if self.def.kind == IndexKind::Rtree {
+            if let Ok(bounds) = self.box_of(tuple)
+                && let Store::Rtree(tree) = &mut self.store
+            {
+                tree.remove(&bounds, tuple);
+            }
+            return;
         }
         let key = &self.key;
-        let hint = key.hint(tuple);
         match &mut self.store {
             Store::Tree(tree) => {
-                let removed =
+                key.hints(tuple).for_each(|hint| {
                     tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
-                removed.map(|entry| entry.tuple)
+                });
             }
             Store::Hash(table) => {
                 let hash = key.hash(&self.secrets, tuple);
+                let hint = key.hint(tuple);
                 let is_equal = |other: &Tuple| {
                     key.compare(key.hint(other.bytes()), other, hint, tuple).is_eq()
                 };
-                table.remove(hash, is_equal)
+                table.remove(hash, is_equal);
             }
+            Store::Rtree(_) => {}
         }
     }
 
@@ -207,10 +268,15 @@ impl Index {
         &mut self,
         tuples: impl Iterator<Item = &'a Tuple>,
     ) -> Result<(), (Tuple, Tuple)> {
+        if let IndexKind::Rtree = self.def.kind {
+            let of = |tuple: &'a Tuple| Some((self.box_of(tuple.bytes()).ok()?, tuple.clone()));
+            let entries: Vec<(Bounds, Tuple)> = tuples.filter_map(of).collect();
+            self.store = Store::Rtree(Rtree::of(self.def.dimension, entries));
+            return Ok(());
+        }
         let key = &self.key;
-        let included = tuples.filter(|tuple| key.includes(tuple.bytes()));
         if let IndexKind::Hash = self.def.kind {
-            let tuples: Vec<Tuple> = included.cloned().collect();
+            let tuples: Vec<Tuple> = tuples.cloned().collect();
             self.clear();
             for tuple in tuples {
                 if let Some(old) = self.put(&tuple) {
@@ -219,13 +285,18 @@ impl Index {
             }
             return Ok(());
         }
-        let mut entries: Vec<Entry> = included
-            .map(|tuple| Entry { hint: key.hint(tuple.bytes()), tuple: tuple.clone() })
-            .collect();
+        let of = |tuple: &'a Tuple| {
+            key.hints(tuple.bytes()).map(|hint| Entry { hint, tuple: tuple.clone() })
+        };
+        let mut entries: Vec<Entry> = tuples.flat_map(of).collect();
         let compare = |a: &Entry, b: &Entry| key.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes());
         // Checkpoints bring the tuples of the primary index in order.
         if !entries.is_sorted_by(|a, b| compare(a, b).is_le()) {
             entries.sort_by(compare);
+        }
+        if key.is_multikey() {
+            // Equal elements of a tuple have one place.
+            entries.dedup_by(|b, a| a.tuple.is_same(&b.tuple) && compare(a, b).is_eq());
         }
         if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
             return Err((two[0].tuple.clone(), two[1].tuple.clone()));
@@ -235,7 +306,7 @@ impl Index {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.store = Index::empty_store(self.def.kind);
+        self.store = Index::empty_store(&self.def);
     }
 
     /// All tuples: in order if it is a TREE.
@@ -251,14 +322,22 @@ impl Index {
                 Box::new(runs.flatten().map(|entry| &entry.tuple))
             }
             Store::Hash(table) => Box::new(table.iter()),
+            Store::Rtree(tree) => Box::new(tree.tuples()),
         }
     }
 
     /// Some tuple, chosen by a number that is random.
-    pub fn random(&self, number: u64) -> Option<&Tuple> {
+    ///
+    /// # Errors
+    /// Tarantool's, in a BITSET and an RTREE index.
+    pub fn random(&self, space: &str, number: u64) -> Result<Option<&Tuple>, BoxError> {
         match &self.store {
-            Store::Tree(tree) => tree.at(number.checked_rem(tree.len())?).map(|entry| &entry.tuple),
-            Store::Hash(table) => table.random(number),
+            Store::Tree(tree) if self.def.kind == IndexKind::Tree => {
+                let rank = number.checked_rem(tree.len());
+                Ok(rank.and_then(|rank| tree.at(rank)).map(|entry| &entry.tuple))
+            }
+            Store::Hash(table) => Ok(table.random(number)),
+            _ => Err(self.def.no_feature(space, "random()")),
         }
     }
 }

@@ -5,7 +5,8 @@ use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
-use crate::path::{self, Path};
+use crate::multikey::Elements;
+use crate::path::{self, Path, Step};
 use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
@@ -44,14 +45,24 @@ impl Part {
         format!("[{field}]{steps}")
     }
 
+    /// The array whose elements the values are in, if the path has a `[*]`: the field's number and the
+    /// steps to it.
+    pub(crate) fn array(&self) -> Option<(u32, &[Step])> {
+        self.path.in_front_of_each().map(|steps| (self.field, steps))
+    }
+
     fn is_plain(&self) -> bool {
         self.collation.is_strict() && self.path.is_empty()
     }
 
-    /// As [`part_of`], of a part with a path.
-    fn value_of<'a>(&self, tuple: &'a [u8]) -> &'a [u8] {
-        let field = fields::from_field(tuple, self.field);
-        field.and_then(|field| path::follow(field, self.path.steps(), 0)).unwrap_or(&NIL)
+    /// As [`part_of`], of a part with a path; `hint` says which element of an array.
+    fn value_of<'a>(&self, tuple: &'a [u8], hint: u64) -> &'a [u8] {
+        let value = match self.path.behind_each() {
+            Some(steps) => Elements::at(tuple, hint).and_then(|value| path::follow(value, steps)),
+            None => fields::from_field(tuple, self.field)
+                .and_then(|field| path::follow(field, self.path.steps())),
+        };
+        value.unwrap_or(&NIL)
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
@@ -95,6 +106,11 @@ impl<'a> Key<'a> {
         Ok(Key { values: bytes, count })
     }
 
+    /// The values.
+    pub(crate) fn values(&self) -> &'a [u8] {
+        self.values
+    }
+
     /// How many values it has.
     pub fn count(&self) -> u32 {
         self.count
@@ -116,6 +132,10 @@ pub struct KeyDef {
     excludes_null: bool,
     /// No part has a path, or a collation that does not compare bytes.
     is_plain: bool,
+    /// Of a multikey index: the array that a tuple has a key for each element of.
+    elements: Option<Elements>,
+    /// How many of a hint's low bits order nothing.
+    unordered_bits: u32,
 }
 
 impl KeyDef {
@@ -132,8 +152,11 @@ impl KeyDef {
                 parts.push(part.clone());
             }
         }
-        let hint_is_first =
-            own.first().is_some_and(|part| part.kind == FieldType::Unsigned && !part.is_nullable);
+        let elements = Elements::of(own);
+        let hint_is_first = elements.is_none()
+            && own
+                .first()
+                .is_some_and(|part| part.kind == FieldType::Unsigned && !part.is_nullable);
         let compared = if is_unique && !own.iter().any(|part| part.is_nullable) {
             own.len()
         } else {
@@ -146,6 +169,8 @@ impl KeyDef {
             hint_is_first,
             excludes_null: own.iter().any(|part| part.exclude_null),
             is_plain: parts.iter().all(Part::is_plain),
+            unordered_bits: if elements.is_some() { Elements::OFFSET_BITS } else { 0 },
+            elements,
             parts: parts.into(),
         }
     }
@@ -160,15 +185,44 @@ impl KeyDef {
         &self.parts
     }
 
-    /// Whether the index has tuples like this one.
+    /// Whether a tuple has a key for each element of an array.
     #[inline]
-    pub fn includes(&self, tuple: &[u8]) -> bool {
-        !self.excludes_null || self.has_no_excluded_nil(tuple)
+    pub fn is_multikey(&self) -> bool {
+        self.elements.is_some()
     }
 
-    fn has_no_excluded_nil(&self, tuple: &[u8]) -> bool {
+    /// The hints of a tuple's keys, of those that the index has: one, or one for each element of an
+    /// array.
+    #[inline]
+    pub fn hints<'a>(&'a self, tuple: &'a [u8]) -> impl Iterator<Item = u64> + 'a {
+        let (one, each) = match &self.elements {
+            None => (Some(self.hint(tuple)), None),
+            Some(elements) => (None, Some(elements.offsets(tuple))),
+        };
+        let each = each.into_iter().flatten().map(|offset| self.hint_at(tuple, offset));
+        one.into_iter().chain(each).filter(|hint| self.includes(tuple, *hint))
+    }
+
+    /// How many keys a tuple has at most.
+    pub fn keys_max(&self, tuple: &[u8]) -> u64 {
+        self.elements.as_ref().map_or(1, |elements| elements.count(tuple).into())
+    }
+
+    fn hint_at(&self, tuple: &[u8], offset: u32) -> u64 {
+        let part = &self.parts[0];
+        let order = part.hint(part.value_of(tuple, offset.into()));
+        order >> self.unordered_bits << self.unordered_bits | u64::from(offset)
+    }
+
+    /// Whether the index has a tuple's key with this hint.
+    #[inline]
+    pub fn includes(&self, tuple: &[u8], hint: u64) -> bool {
+        !self.excludes_null || self.has_no_excluded_nil(tuple, hint)
+    }
+
+    fn has_no_excluded_nil(&self, tuple: &[u8], hint: u64) -> bool {
         let mut excluding = self.own().iter().filter(|part| part.exclude_null);
-        excluding.all(|part| !is_nil(self.value_of(tuple, part)))
+        excluding.all(|part| !is_nil(self.value_of(tuple, hint, part)))
     }
 
     /// Whether a whole key has one tuple at most: the index is unique, and no part may be nil.
@@ -176,21 +230,21 @@ impl KeyDef {
         self.is_unique && !self.own().iter().any(|part| part.is_nullable)
     }
 
-    /// Whether two tuples may not have this one's key: no part of it is nil.
-    pub fn is_exclusive(&self, tuple: &[u8]) -> bool {
+    /// Whether two tuples may not have this one's key with this hint: no part of it is nil.
+    pub fn is_exclusive(&self, tuple: &[u8], hint: u64) -> bool {
         self.is_unique
             && self
                 .own()
                 .iter()
-                .all(|part| !part.is_nullable || !is_nil(self.value_of(tuple, part)))
+                .all(|part| !part.is_nullable || !is_nil(self.value_of(tuple, hint, part)))
     }
 
-    /// The hint of a tuple's key.
+    /// The hint of a tuple's key, of an index that is not multikey.
     #[inline]
     pub fn hint(&self, tuple: &[u8]) -> u64 {
         let part = &self.parts[0];
         if !self.is_plain {
-            return part.hint(part.value_of(tuple));
+            return part.hint(part.value_of(tuple, 0));
         }
         compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
     }
@@ -208,19 +262,26 @@ impl KeyDef {
     /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.
     #[inline]
     pub fn compare(&self, a_hint: u64, a: &Tuple, b_hint: u64, b: &[u8]) -> Ordering {
-        match a_hint.cmp(&b_hint) {
-            Ordering::Equal if !self.hint_decides => self.compare_parts(a.bytes(), b),
+        match (a_hint >> self.unordered_bits).cmp(&(b_hint >> self.unordered_bits)) {
+            Ordering::Equal if !self.hint_decides => {
+                self.compare_parts((a_hint, a.bytes()), (b_hint, b))
+            }
             order => order,
         }
     }
 
-    /// The tuple from this part's value on; an absent one is nil.
-    #[inline]
-    fn value_of<'a>(&self, tuple: &'a [u8], part: &Part) -> &'a [u8] {
-        if self.is_plain { part_of(tuple, part) } else { part.value_of(tuple) }
+    /// A tuple from the value of the first part on.
+    pub(crate) fn first_value<'a>(&self, tuple: &'a [u8]) -> &'a [u8] {
+        self.value_of(tuple, 0, &self.parts[0])
     }
 
-    fn compare_parts(&self, a: &[u8], b: &[u8]) -> Ordering {
+    /// The tuple from this part's value on; an absent one is nil.
+    #[inline]
+    fn value_of<'a>(&self, tuple: &'a [u8], hint: u64, part: &Part) -> &'a [u8] {
+        if self.is_plain { part_of(tuple, part) } else { part.value_of(tuple, hint) }
+    }
+
+    fn compare_parts(&self, a: (u64, &[u8]), b: (u64, &[u8])) -> Ordering {
         let mut has_nil = false;
         for (at, part) in self.parts.iter().enumerate() {
             if at == self.own && self.is_unique && !has_nil {
@@ -229,7 +290,7 @@ impl KeyDef {
             if at == 0 && self.hint_is_first {
                 continue;
             }
-            let (left, right) = (self.value_of(a, part), self.value_of(b, part));
+            let (left, right) = (self.value_of(a.1, a.0, part), self.value_of(b.1, b.0, part));
             match self.compare_values(part, left, right) {
                 Ordering::Equal => has_nil |= part.is_nullable && is_nil(left),
                 order => return order,
@@ -246,17 +307,17 @@ impl KeyDef {
     /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the tuple's.
     #[inline]
     pub fn compare_key(&self, hint: u64, tuple: &Tuple, key_hint: u64, key: &Key<'_>) -> Ordering {
-        match hint.cmp(&key_hint) {
+        match (hint >> self.unordered_bits).cmp(&(key_hint >> self.unordered_bits)) {
             Ordering::Equal if self.hint_is_first && key.count == 1 => Ordering::Equal,
-            Ordering::Equal => self.compare_key_parts(tuple.bytes(), key),
+            Ordering::Equal => self.compare_key_parts(tuple.bytes(), hint, key),
             order => order,
         }
     }
 
-    fn compare_key_parts(&self, tuple: &[u8], key: &Key<'_>) -> Ordering {
+    fn compare_key_parts(&self, tuple: &[u8], hint: u64, key: &Key<'_>) -> Ordering {
         let mut rest = key.values;
         for (at, part) in self.parts.iter().take(key.count as usize).enumerate() {
-            match self.compare_values(part, self.value_of(tuple, part), rest) {
+            match self.compare_values(part, self.value_of(tuple, hint, part), rest) {
                 Ordering::Equal if at + 1 == key.count as usize => break,
                 Ordering::Equal => {}
                 order => return order,
@@ -274,7 +335,7 @@ impl KeyDef {
         let hashes = self
             .own()
             .iter()
-            .map(|part| self.hash_value(secrets, part, self.value_of(tuple, part)));
+            .map(|part| self.hash_value(secrets, part, self.value_of(tuple, 0, part)));
         hashes.fold(0, join_hashes)
     }
 
@@ -313,11 +374,7 @@ impl KeyDef {
             };
             let is_nil = may_be_nil && part.is_nullable && value == Value::Nil;
             if !is_nil && !part.kind.accepts(&value) {
-                let expected = part.kind.name();
-                let message = format!(
-                    "Supplied key type of part {at} does not match index part type: expected {expected}"
-                );
-                return Err(BoxError::new(ErrorCode::KEY_PART_TYPE, message));
+                return Err(BoxError::key_part_type(at, part.kind));
             }
             msgpack::skip(&mut rest)?;
         }
@@ -339,13 +396,13 @@ impl KeyDef {
         self.check_parts(key, false)
     }
 
-    /// The key of a tuple: a MessagePack array of the index's own parts, or of all.
-    pub fn extract(&self, tuple: &[u8], with_primary: bool) -> Vec<u8> {
+    /// The key of a tuple with this hint: a MessagePack array of the index's own parts, or of all.
+    pub fn extract(&self, tuple: &[u8], hint: u64, with_primary: bool) -> Vec<u8> {
         let parts = if with_primary { self.parts() } else { self.own() };
         let mut key = Vec::new();
         write::array(&mut key, parts.len() as u32);
         parts.iter().for_each(|part| {
-            let mut rest = self.value_of(tuple, part);
+            let mut rest = self.value_of(tuple, hint, part);
             key.extend_from_slice(msgpack::take(&mut rest).unwrap_or(&NIL));
         });
         key

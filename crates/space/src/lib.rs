@@ -6,6 +6,7 @@
 //! put a space behind a lock, and log what a statement returns. A statement that returns an error has
 //! changed nothing.
 
+mod bitset;
 mod collation;
 mod compare;
 mod decimal;
@@ -13,11 +14,14 @@ mod definition;
 mod error;
 mod field_type;
 pub mod fields;
+mod foreign_key;
 mod format;
 mod hash_table;
 mod index;
 mod key;
+mod multikey;
 mod path;
+mod rtree;
 mod select;
 mod sequence;
 mod space;
@@ -34,10 +38,12 @@ pub use collation::{Collation, Unicode};
 pub use definition::{IndexDef, IndexKind, SpaceDef};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
+pub use foreign_key::ForeignKey;
 pub use format::{Field, Format};
 pub use index::Index;
 pub use key::{Key, KeyDef, Part};
 pub use path::{Path, Step};
+pub use rtree::Distance;
 pub use select::{IteratorType, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;

@@ -53,18 +53,26 @@ impl Path {
 
     /// The steps in front of the first `[*]`, if there is one.
     pub fn in_front_of_each(&self) -> Option<&[Step]> {
-        let at = self.0.iter().position(|step| *step == Step::Each)?;
-        Some(&self.0[..at])
+        Some(&self.0[..self.first_each()?])
+    }
+
+    /// The steps behind the first `[*]`, if there is one.
+    pub fn behind_each(&self) -> Option<&[Step]> {
+        Some(&self.0[self.first_each()? + 1..])
+    }
+
+    fn first_each(&self) -> Option<usize> {
+        self.0.iter().position(|step| *step == Step::Each)
     }
 }
 
-/// The values of a field from this one on: what steps lead to, `[*]` to the element with this number.
-pub fn follow<'a>(mut value: &'a [u8], steps: &[Step], element: u32) -> Option<&'a [u8]> {
+/// The values of a field from the one on that steps lead to; `[*]` leads nowhere.
+pub fn follow<'a>(mut value: &'a [u8], steps: &[Step]) -> Option<&'a [u8]> {
     for step in steps {
         value = match step {
             Step::Key(key) => value_of_key(value, key)?,
             Step::Element(number) => fields::from_field(value, *number)?,
-            Step::Each => fields::from_field(value, element)?,
+            Step::Each => return None,
         };
     }
     Some(value)

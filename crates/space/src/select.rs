@@ -1,9 +1,12 @@
 //! Reading an index from a key on, in one direction: iterators, offset, limit and position.
 
+use crate::bitset::BitSearch;
 use crate::definition::IndexKind;
 use crate::error::{BoxError, ErrorCode};
-use crate::index::{Entry, Index, Store};
+use crate::index::{Entry, Found, Index, Store};
 use crate::key::Key;
+use crate::rtree::bounds;
+use crate::rtree::{Neighbors, Search};
 use crate::space::Space;
 use crate::tree::Tree;
 use crate::tuple::Tuple;
@@ -91,10 +94,12 @@ impl IteratorType {
 pub struct Selection<'a> {
     source: Source<'a>,
     left: u64,
+    /// The hint of the last tuple's key.
+    hint: u64,
 }
 
 enum Source<'a> {
-    One(Option<&'a Tuple>),
+    One(Option<Found<'a>>),
     /// The ranks from `next` to `end`, by runs.
     Forward {
         tree: &'a Tree<Entry>,
@@ -115,6 +120,9 @@ enum Source<'a> {
         shard: Vec<(u64, &'a Tuple)>,
         next: Option<u64>,
     },
+    Bits(Box<BitSearch<'a>>),
+    Boxes(Box<Search<'a>>),
+    Neighbors(Box<Neighbors<'a>>),
 }
 
 impl<'a> Iterator for Selection<'a> {
@@ -124,7 +132,11 @@ impl<'a> Iterator for Selection<'a> {
     fn next(&mut self) -> Option<&'a Tuple> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.source {
-            Source::One(tuple) => tuple.take(),
+            Source::One(found) => {
+                let (hint, tuple) = found.take()?;
+                self.hint = hint;
+                Some(tuple)
+            }
             Source::Forward { tree, next, end, run } => {
                 if *next >= *end {
                     return None;
@@ -133,7 +145,9 @@ impl<'a> Iterator for Selection<'a> {
                     *run = tree.run_from(*next).iter();
                 }
                 *next += 1;
-                run.next().map(|entry| &entry.tuple)
+                let entry = run.next()?;
+                self.hint = entry.hint;
+                Some(&entry.tuple)
             }
             Source::Backward { tree, begin, end, run } => {
                 if *end <= *begin {
@@ -143,7 +157,9 @@ impl<'a> Iterator for Selection<'a> {
                 if run.len() == 0 {
                     *run = tree.run_to(*end).iter();
                 }
-                run.next_back().map(|entry| &entry.tuple)
+                let entry = run.next_back()?;
+                self.hint = entry.hint;
+                Some(&entry.tuple)
             }
             Source::Hash { index, shard, next } => loop {
                 if let Some((_, tuple)) = shard.pop() {
@@ -151,7 +167,28 @@ impl<'a> Iterator for Selection<'a> {
                 }
                 *shard = index.sorted_shard((*next)?, next);
             },
+            Source::Bits(search) => search.next().map(|(_, tuple)| tuple),
+            Source::Boxes(search) => search.next(),
+            Source::Neighbors(search) => search.next(),
         }
+    }
+}
+
+impl<'a> Selection<'a> {
+    fn new(source: Source<'a>) -> Selection<'a> {
+        Selection { source, left: u64::MAX, hint: 0 }
+    }
+
+    /// The next tuple, and which of its keys led to it.
+    #[inline]
+    pub fn next_found(&mut self) -> Option<Found<'a>> {
+        let tuple = self.next()?;
+        Some((self.hint, tuple))
+    }
+
+    /// Which of the last tuple's keys led to it, for [`Index::position_at`].
+    pub fn hint(&self) -> u64 {
+        self.hint
     }
 }
 
@@ -171,12 +208,12 @@ impl Index {
         let key = Key::parse(key)?;
         self.check_iterator(space, iterator, &key)?;
         let mut selection = match &self.store {
-            Store::Tree(tree) => self.select_tree(tree, iterator, &key, offset, after)?,
-            Store::Hash(_) => {
-                if after.is_some() {
-                    return Err(self.no_feature(space, "pagination"));
-                }
-                let mut selection = self.select_hash(iterator, &key);
+            Store::Tree(tree) if self.def.kind == IndexKind::Tree => {
+                self.select_tree(tree, iterator, &key, offset, after)?
+            }
+            _ if after.is_some() => return Err(self.def.no_feature(space, "pagination")),
+            _ => {
+                let mut selection = self.select_unordered(iterator, &key)?;
                 if offset > 0 {
                     selection.nth(usize::try_from(offset - 1).unwrap_or(usize::MAX));
                 }
@@ -187,6 +224,33 @@ impl Index {
         Ok(selection)
     }
 
+    /// Selects of an index that has no order; the key fits the iterator.
+    fn select_unordered(
+        &self,
+        iterator: IteratorType,
+        key: &Key<'_>,
+    ) -> Result<Selection<'_>, BoxError> {
+        Ok(match &self.store {
+            Store::Tree(tree) => {
+                let search = BitSearch::new(&self.key, tree, iterator, key);
+                Selection::new(Source::Bits(Box::new(search)))
+            }
+            Store::Hash(_) => self.select_hash(iterator, key),
+            Store::Rtree(tree) if key.count() == 0 => {
+                Selection::new(Source::Boxes(Box::new(tree.tuples())))
+            }
+            Store::Rtree(tree) => {
+                let key = bounds::of_key(key, self.def.dimension)?;
+                Selection::new(match iterator {
+                    IteratorType::Neighbor => {
+                        Source::Neighbors(Box::new(tree.neighbors(self.def.distance, key)))
+                    }
+                    _ => Source::Boxes(Box::new(tree.search(iterator, key))),
+                })
+            }
+        })
+    }
+
     /// How many tuples there are for a key.
     ///
     /// # Errors
@@ -195,35 +259,41 @@ impl Index {
         let key = Key::parse(key)?;
         self.check_iterator(space, iterator, &key)?;
         match &self.store {
-            // It counts all, though a selection would begin with the key.
+            // It counts all, though a selection may begin with the key.
             Store::Tree(tree) if iterator == IteratorType::All => Ok(tree.len()),
-            Store::Tree(tree) => {
+            Store::Tree(tree) if self.def.kind == IndexKind::Tree => {
                 let (begin, end, _) = self.ranks(tree, iterator, &key);
                 Ok(end - begin)
             }
             Store::Hash(table) if key.count() == 0 => Ok(table.len()),
-            Store::Hash(_) => Ok(self.select_hash(iterator, &key).count() as u64),
+            Store::Rtree(tree) if iterator == IteratorType::All => Ok(tree.len()),
+            _ => Ok(self.select_unordered(iterator, &key)?.count() as u64),
         }
     }
 
     /// The position behind a tuple: its key with the primary key's parts.
-    pub fn position_of(&self, tuple: &[u8]) -> Vec<u8> {
-        self.key.extract(tuple, true)
+    ///
+    /// # Errors
+    /// In a multikey index, where a tuple has many.
+    pub fn position_of(&self, tuple: &[u8]) -> Result<Vec<u8>, BoxError> {
+        if self.key.is_multikey() {
+            return Err(BoxError::unsupported("Multikey index", "position by tuple"));
+        }
+        Ok(self.key.extract(tuple, 0, true))
+    }
+
+    /// The position behind the tuple that a [`Selection`] found last; `hint` is its
+    /// [`Selection::hint`].
+    pub fn position_at(&self, tuple: &[u8], hint: u64) -> Vec<u8> {
+        self.key.extract(tuple, hint, true)
     }
 
     /// Checks that the index has an order, which `what` needs.
     pub(crate) fn check_ordered(&self, space: &str, what: &str) -> Result<(), BoxError> {
-        match &self.store {
-            Store::Tree(_) => Ok(()),
-            Store::Hash(_) => Err(self.no_feature(space, what)),
+        match self.def.kind {
+            IndexKind::Tree => Ok(()),
+            _ => Err(self.def.no_feature(space, what)),
         }
-    }
-
-    fn no_feature(&self, space: &str, what: &str) -> BoxError {
-        let (name, kind) = (&self.def.name, self.def.kind.name());
-        let message =
-            format!("Index '{name}' ({kind}) of space '{space}' (memtx) does not support {what}");
-        BoxError::new(ErrorCode::UNSUPPORTED_INDEX_FEATURE, message)
     }
 
     fn check_iterator(
@@ -232,33 +302,52 @@ impl Index {
         iterator: IteratorType,
         key: &Key<'_>,
     ) -> Result<(), BoxError> {
-        let is_tree = self.def.kind == IndexKind::Tree;
-        let own = self.key.own().len() as u32;
-        let may_be_empty = is_tree || matches!(iterator, IteratorType::All | IteratorType::Gt);
-        if key.count() > 0 || !may_be_empty {
-            if key.count() > own {
-                let message =
-                    format!("Invalid key part count (expected [0..{own}], got {})", key.count());
-                return Err(BoxError::new(ErrorCode::KEY_PART_COUNT, message));
-            }
-            if !is_tree && key.count() < own {
-                let message = format!(
-                    "{} index  does not support selects via a partial key (expected {own} parts, \
-                     got {}). Please Consider changing index type to TREE.",
-                    self.def.kind.name(),
-                    key.count()
-                );
-                return Err(BoxError::new(ErrorCode::PARTIAL_KEY, message));
-            }
-            self.key.check_key(key)?;
-        }
-        use IteratorType::{All, Eq, Ge, Gt, Le, Lt, Req};
-        let is_supported = match iterator {
-            Eq | All | Gt => true,
-            Req | Lt | Le | Ge => is_tree,
-            _ => false,
+        use IteratorType::{
+            All, BitsAllNotSet, BitsAllSet, BitsAnySet, Eq, Ge, Gt, Le, Lt, Neighbor, Overlaps, Req,
         };
-        if is_supported { Ok(()) } else { Err(self.no_feature(space, "requested iterator type")) }
+        let kind = self.def.kind;
+        let may_be_empty = match kind {
+            IndexKind::Tree => true,
+            IndexKind::Hash => matches!(iterator, All | Gt),
+            IndexKind::Bitset | IndexKind::Rtree => iterator == All,
+        };
+        if key.count() > 0 || !may_be_empty {
+            match kind {
+                IndexKind::Rtree => drop(bounds::of_key(key, self.def.dimension)?),
+                _ => self.check_key(key)?,
+            }
+        }
+        let is_supported = matches!(
+            (kind, iterator),
+            (IndexKind::Tree, Eq | All | Gt | Req | Lt | Le | Ge)
+                | (IndexKind::Hash, Eq | All | Gt)
+                | (IndexKind::Bitset, Eq | All | BitsAllSet | BitsAnySet | BitsAllNotSet)
+                | (IndexKind::Rtree, Eq | All | Gt | Lt | Le | Ge | Overlaps | Neighbor)
+        );
+        match is_supported {
+            true => Ok(()),
+            false => Err(self.def.no_feature(space, "requested iterator type")),
+        }
+    }
+
+    /// Checks the number of a key's values, and their types.
+    fn check_key(&self, key: &Key<'_>) -> Result<(), BoxError> {
+        let own = self.key.own().len() as u32;
+        if key.count() > own {
+            let message =
+                format!("Invalid key part count (expected [0..{own}], got {})", key.count());
+            return Err(BoxError::new(ErrorCode::KEY_PART_COUNT, message));
+        }
+        if self.def.kind != IndexKind::Tree && key.count() < own {
+            let message = format!(
+                "{} index  does not support selects via a partial key (expected {own} parts, \
+                 got {}). Please Consider changing index type to TREE.",
+                self.def.kind.name(),
+                key.count()
+            );
+            return Err(BoxError::new(ErrorCode::PARTIAL_KEY, message));
+        }
+        self.key.check_key(key)
     }
 
     /// Begin and end of the selected ranks, and whether they are read backwards.
@@ -295,7 +384,7 @@ impl Index {
             || (self.key.is_exact() && key.count() as usize == self.key.own().len());
         if is_equal && is_whole && after.is_none() {
             let found = self.find_key(key).filter(|_| offset == 0);
-            return Ok(Selection { source: Source::One(found), left: u64::MAX });
+            return Ok(Selection::new(Source::One(found)));
         }
         let (mut begin, mut end, is_reverse) = self.ranks(tree, iterator, key);
         if let Some(after) = after {
@@ -317,7 +406,7 @@ impl Index {
         } else {
             Source::Forward { tree, next: begin.saturating_add(offset), end, run }
         };
-        Ok(Selection { source, left: u64::MAX })
+        Ok(Selection::new(source))
     }
 
     fn check_position<'k>(&self, after: &'k [u8]) -> Result<Key<'k>, BoxError> {
@@ -339,7 +428,7 @@ impl Index {
             // From the key on, wherever it would be.
             _ => self.hash_after(key),
         };
-        Selection { source, left: u64::MAX }
+        Selection::new(source)
     }
 
     /// What follows a key in the order of a HASH index.
@@ -375,17 +464,15 @@ impl Index {
     pub(crate) fn select_after(&self, after: Option<&[u8]>) -> Selection<'_> {
         let key = after.and_then(|after| Key::parse(after).ok());
         match (&self.store, key) {
-            (Store::Hash(_), Some(key)) => {
-                Selection { source: self.hash_after(&key), left: u64::MAX }
-            }
+            (Store::Hash(_), Some(key)) => Selection::new(self.hash_after(&key)),
             (Store::Hash(_), None) => {
-                let source = Source::Hash { index: self, shard: Vec::new(), next: Some(0) };
-                Selection { source, left: u64::MAX }
+                Selection::new(Source::Hash { index: self, shard: Vec::new(), next: Some(0) })
             }
+            // No primary index is one.
+            (Store::Rtree(tree), _) => Selection::new(Source::Boxes(Box::new(tree.tuples()))),
             (Store::Tree(tree), key) => {
                 let next = key.map_or(0, |key| self.ranks(tree, IteratorType::Gt, &key).0);
-                let source = Source::Forward { tree, next, end: tree.len(), run: [].iter() };
-                Selection { source, left: u64::MAX }
+                Selection::new(Source::Forward { tree, next, end: tree.len(), run: [].iter() })
             }
         }
     }

@@ -21,6 +21,8 @@ pub struct Space {
     /// By number; the primary index is the first.
     pub(crate) indexes: Vec<Index>,
     pub(crate) rules: Rules,
+    /// Whether an index is multikey.
+    pub(crate) has_multikey: bool,
     /// Bytes that the tuples take.
     pub(crate) tuple_bytes: usize,
     pub(crate) tuple_bytes_max: usize,
@@ -36,6 +38,7 @@ impl Space {
             rules: Rules::default(),
             def,
             indexes: Vec::new(),
+            has_multikey: false,
             tuple_bytes: 0,
             tuple_bytes_max: TUPLE_BYTES_MAX,
             hash_seed: 0,
@@ -112,8 +115,14 @@ impl Space {
     fn refresh_rules(&mut self) {
         // Fewer parts than before do not contradict each other.
         if let Ok(rules) = self.rules_with(&self.def, None) {
-            self.rules = rules;
+            self.set_rules(rules);
         }
+    }
+
+    /// Takes the rules over, after the indexes.
+    fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+        self.has_multikey = self.indexes.iter().any(|index| index.key.is_multikey());
     }
 
     /// The rules of a definition, of the indexes, and of an index that is new or takes another's place.
@@ -186,7 +195,8 @@ impl Space {
             };
             match place {
                 _ if !part.kind.is_within(kind) && !kind.is_within(part.kind) => {
-                    return Err(mismatch(part, field, kind, place.is_some()));
+                    let is_indexed = parts.iter().any(|other| other.field == part.field);
+                    return Err(mismatch(part, field, kind, is_indexed));
                 }
                 Some(place) if part.kind.is_within(kind) => parts[place] = part,
                 Some(_) => {}
@@ -209,7 +219,7 @@ impl Space {
         let (index, rules) = self.build(def)?;
         let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
         self.indexes.insert(at, index);
-        self.rules = rules;
+        self.set_rules(rules);
         Ok(())
     }
 
@@ -240,10 +250,7 @@ impl Space {
         let Some(at) = self.indexes.iter().position(|index| index.def.id == def.id) else {
             return Err(BoxError::no_index(def.id, &self.def.name));
         };
-        let old = &self.indexes[at].def;
-        let is_same_order =
-            (old.kind, old.is_unique, &old.parts) == (def.kind, def.is_unique, &def.parts);
-        if is_same_order {
+        if self.indexes[at].def.has_same_order(&def) {
             self.check_new_name(&def)?;
             self.indexes[at].def = def;
             return Ok(());
@@ -251,7 +258,7 @@ impl Space {
         let (index, rules) = self.build(def)?;
         if at > 0 {
             self.indexes[at] = index;
-            self.rules = rules;
+            self.set_rules(rules);
             return Ok(());
         }
         // The primary key's parts order the other indexes as well.
@@ -259,11 +266,12 @@ impl Space {
         let mut indexes = vec![index];
         for other in &self.indexes[1..] {
             let mut rebuilt = Index::new(other.def.clone(), &primary, self.hash_seed);
-            let filled = rebuilt.fill(other.tuples());
+            let filled = rebuilt.fill(self.indexes[0].tuples());
             filled.map_err(|(old, new)| self.duplicate(&rebuilt, &old, new.bytes()))?;
             indexes.push(rebuilt);
         }
-        (self.indexes, self.rules) = (indexes, rules);
+        self.indexes = indexes;
+        self.set_rules(rules);
         Ok(())
     }
 
@@ -280,6 +288,8 @@ impl Space {
             _ => &[],
         };
         let mut index = Index::new(def, primary, self.hash_seed);
+        self.check_multikeys(&index)?;
+        self.check_boxes(&index)?;
         if let Some(primary) = self.indexes.first()
             && !self.is_loading
         {
@@ -332,7 +342,7 @@ impl Space {
         let index = self.require_unique(index)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        Ok(index.find_key(&key).cloned())
+        Ok(index.find_key(&key).map(|(_, tuple)| tuple.clone()))
     }
 
     pub(crate) fn require_unique(&self, index: u32) -> Result<&Index, BoxError> {
@@ -394,9 +404,9 @@ impl Space {
     /// Some tuple, chosen by a number that is random.
     ///
     /// # Errors
-    /// `NO_SUCH_INDEX_ID`.
+    /// `NO_SUCH_INDEX_ID`; one if the index has no places.
     pub fn random(&self, index: u32, number: u64) -> Result<Option<Tuple>, BoxError> {
-        Ok(self.require_index(index)?.random(number).cloned())
+        self.require_index(index)?.random(&self.def.name, number).map(Option::<&Tuple>::cloned)
     }
 
     /// The primary key of a tuple that fits the format: a MessagePack array.
@@ -406,7 +416,7 @@ impl Space {
     pub fn primary_key_of(&self, tuple: &[u8]) -> Result<Vec<u8>, BoxError> {
         let primary = self.require_index(0)?;
         self.rules.check(tuple)?;
-        Ok(primary.key.extract(tuple, false))
+        Ok(primary.key.extract(tuple, 0, false))
     }
 
     /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first), in
@@ -431,7 +441,7 @@ impl Space {
             }
         }
         last.filter(|_| visited == count || !goes_on)
-            .map(|tuple| primary.key.extract(tuple.bytes(), false))
+            .map(|tuple| primary.key.extract(tuple.bytes(), 0, false))
     }
 }
 

@@ -1,10 +1,16 @@
 //! Statements: what changes tuples. All checks come before the first change.
 
 use crate::error::{BoxError, ErrorCode};
+use crate::format::with_defaults;
+use crate::index::Index;
 use crate::key::Key;
 use crate::space::Space;
 use crate::tuple::Tuple;
 use crate::update;
+
+/// Keys that a tuple may have in all multikey indexes together: some ten milliseconds' work. Tarantool
+/// 2.11 has room for some 8,000 elements in a tuple.
+const KEYS_MAX: u64 = 1 << 16;
 
 /// What a statement did: the tuple that left, and the tuple that came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,8 +151,9 @@ impl Space {
     /// # Errors
     /// Tarantool's; `TUPLE_FOUND`, if there is a tuple with its key.
     pub fn insert(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
+        let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
-        if let Some(old) = self.require_index(0)?.find(tuple) {
+        if let Some(old) = self.find_primary(tuple)? {
             return Err(self.duplicate(&self.indexes[0], old, tuple));
         }
         self.check_unique(tuple, None)?;
@@ -159,6 +166,7 @@ impl Space {
     /// # Errors
     /// Tarantool's; `TUPLE_FOUND`, if another tuple has its key in a secondary index.
     pub fn replace(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
+        let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
         self.require_index(0)?;
         if self.indexes.len() == 1 {
@@ -168,7 +176,7 @@ impl Space {
             self.account(old.as_ref(), Some(&new));
             return Ok(Written { old, new: Some(new) });
         }
-        let old = self.indexes[0].find(tuple).cloned();
+        let old = self.find_primary(tuple)?.cloned();
         self.check_unique(tuple, old.as_ref())?;
         Ok(self.write(old, Tuple::new(tuple)))
     }
@@ -188,7 +196,9 @@ impl Space {
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
         // As in Tarantool, nobody looks at operations that have no tuple.
-        let Some(old) = index.find_key(&key).cloned() else { return Ok(Written::default()) };
+        let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
+            return Ok(Written::default());
+        };
         let operations = update::parse(ops, index_base, &self.def.format)?;
         let bytes = update::apply(old.bytes(), &operations, &self.def.format, false)?;
         self.check_tuple(&bytes)?;
@@ -208,9 +218,10 @@ impl Space {
         ops: &[u8],
         index_base: u32,
     ) -> Result<Written, BoxError> {
+        let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
         let operations = update::parse(ops, index_base, &self.def.format)?;
-        let Some(old) = self.require_index(0)?.find(tuple).cloned() else {
+        let Some(old) = self.find_primary(tuple)?.cloned() else {
             self.check_unique(tuple, None)?;
             return Ok(self.write(None, Tuple::new(tuple)));
         };
@@ -231,7 +242,9 @@ impl Space {
         let index = self.require_unique(index)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        let Some(old) = index.find_key(&key).cloned() else { return Ok(Written::default()) };
+        let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
+            return Ok(Written::default());
+        };
         self.take_out(&old);
         Ok(Written { old: Some(old), new: None })
     }
@@ -313,7 +326,7 @@ impl Space {
         let primary = self.require_index(0)?;
         let key = Key::parse(key)?;
         primary.key.check_exact(&key)?;
-        if let Some(old) = primary.find_key(&key).cloned() {
+        if let Some(old) = primary.find_key(&key).map(|(_, tuple)| tuple.clone()) {
             self.take_out(&old);
         }
         Ok(())
@@ -324,23 +337,64 @@ impl Space {
             return Err(BoxError::tuple_too_large(tuple.len()));
         }
         self.rules.check(tuple)?;
-        self.require_index(0).map(|_| ())
+        self.require_index(0)?;
+        if !self.has_multikey {
+            return Ok(());
+        }
+        let keys = self.multikeys(tuple);
+        if keys > KEYS_MAX { Err(BoxError::too_many_keys(keys)) } else { Ok(()) }
     }
 
-    /// Checks that no tuple but `old` has a key of `tuple`'s in a unique secondary index.
+    /// Checks that tuples have boxes for an index that is new.
+    pub(crate) fn check_boxes(&self, new: &Index) -> Result<(), BoxError> {
+        match self.indexes.first().filter(|_| !self.is_loading) {
+            Some(primary) => primary.tuples().try_for_each(|tuple| new.check_box(tuple.bytes())),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that no tuple has too many keys with an index that is new.
+    pub(crate) fn check_multikeys(&self, new: &Index) -> Result<(), BoxError> {
+        if !new.key.is_multikey() || self.is_loading {
+            return Ok(());
+        }
+        let of = |tuple: &Tuple| self.multikeys(tuple.bytes()) + new.key.keys_max(tuple.bytes());
+        let most = self.indexes.first().and_then(|primary| primary.tuples().map(of).max());
+        most.filter(|keys| *keys > KEYS_MAX)
+            .map_or(Ok(()), |keys| Err(BoxError::too_many_keys(keys)))
+    }
+
+    /// How many keys a tuple has in all multikey indexes together, at most.
+    pub fn multikeys(&self, tuple: &[u8]) -> u64 {
+        let multikey = self.indexes.iter().filter(|index| index.key.is_multikey());
+        multikey.map(|index| index.key.keys_max(tuple)).sum()
+    }
+
+    /// Checks that no tuple but `old` has a key of `tuple`'s in a unique secondary index, and that
+    /// `tuple` has the boxes that RTREE indexes need.
     fn check_unique(&self, tuple: &[u8], old: Option<&Tuple>) -> Result<(), BoxError> {
         for index in &self.indexes[1..] {
-            if !index.key.is_exclusive(tuple) {
+            if !index.def.is_unique {
+                index.check_box(tuple)?;
                 continue;
             }
-            match index.find(tuple) {
+            let mut exclusive =
+                index.key.hints(tuple).filter(|hint| index.key.is_exclusive(tuple, *hint));
+            exclusive.try_for_each(|hint| match index.find(tuple, hint) {
                 Some(found) if old.is_none_or(|old| !old.is_same(found)) => {
-                    return Err(self.duplicate(index, found, tuple));
+                    Err(self.duplicate(index, found, tuple))
                 }
-                _ => {}
-            }
+                _ => Ok(()),
+            })?;
         }
         Ok(())
+    }
+
+    /// The tuple with this one's primary key.
+    #[inline]
+    fn find_primary(&self, tuple: &[u8]) -> Result<Option<&Tuple>, BoxError> {
+        let primary = self.require_index(0)?;
+        Ok(primary.find(tuple, primary.key.hint(tuple)))
     }
 
     fn check_same_key(&self, old: &Tuple, new: &[u8]) -> Result<(), BoxError> {
@@ -348,7 +402,7 @@ impl Space {
         if key.compare(key.hint(old.bytes()), old, key.hint(new), new).is_eq() {
             return Ok(());
         }
-        if let Some(other) = self.indexes[0].find(new) {
+        if let Some(other) = self.find_primary(new)? {
             return Err(self.duplicate(&self.indexes[0], other, new));
         }
         let message = format!(

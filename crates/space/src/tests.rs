@@ -1,7 +1,11 @@
 //! Spaces against a plain model, and Tarantool's replies as data.
 
+mod bitset;
+mod defaults;
 mod keys;
 mod model;
+mod multikey;
+mod rtree;
 mod updates;
 
 use crate::{BoxError, IndexDef, SpaceDef};

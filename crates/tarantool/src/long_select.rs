@@ -34,7 +34,8 @@ pub(crate) struct LongSelect {
     /// Tuples measured or sent so far.
     done: u64,
     bytes: u64,
-    last: Option<Tuple>,
+    /// The last tuple, and the hint of the key that led to it.
+    last: Option<(Tuple, u64)>,
     is_measured: bool,
 }
 
@@ -57,10 +58,11 @@ impl LongSelect {
     ) -> Result<bool, BoxError> {
         let Selected { index, iterator, key, offset, limit, after } = &self.selected;
         let (offset, left) = (offset + self.done, limit.saturating_sub(self.done));
-        let tuples = self.space.select(*index, *iterator, key, offset, left, after.as_deref())?;
+        let mut tuples =
+            self.space.select(*index, *iterator, key, offset, left, after.as_deref())?;
         let mut last = None;
         let mut goes_on = false;
-        for tuple in tuples {
+        while let Some((hint, tuple)) = tuples.next_found() {
             if !room.take(reply) {
                 goes_on = true;
                 break;
@@ -68,10 +70,10 @@ impl LongSelect {
             visit(reply, tuple);
             self.done += 1;
             self.bytes += tuple.bytes().len() as u64;
-            last = Some(tuple);
+            last = Some((tuple, hint));
         }
-        if let Some(last) = last {
-            self.last = Some(last.clone());
+        if let Some((tuple, hint)) = last {
+            self.last = Some((tuple.clone(), hint));
         }
         Ok(goes_on)
     }
@@ -106,10 +108,10 @@ impl LongSelect {
     /// What follows the tuples.
     fn tail(&self) -> Vec<u8> {
         let mut tail = Vec::new();
-        if let (true, Some(last)) = (self.shape.shows_position, &self.last)
+        if let (true, Some((last, hint))) = (self.shape.shows_position, &self.last)
             && let Some(index) = self.space.index(self.selected.index)
         {
-            reply::position(&mut tail, &index.position_of(last.bytes()));
+            reply::position(&mut tail, &index.position_at(last.bytes(), *hint));
         }
         tail
     }

@@ -90,12 +90,20 @@ const SPACES: &str = "
 
 Spaces, indexes, users and rights are made as connectors can make them: by tuples of the system spaces.
 
-- **Indexes**: `TREE` and `HASH`. Absent, and refused by name: `BITSET`, `RTREE`, functional and multikey
-  indexes.
+- **Indexes**: `TREE`, `HASH`, `BITSET` and `RTREE`. Absent, and refused by name: functional indexes.
+- **`BITSET` and `RTREE`** select with every iterator that Tarantool has for them; the order is not Tarantool's. A selection by
+  bits reads the index's nodes from the smallest value on that may have the bits. A coordinate that is NaN fits every
+  key but that of `EQ`. Tuples that are equally near come in the order of their bytes.
+- **Multikey indexes** (`TREE`, a path with `[*]`): a tuple has at most 65,536 keys in all multikey indexes of its space
+  together; more are refused with Tarantool's error 218, which Tarantool 2.11 gives from some 8,000 elements on.
 - **Collations**: those of `_collation`, by ICU4X, but `haw`, `kl`, `lkt`, `nso`, `se`, `tn`, `zh__big5han` and `zh__gb2312han`,
   which are refused by name. Locales follow a newer CLDR than an older ICU does (`kok`, `lv` and `mr` differ from ICU 72). Strings
   whose combining marks are not in the canonical order are taken as if they were.
-- **Definitions** of system spaces are fixed. Absent: constraints, foreign keys, defaults, triggers.
+- **Defaults** of fields take the place of nil and of absent fields in `INSERT`, `REPLACE` and `UPSERT`, as in Tarantool 3.
+  Absent: those by functions.
+- **Foreign keys** of fields and of spaces, as in Tarantool 2.11, but to system spaces. A write locks the spaces that keys
+  bind to its own as well. A key is checked after the statement, so where a tuple breaks uniqueness too, that is named.
+- **Definitions** of system spaces are fixed. Absent, and refused by name: constraints by functions, triggers.
   A second index on a large space is built while its IO thread waits.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
@@ -103,8 +111,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   only where a result would differ from what was shown. Refused in one: definitions. A transaction whose time is over gives back what it holds at the next
   request of its stream. A connection has 1,000 of them
   at most, which hold 64 MiB together.
-- **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over a `HASH`
-  index, the space is locked meanwhile.
+- **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over an index of
+  another type, the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.
 ";

@@ -173,7 +173,7 @@ impl Running<'_, '_> {
         let filler = catalog.filler(id).filter(|_| puts(statement).is_some());
         let ids = [system::SEQUENCE_DATA, id];
         let ids = if filler.is_some() { &ids[..] } else { &ids[1..] };
-        let mut tx = node.keyspace.begin_on_spaces(&catalog, ids, scratch)?;
+        let mut tx = node.keyspace.begin_writing_spaces(&catalog, ids, scratch)?;
         let written = match (filler, puts(statement)) {
             (Some(filler), Some(tuple)) => fill(&mut tx, id, rights, filler, tuple)
                 .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple)))),
@@ -277,7 +277,8 @@ impl Running<'_, '_> {
         self.read(id, Seen::Tuples(selected), |space| {
             let may_be_long = !is_alone && may_be_long(selected, space);
             let (start, mut count, mut last) = (out.len(), 0, None);
-            for tuple in selected.of(space)? {
+            let mut selection = selected.of(space)?;
+            for tuple in selection.by_ref() {
                 let is_long = count == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if may_be_long && is_long {
                     return Ok(Appended::TooMany(space.clone()));
@@ -288,7 +289,8 @@ impl Running<'_, '_> {
             }
             let index = space.require_index(selected.index)?;
             let position = last.filter(|_| shows_position);
-            let position = position.map(|last| index.position_of(last.bytes()));
+            let hint = selection.hint();
+            let position = position.map(|last| index.position_at(last.bytes(), hint));
             Ok(Appended::All { count, position })
         })
     }
@@ -328,7 +330,7 @@ enum Appended {
 pub(crate) fn position_of(space: &Space, index: u32, tuple: &[u8]) -> Result<Vec<u8>, BoxError> {
     // It fits the space's rules.
     space.primary_key_of(tuple)?;
-    Ok(space.require_index(index)?.position_of(tuple))
+    space.require_index(index)?.position_of(tuple)
 }
 
 pub(crate) fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {

@@ -45,7 +45,8 @@ fn definition(rng: &mut Rng, space: &mut Space) -> Request {
         1 => drop_index(space.id, id),
         2 => {
             let number = 1 + rng.below(space.fields.len() - 1);
-            space.fields[number].nullable = rng.percent(70);
+            let field = &mut space.fields[number];
+            field.nullable = rng.percent(70) && field.content == field.kind;
             space.define(rng, kind::REPLACE)
         }
         _ => {
@@ -53,7 +54,7 @@ fn definition(rng: &mut Rng, space: &mut Space) -> Request {
             let request = space.define_index(rng, &index);
             // Where there is an index of this number already, either may be in force.
             match space.indexes.iter_mut().find(|it| it.id == id) {
-                Some(old) => old.is_hash |= index.is_hash,
+                Some(old) => old.is_unordered |= index.is_unordered,
                 None => space.indexes.push(index),
             }
             request
@@ -82,8 +83,10 @@ fn put(rng: &mut Rng, space: &Space) -> Request {
 fn select(rng: &mut Rng, space: &Space) -> Request {
     let index = index_id(rng, space);
     let key = key_of(rng, space, index);
+    let has_iterators = space.indexes.iter().any(|it| it.id == index && it.is_unordered);
     let iterator = match rng.below(20) {
         0 => 7 + rng.below(8) as u64,
+        1..=16 if has_iterators => rng.below(12) as u64,
         1..=6 => 0,
         _ => rng.below(7) as u64,
     };
@@ -221,7 +224,9 @@ fn as_lua_has_it(value: Value) -> Value {
 /// begins after a tuple.
 fn options(rng: &mut Rng) -> (Vec<Value>, bool, bool) {
     const NAMES: [&str; 9] = ["EQ", "REQ", "ALL", "LT", "LE", "GE", "GT", "eq", "ge"];
-    let name = if rng.percent(3) { "NEAR" } else { *rng.pick(&NAMES) };
+    const OTHERS: [&str; 6] =
+        ["NEAR", "BITS_ALL_SET", "BITS_ANY_SET", "BITS_ALL_NOT_SET", "OVERLAPS", "NEIGHBOR"];
+    let name = if rng.percent(12) { *rng.pick(&OTHERS) } else { *rng.pick(&NAMES) };
     let iterator = match rng.below(10) {
         0 => Value::int(rng.below(8) as u64),
         1 if rng.percent(20) => values::any(rng),
@@ -318,7 +323,7 @@ fn tuple(rng: &mut Rng, space: &Space) -> Value {
     let mut fields = Vec::new();
     for field in &space.fields {
         let is_nil = field.nullable && rng.percent(25);
-        fields.push(if is_nil { Value::Nil } else { values::of_type(rng, field.kind) });
+        fields.push(if is_nil { Value::Nil } else { values::of_type(rng, field.content) });
     }
     match rng.below(16) {
         0 | 1 => fields.push(values::any(rng)),
@@ -343,7 +348,14 @@ fn key_of(rng: &mut Rng, space: &Space, index: u64) -> Value {
     for (number, kind) in parts {
         let nullable = space.fields[*number].nullable;
         let is_nil = rng.percent(if nullable { 15 } else { 2 });
+        let kind = if *kind == "array" { space.fields[*number].content } else { kind };
         key.push(if is_nil { Value::Nil } else { values::of_type(rng, kind) });
+    }
+    if let [Value::Array(coordinates)] = &key[..]
+        && index.is_some_and(|index| index.kind == "rtree")
+        && rng.percent(40)
+    {
+        key = coordinates.clone();
     }
     match rng.below(20) {
         0 => key.push(values::any(rng)),

@@ -25,6 +25,8 @@ pub struct Field {
     pub kind: &'static str,
     /// Whether it may be nil.
     pub nullable: bool,
+    /// What its values are: its type, or which arrays.
+    pub content: &'static str,
 }
 
 /// An index, as it was asked for.
@@ -34,8 +36,12 @@ pub struct Index {
     pub id: u64,
     /// Its name.
     pub name: String,
-    /// Whether it is a HASH index.
-    pub is_hash: bool,
+    /// Its type.
+    pub kind: &'static str,
+    /// Whether the first part is each element of an array.
+    pub is_multikey: bool,
+    /// Whether its order is not defined.
+    pub is_unordered: bool,
     /// Whether it is unique.
     pub unique: bool,
     /// The fields' numbers and the parts' types.
@@ -57,22 +63,26 @@ pub struct Space {
     pub indexes: Vec<Index>,
 }
 
+/// What the arrays of a field are.
+const ARRAYS: [&str; 5] = ["array", "numbers", "numbers", "box", "box"];
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 impl Space {
     /// A space with this place among the round's.
     pub fn random(rng: &mut Rng, place: usize) -> Space {
         let count = 2 + rng.below(NAMES.len() - 1);
-        let fields = NAMES[..count].iter().enumerate().map(|(number, name)| Field {
-            name,
-            kind: if number == 0 && rng.percent(60) {
-                "unsigned"
-            } else {
-                rng.pick::<&str>(&TYPES)
-            },
-            nullable: number > 0 && rng.percent(40),
-        });
-        let fields: Vec<Field> = fields.collect();
+        let mut fields: Vec<Field> = Vec::new();
+        for (number, name) in NAMES[..count].iter().enumerate() {
+            let kind = match () {
+                () if number == 0 && rng.percent(60) => "unsigned",
+                () if number > 0 && rng.percent(15) => "array",
+                () => *rng.pick(&TYPES),
+            };
+            let content = if kind == "array" { *rng.pick(&ARRAYS) } else { kind };
+            // 2.11 lets an array with indexed elements be nil, 2.6 does not.
+            let nullable = number > 0 && rng.percent(40) && content == kind;
+            fields.push(Field { name, kind, nullable, content });
+        }
         let has_format = rng.percent(70);
         let id = FIRST_ID + place as u64;
         let mut space =
@@ -84,8 +94,33 @@ impl Space {
         space
     }
 
+    /// An index over an array or over bits, if it has a field for one.
+    fn other_index(&self, rng: &mut Rng, id: u64) -> Option<Index> {
+        let number = rng.below(self.fields.len());
+        let (kind, part) = match self.fields[number].content {
+            "numbers" => ("tree", *rng.pick(&["unsigned", "integer", "scalar", "number"])),
+            "box" => ("rtree", "array"),
+            part @ ("unsigned" | "string") => ("bitset", part),
+            _ => return None,
+        };
+        let is_multikey = kind == "tree";
+        let mut parts = vec![(number, part)];
+        if is_multikey && rng.percent(40) {
+            parts.push((0, self.fields[0].kind));
+        }
+        let unique = if is_multikey { rng.percent(50) } else { rng.percent(3) };
+        let name = format!("i{id}");
+        Some(Index { id, name, kind, is_multikey, is_unordered: !is_multikey, unique, parts })
+    }
+
     /// An index that it may have.
     pub fn random_index(&self, rng: &mut Rng, id: u64) -> Index {
+        if id > 0
+            && rng.percent(40)
+            && let Some(index) = self.other_index(rng, id)
+        {
+            return index;
+        }
         let is_first = id == 0;
         let is_hash = rng.percent(25);
         let part_count = *rng.pick(&[1, 1, 1, 2, 2, 3]);
@@ -108,7 +143,8 @@ impl Space {
         // 2.6 hashes a decimal otherwise than the integer that it equals.
         let is_mixed = parts.iter().any(|(_, kind)| matches!(*kind, "number" | "scalar"));
         let is_hash = is_hash && !is_mixed;
-        Index { id, name: format!("i{id}"), is_hash, unique, parts }
+        let (name, kind) = (format!("i{id}"), if is_hash { "hash" } else { "tree" });
+        Index { id, name, kind, is_multikey: false, is_unordered: is_hash, unique, parts }
     }
 
     /// How many fields each of its tuples has, at least.
@@ -121,8 +157,8 @@ impl Space {
     /// Whether an index's order is not defined.
     pub fn check_of(&self, index: u64, is_whole: bool) -> Check {
         match self.indexes.iter().find(|it| it.id == index) {
-            Some(index) if index.is_hash && is_whole => Check::Unordered,
-            Some(index) if index.is_hash => Check::Count,
+            Some(index) if index.is_unordered && is_whole => Check::Unordered,
+            Some(index) if index.is_unordered => Check::Count,
             _ => Check::Exact,
         }
     }
@@ -164,25 +200,38 @@ impl Space {
     /// Inserts an index's definition.
     pub fn define_index(&self, rng: &mut Rng, index: &Index) -> Request {
         let as_maps = rng.percent(75);
-        let parts = index.parts.iter().map(|(number, kind)| {
+        let parts = index.parts.iter().enumerate().map(|(at, (number, kind))| {
+            let is_each = index.is_multikey && at == 0;
             let nullable = index.id > 0 && self.fields[*number].nullable && !rng.percent(10);
             let (number, kind) = (Value::int(*number as u64), Value::text(kind));
-            if as_maps == rng.percent(1) {
+            if as_maps == rng.percent(1) && !index.is_multikey {
                 return Value::Array(vec![number, kind]);
             }
             let mut pairs = vec![("field", number), ("type", kind)];
-            if nullable {
+            if nullable && index.kind != "rtree" && index.kind != "bitset" {
                 pairs.push(("is_nullable", Value::Bool(true)));
+            }
+            if is_each {
+                pairs.push(("path", Value::text("[*]")));
             }
             Value::named(&pairs)
         });
+        let parts = Value::Array(parts.collect());
+        let mut options = vec![("unique", Value::Bool(index.unique))];
+        if index.kind == "rtree" && rng.percent(30) {
+            let distance = *rng.pick(&["euclid", "manhattan", "MANHATTAN", "far"]);
+            options.push(("distance", Value::text(distance)));
+        }
+        if index.kind == "rtree" && rng.percent(10) {
+            options.push(("dimension", Value::int(rng.below(23) as u64)));
+        }
         let tuple = vec![
             Value::int(self.id),
             Value::int(index.id),
             Value::text(&index.name),
-            Value::text(if index.is_hash { "hash" } else { "tree" }),
-            Value::named(&[("unique", Value::Bool(index.unique))]),
-            Value::Array(parts.collect()),
+            Value::text(index.kind),
+            Value::named(&options),
+            parts,
         ];
         put(kind::INSERT, INDEX, tuple)
     }

@@ -47,7 +47,14 @@ pub fn double(number: f64) -> Value {
 
 /// A value of this type; seldom, of another.
 pub fn of_type(rng: &mut Rng, name: &str) -> Value {
-    if rng.percent(4) { any(rng) } else { right(rng, name) }
+    if rng.percent(96) {
+        return right(rng, name);
+    }
+    match any(rng) {
+        // 2.11 lets an array with indexed elements be nil, 2.6 does not.
+        Value::Nil if matches!(name, "numbers" | "box") => Value::Array(Vec::new()),
+        other => other,
+    }
 }
 
 /// A value of this type.
@@ -68,6 +75,14 @@ pub fn right(rng: &mut Rng, name: &str) -> Value {
         "decimal" => decimal(rng),
         "uuid" => uuid(rng),
         "array" => array(rng),
+        "numbers" => {
+            let length = *rng.pick(&[0, 1, 2, 2, 3, 5]);
+            Value::Array((0..length).map(|_| of_type(rng, "unsigned")).collect())
+        }
+        "box" => {
+            let length = *rng.pick(&[2, 2, 2, 4, 4, 4, 4, 4, 3, 0]);
+            Value::Array((0..length).map(|_| coordinate(rng)).collect())
+        }
         "scalar" => scalar(rng),
         _ => any(rng),
     }
@@ -81,6 +96,16 @@ pub fn any(rng: &mut Rng) -> Value {
         2 => Value::Map(vec![(text(rng), scalar(rng))]),
         3 => Value::Map(Vec::new()),
         _ => scalar(rng),
+    }
+}
+
+fn coordinate(rng: &mut Rng) -> Value {
+    const WILD: [f64; 4] = [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300];
+    match rng.below(60) {
+        0 => scalar(rng),
+        1 => double(*rng.pick(&WILD)),
+        2..=9 => double(*rng.pick(&[0.5, 1.0, 1.5, -0.5, 2.25])),
+        _ => Value::int(rng.below(6) as i64 - 1),
     }
 }
 

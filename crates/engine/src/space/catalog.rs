@@ -1,6 +1,7 @@
 //! The catalog of spaces, and each space's cell.
 
 use super::error::no_such_space;
+use super::foreign_keys::Links;
 use arc_swap::{ArcSwap, Guard};
 use ladon_model::{Lsn, SpaceId};
 use ladon_platform::lock_order::{self, Place};
@@ -43,6 +44,8 @@ pub struct Catalog {
     sequences: BTreeMap<u32, SequenceDef>,
     /// By space, the sequence that fills in a field.
     fillers: BTreeMap<SpaceId, SpaceSequence>,
+    /// Foreign keys between spaces.
+    pub(super) links: Links,
 }
 
 /// A space behind its lock.
@@ -158,7 +161,14 @@ impl Catalog {
         }
     }
 
+    /// The space and those that a write of it locks as well, in order, if there are foreign keys.
+    #[inline]
+    pub(crate) fn linked(&self, id: SpaceId) -> Option<&[SpaceId]> {
+        self.links.of(id)
+    }
+
     pub(crate) fn add(&mut self, space: Space) {
+        self.links.set(space.def().id, Some(space.def()));
         self.by_name.insert(space.def().name.as_str().into(), space.def().id);
         self.by_id.insert(space.def().id, Arc::new(SpaceCell::new(space)));
     }
@@ -171,6 +181,7 @@ impl Catalog {
     }
 
     pub(crate) fn remove(&mut self, id: SpaceId, name: &str) {
+        self.links.set(id, None);
         self.by_id.remove(&id);
         if self.by_name.get(name) == Some(&id) {
             self.by_name.remove(name);

@@ -24,6 +24,7 @@ use ladon_space::{
     BoxError, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
 };
 use ladon_system_spaces as system;
+use std::collections::BTreeSet;
 
 /// Whether a change of this space's tuples has an effect beyond them.
 pub fn defines(id: SpaceId) -> bool {
@@ -99,19 +100,28 @@ impl Effect<'_> {
             return Err(cannot_alter(described, why));
         }
         let catalog = tx.catalog();
-        let Some(cell) = catalog.get(described) else {
-            return match (self.id, self.old) {
-                // It is created when the catalog is changed.
-                (system::SPACE, None) => Ok(()),
-                _ => Err(no_such_space(described)),
-            };
-        };
-        if described != self.id {
+        let parents = self.parents(catalog)?;
+        let mut others = parents.clone();
+        others.insert(described);
+        for cell in others.iter().filter_map(|id| catalog.get(*id)) {
             tx.lock_also(cell);
         }
+        if catalog.get(described).is_none() {
+            return match (self.id, self.old) {
+                // It is created when the catalog is changed.
+                (system::SPACE, None) => self.check_foreign_keys(tx),
+                _ => Err(no_such_space(described)),
+            };
+        }
         self.check_filler(tx, described)?;
-        let before = tx.space_mut(described).bytes();
+        self.check_named(catalog, tx.space_mut(described))?;
+        let whole = tx.space_mut(described).clone();
+        let before = whole.bytes();
         let out = self.apply(tx.space_mut(described))?;
+        if let Err(error) = self.check_foreign_keys(tx) {
+            *tx.space_mut(described) = whole;
+            return Err(error);
+        }
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
         if self.id == system::SPACE && self.new.is_none() {
@@ -255,6 +265,62 @@ impl Effect<'_> {
     }
 }
 
+impl Effect<'_> {
+    /// The spaces that the foreign keys of a definition name, checked to be there, without itself.
+    fn parents(&self, catalog: &Catalog) -> Result<BTreeSet<SpaceId>, BoxError> {
+        let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(BTreeSet::new()) };
+        let def = SpaceDef::from_tuple(new.bytes())?;
+        let mut parents = BTreeSet::new();
+        for key in &def.foreign_keys {
+            let parent = key.parent(def.id);
+            if parent == def.id {
+                continue;
+            }
+            if parent < system::USER_ID_MIN {
+                return Err(key.refused(&def.name, "Ladon does not bind to system spaces"));
+            }
+            if catalog.get(parent).is_none() {
+                let why = format!("foreign space '{parent}' was not found by id");
+                return Err(key.refused(&def.name, &why));
+            }
+            parents.insert(parent);
+        }
+        Ok(parents)
+    }
+
+    /// Checks that a space whose tuples foreign keys of others name keeps them.
+    fn check_named(&self, catalog: &Catalog, space: &Space) -> Result<(), BoxError> {
+        let def = space.def();
+        if !catalog.links.is_named(def.id) {
+            return Ok(());
+        }
+        let why = "space is referenced by foreign key";
+        match (self.id, self.new) {
+            (system::SPACE, None) => Err(cannot_drop(&def.name, why)),
+            (system::TRUNCATE, Some(_)) => Err(cannot_alter(&def.name, why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a new definition's foreign keys, with the tuples that there are. The spaces are locked.
+    fn check_foreign_keys(&self, tx: &SpaceTx<'_>) -> Result<(), BoxError> {
+        let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
+        let def = SpaceDef::from_tuple(new.bytes())?;
+        let child = tx.held(def.id);
+        for key in &def.foreign_keys {
+            let parent = key.parent(def.id);
+            let Some(parent) = tx.held(parent) else { continue };
+            key.check_spaces(&def, parent.def())?;
+            let Some(child) = child else { continue };
+            let tuples = child.indexes().next().into_iter().flat_map(|primary| primary.tuples());
+            let there =
+                |tuple: &Tuple| Written { old: Some(tuple.clone()), new: Some(tuple.clone()) };
+            tuples.map(there).try_for_each(|written| key.check_child(child, parent, &written))?;
+        }
+        Ok(())
+    }
+}
+
 fn change(
     catalog: &mut Catalog,
     old: Option<SpaceDef>,
@@ -263,7 +329,10 @@ fn change(
 ) {
     match (old, new) {
         (None, Some(new)) => catalog.add(create(new)),
-        (Some(old), Some(new)) => catalog.rename(new.id, &old.name, &new.name),
+        (Some(old), Some(new)) => {
+            catalog.rename(new.id, &old.name, &new.name);
+            catalog.links.set(new.id, Some(&new));
+        }
         (Some(old), None) => catalog.remove(old.id, &old.name),
         (None, None) => {}
     }

@@ -19,6 +19,7 @@
 mod catalog;
 mod definition;
 mod error;
+mod foreign_keys;
 mod recovery;
 mod saving;
 mod transaction;
@@ -28,5 +29,6 @@ pub use definition::defines;
 pub use transaction::SpaceTx;
 
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
+pub(crate) use foreign_keys::check_written;
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;

@@ -2,6 +2,7 @@
 
 use super::catalog::{Catalog, SpaceCell, SpaceGuard, Spaces};
 use super::error::no_such_space;
+use super::foreign_keys::check_written;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
 use ladon_model::{Change, Lsn, Record, SpaceId};
@@ -31,7 +32,29 @@ pub struct SpaceTx<'a> {
 }
 
 impl Keyspace {
-    /// Begins a transaction on spaces of `catalog`, waiting for their locks.
+    /// Begins a transaction that writes spaces of `catalog`, waiting for their locks and those of spaces
+    /// that foreign keys bind to them.
+    ///
+    /// # Errors
+    /// As [`Keyspace::begin_on_spaces`].
+    pub fn begin_writing_spaces<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        ids: &[SpaceId],
+        scratch: &'a mut Scratch,
+    ) -> Result<SpaceTx<'a>, BoxError> {
+        if ids.iter().all(|id| catalog.linked(*id).is_none()) {
+            return self.begin_on_spaces(catalog, ids, scratch);
+        }
+        let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
+        let mut all: Vec<SpaceId> = linked.chain(ids).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        self.begin_on_spaces(catalog, &all, scratch)
+    }
+
+    /// Begins a transaction that reads spaces of `catalog`, or writes those without foreign keys, waiting
+    /// for their locks.
     ///
     /// # Errors
     /// If there is no space of one of the numbers.
@@ -111,7 +134,14 @@ impl<'a> SpaceTx<'a> {
         self.dependency = self.dependency.max(guard.changed);
         let before = guard.space.bytes();
         let written = statement(&mut guard.space)?;
+        let is_checked = self.check_foreign_keys(id, &written);
+        let guard = &mut self.guards[at].1;
+        if is_checked.is_err() {
+            guard.space.undo(&written);
+            guard.version += 1;
+        }
         self.bytes_delta += guard.space.bytes() as i64 - before as i64;
+        is_checked?;
         if written == Written::default() {
             return Ok(written);
         }
@@ -119,6 +149,23 @@ impl<'a> SpaceTx<'a> {
         log_change(&guard.space, &written, self.scratch)?;
         self.done.push((id, written.clone()));
         Ok(written)
+    }
+
+    /// Checks the foreign keys of a space that was written, and those that name it: the other spaces
+    /// are locked as well.
+    fn check_foreign_keys(&mut self, id: SpaceId, written: &Written) -> Result<(), BoxError> {
+        let Some(linked) = self.catalog.linked(id) else { return Ok(()) };
+        for other in linked {
+            let at = self.at(*other);
+            self.dependency = self.dependency.max(self.guards[at].1.changed);
+        }
+        check_written(linked, id, written, |id| self.held(id))
+    }
+
+    /// A held space, if it is held.
+    pub(super) fn held(&self, id: SpaceId) -> Option<&Space> {
+        let at = self.guards.binary_search_by_key(&id, |(held, _)| *held).ok()?;
+        Some(&self.guards[at].1.space)
     }
 
     /// The tuple of `_sequence_data`, which is locked, about a sequence.

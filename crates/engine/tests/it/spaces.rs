@@ -47,7 +47,7 @@ impl Node {
             return self.keyspace.define(space, &mut scratch, statement, append).0;
         }
         let catalog = self.keyspace.spaces.catalog();
-        let mut tx = self.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;
+        let mut tx = self.keyspace.begin_writing_spaces(&catalog, &[space], &mut scratch)?;
         match tx.write(space, statement) {
             Ok(written) => {
                 tx.commit(|record| self.append(&record));
@@ -99,9 +99,12 @@ pub fn dump(keyspace: &Keyspace) -> BTreeMap<(u32, u32), Vec<Vec<u8>>> {
             let id = index.def().id;
             let all = space.select(id, IteratorType::All, &[0x90], 0, u64::MAX, None).unwrap();
             let mut tuples: Vec<Vec<u8>> = all.map(|tuple| tuple.bytes().to_vec()).collect();
-            assert_eq!(tuples.len() as u64, space.len(), "index {id} of {}", cell.id());
-            // A hash index has no order of its own.
-            if index.def().kind == ladon_space::IndexKind::Hash {
+            assert_eq!(tuples.len() as u64, index.len(), "index {id} of {}", cell.id());
+            if !index.key_def().is_multikey() {
+                assert_eq!(index.len(), space.len(), "index {id} of {}", cell.id());
+            }
+            // The others have no order of their own.
+            if index.def().kind != ladon_space::IndexKind::Tree {
                 tuples.sort_unstable();
             }
             found.insert((cell.id(), id), tuples);
@@ -176,6 +179,33 @@ pub fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64)
     array(&[&number(space), &number(id), &name, &kind, &options, &parts])
 }
 
+/// The indexes that are neither TREE nor HASH, and a multikey one: over `c`, and over an array of two
+/// numbers.
+fn other_index_tuple(space: u64, id: u64, is_unique: bool) -> Vec<u8> {
+    let (kind, field, part_kind, path) = match id {
+        2 => ("tree", 3, "unsigned", "[*]"),
+        3 => ("bitset", 2, "unsigned", ""),
+        _ => ("rtree", 3, "array", ""),
+    };
+    let options = move |out: &mut Vec<u8>| {
+        write::map(out, 1);
+        write::str(out, b"unique");
+        write::bool(out, is_unique);
+    };
+    let parts = move |out: &mut Vec<u8>| {
+        write::array(out, 1);
+        write::map(out, 3);
+        write::str(out, b"field");
+        write::uint(out, field);
+        for (name, value) in [("type", part_kind), ("path", path)] {
+            write::str(out, name.as_bytes());
+            write::str(out, value.as_bytes());
+        }
+    };
+    let (name, kind) = (text(format!("i{id}")), text(kind.to_owned()));
+    array(&[&number(space), &number(id), &name, &kind, &options, &parts])
+}
+
 fn sequence_tuple(id: u64, step: u64) -> Vec<u8> {
     let no = |out: &mut Vec<u8>| write::bool(out, false);
     array(&[
@@ -203,13 +233,18 @@ fn change(node: &Node, random: &mut Random) {
     let space = 512 + random.below(SPACES);
     let id = space as u32;
     let (a, b, c) = (random.below(60), random.below(60), random.below(1000));
-    let tuple = array(&[&number(a), &number(b), &number(c)]);
+    let both = |out: &mut Vec<u8>| {
+        write::array(out, 2);
+        write::uint(out, b);
+        write::uint(out, c);
+    };
+    let tuple = array(&[&number(a), &number(b), &number(c), &both]);
     let key = array(&[&number(a)]);
     let of_space = array(&[&number(space)]);
     let nil = |out: &mut Vec<u8>| write::nil(out);
-    let without_number = array(&[&nil, &number(b), &number(c)]);
+    let without_number = array(&[&nil, &number(b), &number(c), &both]);
     let (sequence, of_sequence) = (c % 2, array(&[&number(c % 2)]));
-    let _ = match random.below(72) {
+    let _ = match random.below(76) {
         0 => node.write(system::SPACE, |s| s.insert(&space_tuple(space, format!("s{space}")))),
         1 => node.write(system::SPACE, |s| s.replace(&space_tuple(space, format!("t{c}")))),
         2 => node.write(system::SPACE, |s| s.delete(0, &of_space)),
@@ -223,7 +258,7 @@ fn change(node: &Node, random: &mut Random) {
         }
         8 => node.write(system::INDEX, |s| s.replace(&index_tuple(space, 1, "tree", false, 2))),
         9 => {
-            let key = array(&[&number(space), &number(random.below(2))]);
+            let key = array(&[&number(space), &number(random.below(5))]);
             node.write(system::INDEX, |s| s.delete(0, &key))
         }
         10 => {
@@ -240,6 +275,10 @@ fn change(node: &Node, random: &mut Random) {
         67 => node.write(system::SEQUENCE, |s| s.delete(0, &of_sequence)),
         68 => node.write(system::SEQUENCE_DATA, |s| s.delete(0, &of_sequence)),
         69 => node.write(system::SPACE_SEQUENCE, |s| s.delete(0, &of_space)),
+        72..75 => {
+            let (other, unique) = (2 + random.below(3), random.chance(1, 8));
+            node.write(system::INDEX, |s| s.insert(&other_index_tuple(space, other, unique)))
+        }
         70 | 71 => {
             let tuple = space_sequence_tuple(space, sequence);
             node.write(system::SPACE_SEQUENCE, |s| s.insert(&tuple))
@@ -266,7 +305,7 @@ pub fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Ke
 
 #[test]
 fn a_checkpoint_and_the_log_give_back_every_space() {
-    let (mut populated, mut filled) = (0, 0);
+    let (mut populated, mut filled, mut others) = (0, 0, [0; 3]);
     for seed in 0..150 {
         let random = &mut Random::new(seed);
         let node = Node::new();
@@ -292,6 +331,13 @@ fn a_checkpoint_and_the_log_give_back_every_space() {
             change(&node, random);
         }
         let expected = dump(&node.keyspace);
+        for (at, others) in others.iter_mut().enumerate() {
+            let id = at as u32 + 2;
+            let has = |((space, index), tuples): (&(u32, u32), &Vec<_>)| {
+                *space >= 512 && *index == id && !tuples.is_empty()
+            };
+            *others += expected.iter().filter(|one| has(*one)).count();
+        }
         populated += expected.keys().filter(|(space, index)| *space >= 512 && *index == 1).count();
         let found = restored(&node, &blocks, begin);
         assert_eq!(dump(&found), expected, "seed {seed}");
@@ -307,6 +353,7 @@ fn a_checkpoint_and_the_log_give_back_every_space() {
     }
     assert!(populated > 50, "too few secondary indexes: {populated}");
     assert!(filled > 50, "too few sequences: {filled}");
+    assert!(others.iter().all(|count| *count > 10), "too few other indexes: {others:?}");
 }
 
 /// A definition that is refused leaves neither its tuple nor a part of its effect.

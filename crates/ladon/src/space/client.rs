@@ -1,6 +1,6 @@
 //! A connection to a server that speaks IPROTO, and what the command asks of it.
 
-use super::definition::{Field, Part, SpaceRow, index_line};
+use super::definition::{Field, IndexOptions, Part, SpaceRow, index_line};
 use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
@@ -158,7 +158,10 @@ impl Client {
         name: &str,
         fields: &[Field],
     ) -> Result<(), ClientError> {
-        self.insert(SPACE, &space_tuple(id, name, "memtx", fields))
+        // No field count, and no flags.
+        let mut rest = vec![0, 0x80];
+        write_format(&mut rest, fields);
+        self.insert(SPACE, &space_tuple(id, name, "memtx", &rest))
     }
 
     pub fn create_index(
@@ -166,8 +169,7 @@ impl Client {
         space: &SpaceRow,
         id: u32,
         name: &str,
-        kind: &str,
-        is_unique: bool,
+        options: &IndexOptions,
         parts: &[Part],
     ) -> Result<(), ClientError> {
         let mut tuple = Vec::new();
@@ -175,10 +177,7 @@ impl Client {
         write::uint(&mut tuple, space.id.into());
         write::uint(&mut tuple, id.into());
         write::str(&mut tuple, name.as_bytes());
-        write::str(&mut tuple, kind.as_bytes());
-        write::map(&mut tuple, 1);
-        write::str(&mut tuple, b"unique");
-        write::bool(&mut tuple, is_unique);
+        options.write(&mut tuple);
         write::array(&mut tuple, parts.len() as u32);
         for part in parts {
             part.write(space, &mut tuple).ok_or_else(|| ClientError::NoField {
@@ -189,17 +188,22 @@ impl Client {
         self.insert(INDEX, &tuple)
     }
 
-    /// Replaces the tuple of `_space`, as `alter` of Tarantool does.
+    /// Replaces the tuple of `_space`, as `alter` of Tarantool does. What is not given stays, with
+    /// options that the command line has no words for.
     pub fn alter_space(
         &mut self,
         space: &SpaceRow,
         name: Option<&String>,
         fields: Option<&[Field]>,
     ) -> Result<(), ClientError> {
-        let kept: Vec<Field> =
-            space.fields.iter().filter_map(|field| Field::parse(field).ok()).collect();
         let name = name.unwrap_or(&space.name);
-        let tuple = space_tuple(space.id, name, &space.engine, fields.unwrap_or(&kept));
+        let mut format = Vec::new();
+        match fields {
+            Some(fields) => write_format(&mut format, fields),
+            None => format.extend_from_slice(&space.format),
+        }
+        let rest = [&space.field_count[..], &space.flags, &format].concat();
+        let tuple = space_tuple(space.id, name, &space.engine, &rest);
         let put = Put { space: SpaceRef::Id(SPACE), tuple: &tuple };
         self.ask(&Request::Replace(put)).map(drop)
     }
@@ -220,17 +224,20 @@ fn key(parts: &[u32]) -> Vec<u8> {
     out
 }
 
-/// A tuple of `_space`: id, owner, name, engine, field count, flags, format.
-fn space_tuple(id: u32, name: &str, engine: &str, fields: &[Field]) -> Vec<u8> {
+/// A tuple of `_space`: id, owner, name, engine; and the rest, which is the field count, the flags and
+/// the format.
+fn space_tuple(id: u32, name: &str, engine: &str, rest: &[u8]) -> Vec<u8> {
     let mut tuple = Vec::new();
     write::array(&mut tuple, 7);
     write::uint(&mut tuple, id.into());
     write::uint(&mut tuple, ADMIN);
     write::str(&mut tuple, name.as_bytes());
     write::str(&mut tuple, engine.as_bytes());
-    write::uint(&mut tuple, 0);
-    write::map(&mut tuple, 0);
-    write::array(&mut tuple, fields.len() as u32);
-    fields.iter().for_each(|field| field.write(&mut tuple));
+    tuple.extend_from_slice(rest);
     tuple
+}
+
+fn write_format(out: &mut Vec<u8>, fields: &[Field]) {
+    write::array(out, fields.len() as u32);
+    fields.iter().for_each(|field| field.write(out));
 }

@@ -1,7 +1,7 @@
 //! What the command line and the system spaces say of fields, keys and spaces.
 
 use ladon_msgpack::{
-    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, write,
+    Error, Value, read, read_array, read_bool, read_map, read_str, read_uint, skip, take, write,
 };
 
 /// A field of a format.
@@ -42,14 +42,24 @@ impl Field {
 pub struct Part {
     /// A name, or a number from 1 on.
     field: String,
+    /// Where in the field, as `[*].name`.
+    path: String,
     kind: String,
+    is_nullable: bool,
 }
 
 impl Part {
-    /// Reads `field:type`.
+    /// Reads `field:type`, `field:type?`, or either with a path behind the field, as
+    /// `tags[*]:string` or `address.city:string`.
     pub fn parse(text: &str) -> Result<Part, String> {
-        let (field, kind) = text.rsplit_once(':').ok_or("write FIELD:TYPE, as in id:unsigned")?;
-        Ok(Part { field: field.to_owned(), kind: kind.to_owned() })
+        let (place, kind) = text.rsplit_once(':').ok_or("write FIELD:TYPE, as in id:unsigned")?;
+        let (field, path) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
+        let (kind, is_nullable) = match kind.strip_suffix('?') {
+            Some(kind) => (kind, true),
+            None => (kind, false),
+        };
+        let (field, path, kind) = (field.to_owned(), path.to_owned(), kind.to_owned());
+        Ok(Part { field, path, kind, is_nullable })
     }
 
     /// Appends it as a tuple of `_index` has it; `None` if the space has no such field.
@@ -61,15 +71,52 @@ impl Part {
             Ok(number) => number.checked_sub(1)?,
             Err(_) => space.fields.iter().position(of_name)? as u64,
         };
-        write::array(out, 2);
+        write::map(out, 3 + u32::from(!self.path.is_empty()));
+        write::str(out, b"field");
         write::uint(out, number);
+        write::str(out, b"type");
         write::str(out, self.kind.as_bytes());
+        write::str(out, b"is_nullable");
+        write::bool(out, self.is_nullable);
+        if !self.path.is_empty() {
+            write::str(out, b"path");
+            write::str(out, self.path.as_bytes());
+        }
         Some(())
     }
 
     /// The field as it was written.
     pub fn field(&self) -> &str {
         &self.field
+    }
+}
+
+/// The kind of an index, and its options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexOptions {
+    pub kind: String,
+    pub is_unique: bool,
+    /// Of an RTREE index; the server has values for what is not given.
+    pub dimension: Option<u64>,
+    pub distance: Option<String>,
+}
+
+impl IndexOptions {
+    /// Appends the kind and the options as a tuple of `_index` has them.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write::str(out, self.kind.as_bytes());
+        let given = u32::from(self.dimension.is_some()) + u32::from(self.distance.is_some());
+        write::map(out, 1 + given);
+        write::str(out, b"unique");
+        write::bool(out, self.is_unique);
+        if let Some(dimension) = self.dimension {
+            write::str(out, b"dimension");
+            write::uint(out, dimension);
+        }
+        if let Some(distance) = &self.distance {
+            write::str(out, b"distance");
+            write::str(out, distance.as_bytes());
+        }
     }
 }
 
@@ -81,6 +128,10 @@ pub struct SpaceRow {
     pub engine: String,
     /// `name:type` or `name:type?` each.
     pub fields: Vec<String>,
+    /// The field count, flags and format as the tuple has them, in MessagePack.
+    pub field_count: Vec<u8>,
+    pub flags: Vec<u8>,
+    pub format: Vec<u8>,
 }
 
 impl SpaceRow {
@@ -91,13 +142,13 @@ impl SpaceRow {
         let id = u32::try_from(read_uint(tuple)?).unwrap_or(u32::MAX);
         skip(tuple)?;
         let (name, engine) = (text(tuple)?, text(tuple)?);
-        skip(tuple)?;
-        skip(tuple)?;
+        let (field_count, flags) = (take(tuple)?.to_vec(), take(tuple)?.to_vec());
+        let format = take(&mut { *tuple })?.to_vec();
         let mut fields = Vec::new();
         for _ in 0..read_array(tuple)? {
             fields.push(read_field(tuple)?);
         }
-        Ok(SpaceRow { id, name, engine, fields })
+        Ok(SpaceRow { id, name, engine, fields, field_count, flags, format })
     }
 }
 
@@ -145,14 +196,25 @@ mod tests {
     #[test]
     fn parts_name_fields_or_count_from_one() {
         let fields = vec!["id:unsigned".to_owned(), "name:string".to_owned()];
-        let space = SpaceRow { id: 512, name: "users".into(), engine: "memtx".into(), fields };
+        let space = SpaceRow {
+            id: 512,
+            name: "users".into(),
+            engine: "memtx".into(),
+            fields,
+            field_count: vec![0],
+            flags: vec![0x80],
+            format: vec![0x90],
+        };
         let check = |text: &str, expected: Option<&[u8]>| {
             let mut out = Vec::new();
             let written = Part::parse(text).unwrap().write(&space, &mut out);
             assert_eq!(written.map(|()| &out[..]), expected, "{text}");
         };
-        check("name:string", Some(b"\x92\x01\xa6string"));
-        check("2:string", Some(b"\x92\x01\xa6string"));
+        let second = b"\x83\xa5field\x01\xa4type\xa6string\xabis_nullable\xc2";
+        check("name:string", Some(second));
+        check("2:string", Some(second));
+        let inside = b"\x84\xa5field\x01\xa4type\xa6string\xabis_nullable\xc3\xa4path\xa5[*].a";
+        check("name[*].a:string?", Some(inside));
         check("0:string", None);
         check("nam:string", None);
         assert!(Part::parse("name").is_err() && Field::parse("name").is_err());

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use client::{Client, ClientError};
-use definition::{Field, Part, SpaceRow};
+use definition::{Field, IndexOptions, Part, SpaceRow};
 use std::path::PathBuf;
 
 /// The user's password, if no other place has it.
@@ -80,14 +80,31 @@ fn index_command() -> Command {
                 .action(ArgAction::Append)
                 .required(true)
                 .value_parser(Part::parse)
-                .help("A part of the key: a field's name or its number from 1 on, and its type"),
+                .help(
+                    "A part of the key: a field's name or its number from 1 on, and its type, with \
+                     ? behind it if it may be nil. A path may follow the field, as in \
+                     tags[*]:string",
+                ),
         )
         .arg(
             Arg::new("kind")
                 .long("kind")
                 .value_name("KIND")
                 .default_value("tree")
-                .help("tree or hash"),
+                .help("tree, hash, bitset or rtree; the last two are not unique"),
+        )
+        .arg(
+            Arg::new("dimension")
+                .long("dimension")
+                .value_name("NUMBER")
+                .value_parser(value_parser!(u64))
+                .help("How many dimensions an rtree index has, 1 to 20"),
+        )
+        .arg(
+            Arg::new("distance")
+                .long("distance")
+                .value_name("DISTANCE")
+                .help("Which distance an rtree index orders neighbors by: euclid or manhattan"),
         )
         .arg(
             Arg::new("not-unique")
@@ -138,9 +155,16 @@ fn work(matches: &ArgMatches) -> Result<Vec<String>, ClientError> {
             let space = client.space_named(&text(its, "space"))?;
             let parts: Vec<Part> = its.get_many("part").into_iter().flatten().cloned().collect();
             let kind = text(its, "kind");
+            let is_ordered = !matches!(&kind.to_ascii_lowercase()[..], "bitset" | "rtree");
+            let options = IndexOptions {
+                is_unique: is_ordered && !its.get_flag("not-unique"),
+                kind,
+                dimension: its.get_one("dimension").copied(),
+                distance: its.get_one("distance").cloned(),
+            };
             let id = client.next_index_id(&space)?;
             let name = text(its, "name");
-            client.create_index(&space, id, &name, &kind, !its.get_flag("not-unique"), &parts)?;
+            client.create_index(&space, id, &name, &options, &parts)?;
             Ok(vec![format!("created index {id} '{name}' of space '{}'", space.name)])
         }
         "alter" => {
@@ -162,7 +186,7 @@ fn work(matches: &ArgMatches) -> Result<Vec<String>, ClientError> {
 fn list(client: &mut Client) -> Result<Vec<String>, ClientError> {
     let mut lines = Vec::new();
     for space in client.spaces()? {
-        let SpaceRow { id, name, engine, fields } = &space;
+        let SpaceRow { id, name, engine, fields, .. } = &space;
         lines.push(format!("{id} {name} ({engine}) {}", fields.join(", ")));
         for index in client.indexes_of(&space)? {
             lines.push(format!("    {index}"));

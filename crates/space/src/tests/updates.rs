@@ -276,7 +276,12 @@ fn definitions_err_as_tarantool_does() {
             "14 Can't create or modify index 'i3' in space 's': part count must be positive",
         ),
         ("zree", true, id(), "13 Unsupported index type supplied for index 'i3' in space 's'"),
-        ("rtree", true, id(), "5 Ladon does not support indexes of type RTREE"),
+        (
+            "rtree",
+            true,
+            id(),
+            "14 Can't create or modify index 'i3' in space 's': RTREE index can not be unique",
+        ),
         (
             "tree",
             true,
