@@ -150,6 +150,12 @@ impl Wanted {
         self.classes.load(Relaxed) & class.0 != 0
     }
 
+    /// Whether any are.
+    #[inline]
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.classes.load(Relaxed) != 0
+    }
+
     /// Collects events of these classes from now on, `CHANGED` as before.
     pub(crate) fn set(&self, classes: EventClass) {
         let changed = EventClass::CHANGED.0;

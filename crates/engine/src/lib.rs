@@ -18,6 +18,7 @@ mod keyspace;
 mod libraries;
 mod locked;
 mod lookahead;
+mod mounted_keys;
 mod object;
 mod partition;
 mod partition_lock;
@@ -49,7 +50,7 @@ pub use object::{Object, Variant};
 pub use partition::{PARTITIONS, partition_of};
 pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use save::{SaveCursor, SavedBlock};
-pub use space::{Catalog, SpaceCell, SpaceTx, Spaces, defines};
+pub use space::{Catalog, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,

@@ -31,6 +31,7 @@ use crate::keyspace::Keyspace;
 use crate::locked::Locked;
 use crate::object::Object;
 use crate::partition::{Database, PARTITIONS, Partition, Weight, partition_of};
+use crate::space::{HeldSpaces, TupleEvent};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Presence, Untold, WatchFlag};
@@ -192,6 +193,8 @@ pub struct Tx<'a> {
     touched_all: bool,
     /// Changes that are counted together with others.
     uncounted: u32,
+    /// Mounted spaces that it holds as well.
+    pub(crate) spaces: Option<Box<HeldSpaces>>,
     #[cfg(debug_assertions)]
     audit: audit::Audit,
 }
@@ -215,6 +218,7 @@ impl<'a> Tx<'a> {
             dependency: Lsn::ZERO,
             touched_all: false,
             uncounted: 0,
+            spaces: None,
             #[cfg(debug_assertions)]
             audit,
         }
@@ -272,6 +276,9 @@ impl<'a> Tx<'a> {
         #[cfg(debug_assertions)]
         self.audit.is_logged();
         let (depends, changed) = self.log_changes(append);
+        if self.spaces.is_some() {
+            self.commit_spaces(depends);
+        }
         if !self.scratch.events.is_empty() {
             self.deliver_events(depends);
         }
@@ -303,6 +310,23 @@ impl<'a> Tx<'a> {
             }
         }
         (lsn, true)
+    }
+
+    // ---- mounted spaces ----
+
+    /// The spaces that are held, and where their changes go.
+    pub(crate) fn spaces_and_changes(&mut self) -> (Option<&mut HeldSpaces>, &mut ChangeBuffer) {
+        (self.spaces.as_deref_mut(), &mut self.scratch.changes)
+    }
+
+    /// Makes the reply depend on a change.
+    pub(crate) fn depend_on(&mut self, lsn: Lsn) {
+        self.dependency = self.dependency.max(lsn);
+    }
+
+    /// Notes what happened to a tuple that is a key.
+    pub(crate) fn note_tuple(&mut self, event: &TupleEvent) {
+        self.scratch.note_tuple(self.keyspace, event);
     }
 
     // ---- reading ----

@@ -110,6 +110,13 @@ impl Watched {
         }
     }
 
+    /// Any key may have changed.
+    pub(crate) fn touch_all(&mut self) {
+        for watcher in self.0.iter().flat_map(|map| map.values()).flatten() {
+            watcher.flag.touch();
+        }
+    }
+
     /// Keys, and for each watcher whether it takes its key for expired.
     #[cfg(test)]
     pub(crate) fn states(&self) -> Vec<(Vec<u8>, bool)> {

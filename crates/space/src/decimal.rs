@@ -86,6 +86,29 @@ impl Decimal {
         Decimal { coefficient, scale }.fitted()
     }
 
+    /// The decimal that a text is: digits with a point and an exponent, or without.
+    pub fn parse(text: &[u8]) -> Option<Decimal> {
+        let text = std::str::from_utf8(text).ok()?;
+        let (digits, exponent) = match text.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits, exponent.parse::<i16>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let (sign, whole) = match whole.strip_prefix('-') {
+            Some(whole) => ("-", whole),
+            None => ("", whole.strip_prefix('+').unwrap_or(whole)),
+        };
+        let has_digits = !(whole.is_empty() && fraction.is_empty());
+        if !has_digits || !whole.bytes().chain(fraction.bytes()).all(|it| it.is_ascii_digit()) {
+            return None;
+        }
+        let coefficient: i128 = format!("{sign}{whole}{fraction}").parse().ok()?;
+        let scale = i32::try_from(fraction.len()).ok()? - i32::from(exponent);
+        // What would be rounded to nothing is no decimal either.
+        let fitted = Decimal { coefficient, scale }.fitted()?;
+        (fitted.coefficient != 0 || coefficient == 0).then_some(fitted)
+    }
+
     /// The sum; `None` if it has too many digits before the point.
     pub fn add(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);

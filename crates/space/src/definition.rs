@@ -22,6 +22,8 @@ const SPACE_ID_MAX: u32 = i32::MAX as u32;
 const INDEXES_MAX: u32 = 128;
 /// Fields that a format or a key may name.
 const FIELDS_MAX: u32 = i32::MAX as u32;
+/// Longest prefix of keys of a mounted space.
+const PREFIX_BYTES_MAX: usize = 256;
 /// Parts of a key.
 const PARTS_MAX: usize = 255;
 
@@ -50,6 +52,8 @@ pub struct SpaceDef {
     pub format: Format,
     /// Which tuples its tuples name.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The prefix of Redis' keys under which its tuples are hashes.
+    pub resp_prefix: Option<Box<[u8]>>,
 }
 
 /// The kind of an index.
@@ -113,6 +117,7 @@ impl SpaceDef {
             is_view: false,
             format: Format::default(),
             foreign_keys: Vec::new(),
+            resp_prefix: None,
         }
     }
 
@@ -184,6 +189,18 @@ impl SpaceDef {
                 "foreign_key" => {
                     self.foreign_keys = ForeignKey::read_all(value, None).map_err(wrong)?;
                 }
+                "resp_prefix" => match peek(value) {
+                    Some(Value::Str(prefix)) if (1..=PREFIX_BYTES_MAX).contains(&prefix.len()) => {
+                        self.resp_prefix = Some(prefix.into());
+                    }
+                    Some(Value::Nil) => {}
+                    _ => {
+                        let why = format!(
+                            "'resp_prefix' must be a string of 1 to {PREFIX_BYTES_MAX} bytes"
+                        );
+                        return Err(wrong(why));
+                    }
+                },
                 "checks" | "constraint" | "upgrade" => {
                     return Err(BoxError::unsupported(
                         "Ladon",

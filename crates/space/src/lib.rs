@@ -6,6 +6,7 @@
 //! put a space behind a lock, and log what a statement returns. A statement that returns an error has
 //! changed nothing.
 
+pub mod as_text;
 mod bitset;
 mod collation;
 mod compare;

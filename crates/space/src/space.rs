@@ -1,5 +1,6 @@
 //! A space: its definition, its indexes, and how both change.
 
+use crate::as_text;
 use crate::definition::{IndexDef, SpaceDef};
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
@@ -159,6 +160,9 @@ impl Space {
             return Err(BoxError::alter_space(&self.def.name, why));
         }
         self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
+        if let Some(primary) = self.indexes.first() {
+            check_mount(&def, &primary.def)?;
+        }
         self.check_types(&def.format, None)?;
         let rules = self.rules_with(&def, None)?;
         self.check_tuples(&rules)?;
@@ -277,6 +281,7 @@ impl Space {
 
     fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
         def.check(&self.def)?;
+        check_mount(&self.def, &def)?;
         self.check_new_name(&def)?;
         self.check_types(&self.def.format, Some(&def))?;
         let rules = self.rules_with(&self.def, Some(&def))?;
@@ -446,6 +451,17 @@ impl Space {
 }
 
 /// A part whose type does not go with that of the format, or of an earlier index.
+/// Checks that the primary key of a mounted space has a text.
+fn check_mount(space: &SpaceDef, index: &IndexDef) -> Result<(), BoxError> {
+    if space.resp_prefix.is_none() || index.id != 0 {
+        return Ok(());
+    }
+    as_text::check_parts(&index.parts).map_err(|why| {
+        let message = format!("Wrong space options (field 5): 'resp_prefix': {why}");
+        BoxError::new(ErrorCode::WRONG_SPACE_OPTIONS, message)
+    })
+}
+
 fn mismatch(part: &Part, field: Option<&Field>, kind: FieldType, is_indexed: bool) -> BoxError {
     let (code, places) = match is_indexed {
         true => (ErrorCode::INDEX_PART_TYPE_MISMATCH, ["one index", "another"]),

@@ -7,20 +7,29 @@ use std::fmt::Write;
 const BYTES_MAX: usize = 512;
 
 /// The text of one value, cut off at some length.
-pub fn of(mut bytes: &[u8]) -> String {
+pub fn of(bytes: &[u8]) -> String {
+    up_to(bytes, BYTES_MAX)
+}
+
+/// The text of one value, however long.
+pub(crate) fn whole(bytes: &[u8]) -> String {
+    up_to(bytes, usize::MAX)
+}
+
+fn up_to(mut bytes: &[u8], most: usize) -> String {
     let mut out = String::new();
     // What is open: how many values are left in it, and whether it is a map.
     let mut open: Vec<(u64, bool)> = Vec::new();
     loop {
         let Ok(value) = msgpack::read(&mut bytes) else { return out };
-        write_value(&mut out, &value);
+        write_value(&mut out, &value, most);
         match value {
             Value::Array(count) => open.push((u64::from(count), false)),
             Value::Map(count) => open.push((2 * u64::from(count), true)),
             _ => {}
         }
-        if out.len() > BYTES_MAX {
-            let cut = out.floor_char_boundary(BYTES_MAX);
+        if out.len() > most {
+            let cut = out.floor_char_boundary(most);
             out.truncate(cut);
             out.push_str("...");
             return out;
@@ -50,7 +59,7 @@ fn separate(out: &mut String, open: &mut Vec<(u64, bool)>, mut opened: bool) -> 
     false
 }
 
-fn write_value(out: &mut String, value: &Value<'_>) {
+fn write_value(out: &mut String, value: &Value<'_>, most: usize) {
     // Writing to a `String` does not fail.
     let _ = match value {
         Value::Nil => write!(out, "null"),
@@ -59,8 +68,8 @@ fn write_value(out: &mut String, value: &Value<'_>) {
         Value::Int(value) => write!(out, "{value}"),
         Value::Float(value) => write!(out, "{value}"),
         Value::Double(value) => write!(out, "{value}"),
-        Value::Str(value) => write_string(out, value),
-        Value::Bin(value) => write_string(out, value),
+        Value::Str(value) => write_string(out, value, most),
+        Value::Bin(value) => write_string(out, value, most),
         Value::Array(_) => write!(out, "["),
         Value::Map(_) => write!(out, "{{"),
         Value::Ext(1, bytes) => match crate::decimal::Decimal::unpack(bytes) {
@@ -71,8 +80,8 @@ fn write_value(out: &mut String, value: &Value<'_>) {
     };
 }
 
-fn write_string(out: &mut String, value: &[u8]) -> std::fmt::Result {
-    let value = &value[..value.len().min(BYTES_MAX)];
+fn write_string(out: &mut String, value: &[u8], most: usize) -> std::fmt::Result {
+    let value = &value[..value.len().min(most)];
     out.push('"');
     for c in String::from_utf8_lossy(value).chars() {
         match c {

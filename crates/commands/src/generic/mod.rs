@@ -8,35 +8,38 @@ mod random;
 mod relocate;
 mod scan;
 mod ttl;
+mod tuple;
+mod tuple_list;
 pub(crate) mod wait;
 
 use crate::kernel::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
-    Code::on_keys("del", existence::del),
-    Code::on_keys("unlink", existence::del),
-    Code::on_keys("exists", existence::exists),
-    Code::on_keys("touch", existence::touch),
-    Code::on_keys("type", existence::type_of),
+    Code::on_keys("del", existence::del).on_tuples(tuple::del),
+    Code::on_keys("unlink", existence::del).on_tuples(tuple::del),
+    Code::on_keys("exists", existence::exists).on_tuples(tuple::exists),
+    Code::on_keys("touch", existence::touch).on_tuples(tuple::exists),
+    Code::on_keys("type", existence::type_of).on_tuples(tuple::type_of),
     Code::on_keys("expire", expire::expire),
     Code::on_keys("pexpire", expire::pexpire),
     Code::on_keys("expireat", expire::expireat),
     Code::on_keys("pexpireat", expire::pexpireat),
-    Code::on_keys("persist", expire::persist),
-    Code::on_keys("ttl", ttl::ttl),
-    Code::on_keys("pttl", ttl::pttl),
-    Code::on_keys("expiretime", ttl::expiretime),
-    Code::on_keys("pexpiretime", ttl::pexpiretime),
-    Code::on_keys("rename", relocate::rename),
-    Code::on_keys("renamenx", relocate::renamenx),
-    Code::on_keys("copy", relocate::copy),
-    Code::on_keys("move", relocate::move_key),
+    Code::on_keys("persist", expire::persist).on_tuples(tuple::persist),
+    Code::on_keys("ttl", ttl::ttl).on_tuples(tuple::ttl),
+    Code::on_keys("pttl", ttl::pttl).on_tuples(tuple::ttl),
+    Code::on_keys("expiretime", ttl::expiretime).on_tuples(tuple::ttl),
+    Code::on_keys("pexpiretime", ttl::pexpiretime).on_tuples(tuple::ttl),
+    Code::on_keys("rename", relocate::rename).on_tuples(tuple::rename),
+    Code::on_keys("renamenx", relocate::renamenx).on_tuples(tuple::renamenx),
+    Code::on_keys("copy", relocate::copy).beside_mounts(tuple::copy),
+    Code::on_keys("move", relocate::move_key).beside_mounts(tuple::move_key),
     Code::container("object", object::SUBCOMMANDS),
-    Code::with_locks("keys", LockNeed::All, scan::keys),
-    Code::with_locks("scan", LockNeed::Own, scan::scan),
-    Code::with_locks("randomkey", LockNeed::Own, random::randomkey),
-    Code::with_locks("dbsize", LockNeed::All, database::dbsize),
+    Code::with_locks("keys", LockNeed::All, scan::keys).beside_mounts(tuple_list::keys),
+    Code::with_locks("scan", LockNeed::Own, scan::scan).beside_mounts(tuple_list::scan),
+    Code::with_locks("randomkey", LockNeed::Own, random::randomkey)
+        .beside_mounts(tuple_list::randomkey),
+    Code::with_locks("dbsize", LockNeed::All, database::dbsize).beside_mounts(tuple_list::dbsize),
     Code::with_locks("flushdb", LockNeed::All, database::flushdb),
     Code::with_locks("flushall", LockNeed::All, database::flushall),
-    Code::with_locks("swapdb", LockNeed::All, database::swapdb),
+    Code::with_locks("swapdb", LockNeed::All, database::swapdb).beside_mounts(tuple::swapdb),
 ];

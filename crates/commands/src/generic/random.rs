@@ -25,6 +25,11 @@ pub(super) fn randomkey(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
+/// How many keys there are, expired ones included.
+pub(super) fn count(ctx: &mut Ctx<'_>) -> usize {
+    ctx.partitions().map(|partition| len(ctx, partition)).sum()
+}
+
 fn from_a_large_partition(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
     (0..TRIES_MAX).find_map(|_| {
         let partition = ctx.local.rng.below(PARTITIONS);

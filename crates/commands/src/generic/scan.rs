@@ -45,8 +45,21 @@ fn matches(pattern: Option<&[u8]>, entry: EntryRef<'_>) -> bool {
 pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let cursor = cursor(args[1])?;
     let options = ScanOptions::parse(&args[2..], Also::Type)?;
-    let (mut out, mut found) = (Vec::new(), 0);
-    let mut bulks = Reply::new(&mut out, ctx.reply.proto());
+    let mut out = Vec::new();
+    let (next, found) = page(ctx, cursor, &options, &mut out)?;
+    reply_page(ctx, next, found, &out);
+    Ok(())
+}
+
+/// Writes a page's keys into `out`. Returns the next cursor, and how many they are.
+pub(super) fn page(
+    ctx: &mut Ctx<'_>,
+    cursor: u64,
+    options: &ScanOptions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(u64, usize), CommandError> {
+    let mut found = 0;
+    let mut bulks = Reply::new(out, ctx.reply.proto());
     let next = walk(ctx, cursor, options.count, |entry| {
         let kind = kind_of(entry.value()).name().as_bytes();
         if options.kind.is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
@@ -57,11 +70,15 @@ pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         bulks.position() < PAGE_BYTES
     })?;
+    Ok((next, found))
+}
+
+/// Replies with a page.
+pub(super) fn reply_page(ctx: &mut Ctx<'_>, next: u64, found: usize, keys: &[u8]) {
     ctx.reply.array(2);
     ctx.reply.bulk_int(next as i64);
     ctx.reply.array(found);
-    ctx.reply.raw(&out);
-    Ok(())
+    ctx.reply.raw(keys);
 }
 
 /// Visits about `count` keys from `cursor` on, fewer if `visit` returns that it is enough, locking

@@ -284,7 +284,7 @@ pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
             false => node.begin_or_busy(Locks::One(key.hash), scratch, 0),
         };
         let Some(mut tx) = tx else {
-            let watched = WatchedKey { db: aside.db, key: name.clone() };
+            let watched = WatchedKey { db: aside.db, key: name.clone(), space: None };
             local.unwatch_later.push((watched, Arc::clone(&aside.flag)));
             continue;
         };

@@ -9,6 +9,7 @@ use crate::kernel::eviction::{self, Room};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command, begin_on_keys};
 use crate::kernel::local::{Local, Pump};
+use crate::kernel::mounted;
 use crate::kernel::node::{Node, Paused};
 use crate::kernel::outcome::{Flow, Outcome};
 use crate::kernel::overdue;
@@ -254,6 +255,9 @@ impl Running<'_, '_> {
             return self.reject(Some((id, spec)), &busy);
         }
         let mut command = command;
+        if node.keyspace.spaces.has_mounts() {
+            mounted::redirect(&mut ctx, &mut command);
+        }
         if node.keyspace.has_element_times() && overdue::remove_some(&mut ctx, spec, args) {
             command.handler = overdue::run_again;
         } else if cfg!(debug_assertions) && ctx.local.rehearses {

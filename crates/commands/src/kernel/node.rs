@@ -17,6 +17,7 @@ use crate::kernel::notifications;
 use crate::kernel::pubsub::registry::PubSub;
 use crate::kernel::rates::{Rates, Sampler};
 use crate::kernel::rng::Rng;
+use crate::kernel::scan_positions::ScanPositions;
 use crate::kernel::schema_watchers::SchemaWatchers;
 use crate::kernel::scripts::Scripts;
 use crate::kernel::stats::ThreadStats;
@@ -197,6 +198,8 @@ pub struct Node {
     pub loading: Option<Arc<Loading>>,
     /// Scripts: their cache, and which run.
     pub scripts: Scripts,
+    /// Where scans of mounted spaces go on.
+    pub(crate) scan_positions: ScanPositions,
     /// Who wants to hear of changed definitions of spaces.
     pub schema_watchers: SchemaWatchers,
     sampler: Mutex<Sampler>,
@@ -279,6 +282,7 @@ impl Node {
             loading: None,
             scripts: Scripts::new(threads_count),
             schema_watchers: SchemaWatchers::default(),
+            scan_positions: ScanPositions::default(),
             sampler: Mutex::default(),
             fixed_bytes,
             run_id: Mutex::new(parts.run_id),

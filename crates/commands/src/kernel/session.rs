@@ -8,7 +8,7 @@ use crate::kernel::pubsub::published::Kind;
 use crate::kernel::pubsub::subscriptions::Subscriptions;
 use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Claim, Waiter, WatchFlag};
-use ladon_model::{Gate, Lsn};
+use ladon_model::{Gate, Lsn, SpaceId};
 use ladon_resp::Proto;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -91,6 +91,8 @@ pub struct WatchedKey {
     pub db: u16,
     /// The key.
     pub key: Vec<u8>,
+    /// The mounted space that it was a tuple of.
+    pub space: Option<SpaceId>,
 }
 
 /// A connection that waits before it goes on.

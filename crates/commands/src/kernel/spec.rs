@@ -165,6 +165,17 @@ pub enum LockNeed {
     Own,
 }
 
+/// What a command does with keys that are tuples of mounted spaces.
+#[derive(Clone, Copy)]
+pub enum OnTuples {
+    /// It is refused.
+    Refused,
+    /// This runs in its place if one of its keys is a tuple's.
+    Keys(HandlerFn),
+    /// This runs in its place whenever a space is mounted.
+    Always(HandlerFn),
+}
+
 /// A command's code, as its family lists it.
 pub struct Code {
     /// Lower case.
@@ -176,6 +187,7 @@ pub struct Code {
     flags: Flags,
     /// Overrides the facts.
     keys: Option<KeyPositions>,
+    on_tuples: OnTuples,
     /// A container's subcommands.
     pub(crate) subcommands: &'static [Code],
 }
@@ -189,14 +201,15 @@ impl Code {
     /// A command that needs these locks.
     pub const fn with_locks(name: &'static str, locks: LockNeed, handler: HandlerFn) -> Code {
         let (handler, part, flags) = (Handler::Run(handler), Part::None, Flags::NONE);
-        Code { name, handler, locks, part, flags, keys: None, subcommands: &[] }
+        let on_tuples = OnTuples::Refused;
+        Code { name, handler, locks, part, flags, keys: None, on_tuples, subcommands: &[] }
     }
 
     /// A container of subcommands.
     pub const fn container(name: &'static str, subcommands: &'static [Code]) -> Code {
         let (handler, locks) = (Handler::Container, LockNeed::None);
-        let (part, flags) = (Part::None, Flags::NONE);
-        Code { name, handler, locks, part, flags, keys: None, subcommands }
+        let (part, flags, on_tuples) = (Part::None, Flags::NONE, OnTuples::Refused);
+        Code { name, handler, locks, part, flags, keys: None, on_tuples, subcommands }
     }
 
     /// The same container, which is also a command by itself.
@@ -212,6 +225,16 @@ impl Code {
     /// The same command, with these flags beside those that clients see.
     pub const fn with(self, flags: Flags) -> Code {
         Code { flags, ..self }
+    }
+
+    /// The same command, which this answers for keys that are tuples.
+    pub const fn on_tuples(self, handler: HandlerFn) -> Code {
+        Code { on_tuples: OnTuples::Keys(handler), ..self }
+    }
+
+    /// The same command, which this answers whenever a space is mounted.
+    pub const fn beside_mounts(self, handler: HandlerFn) -> Code {
+        Code { on_tuples: OnTuples::Always(handler), ..self }
     }
 
     /// The same command, with keys that the facts cannot express.
@@ -236,6 +259,8 @@ pub struct CommandSpec {
     pub locks: LockNeed,
     /// Its code.
     pub handler: Handler,
+    /// What it does with keys that are tuples of mounted spaces.
+    pub on_tuples: OnTuples,
 }
 
 impl CommandSpec {
@@ -252,6 +277,7 @@ impl CommandSpec {
             part: code.part,
             locks: code.locks,
             handler: code.handler,
+            on_tuples: code.on_tuples,
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::thread_parts::ThreadParts;
-use ladon_engine::{Key, Locks};
+use ladon_engine::{Key, Locks, WatchFlag};
+use ladon_model::SpaceId;
 use ladon_resp::{Proto, Reply};
 use std::sync::Arc;
 
@@ -16,16 +17,34 @@ pub(crate) fn forget(ctx: &mut Ctx<'_>) {
     }
     let flag = std::mem::take(&mut ctx.session.watch_flag);
     *ctx.session.info.watch_flag.lock() = None;
-    for WatchedKey { db: number, key } in &watched {
+    for WatchedKey { db: number, key, space } in &watched {
+        if let Some(space) = *space {
+            forget_tuple(ctx, space, key, &flag);
+            continue;
+        }
         let hashed = ctx.key(key);
         let done = ctx.on(Locks::One(hashed.hash), |tx| {
             let db = tx.keyspace().select(*number);
             tx.unwatch(db, hashed, &flag);
         });
         if done.is_err() {
-            let watched = WatchedKey { db: *number, key: key.clone() };
+            let watched = WatchedKey { db: *number, key: key.clone(), space: None };
             ctx.local.unwatch_later.push((watched, Arc::clone(&flag)));
         }
+    }
+}
+
+/// Stops watching a tuple of a mounted space.
+#[cold]
+fn forget_tuple(ctx: &mut Ctx<'_>, space: SpaceId, key: &[u8], flag: &Arc<WatchFlag>) {
+    match &mut ctx.data {
+        Data::Held(tx) if tx.holds_space(space) => tx.unwatch_tuple(space, key, flag),
+        // Its lock would be out of order, unless no space is held.
+        Data::Held(tx) if tx.mounts().is_some() => {
+            let watched = WatchedKey { db: 0, key: key.to_vec(), space: Some(space) };
+            ctx.local.unwatch_later.push((watched, Arc::clone(flag)));
+        }
+        _ => ctx.node.keyspace.spaces.unwatch(space, key, flag),
     }
 }
 
@@ -42,7 +61,11 @@ pub(crate) fn forget_later(ctx: &mut Ctx<'_>) {
 /// Stops watching the keys whose partitions a long script held when their client went away.
 pub fn forget_the_rest(thread: &mut ThreadParts<'_>) {
     let ThreadParts { node, local, scratch, append, now_ms, .. } = thread;
-    local.unwatch_later.retain(|(WatchedKey { db: number, key }, flag)| {
+    local.unwatch_later.retain(|(WatchedKey { db: number, key, space }, flag)| {
+        if let Some(space) = *space {
+            node.keyspace.spaces.unwatch(space, key, flag);
+            return false;
+        }
         let key = Key { hash: node.keyspace.hash(key), bytes: key };
         let tx = node.begin_or_busy(Locks::One(key.hash), scratch, *now_ms);
         let Some(mut tx) = tx else { return true };

@@ -7,6 +7,7 @@ use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::local::Pump;
 use crate::kernel::message::ThreadHandle;
+use crate::kernel::mounted;
 use crate::kernel::scripts;
 use crate::kernel::scripts::running::{Kind, LongRun};
 use crate::kernel::scripts::shebang::ScriptFlags;
@@ -275,7 +276,7 @@ impl Host for RunHost<'_, '_> {
         if self.stopped.is_some() {
             return Err(Stop);
         }
-        let command = match self.resolve(arguments) {
+        let mut command = match self.resolve(arguments) {
             Ok(command) => command,
             Err(Refusal { command, error }) => {
                 let text = error.to_string();
@@ -290,6 +291,9 @@ impl Host for RunHost<'_, '_> {
         let (at, started) = (reply.len(), ctx.local.start(ctx.node, command.spec, arguments));
         ctx.reply.exchange(reply);
         ctx.reply.set_proto(self.proto);
+        if ctx.node.keyspace.spaces.has_mounts() {
+            mounted::redirect_in_script(ctx, &mut command);
+        }
         invoke::call(ctx, command, started, Caller::Script);
         ctx.reply.exchange(reply);
         if let Some((b'-', text)) = reply.get(at..).and_then(<[u8]>::split_first) {

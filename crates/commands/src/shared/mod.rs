@@ -9,3 +9,4 @@ pub(crate) mod long_string;
 pub(crate) mod rdb;
 pub(crate) mod scan;
 pub(crate) mod scores;
+pub(crate) mod tuple;

@@ -8,6 +8,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::long_replies::Several;
+use crate::kernel::mounted;
 use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{Code, Handler, LockNeed};
 use crate::kernel::watched;
@@ -59,8 +60,13 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let flag = Arc::clone(&ctx.session.watch_flag);
     *ctx.session.info.watch_flag.lock() = Some(Arc::clone(&flag));
     for name in &args[1..] {
-        let watched = WatchedKey { db: number, key: name.to_vec() };
-        if ctx.session.watched.contains(&watched) {
+        let space = match ctx.keyspace().spaces.has_mounts() {
+            true => mounted::watch(ctx, name, &flag)?,
+            false => None,
+        };
+        let watched = WatchedKey { db: number, key: name.to_vec(), space };
+        if space.is_some() || ctx.session.watched.contains(&watched) {
+            note_watched(ctx, watched);
             continue;
         }
         let key = ctx.key(name);
@@ -68,11 +74,17 @@ fn watch(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             let db = tx.keyspace().select(number);
             tx.watch(db, key, &flag);
         })?;
-        ctx.session.watched_bytes += WATCHED_KEY_BYTES + 2 * name.len();
-        ctx.session.watched.insert(watched);
+        note_watched(ctx, watched);
     }
     ctx.reply.ok();
     Ok(())
+}
+
+fn note_watched(ctx: &mut Ctx<'_>, watched: WatchedKey) {
+    let bytes = WATCHED_KEY_BYTES + 2 * watched.key.len();
+    if ctx.session.watched.insert(watched) {
+        ctx.session.watched_bytes += bytes;
+    }
 }
 
 fn unwatch(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -102,6 +114,9 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         return busy(ctx);
     };
     ctx.data = Data::Held(tx);
+    if ctx.keyspace().spaces.has_mounts() {
+        mounted::lock_for_exec(ctx, &multi).inspect_err(|_| watched::forget(ctx))?;
+    }
     if is_outdated(ctx) {
         // The watched keys are forgotten within the same transaction, which holds their locks.
         watched::forget(ctx);
@@ -130,7 +145,10 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
             && spec.keys.is_one(args.len());
         ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
         let started = ctx.local.start(ctx.node, spec, &args);
-        let command = Command { id: queued.id, spec, handler, args: &args };
+        let mut command = Command { id: queued.id, spec, handler, args: &args };
+        if ctx.tx().mounts().is_some() {
+            mounted::redirect(ctx, &mut command);
+        }
         invoke::call(ctx, command, started, Caller::Exec);
         if ctx.local.abandons_exec {
             return abandoned(ctx, position);
@@ -213,12 +231,18 @@ impl Wanted {
 /// Whether a watched key was touched, or has expired since it was watched.
 fn is_outdated(ctx: &mut Ctx<'_>) -> bool {
     let watched: BTreeSet<WatchedKey> = std::mem::take(&mut ctx.session.watched);
-    for WatchedKey { db: number, key } in &watched {
+    let mut has_moved = false;
+    for WatchedKey { db: number, key, space } in &watched {
+        // What was a tuple may be an ordinary key by now, and the other way round.
+        has_moved |= mounted::space_of(ctx, *number, key) != *space;
+        if space.is_some() {
+            continue;
+        }
         let key = ctx.key(key);
         let db = ctx.keyspace().select(*number);
         // Removes the key if it has expired, which touches it.
         ctx.tx().exists(db, key);
     }
     ctx.session.watched = watched;
-    ctx.session.watch_flag.is_touched()
+    has_moved || ctx.session.watch_flag.is_touched()
 }

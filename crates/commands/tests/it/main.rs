@@ -20,6 +20,7 @@ mod lists;
 mod lookups;
 mod model;
 mod module_graph;
+mod mounts;
 mod scan_guarantee;
 mod scripts;
 mod server;

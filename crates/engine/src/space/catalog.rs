@@ -2,6 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
+use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
 use ladon_model::{Lsn, SpaceId};
 use ladon_platform::lock_order::{self, Place};
@@ -9,11 +10,11 @@ use ladon_space::{
     BoxError, ErrorCode, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, fields,
 };
 use ladon_system_spaces as system;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{ArcMutexGuard, Mutex, MutexGuard, RawMutex};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// All spaces of a node. The system spaces come into being at the first look.
@@ -25,6 +26,8 @@ pub struct Spaces {
     bytes: Arc<AtomicI64>,
     /// What somebody above made of the users and their rights, and of which version.
     cached: Mutex<Option<(u64, Arc<dyn Any + Send + Sync>)>>,
+    /// Some space is mounted: most nodes never look further.
+    has_mounts: AtomicBool,
 }
 
 struct Held {
@@ -39,19 +42,33 @@ struct Held {
 pub struct Catalog {
     /// Counts changes of definitions: what IPROTO calls the schema's version.
     pub version: u64,
-    by_id: BTreeMap<SpaceId, Arc<SpaceCell>>,
+    by_id: BTreeMap<SpaceId, SpaceCell>,
     by_name: HashMap<Box<str>, SpaceId>,
     sequences: BTreeMap<u32, SequenceDef>,
     /// By space, the sequence that fills in a field.
     fillers: BTreeMap<SpaceId, SpaceSequence>,
     /// Foreign keys between spaces.
     pub(super) links: Links,
+    /// By prefix; none is a prefix of another.
+    mounts: Vec<Mount>,
+}
+
+/// A space whose tuples are also hashes, under keys with a prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// What their keys begin with.
+    pub prefix: Box<[u8]>,
+    /// The space's number.
+    pub space: SpaceId,
+    /// The space's name.
+    pub name: Box<str>,
 }
 
 /// A space behind its lock.
+#[derive(Clone)]
 pub struct SpaceCell {
     id: SpaceId,
-    content: Mutex<Content>,
+    content: Arc<Mutex<Content>>,
 }
 
 pub(crate) struct Content {
@@ -62,6 +79,8 @@ pub(crate) struct Content {
     pub(crate) version: u64,
     /// It is in the catalog no more.
     pub(crate) gone: bool,
+    /// Of a mounted space, the watched keys.
+    pub(crate) watched: Watched,
 }
 
 /// A locked space.
@@ -85,6 +104,27 @@ impl DerefMut for SpaceGuard<'_> {
     }
 }
 
+/// A locked space that its guard keeps.
+pub(super) struct LongSpaceGuard {
+    content: ArcMutexGuard<RawMutex, Content>,
+    /// Dropped after the lock.
+    _held: lock_order::Held,
+}
+
+impl Deref for LongSpaceGuard {
+    type Target = Content;
+
+    fn deref(&self) -> &Content {
+        &self.content
+    }
+}
+
+impl DerefMut for LongSpaceGuard {
+    fn deref_mut(&mut self) -> &mut Content {
+        &mut self.content
+    }
+}
+
 /// The catalog's lock.
 pub(crate) struct Changing<'a> {
     _guard: MutexGuard<'a, ()>,
@@ -94,8 +134,9 @@ pub(crate) struct Changing<'a> {
 impl SpaceCell {
     pub(crate) fn new(space: Space) -> SpaceCell {
         let id = space.def().id;
-        let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false };
-        SpaceCell { id, content: Mutex::new(content) }
+        let watched = Watched::default();
+        let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false, watched };
+        SpaceCell { id, content: Arc::new(Mutex::new(content)) }
     }
 
     /// The space's number.
@@ -113,13 +154,21 @@ impl SpaceCell {
         let content = self.content.lock();
         SpaceGuard { content, _held: lock_order::taken(place) }
     }
+
+    /// As `lock`, for longer than the catalog is looked at.
+    pub(super) fn lock_for_long(&self) -> LongSpaceGuard {
+        let place = Place::space(self.id);
+        lock_order::check(place);
+        let content = self.content.lock_arc();
+        LongSpaceGuard { content, _held: lock_order::taken(place) }
+    }
 }
 
 impl Catalog {
     /// The space of this number.
     #[inline]
     pub fn get(&self, id: SpaceId) -> Option<&SpaceCell> {
-        self.by_id.get(&id).map(|cell| &**cell)
+        self.by_id.get(&id)
     }
 
     /// The number of the space of this name.
@@ -129,7 +178,7 @@ impl Catalog {
 
     /// All spaces, by number.
     pub fn cells(&self) -> impl Iterator<Item = &SpaceCell> {
-        self.by_id.values().map(|cell| &**cell)
+        self.by_id.values()
     }
 
     /// The sequence that fills in a field of a space.
@@ -167,31 +216,71 @@ impl Catalog {
         self.links.of(id)
     }
 
+    /// The mounted spaces, by prefix.
+    pub fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    /// The mounted space that a key belongs to.
+    pub fn mount_of(&self, key: &[u8]) -> Option<&Mount> {
+        // No prefix begins another one, so the last one that is not behind the key is the only one.
+        let after = self.mounts.partition_point(|mount| &*mount.prefix <= key);
+        let mount = self.mounts.get(after.checked_sub(1)?)?;
+        key.starts_with(&mount.prefix).then_some(mount)
+    }
+
+    /// The mount of another space that a prefix could not be told apart from.
+    pub(super) fn overlapping(&self, id: SpaceId, prefix: &[u8]) -> Option<&Mount> {
+        let overlaps = |of: &[u8]| of.starts_with(prefix) || prefix.starts_with(of);
+        self.mounts.iter().find(|mount| mount.space != id && overlaps(&mount.prefix))
+    }
+
+    fn set_mount(&mut self, def: &SpaceDef) {
+        self.mounts.retain(|mount| mount.space != def.id);
+        if let Some(prefix) = &def.resp_prefix {
+            let at = self.mounts.partition_point(|mount| mount.prefix < *prefix);
+            self.mounts.insert(
+                at,
+                Mount { prefix: prefix.clone(), space: def.id, name: def.name.as_str().into() },
+            );
+        }
+    }
+
     pub(crate) fn add(&mut self, space: Space) {
         self.links.set(space.def().id, Some(space.def()));
+        self.set_mount(space.def());
         self.by_name.insert(space.def().name.as_str().into(), space.def().id);
-        self.by_id.insert(space.def().id, Arc::new(SpaceCell::new(space)));
+        self.by_id.insert(space.def().id, SpaceCell::new(space));
     }
 
-    pub(crate) fn rename(&mut self, id: SpaceId, before: &str, now: &str) {
-        if self.by_name.get(before) == Some(&id) {
-            self.by_name.remove(before);
+    /// A space has got another definition.
+    pub(crate) fn alter(&mut self, before: &SpaceDef, now: &SpaceDef) {
+        if self.by_name.get(&*before.name) == Some(&now.id) {
+            self.by_name.remove(&*before.name);
         }
-        self.by_name.insert(now.into(), id);
+        self.by_name.insert(now.name.as_str().into(), now.id);
+        self.set_mount(now);
     }
 
-    pub(crate) fn remove(&mut self, id: SpaceId, name: &str) {
-        self.links.set(id, None);
-        self.by_id.remove(&id);
-        if self.by_name.get(name) == Some(&id) {
-            self.by_name.remove(name);
+    pub(crate) fn remove(&mut self, def: &SpaceDef) {
+        self.links.set(def.id, None);
+        self.by_id.remove(&def.id);
+        self.mounts.retain(|mount| mount.space != def.id);
+        if self.by_name.get(&*def.name) == Some(&def.id) {
+            self.by_name.remove(&*def.name);
         }
     }
 }
 
 impl Spaces {
     pub(crate) fn new(hash_seed: u64) -> Spaces {
-        Spaces { hash_seed, held: OnceLock::new(), bytes: Arc::default(), cached: Mutex::default() }
+        Spaces {
+            hash_seed,
+            held: OnceLock::new(),
+            bytes: Arc::default(),
+            cached: Mutex::default(),
+            has_mounts: AtomicBool::new(false),
+        }
     }
 
     /// An empty space.
@@ -214,9 +303,27 @@ impl Spaces {
         })
     }
 
+    /// The spaces at this moment, to be kept.
+    pub fn catalog_to_keep(&self) -> Arc<Catalog> {
+        self.held().catalog.load_full()
+    }
+
+    /// A client watches a key of a mounted space no more. It may be that neither is there any more.
+    pub fn unwatch(&self, space: SpaceId, key: &[u8], flag: &Arc<WatchFlag>) {
+        if let Some(cell) = self.catalog().get(space) {
+            cell.lock().watched.remove(key, flag);
+        }
+    }
+
     /// Whether anybody has looked at the spaces so far. Otherwise they are as in a new node.
     pub(crate) fn are_in_use(&self) -> bool {
         self.held.get().is_some()
+    }
+
+    /// Whether some space is mounted under a prefix of keys.
+    #[inline(always)]
+    pub fn has_mounts(&self) -> bool {
+        self.has_mounts.load(Relaxed)
     }
 
     /// The spaces at this moment.
@@ -264,7 +371,9 @@ impl Spaces {
         let mut next = Catalog::clone(&self.held().catalog.load());
         change(&mut next);
         next.version += 1;
+        let has_mounts = !next.mounts.is_empty();
         self.held().catalog.store(Arc::new(next));
+        self.has_mounts.store(has_mounts, Relaxed);
     }
 
     /// The counter of bytes, for what is freed elsewhere.

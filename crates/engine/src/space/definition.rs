@@ -14,7 +14,7 @@
 
 use super::catalog::{Catalog, Changing, Spaces, described_space};
 use super::error::{
-    cannot_alter, cannot_drop, cannot_drop_sequence, no_such_sequence, no_such_space,
+    cannot_alter, cannot_drop, cannot_drop_sequence, cannot_mount, no_such_sequence, no_such_space,
 };
 use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
@@ -100,6 +100,7 @@ impl Effect<'_> {
             return Err(cannot_alter(described, why));
         }
         let catalog = tx.catalog();
+        self.check_mount(catalog)?;
         let parents = self.parents(catalog)?;
         let mut others = parents.clone();
         others.insert(described);
@@ -117,6 +118,7 @@ impl Effect<'_> {
         self.check_named(catalog, tx.space_mut(described))?;
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
+        let was_mounted = whole.def().resp_prefix.is_some();
         let out = self.apply(tx.space_mut(described))?;
         if let Err(error) = self.check_foreign_keys(tx) {
             *tx.space_mut(described) = whole;
@@ -124,11 +126,33 @@ impl Effect<'_> {
         }
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
+        if was_mounted || tx.space_mut(described).def().resp_prefix.is_some() {
+            tx.redefined(described);
+        }
         if self.id == system::SPACE && self.new.is_none() {
             tx.mark_gone(described);
         }
         garbage.extend(out.map(Garbage::of));
         Ok(())
+    }
+
+    /// Checks that a space is not mounted where another one is.
+    fn check_mount(&self, catalog: &Catalog) -> Result<(), BoxError> {
+        let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
+        let def = SpaceDef::from_tuple(new.bytes())?;
+        let Some(prefix) = def.resp_prefix.as_deref() else { return Ok(()) };
+        if def.is_view {
+            return Err(cannot_mount("a view cannot be mounted"));
+        }
+        match catalog.overlapping(def.id, prefix) {
+            Some(other) => Err(cannot_mount(&format!(
+                "keys with '{}' and '{}', where space {} is mounted, cannot be told apart",
+                String::from_utf8_lossy(prefix),
+                String::from_utf8_lossy(&other.prefix),
+                other.space
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The space that the tuple describes, if the system space is one that describes spaces. A
@@ -330,10 +354,10 @@ fn change(
     match (old, new) {
         (None, Some(new)) => catalog.add(create(new)),
         (Some(old), Some(new)) => {
-            catalog.rename(new.id, &old.name, &new.name);
+            catalog.alter(&old, &new);
             catalog.links.set(new.id, Some(&new));
         }
-        (Some(old), None) => catalog.remove(old.id, &old.name),
+        (Some(old), None) => catalog.remove(&old),
         (None, None) => {}
     }
 }

@@ -26,6 +26,11 @@ pub(super) fn cannot_alter(space: impl std::fmt::Display, why: &str) -> BoxError
     BoxError::new(ErrorCode::ALTER_SPACE, format!("Can't modify space '{space}': {why}"))
 }
 
+pub(super) fn cannot_mount(why: &str) -> BoxError {
+    let message = format!("Wrong space options (field 5): 'resp_prefix': {why}");
+    BoxError::new(ErrorCode::WRONG_SPACE_OPTIONS, message)
+}
+
 pub(super) fn cannot_drop_sequence(sequence: &str, why: &str) -> BoxError {
     BoxError::new(DROP_SEQUENCE, format!("Can't drop sequence '{sequence}': {why}"))
 }

@@ -16,19 +16,26 @@
 //! the catalog's lock before any of them. A cell that left the catalog is marked as gone under its
 //! lock, so that who found it before sees that.
 
+/// The number of the database whose keys the tuples of mounted spaces are.
+pub const MOUNTS_DATABASE: u16 = 0;
+
 mod catalog;
 mod definition;
 mod error;
 mod foreign_keys;
+mod held;
+mod mounted;
 mod recovery;
 mod saving;
 mod transaction;
 
-pub use catalog::{Catalog, SpaceCell, Spaces};
+pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
+pub(crate) use held::HeldSpaces;
+pub(crate) use mounted::{TupleEvent, event_of, key_of};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;

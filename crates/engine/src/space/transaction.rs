@@ -1,11 +1,13 @@
 //! A transaction on spaces: their locks, the changes made, and how to take them back.
 
-use super::catalog::{Catalog, SpaceCell, SpaceGuard, Spaces};
+use super::catalog::{Catalog, SpaceCell, SpaceGuard};
 use super::error::no_such_space;
 use super::foreign_keys::check_written;
+use super::held::log_change;
+use super::mounted::{event_of, touch_watchers};
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
-use ladon_model::{Change, Lsn, Record, SpaceId};
+use ladon_model::{Lsn, Record, SpaceId};
 use ladon_msgpack::write;
 use ladon_space::{
     Asked, BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written, sequence_data,
@@ -21,7 +23,7 @@ use std::borrow::Cow;
 /// to be given up is taken back by [`SpaceTx::abort`]; one that is dropped without either, after it
 /// changed something, ends the process.
 pub struct SpaceTx<'a> {
-    spaces: &'a Spaces,
+    keyspace: &'a Keyspace,
     catalog: &'a Catalog,
     /// By number.
     guards: SmallVec<[(SpaceId, SpaceGuard<'a>); 2]>,
@@ -29,6 +31,8 @@ pub struct SpaceTx<'a> {
     dependency: Lsn,
     done: SmallVec<[(SpaceId, Written); 1]>,
     bytes_delta: i64,
+    /// A space whose definition has changed.
+    redefined: Option<SpaceId>,
 }
 
 impl Keyspace {
@@ -74,26 +78,27 @@ impl Keyspace {
             }
             guards.push((id, guard));
         }
-        Ok(SpaceTx::new(&self.spaces, catalog, guards, scratch))
+        Ok(SpaceTx::new(self, catalog, guards, scratch))
     }
 }
 
 impl<'a> SpaceTx<'a> {
     pub(super) fn new(
-        spaces: &'a Spaces,
+        keyspace: &'a Keyspace,
         catalog: &'a Catalog,
         guards: SmallVec<[(SpaceId, SpaceGuard<'a>); 2]>,
         scratch: &'a mut Scratch,
     ) -> SpaceTx<'a> {
         scratch.begin_changes();
         SpaceTx {
-            spaces,
+            keyspace,
             catalog,
             guards,
             scratch,
             dependency: Lsn::ZERO,
             done: SmallVec::new(),
             bytes_delta: 0,
+            redefined: None,
         }
     }
 
@@ -146,7 +151,7 @@ impl<'a> SpaceTx<'a> {
             return Ok(written);
         }
         guard.version += 1;
-        log_change(&guard.space, &written, self.scratch)?;
+        log_change(&guard.space, &written, self.scratch.changes_mut())?;
         self.done.push((id, written.clone()));
         Ok(written)
     }
@@ -232,8 +237,18 @@ impl<'a> SpaceTx<'a> {
     /// Logs what a statement did to a space that was adopted.
     pub(crate) fn log(&mut self, id: SpaceId, written: &Written) {
         let at = self.at(id);
-        let logged = log_change(&self.guards[at].1.space, written, self.scratch);
+        let space = &self.guards[at].1.space;
+        let logged = log_change(space, written, self.scratch.changes_mut());
         logged.expect("a tuple that was in the space has a primary key");
+        if space.def().resp_prefix.is_some() {
+            self.done.push((id, written.clone()));
+        }
+    }
+
+    /// Whoever looks at the tuples of a held space as keys has to look again, once this has
+    /// committed.
+    pub(super) fn redefined(&mut self, id: SpaceId) {
+        self.redefined = Some(id);
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {
@@ -259,7 +274,7 @@ impl<'a> SpaceTx<'a> {
             self.bytes_delta += after as i64 - before as i64;
         }
         // The trees' nodes may be divided otherwise than before.
-        self.spaces.add_bytes(self.bytes_delta);
+        self.keyspace.spaces.add_bytes(self.bytes_delta);
         self.scratch.begin_changes();
         dependency
     }
@@ -267,40 +282,48 @@ impl<'a> SpaceTx<'a> {
     /// Ends the transaction. If anything changed, `append` logs the encoded changes and returns
     /// their LSN. Returns the LSN that a reply depends on.
     pub fn commit(mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
+        self.keyspace.spaces.add_bytes(self.bytes_delta);
+        let mut lsn = self.dependency;
+        if !self.scratch.changes_mut().is_empty() {
+            lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
+            // Those that were only read as well: who read them may have decided what was written.
+            for (_, guard) in &mut self.guards {
+                guard.changed = lsn;
+            }
+        }
+        if self.keyspace.spaces.has_mounts() || self.redefined.is_some() {
+            self.tell(lsn);
+        }
         self.done.clear();
-        self.spaces.add_bytes(self.bytes_delta);
-        if self.scratch.changes_mut().is_empty() {
-            return self.dependency;
-        }
-        let lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
-        // Those that were only read as well: who read them may have decided what was written.
-        for (_, guard) in &mut self.guards {
-            guard.changed = lsn;
-        }
         lsn
+    }
+
+    /// Tells those who look at tuples as keys.
+    #[cold]
+    fn tell(&mut self, lsn: Lsn) {
+        let keyspace = self.keyspace;
+        let done = std::mem::take(&mut self.done);
+        for (id, written) in &done {
+            let at = self.at(*id);
+            let content = &mut self.guards[at].1;
+            touch_watchers(content, written);
+            if keyspace.events.are_wanted()
+                && let Some(event) = event_of(&content.space, written)
+            {
+                self.scratch.note_tuple(keyspace, &event);
+            }
+        }
+        if let Some(id) = self.redefined {
+            self.guard(id).watched.touch_all();
+            self.scratch.note_all_tuples(keyspace);
+        }
+        self.scratch.deliver_events(keyspace, lsn);
     }
 
     /// The tuple that a statement stored, or removed.
     pub fn result(written: &Written) -> Option<&Tuple> {
         written.new.as_ref().or(written.old.as_ref())
     }
-}
-
-/// Encodes the change that a statement made. Nothing of a temporary space is kept.
-fn log_change(space: &Space, written: &Written, scratch: &mut Scratch) -> Result<(), BoxError> {
-    let def = space.def();
-    match (&written.old, &written.new) {
-        _ if def.is_temporary => {}
-        (_, Some(new)) => {
-            scratch.changes_mut().push(Change::SpacePut { space: def.id, tuple: new.bytes() });
-        }
-        (Some(old), None) => {
-            let key = space.primary_key_of(old.bytes())?;
-            scratch.changes_mut().push(Change::SpaceDelete { space: def.id, key: &key });
-        }
-        (None, None) => {}
-    }
-    Ok(())
 }
 
 impl Drop for SpaceTx<'_> {

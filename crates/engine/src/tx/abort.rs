@@ -19,6 +19,7 @@ impl Tx<'_> {
     pub fn abort(&mut self) {
         assert!(self.scratch.undoable, "a transaction that noted nothing is taken back");
         self.scratch.undoable = false;
+        self.undo_spaces();
         let Some(mut undo) = self.scratch.undo.take() else { return };
         if self.scratch.forgetful_undo_canary {
             undo.steps.truncate(undo.steps.len().saturating_sub(1));

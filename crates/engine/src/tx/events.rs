@@ -1,7 +1,9 @@
 //! Events of a transaction.
 
-use super::{Key, Tx};
+use super::{Key, Scratch, Tx};
 use crate::events::{ChangedNames, CopyEvents, Event, EventClass};
+use crate::keyspace::Keyspace;
+use crate::space::{MOUNTS_DATABASE, TupleEvent};
 use crate::table::entry::EntryRef;
 use crate::types;
 use ladon_model::{DbId, Lsn, ValueKind};
@@ -144,8 +146,40 @@ impl Tx<'_> {
     /// Passes the events on, while the locks are held.
     #[cold]
     pub(super) fn deliver_events(&mut self, depends: Lsn) {
-        let (keyspace, events) = (self.keyspace, &mut self.scratch.events);
-        let origin = std::mem::take(&mut self.scratch.origin);
+        self.scratch.deliver_events(self.keyspace, depends);
+    }
+}
+
+impl Scratch {
+    /// Notes that a tuple was written or deleted, which is a key of a mounted space. As the engine
+    /// sees it: which command or request did so makes no difference.
+    #[cold]
+    pub(crate) fn note_tuple(&mut self, keyspace: &Keyspace, event: &TupleEvent) {
+        let (wanted, key) = (&keyspace.events, &event.key[..]);
+        if event.is_new && wanted.has(EventClass::NEW) {
+            self.events.push("new", MOUNTS_DATABASE, key, &[]);
+        }
+        let class = if event.name == "del" { EventClass::GENERIC } else { EventClass::HASH };
+        if wanted.has(class) {
+            self.events.push(event.name, MOUNTS_DATABASE, key, &[]);
+        }
+        if wanted.has(EventClass::CHANGED) {
+            self.events.push_changed(key);
+        }
+    }
+
+    /// Notes that copies of any tuple may be invalid.
+    pub(crate) fn note_all_tuples(&mut self, keyspace: &Keyspace) {
+        if keyspace.events.has(EventClass::CHANGED) {
+            self.events.push_flushed();
+        }
+    }
+
+    /// Passes the events on, while the locks are held.
+    #[cold]
+    pub(crate) fn deliver_events(&mut self, keyspace: &Keyspace, depends: Lsn) {
+        let events = &mut self.events;
+        let origin = std::mem::take(&mut self.origin);
         if events.are_of_copies()
             && let Some(sink) = keyspace.events.copy_sink()
         {

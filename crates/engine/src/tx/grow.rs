@@ -78,6 +78,7 @@ impl<'a> Tx<'a> {
         assert!(self.change_count() == 0 && !self.scratch.undoable, "a change would be lost");
         #[cfg(debug_assertions)]
         self.check_end();
+        self.release_spaces();
         self.begin_with(Locked::Many(Vec::new()));
     }
 

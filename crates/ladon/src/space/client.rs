@@ -4,7 +4,7 @@ use super::definition::{Field, IndexOptions, Part, SpaceRow, index_line};
 use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
-use ladon_iproto::request::{Auth, Delete, IndexRef, Put, Select, SpaceRef};
+use ladon_iproto::request::{Auth, Delete, IndexRef, Put, Select, SpaceRef, Update};
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::write;
 use std::io::{self, Read as _, Write as _};
@@ -33,6 +33,8 @@ pub enum ClientError {
     NoSpace(String),
     #[error("space '{space}' has no field '{field}'; name one of its format, or count from 1")]
     NoField { space: String, field: String },
+    #[error("space '{0}' is not mounted; `ladon space mount` mounts one")]
+    NotMounted(String),
     #[error("the server's answer cannot be read: {0}")]
     Unreadable(#[from] ladon_msgpack::Error),
 }
@@ -158,10 +160,10 @@ impl Client {
         name: &str,
         fields: &[Field],
     ) -> Result<(), ClientError> {
-        // No field count, and no flags.
-        let mut rest = vec![0, 0x80];
-        write_format(&mut rest, fields);
-        self.insert(SPACE, &space_tuple(id, name, "memtx", &rest))
+        // No field count, and no options.
+        let mut format = Vec::new();
+        write_format(&mut format, fields);
+        self.insert(SPACE, &space_tuple(id, name, "memtx", &[&[0, 0x80], &format[..]].concat()))
     }
 
     pub fn create_index(
@@ -202,10 +204,30 @@ impl Client {
             Some(fields) => write_format(&mut format, fields),
             None => format.extend_from_slice(&space.format),
         }
-        let rest = [&space.field_count[..], &space.flags, &format].concat();
+        let rest = [&space.field_count[..], &space.options_map(), &format].concat();
         let tuple = space_tuple(space.id, name, &space.engine, &rest);
         let put = Put { space: SpaceRef::Id(SPACE), tuple: &tuple };
         self.ask(&Request::Replace(put)).map(drop)
+    }
+
+    /// Mounts a space under a prefix of Redis' keys, or unmounts it.
+    pub fn mount(&mut self, space: &SpaceRow, prefix: Option<&str>) -> Result<(), ClientError> {
+        /// The field of the options, from 0.
+        const OPTIONS: u64 = 5;
+        let mut operations = Vec::new();
+        write::array(&mut operations, 1);
+        write::array(&mut operations, 3);
+        write::str(&mut operations, b"=");
+        write::uint(&mut operations, OPTIONS);
+        operations.extend_from_slice(&space.options_with_prefix(prefix));
+        self.ask(&Request::Update(Update {
+            space: SpaceRef::Id(SPACE),
+            index: IndexRef::Id(0),
+            index_base: 0,
+            key: &key(&[space.id]),
+            operations: &operations,
+        }))
+        .map(drop)
     }
 
     /// Drops the secondary indexes, the primary one, and the space.

@@ -128,11 +128,18 @@ pub struct SpaceRow {
     pub engine: String,
     /// `name:type` or `name:type?` each.
     pub fields: Vec<String>,
-    /// The field count, flags and format as the tuple has them, in MessagePack.
+    /// The field count and the format as the tuple has them, in MessagePack.
     pub field_count: Vec<u8>,
-    pub flags: Vec<u8>,
     pub format: Vec<u8>,
+    /// The pairs of its options.
+    pub options: Options,
 }
+
+/// Names of options, and their values in MessagePack.
+pub type Options = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The option that says where a space is mounted.
+const RESP_PREFIX: &[u8] = b"resp_prefix";
 
 impl SpaceRow {
     /// Reads a tuple of `_space`: id, owner, name, engine, field count, flags, format.
@@ -142,14 +149,58 @@ impl SpaceRow {
         let id = u32::try_from(read_uint(tuple)?).unwrap_or(u32::MAX);
         skip(tuple)?;
         let (name, engine) = (text(tuple)?, text(tuple)?);
-        let (field_count, flags) = (take(tuple)?.to_vec(), take(tuple)?.to_vec());
+        let field_count = take(tuple)?.to_vec();
+        let options = read_options(tuple)?;
         let format = take(&mut { *tuple })?.to_vec();
         let mut fields = Vec::new();
         for _ in 0..read_array(tuple)? {
             fields.push(read_field(tuple)?);
         }
-        Ok(SpaceRow { id, name, engine, fields, field_count, flags, format })
+        Ok(SpaceRow { id, name, engine, fields, field_count, format, options })
     }
+
+    /// The prefix of Redis' keys under which it is mounted.
+    pub fn prefix(&self) -> Option<String> {
+        let (_, prefix) = self.options.iter().find(|(name, _)| name == RESP_PREFIX)?;
+        text(&mut &prefix[..]).ok()
+    }
+
+    /// Its options, as a tuple of `_space` has them.
+    pub fn options_map(&self) -> Vec<u8> {
+        let mut map = Vec::new();
+        write::map(&mut map, self.options.len() as u32);
+        for (name, value) in &self.options {
+            write::str(&mut map, name);
+            map.extend_from_slice(value);
+        }
+        map
+    }
+
+    /// As `options_map`, with another prefix or none.
+    pub fn options_with_prefix(&self, prefix: Option<&str>) -> Vec<u8> {
+        let mut changed = self.clone();
+        changed.options.retain(|(name, _)| name != RESP_PREFIX);
+        if let Some(prefix) = prefix {
+            let mut value = Vec::new();
+            write::str(&mut value, prefix.as_bytes());
+            changed.options.push((RESP_PREFIX.to_vec(), value));
+        }
+        changed.options_map()
+    }
+}
+
+fn read_options(tuple: &mut &[u8]) -> Result<Options, Error> {
+    let count = match read(tuple)? {
+        Value::Map(count) => count,
+        // An empty one, to Lua.
+        _ => 0,
+    };
+    let mut options = Options::new();
+    for _ in 0..count {
+        let name = read_str(tuple)?.to_vec();
+        options.push((name, take(tuple)?.to_vec()));
+    }
+    Ok(options)
 }
 
 /// A field of a format, as the command line takes it.
@@ -202,8 +253,8 @@ mod tests {
             engine: "memtx".into(),
             fields,
             field_count: vec![0],
-            flags: vec![0x80],
             format: vec![0x90],
+            options: Vec::new(),
         };
         let check = |text: &str, expected: Option<&[u8]>| {
             let mut out = Vec::new();
@@ -226,6 +277,21 @@ mod tests {
         Field::parse("id:unsigned").unwrap().write(&mut tuple);
         Field::parse("mail:string?").unwrap().write(&mut tuple);
         let row = SpaceRow::read(&tuple).unwrap();
+        assert_eq!(row.prefix(), None);
         assert_eq!((row.id, row.fields), (512, vec!["id:unsigned".into(), "mail:string?".into()]));
+    }
+
+    #[test]
+    fn a_mount_changes_no_other_option() {
+        let tuple = b"\x97\xcd\x02\x00\x01\xa5users\xa5memtx\x00\x81\xa9temporary\xc3\x90";
+        let row = SpaceRow::read(tuple).unwrap();
+        assert_eq!(row.options_map(), b"\x81\xa9temporary\xc3");
+        let mounted = row.options_with_prefix(Some("u:"));
+        assert_eq!(mounted, b"\x82\xa9temporary\xc3\xabresp_prefix\xa2u:");
+        let mut tuple = tuple.to_vec();
+        tuple.splice(18..30, mounted);
+        let row = SpaceRow::read(&tuple).unwrap();
+        assert_eq!(row.prefix().as_deref(), Some("u:"));
+        assert_eq!(row.options_with_prefix(None), b"\x81\xa9temporary\xc3");
     }
 }

@@ -25,7 +25,7 @@ pub fn command() -> Command {
             .help("A field of the format, in order; a `?` at the end lets it be nil")
     };
     Command::new("space")
-        .about("List, create, alter and drop spaces of a running server")
+        .about("List, create, alter, mount and drop spaces of a running server")
         .subcommand_required(true)
         .arg(
             Arg::new("iproto")
@@ -56,6 +56,17 @@ pub fn command() -> Command {
                 .arg(name("space", "The space's name"))
                 .arg(Arg::new("name").long("name").value_name("NAME").help("The new name"))
                 .arg(fields()),
+        )
+        .subcommand(
+            Command::new("mount")
+                .about("Make a space's tuples hashes under keys with a prefix, in database 0")
+                .arg(name("space", "The space's name"))
+                .arg(name("prefix", "What the keys begin with, as in user:")),
+        )
+        .subcommand(
+            Command::new("unmount")
+                .about("Take a space's tuples out of the keys; they stay in the space")
+                .arg(name("space", "The space's name")),
         )
         .subcommand(
             Command::new("drop")
@@ -174,6 +185,20 @@ fn work(matches: &ArgMatches) -> Result<Vec<String>, ClientError> {
             client.alter_space(&space, its.get_one::<String>("name"), fields.as_deref())?;
             Ok(vec![format!("altered space '{}'", space.name)])
         }
+        "mount" => {
+            let space = client.space_named(&text(its, "space"))?;
+            let prefix = text(its, "prefix");
+            client.mount(&space, Some(&prefix))?;
+            Ok(vec![format!("mounted space '{}' under '{prefix}'", space.name)])
+        }
+        "unmount" => {
+            let space = client.space_named(&text(its, "space"))?;
+            let Some(prefix) = space.prefix() else {
+                return Err(ClientError::NotMounted(space.name));
+            };
+            client.mount(&space, None)?;
+            Ok(vec![format!("space '{}' is no longer mounted under '{prefix}'", space.name)])
+        }
         "drop" => {
             let space = client.space_named(&text(its, "space"))?;
             client.drop_space(&space)?;
@@ -188,6 +213,9 @@ fn list(client: &mut Client) -> Result<Vec<String>, ClientError> {
     for space in client.spaces()? {
         let SpaceRow { id, name, engine, fields, .. } = &space;
         lines.push(format!("{id} {name} ({engine}) {}", fields.join(", ")));
+        if let Some(prefix) = space.prefix() {
+            lines.push(format!("    mounted under '{prefix}'"));
+        }
         for index in client.indexes_of(&space)? {
             lines.push(format!("    {index}"));
         }

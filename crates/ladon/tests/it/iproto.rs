@@ -2,6 +2,7 @@
 //! at their gate, and nobody's burden.
 
 mod client;
+mod mounts;
 mod sequences;
 mod streams;
 mod watch;

@@ -3,6 +3,7 @@
 use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
+use crate::kernel::mounted;
 use ladon_engine::Locks;
 
 /// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...
@@ -22,6 +23,7 @@ pub(super) fn populate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         Some(bytes) => Some(args::integer_in(bytes, 0, bytes_max)? as usize),
         None => None,
     };
+    mounted::check_new_keys(ctx, &[prefix, b":"].concat())?;
     let number = ctx.session.db;
     for index in 0..count {
         let mut name = prefix.to_vec();
