@@ -11,12 +11,19 @@ at a time; the median of the rounds, in which the systems take turns.
 In the rows named `two-` the server has both cores, and Ladon has an IO thread for each. The impolite
 client's connection is on one thread, the polite one's on the other. Beside a busy loop, three threads
 want two cores.
+
+The row `commit` is Ladon's alone: another connection commits a transaction of IPROTO with 20,000 updates
+in a space that has changed since, so that they run again. The figure is the longest wait of the polite
+client from the COMMIT to its reply.
 """
 import multiprocessing, os, statistics, sys, threading, time
 
+import iproto
 from servers import Server, connect, options, print_head, request
 
 SECONDS = 2
+UPDATES = 20_000
+PASSWORD = "polite"
 
 
 def endless():
@@ -42,11 +49,30 @@ def slow():
     yield from iter(lambda: request("BITCOUNT", "long"), None)
 
 
+def commit(port, begins, ends):
+    """Commits a long transaction whose space another one has changed, between two moments."""
+    os.sched_setaffinity(0, {1})
+    client, other = iproto.Iproto(port, PASSWORD), iproto.Iproto(port, PASSWORD)
+    client.make_space(512, "rows")
+    space, index = {iproto.SPACE_ID: 512}, {iproto.INDEX_ID: 0}
+    put = lambda number: iproto.packet(iproto.REPLACE, {**space, iproto.TUPLE: [number, 0, "x" * 40]})
+    client.call(*map(put, range(UPDATES)))
+    add = [["+", 1, 1]]
+    update = lambda number: {**space, **index, iproto.KEY: [number], iproto.TUPLE: add}
+    client.call(iproto.packet(iproto.BEGIN, {}, stream=1))
+    client.call(*(iproto.packet(iproto.UPDATE, update(number), stream=1) for number in range(UPDATES)))
+    other.call(put(UPDATES))
+    begins.set()
+    time.sleep(0.1)
+    client.call(iproto.packet(iproto.COMMIT, {}, stream=1))
+    ends.set()
+
+
 class Beside:
     """What happens beside the polite client: an impolite client, busy loops, on how many cores."""
 
-    def __init__(self, title, requests=None, cores=1, loops=0):
-        self.title, self.requests, self.cores, self.loops = title, requests, cores, loops
+    def __init__(self, title, requests=None, cores=1, loops=0, once=None):
+        self.title, self.requests, self.cores, self.loops, self.once = title, requests, cores, loops, once
 
 
 IMPOLITE = {
@@ -54,6 +80,7 @@ IMPOLITE = {
     "pipeline": Beside("SETs in a pipeline without end", endless),
     "load": Beside("SETs of new keys in a pipeline without end", loads),
     "delete": Beside("SETs of 2,000 keys and a DEL of them, without end", deletes),
+    "commit": Beside("a COMMIT of %d updates that run again; the longest wait" % UPDATES, once=commit),
     "two-slow": Beside("BITCOUNTs of 100 MB on another thread, two cores", slow, cores=2),
     "two-slow-loop": Beside("the same, and a busy loop", slow, cores=2, loops=1),
     "two-loops": Beside("two busy loops and nothing else, two cores", cores=2, loops=2),
@@ -85,7 +112,7 @@ def be_busy():
         pass
 
 
-def be_polite(port, answer):
+def be_polite(port, answer, begins=None, over=None):
     os.sched_setaffinity(0, {1})
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
@@ -93,8 +120,10 @@ def be_polite(port, answer):
         print("no real-time priority: the client's own waits for its core are in the figures", file=sys.stderr)
     connection = connect(port)
     requests = [request("PING"), request("SET", "polite", b"v" * 40), request("GET", "polite")]
+    if begins:
+        begins.wait()
     waits, ends = [], time.perf_counter() + SECONDS
-    while time.perf_counter() < ends:
+    while not over.is_set() if over else time.perf_counter() < ends:
         began = time.perf_counter()
         connection.sendall(requests[len(waits) % 3])
         if not connection.recv(4096):
@@ -102,7 +131,7 @@ def be_polite(port, answer):
         waits.append((time.perf_counter() - began) * 1000)
         time.sleep(0.0005)
     waits.sort()
-    answer.put([waits[int(len(waits) * share)] for share in (0.5, 0.99, 0.999)])
+    answer.put(waits[-1:] if over else [waits[int(len(waits) * share)] for share in (0.5, 0.99, 0.999)])
 
 
 def measure(path, port, beside):
@@ -112,8 +141,16 @@ def measure(path, port, beside):
         others.append(multiprocessing.Process(target=target, args=arguments))
         others[-1].start()
 
-    with Server(path, port, cores=beside.cores):
+    extra = []
+    if beside.once:
+        extra = ["--iproto", "127.0.0.1:%d" % (port + 500), "--iproto-admin-password", PASSWORD]
+    with Server(path, port, cores=beside.cores, extra=extra):
         try:
+            if beside.once:
+                begins, over = multiprocessing.Event(), multiprocessing.Event()
+                start(be_polite, port, answer, begins, over)
+                start(beside.once, port + 500, begins, over)
+                return answer.get(timeout=120)
             if beside.requests:
                 start(be_impolite, port, beside.requests)
                 time.sleep(0.3)  # The polite client connects later, so that it gets the other thread.
@@ -141,6 +178,8 @@ def main():
         waits = {system: [] for system, _ in systems}
         for number in range(given.rounds):
             for offset, (system, path) in enumerate(systems):
+                if beside.once and "ladon" not in path:
+                    continue
                 waits[system].append(measure(path, given.port + number * len(systems) + offset, beside))
         cells = [" / ".join("%.2f" % statistics.median(column) for column in zip(*waits[system]))
                  for system, _ in systems]

@@ -23,12 +23,15 @@ def connect(port):
 
 
 class Server:
-    """A server that keeps nothing of its own, with a thread for each of its cores; killed at the end of its `with`."""
+    """A server that keeps nothing of its own, with a thread for each of its cores; killed at the end of its `with`.
 
-    def __init__(self, path, port, core=0, cores=1):
+    `extra` are further arguments of Ladon's.
+    """
+
+    def __init__(self, path, port, core=0, cores=1, extra=()):
         self.directory = tempfile.mkdtemp()
         command = path.split() + (
-            ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", str(cores), "--dir", self.directory, "--gate", "none"]
+            ["serve", "--resp", "127.0.0.1:%d" % port, "--io-threads", str(cores), "--dir", self.directory, "--gate", "none", *extra]
             if "ladon" in path
             else ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
                   "/tmp" if "chroot" in path else self.directory]

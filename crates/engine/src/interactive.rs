@@ -4,7 +4,8 @@
 //! statement --> a copy of the space, made when it is first touched   others see nothing of it
 //! commit    --> locks the touched spaces
 //!               nobody changed them   the copies take their places
-//!               somebody did          the statements run again on what there is now; if one shows
+//!               somebody did          the steps run again on a new copy of what there is now, a slice
+//!                                     at a time and without locks (`commit.rs`); if one shows
 //!                                     something else than it showed before: a conflict
 //! ```
 //!
@@ -17,12 +18,19 @@
 //! copied at a moment of its own; the commit finds what did not fit together. A change of any
 //! definition conflicts with every open transaction, as in Tarantool.
 
+mod commit;
+mod encoded;
+
+pub use commit::{Commit, CommitPace};
+
 use crate::keyspace::Keyspace;
 use crate::space::{
-    SpaceTx, Spaces, check_written, conflict, no_such_space, transaction_too_large,
+    Content, Spaces, check_written, conflict, no_such_space, transaction_too_large,
 };
 use crate::tx::{Garbage, Scratch};
-use ladon_model::{Lsn, Record, SpaceId};
+use commit::Repetition;
+use encoded::Encoded;
+use ladon_model::{Lsn, SpaceId};
 use ladon_space::{
     BoxError, ErrorCode, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };
@@ -32,8 +40,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// A read of more tuples is not repeated at the commit.
 const REPEATED_TUPLES_MAX: usize = 1_000;
-/// What a transaction may hold, and those of a connection together. A commit runs in one turn of a
-/// thread, and this bounds it.
+/// What a transaction may hold, and those of a connection together.
 const BYTES_MAX: usize = 64 << 20;
 /// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each of
 /// its keys in multikey indexes.
@@ -44,27 +51,69 @@ pub struct Interactive {
     /// The definitions' version at the first touch.
     schema_version: u64,
     touched: BTreeMap<SpaceId, Touched>,
-    steps: Vec<Step>,
+    /// The steps of one space that are being repeated.
+    repetition: Option<Repetition>,
+    /// The commit has asked the writers of its spaces to wait.
+    is_urgent: bool,
     /// Bytes held, as they are counted in `total`.
     bytes: usize,
     total: Arc<AtomicI64>,
 }
 
-/// A space as the transaction sees it.
+/// A space that the transaction has read or written.
 struct Touched {
+    view: View,
+    /// What was done and shown. Each step is about this space alone.
+    steps: Vec<Step>,
+    /// What it takes to repeat the steps, in usual statements.
+    work: usize,
+    /// Something that was shown depends on everything in the space.
+    is_read_whole: bool,
+    /// How often the steps were begun to be repeated.
+    rounds: u32,
+}
+
+/// A copy of a space, and what the transaction did to it.
+struct View {
     space: Space,
     /// Those of the space when it was copied.
     version: u64,
     changed: Lsn,
     is_written: bool,
+    changes: Encoded,
+    /// What was done, if somebody may look at the space's tuples as keys.
+    noted: Vec<Written>,
 }
 
 /// What was done and shown.
 enum Step {
-    Wrote(SpaceId, OwnedStatement, Result<Written, ErrorCode>),
-    Selected(SpaceId, Selected, Vec<Tuple>),
-    /// Depends on everything in the space.
-    Looked(SpaceId),
+    /// The statement, its result, and how many keys of multikey indexes it made and removed.
+    Wrote(OwnedStatement, Result<Written, ErrorCode>, usize),
+    Selected(Selected, Vec<Tuple>),
+}
+
+impl View {
+    fn of(content: &Content) -> View {
+        let Content { space, version, changed, .. } = content;
+        let (space, version, changed) = (space.clone(), *version, *changed);
+        let (changes, noted) = (Encoded::default(), Vec::new());
+        View { space, version, changed, is_written: false, changes, noted }
+    }
+
+    /// Runs a statement, and notes what changed.
+    fn run(&mut self, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let written = statement.run(&mut self.space)?;
+        self.note(&written);
+        Ok(written)
+    }
+
+    fn note(&mut self, written: &Written) {
+        self.is_written = true;
+        self.changes.push(&self.space, written);
+        if self.space.def().resp_prefix.is_some() {
+            self.noted.push(written.clone());
+        }
+    }
 }
 
 impl Interactive {
@@ -73,7 +122,8 @@ impl Interactive {
         Interactive {
             schema_version: 0,
             touched: BTreeMap::new(),
-            steps: Vec::new(),
+            repetition: None,
+            is_urgent: false,
             bytes: 0,
             total: spaces.bytes_counter(),
         }
@@ -86,7 +136,7 @@ impl Interactive {
     /// If there is no such space; `TRANSACTION_CONFLICT`, if definitions have changed meanwhile.
     pub fn space(&mut self, keyspace: &Keyspace, id: SpaceId) -> Result<(&Space, Lsn), BoxError> {
         let touched = self.touch(keyspace, id)?;
-        Ok((&touched.space, touched.changed))
+        Ok((&touched.view.space, touched.view.changed))
     }
 
     /// Notes that a reply shows the result of a selection.
@@ -94,26 +144,27 @@ impl Interactive {
     /// # Errors
     /// If the transaction holds too much.
     pub fn note_selected(&mut self, id: SpaceId, selected: Selected) -> Result<(), BoxError> {
-        let Some(touched) = self.touched.get(&id) else { return Ok(()) };
+        let Some(touched) = self.touched.get_mut(&id) else { return Ok(()) };
         let tuples = |space| Some(selected.of(space).ok()?.take(REPEATED_TUPLES_MAX + 1).cloned());
-        let tuples: Vec<Tuple> = tuples(&touched.space).into_iter().flatten().collect();
+        let tuples: Vec<Tuple> = tuples(&touched.view.space).into_iter().flatten().collect();
         if tuples.len() > REPEATED_TUPLES_MAX {
-            return self.note_all(id);
+            touched.is_read_whole = true;
+            return Ok(());
         }
         let bytes = size_of_val(&tuples[..]) + selected.key.len();
-        self.hold(bytes, Step::Selected(id, selected, tuples))
+        touched.keep(Step::Selected(selected, tuples));
+        self.hold(bytes)
     }
 
     /// Notes that a reply depends on a whole space.
-    ///
-    /// # Errors
-    /// If the transaction holds too much.
-    pub fn note_all(&mut self, id: SpaceId) -> Result<(), BoxError> {
-        self.hold(0, Step::Looked(id))
+    pub fn note_all(&mut self, id: SpaceId) {
+        if let Some(touched) = self.touched.get_mut(&id) {
+            touched.is_read_whole = true;
+        }
     }
 
     /// Runs a statement. Returns what it did. A reply about it, or about its error, depends on what
-    /// [`Interactive::space`] says.
+    /// [`Interactive::depends`] says then.
     ///
     /// # Errors
     /// Those of the statement, which has done nothing then, and those of [`Interactive::space`].
@@ -128,29 +179,29 @@ impl Interactive {
         for other in linked {
             self.touch(keyspace, *other)?;
         }
-        let mut result = statement.run(&mut self.touch(keyspace, id)?.space);
+        let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
+        let mut reads = Vec::new();
         if let Ok(written) = &result {
-            let copy = |id| self.touched.get(&id).map(|touched| &touched.space);
-            if let Err(error) = check_written(linked, id, written, copy) {
-                self.touch(keyspace, id)?.space.undo(written);
-                result = Err(error);
+            let copy = |id| self.touched.get(&id).map(|touched| &touched.view.space);
+            let noted = |id, selected| reads.push((id, selected));
+            if let Err(error) = check_written(linked, id, written, copy, noted) {
+                self.touch(keyspace, id)?.view.space.undo(written);
+                // What was shown depends on all of them, in a way that the steps do not tell.
+                linked.iter().for_each(|id| self.note_all(*id));
+                return Err(error);
             }
         }
-        let touched = self.touch(keyspace, id)?;
-        touched.is_written |= result.is_ok();
-        let kept = OwnedStatement::from(statement);
-        let tuple = result.as_ref().ok().and_then(|written| written.new.as_ref());
-        let keys_of = |tuple: &Tuple| touched.space.multikeys(tuple.bytes()) as usize;
-        let keys = result.as_ref().map_or(0, |written| {
-            [&written.old, &written.new].into_iter().flatten().map(keys_of).sum()
-        });
-        let bytes = kept.bytes() + tuple.map_or(0, Tuple::memory) + keys * STEP_BYTES;
-        let noted = match &result {
-            Ok(written) => Ok(written.clone()),
-            Err(error) => Err(error.code),
-        };
-        self.hold(bytes, Step::Wrote(id, kept, noted))?;
+        let bytes = self.touch(keyspace, id)?.note_written(statement, &result);
+        self.hold(bytes)?;
+        for (id, selected) in reads {
+            self.note_selected(id, selected)?;
+        }
         result
+    }
+
+    /// The LSN that all depends on that it has shown.
+    pub fn depends(&self) -> Lsn {
+        self.touched.values().map(|touched| touched.view.changed).max().unwrap_or(Lsn::ZERO)
     }
 
     fn touch(&mut self, keyspace: &Keyspace, id: SpaceId) -> Result<&mut Touched, BoxError> {
@@ -166,9 +217,7 @@ impl Interactive {
             if held.gone {
                 return Err(no_such_space(id));
             }
-            let (version, changed) = (held.version, held.changed);
-            let space = held.space.clone();
-            self.touched.insert(id, Touched { space, version, changed, is_written: false });
+            self.touched.insert(id, Touched::of(View::of(&held)));
         }
         Ok(self.touched.get_mut(&id).expect("it was just put in"))
     }
@@ -186,108 +235,12 @@ impl Interactive {
         if beside > BYTES_MAX { Err(transaction_too_large(BYTES_MAX)) } else { Ok(()) }
     }
 
-    /// Keeps a step.
-    fn hold(&mut self, bytes: usize, step: Step) -> Result<(), BoxError> {
+    /// Counts what a step holds.
+    fn hold(&mut self, bytes: usize) -> Result<(), BoxError> {
         let bytes = bytes + STEP_BYTES;
         self.bytes += bytes;
         self.total.fetch_add(bytes as i64, Relaxed);
-        self.steps.push(step);
         Interactive::check_room(self.bytes)
-    }
-
-    /// Commits. `append` logs the changes, as one record. Returns `TRANSACTION_CONFLICT` if nothing
-    /// has changed, and the LSN that a reply depends on: a conflict shows what others changed. What
-    /// they changed of definitions is the caller's to know.
-    pub fn commit(
-        mut self,
-        keyspace: &Keyspace,
-        scratch: &mut Scratch,
-        append: impl FnOnce(Record<'_>) -> Lsn,
-    ) -> (Result<(), BoxError>, Lsn) {
-        if let Err(error) = Interactive::check_room(self.bytes) {
-            return (Err(error), Lsn::ZERO);
-        }
-        let is_written = self.touched.values().any(|touched| touched.is_written);
-        if !is_written && self.touched.len() < 2 {
-            // One space at one moment needs no check.
-            self.leave(scratch);
-            return (Ok(()), Lsn::ZERO);
-        }
-        let catalog = keyspace.spaces.catalog();
-        if catalog.version != self.schema_version {
-            self.leave(scratch);
-            return (Err(conflict()), Lsn::ZERO);
-        }
-        let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
-        let Ok(mut tx) = keyspace.begin_writing_spaces(&catalog, &ids, scratch) else {
-            return (Err(conflict()), Lsn::ZERO);
-        };
-        let changed: Vec<SpaceId> = self
-            .touched
-            .iter()
-            .filter(|(id, touched)| tx.guard(**id).version != touched.version)
-            .map(|(id, _)| *id)
-            .collect();
-        let repeated = match changed.is_empty() {
-            true => {
-                self.adopt(&mut tx);
-                Ok(())
-            }
-            false => self.repeat(&mut tx, &changed),
-        };
-        let lsn = match repeated {
-            Ok(()) => tx.commit(append),
-            Err(_) => tx.abort(),
-        };
-        self.leave(scratch);
-        (repeated, lsn)
-    }
-
-    /// Nobody changed the spaces: the copies take their places.
-    fn adopt(&mut self, tx: &mut SpaceTx<'_>) {
-        for (id, touched) in &mut self.touched {
-            // The reply depends on what was read as well.
-            tx.space(*id);
-            if touched.is_written {
-                let before = tx.adopt(*id, touched.space.clone());
-                touched.space = before;
-            }
-        }
-        for step in &self.steps {
-            if let Step::Wrote(id, _, Ok(written)) = step {
-                tx.log(*id, written);
-            }
-        }
-    }
-
-    /// Runs the steps again on what there is now.
-    fn repeat(&self, tx: &mut SpaceTx<'_>, changed: &[SpaceId]) -> Result<(), BoxError> {
-        for step in &self.steps {
-            let is_same = match step {
-                Step::Looked(id) => !changed.contains(id),
-                Step::Selected(id, selected, before) => {
-                    let now = selected.of(tx.space(*id));
-                    now.map_or(before.is_empty(), |now| {
-                        now.map(Tuple::bytes).eq(before.iter().map(Tuple::bytes))
-                    })
-                }
-                Step::Wrote(id, statement, before) => {
-                    let statement = statement.get();
-                    match (tx.write(*id, |space| statement.run(space)), before) {
-                        (Ok(now), Ok(before)) => {
-                            let shown = |written| statement.shown(written).map(Tuple::bytes);
-                            shown(&now) == shown(before)
-                        }
-                        (Err(now), Err(before)) => now.code == *before,
-                        _ => false,
-                    }
-                }
-            };
-            if !is_same {
-                return Err(conflict());
-            }
-        }
-        Ok(())
     }
 
     /// Ends the transaction without a trace.
@@ -297,10 +250,43 @@ impl Interactive {
 
     /// Gives away what may be the last reference to large trees.
     fn leave(&mut self, scratch: &mut Scratch) {
-        let held = (std::mem::take(&mut self.touched), std::mem::take(&mut self.steps));
+        let held = (std::mem::take(&mut self.touched), self.repetition.take());
         if !held.0.is_empty() {
             scratch.garbage.push(Garbage::of_bytes(held, self.bytes));
         }
+    }
+}
+
+impl Touched {
+    fn of(view: View) -> Touched {
+        Touched { view, steps: Vec::new(), work: 0, is_read_whole: false, rounds: 0 }
+    }
+
+    /// Notes what a statement did, or its error. Returns the bytes that this holds.
+    fn note_written(
+        &mut self,
+        statement: Statement<'_>,
+        result: &Result<Written, BoxError>,
+    ) -> usize {
+        let before = self.view.changes.bytes();
+        let kept = OwnedStatement::from(statement);
+        let mut bytes = kept.bytes();
+        let mut keys = 0;
+        if let Ok(written) = result {
+            self.view.note(written);
+            bytes += written.new.as_ref().map_or(0, Tuple::memory);
+            let changed = [&written.old, &written.new].into_iter().flatten();
+            keys = changed.map(|tuple| self.view.space.multikeys(tuple.bytes()) as usize).sum();
+        }
+        bytes += keys * STEP_BYTES + self.view.changes.bytes();
+        let noted = result.clone().map_err(|error| error.code);
+        self.keep(Step::Wrote(kept, noted, keys));
+        bytes - before
+    }
+
+    fn keep(&mut self, step: Step) {
+        self.work += step.work();
+        self.steps.push(step);
     }
 }
 

@@ -41,7 +41,7 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
-pub use interactive::Interactive;
+pub use interactive::{Commit, CommitPace, Interactive};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};
 pub use locked::Grown;

@@ -24,7 +24,7 @@ impl Record<'_> {
 }
 
 /// Encoded changes and their CRC-32C.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LargeRecord {
     parts: Vec<RecordPart>,
     crc: u32,
@@ -57,12 +57,29 @@ impl LargeRecord {
 
     /// As `new`, of parts that follow each other.
     pub fn of(parts: Vec<RecordPart>) -> LargeRecord {
+        let mut record = LargeRecord { parts: Vec::with_capacity(parts.len()), crc: 0 };
+        parts.into_iter().for_each(|part| record.push(part));
+        record
+    }
+
+    /// Adds a part. Its checksum is computed here, so that a record can be made bit by bit.
+    pub fn push(&mut self, part: RecordPart) {
+        let next = crc_fast::crc32_iscsi(part.bytes());
+        self.combine(next, part.bytes().len());
+        self.parts.push(part);
+    }
+
+    /// Adds another record's changes, in little time.
+    pub fn append(&mut self, mut other: LargeRecord) {
+        self.combine(other.crc, other.len());
+        self.parts.append(&mut other.parts);
+    }
+
+    fn combine(&mut self, next: u32, bytes: usize) {
         let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
-        let crc = parts.iter().fold(0, |crc, part| {
-            let next = crc_fast::crc32_iscsi(part.bytes());
-            crc_fast::checksum_combine(algorithm, crc, next.into(), part.bytes().len() as u64)
-        });
-        LargeRecord { parts, crc: crc as u32 }
+        let both =
+            crc_fast::checksum_combine(algorithm, self.crc.into(), next.into(), bytes as u64);
+        self.crc = both as u32;
     }
 
     /// The encoded changes; copied where they have several parts.
@@ -98,6 +115,11 @@ mod tests {
             let record = LargeRecord::of(parts.into());
             assert_eq!((&*record.changes(), record.len()), (&whole[..], whole.len()));
             assert_eq!(record.crc, LargeRecord::new(whole.clone()).crc, "cut at {cut}");
+            let mut joined = LargeRecord::default();
+            for part in [first, second] {
+                joined.append(LargeRecord::new(part.to_vec()));
+            }
+            assert_eq!((&*joined.changes(), joined.crc), (&whole[..], record.crc), "cut at {cut}");
         }
     }
 }

@@ -142,8 +142,12 @@ pub(crate) struct Connection {
     pub(crate) had_turn: bool,
     /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
-    /// The next request writes, and the log is far behind.
-    pub(crate) awaits_log_room: bool,
+    /// The next request writes, and the log is far behind, or a commit has asked writers to wait.
+    pub(crate) awaits_write: bool,
+    /// The next request has done a part of its work in this batch.
+    pub(crate) is_unfinished: bool,
+    /// When the session's next transaction times out, as the worker has noted it.
+    pub(crate) times_out_ms: Option<u64>,
     /// The connection has too many unread replies.
     pub(crate) held_back: bool,
     /// The connection is not authenticated, and had too many unread replies at its last turn.
@@ -197,7 +201,9 @@ impl Connection {
             blocked: None,
             blocked_depends: Lsn::ZERO,
             postponed: false,
-            awaits_log_room: false,
+            awaits_write: false,
+            is_unfinished: false,
+            times_out_ms: None,
             held_back: false,
             is_full_stranger: false,
             counted_output: 0,
@@ -514,7 +520,8 @@ impl Connection {
             && self.computing.is_none()
             && !self.paused
             && !self.awaits_delivery
-            && !self.awaits_log_room
+            && !self.awaits_write
+            && !self.is_unfinished
             && !self.closing
             && !self.closed
             && !self.aborted

@@ -72,13 +72,15 @@ impl Decimal {
         Decimal { coefficient: value, scale: 0 }
     }
 
-    /// The decimal of a floating-point number's shortest notation; `None` if it has too many digits.
+    /// The decimal of a floating-point number in 15 digits, as in Tarantool; `None` if it has too many
+    /// before the point.
     pub fn of_double(value: f64) -> Option<Decimal> {
         if !value.is_finite() {
             return None;
         }
-        let text = format!("{value:e}");
+        let text = format!("{value:.14e}");
         let (digits, exponent) = text.split_once('e')?;
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
         let exponent: i32 = exponent.parse().ok()?;
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let coefficient: i128 = format!("{whole}{fraction}").parse().ok()?;
@@ -325,5 +327,10 @@ mod tests {
         assert_eq!(sum(decimal(LIMIT - 1, 0), decimal(1, 2)), Some((LIMIT - 1).to_string()));
         assert_eq!(Decimal::of_double(0.25).map(|d| d.to_string()), Some("0.25".to_owned()));
         assert!(Decimal::of_double(f64::NAN).is_none());
+        // As a real Tarantool has them.
+        let cut = f64::from_bits(0x4415_af1d_78b9_8c40);
+        for (value, text) in [(cut, "100000000004295000000"), (1.0 / 3.0, "0.333333333333333")] {
+            assert_eq!(Decimal::of_double(value).map(|d| d.to_string()), Some(text.to_owned()));
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::field_type::peek;
 use crate::fields;
 use crate::index::Index;
 use crate::key::Key;
-use crate::select::IteratorType;
+use crate::select::{IteratorType, Selected};
 use crate::space::Space;
 use crate::statement::Written;
 use ladon_msgpack::{self as msgpack, Value, write};
@@ -119,7 +119,7 @@ impl ForeignKey {
         BoxError::new(ErrorCode::FOREIGN_KEY_INTEGRITY, message)
     }
 
-    /// Checks that there is the tuple that a written one names.
+    /// Checks that there is the tuple that a written one names. Returns what it read of the parent.
     ///
     /// # Errors
     /// Tarantool's.
@@ -128,22 +128,22 @@ impl ForeignKey {
         child: &Space,
         parent: &Space,
         written: &Written,
-    ) -> Result<(), BoxError> {
-        let Some(new) = &written.new else { return Ok(()) };
+    ) -> Result<Option<Selected>, BoxError> {
+        let Some(new) = &written.new else { return Ok(None) };
         let Some(local) = self.fields(child, |(local, _)| local) else {
             return Err(self.failed(child, "wrong local field name"));
         };
         let values = values_of(new.bytes(), &local);
         if values.iter().all(|value| is_nil(value)) {
-            return Ok(());
+            return Ok(None);
         }
         let foreign = self.fields(parent, |(_, foreign)| foreign);
         let Some((index, order)) = foreign.and_then(|fields| index_over(parent, &fields, true))
         else {
             return Err(self.failed(child, "foreign index was not found"));
         };
-        let key = key_of(&values, &order);
-        let key = Key::parse(&key)?;
+        let bytes = key_of(&values, &order);
+        let key = Key::parse(&bytes)?;
         if index.key.check_exact(&key).is_err() {
             return Err(self.failed(child, "wrong key type"));
         }
@@ -152,12 +152,12 @@ impl ForeignKey {
             !found.is_same(new) || written.old.as_ref().is_some_and(|old| index.has_key(old, &key))
         };
         match index.find_key(&key) {
-            Some((_, found)) if was_there(found) => Ok(()),
+            Some((_, found)) if was_there(found) => Ok(Some(exactly(index, bytes))),
             _ => Err(self.failed(child, "foreign tuple was not found")),
         }
     }
 
-    /// Checks that no tuple names one that was replaced or deleted.
+    /// Checks that no tuple names one that was replaced or deleted. Returns what it read of the child.
     ///
     /// # Errors
     /// Tarantool's.
@@ -166,8 +166,8 @@ impl ForeignKey {
         child: &Space,
         parent: &Space,
         written: &Written,
-    ) -> Result<(), BoxError> {
-        let Some(old) = &written.old else { return Ok(()) };
+    ) -> Result<Option<Selected>, BoxError> {
+        let Some(old) = &written.old else { return Ok(None) };
         let Some(foreign) = self.fields(parent, |(_, foreign)| foreign) else {
             return Err(self.broken("wrong foreign field name"));
         };
@@ -176,7 +176,7 @@ impl ForeignKey {
         {
             let is_same = index.key.extract(old.bytes(), 0, false);
             if index.has_key(new, &Key::parse(&is_same)?) {
-                return Ok(());
+                return Ok(None);
             }
         }
         let local = self.fields(child, |(local, _)| local);
@@ -186,7 +186,7 @@ impl ForeignKey {
         };
         let values = values_of(old.bytes(), &foreign);
         if values.iter().any(|value| is_nil(value)) {
-            return Ok(());
+            return Ok(None);
         }
         let bytes = key_of(&values, &order);
         let key = Key::parse(&bytes)?;
@@ -205,7 +205,7 @@ impl ForeignKey {
         if names_itself || naming.any(|found| !is_new(found)) {
             return Err(self.broken("tuple is referenced"));
         }
-        Ok(())
+        Ok(Some(exactly(index, bytes)))
     }
 
     /// Checks that the spaces can be bound to one another.
@@ -233,6 +233,12 @@ impl ForeignKey {
             format!("Failed to create foreign key '{}' in space '{space}': {why}", self.name);
         BoxError::new(ErrorCode::CREATE_FOREIGN_KEY, message)
     }
+}
+
+/// All tuples with a key, which has all parts of the index's.
+fn exactly(index: &Index, key: Vec<u8>) -> Selected {
+    let (index, iterator) = (index.def().id, IteratorType::Eq);
+    Selected { index, iterator, key, offset: 0, limit: u64::MAX, after: None }
 }
 
 fn read_fields(value: &[u8], of: Option<u32>) -> Result<Vec<(FieldRef, FieldRef)>, String> {

@@ -126,6 +126,12 @@ impl Rules {
         Ok(rules)
     }
 
+    /// The type that a field's values have, by the format and by indexes.
+    pub fn kind_of(&self, field: u64) -> FieldType {
+        let rule = usize::try_from(field).ok().and_then(|field| self.fields.get(field));
+        rule.map_or(FieldType::Any, |rule| rule.kind)
+    }
+
     /// Checks that bytes are one MessagePack array with the fields that there must be.
     ///
     /// # Errors

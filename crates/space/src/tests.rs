@@ -17,6 +17,8 @@ pub(super) enum Val {
     Nil,
     Uint(u64),
     Int(i64),
+    /// A double, in halves.
+    Halves(i64),
     Str(String),
     Array(Vec<Val>),
     Map(Vec<(String, Val)>),
@@ -40,6 +42,7 @@ impl Val {
             Val::Nil => write::nil(out),
             Val::Uint(value) => write::uint(out, *value),
             Val::Int(value) => write::int(out, *value),
+            Val::Halves(value) => write::double(out, *value as f64 / 2.0),
             Val::Str(value) if value == "true" => write::bool(out, true),
             Val::Str(value) if value == "false" => write::bool(out, false),
             Val::Str(value) => write::str(out, value.as_bytes()),

@@ -11,9 +11,9 @@ mod operation;
 pub(crate) use operation::{Action, Operation, parse};
 
 use crate::error::{BoxError, ErrorCode};
-use crate::field_type::FieldType;
 use crate::fields::Fields;
-use crate::format::Format;
+use crate::format::Rules;
+use arithmetic::Made;
 use ladon_msgpack::write;
 use smallvec::SmallVec;
 
@@ -31,7 +31,7 @@ enum Piece<'a> {
     /// A value in the place of another; no operation may compute with it.
     Set(&'a [u8]),
     /// What an operation computed; no other may compute with it.
-    Made(Vec<u8>),
+    Made(Made),
     Nils(u64),
 }
 
@@ -61,7 +61,7 @@ struct Update<'a> {
 pub(crate) fn apply(
     tuple: &[u8],
     operations: &[Operation<'_>],
-    format: &Format,
+    rules: &Rules,
     ignore_errors: bool,
 ) -> Result<Vec<u8>, BoxError> {
     let old: SmallVec<[&[u8]; 16]> = Fields::of(tuple).collect();
@@ -71,32 +71,35 @@ pub(crate) fn apply(
         update.pieces.push(Piece::Run(0, count));
     }
     for operation in operations {
-        match update.act(operation, format) {
+        match update.act(operation) {
             Err(error) if !ignore_errors => return Err(error),
             _ => {}
         }
     }
-    Ok(update.finish(tuple.len()))
+    Ok(update.finish(tuple.len(), rules))
 }
 
 impl<'a> Update<'a> {
-    fn finish(&self, length: usize) -> Vec<u8> {
+    fn finish(&self, length: usize, rules: &Rules) -> Vec<u8> {
         let mut out = Vec::with_capacity(length + 32);
         write::array(&mut out, self.count as u32);
+        let mut at = 0;
         for piece in &self.pieces {
             match piece {
                 Piece::Run(from, to) => {
                     self.old[*from..*to].iter().for_each(|field| out.extend_from_slice(field));
                 }
                 Piece::Inserted(value) | Piece::Set(value) => out.extend_from_slice(value),
-                Piece::Made(value) => out.extend_from_slice(value),
+                // The type is that of the place where the field is in the end.
+                Piece::Made(value) => value.write(&mut out, rules.kind_of(at)),
                 Piece::Nils(count) => out.extend(std::iter::repeat_n(0xc0, *count as usize)),
             }
+            at += piece.count();
         }
         out
     }
 
-    fn act(&mut self, operation: &Operation<'a>, format: &Format) -> Result<(), BoxError> {
+    fn act(&mut self, operation: &Operation<'a>) -> Result<(), BoxError> {
         match &operation.action {
             Action::Insert(value) => self.insert(operation, value),
             Action::Set(value) => {
@@ -125,9 +128,7 @@ impl<'a> Update<'a> {
                     }
                     Piece::Nils(_) => &[0xc0],
                 };
-                let kind = u32::try_from(at).ok().and_then(|at| format.fields.get(at as usize));
-                let kind = kind.map_or(FieldType::Any, |field| field.kind);
-                self.pieces[piece] = Piece::Made(arithmetic::compute(operation, value, kind)?);
+                self.pieces[piece] = Piece::Made(arithmetic::compute(operation, value)?);
                 Ok(())
             }
         }

@@ -68,6 +68,8 @@ pub(crate) fn no_such_index(index: &str, space: &str) -> BoxError {
 }
 
 pub(crate) fn no_such_procedure(name: &str) -> BoxError {
+    // Tarantool shows a name up to a byte 0.
+    let name = name.split('\0').next().unwrap_or_default();
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
@@ -130,4 +132,16 @@ pub(crate) fn write(out: &mut Vec<u8>, sync: u64, schema_version: u64, error: &B
         fields: None,
     };
     reply::error(out, sync, schema_version, &[entry]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_shown_up_to_a_zero() {
+        let message = |name| no_such_procedure(name).message;
+        assert_eq!(message("box.space.\0one:select"), "Procedure 'box.space.' is not defined");
+        assert_eq!(message("\0"), "Procedure '' is not defined");
+    }
 }

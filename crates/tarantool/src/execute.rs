@@ -63,10 +63,15 @@ pub fn execute(
         depends: Lsn::ZERO,
         schema_version: 0,
         long: None,
+        again: None,
     };
     running.schema_version = schema_version(running.thread);
     let done = running.run(&header, body, out);
     let (depends, long) = (running.depends, running.long.take());
+    if let Some(flow) = running.again.take() {
+        out.truncate(before);
+        return Outcome::new(depends, flow);
+    }
     if let Err(told) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());

@@ -20,6 +20,7 @@ mod requests;
 mod session;
 mod statements;
 mod streams;
+mod transactions;
 mod watch;
 
 pub use execute::{execute, facts_of_packet};

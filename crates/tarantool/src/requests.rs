@@ -108,9 +108,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
 - **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and
-  only where a result would differ from what was shown. Refused in one: definitions. A transaction whose time is over gives back what it holds at the next
-  request of its stream. A connection has 1,000 of them
-  at most, which hold 64 MiB together.
+  only where a result would differ from what was shown. Where many statements have to run again, writers of their spaces may
+  wait for the commit. Refused in one: definitions. A transaction whose time is over gives back what it holds at once. A
+  connection has 1,000 of them at most, which hold 64 MiB together.
 - **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over an index of
   another type, the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.

@@ -2,12 +2,12 @@
 
 use crate::access::{Access, GUEST, Rights};
 use crate::error;
-use crate::streams::Open;
+use crate::transactions::Transactions;
 use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_space::BoxError;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The version that the greeting shows: connectors decide by it what they may ask.
@@ -19,8 +19,7 @@ pub struct Session {
     user: u32,
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
-    /// By stream.
-    pub(crate) transactions: HashMap<u64, Open>,
+    pub(crate) transactions: Transactions,
     /// The keys that it watches.
     pub(crate) watched: HashSet<Box<[u8]>>,
     info: Arc<ClientInfo>,
@@ -37,7 +36,7 @@ impl Session {
             salt: bytes,
             user: GUEST,
             rights: None,
-            transactions: HashMap::new(),
+            transactions: Transactions::default(),
             watched: HashSet::new(),
             info,
         }
@@ -62,6 +61,17 @@ impl Session {
     /// Whether a transaction is open: dropping the session may take long.
     pub fn has_transactions(&self) -> bool {
         !self.transactions.is_empty()
+    }
+
+    /// When the next of its transactions times out, in Unix milliseconds.
+    #[inline]
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        self.transactions.next_timeout_ms()
+    }
+
+    /// Takes back the transactions that have timed out. Their streams are told at their next request.
+    pub fn end_overdue(&mut self, now_ms: u64, scratch: &mut Scratch) {
+        self.transactions.end_overdue(now_ms, scratch);
     }
 
     /// Appends the greeting.

@@ -6,7 +6,7 @@ use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX, may_be_long};
 use crate::session::Session;
 use crate::watch::schema_changed;
 use ladon_commands::eviction::{Room, make_room};
-use ladon_commands::{LongReply, ThreadParts};
+use ladon_commands::{Flow, LongReply, ThreadParts};
 use ladon_engine::SpaceTx;
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
@@ -43,6 +43,8 @@ pub(crate) struct Running<'a, 'thread> {
     pub(crate) depends: Lsn,
     /// The reply, if it goes on after the request.
     pub(crate) long: Option<LongReply>,
+    /// How the request is to run again, instead of a reply.
+    pub(crate) again: Option<Flow>,
 }
 
 impl Running<'_, '_> {
@@ -154,6 +156,7 @@ impl Running<'_, '_> {
         }
         self.check_takes_writes()?;
         let node = self.thread.node;
+        self.check_stillness(id)?;
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
         let checked = |space: &mut Space, statement: Statement<'_>| {
@@ -182,6 +185,22 @@ impl Running<'_, '_> {
         // If it failed, the sequence's number remains, and nothing else.
         self.depends = self.depends.max(tx.commit(append));
         written
+    }
+
+    /// The request runs again. The error that this returns is not shown.
+    #[cold]
+    pub(crate) fn run_again(&mut self, flow: Flow) -> BoxError {
+        self.again = Some(flow);
+        error::illegal("the request runs again")
+    }
+
+    /// Whether a commit has asked the writers of a space to wait.
+    fn check_stillness(&mut self, id: SpaceId) -> Result<(), BoxError> {
+        let catalog = self.thread.node.keyspace.spaces.catalog();
+        if catalog.get(id).is_some_and(|cell| cell.is_kept_still(self.thread.now_ms)) {
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
+        Ok(())
     }
 
     /// Whether the log takes writes, and there is room for them.

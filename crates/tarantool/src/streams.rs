@@ -3,8 +3,9 @@
 use crate::access::{Right, Rights};
 use crate::error;
 use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
-use ladon_commands::ThreadParts;
-use ladon_engine::Interactive;
+use crate::transactions::Taken;
+use ladon_commands::{Flow, ThreadParts};
+use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
 use ladon_model::SpaceId;
 use ladon_space::{BoxError, Space, Statement, Written};
@@ -17,18 +18,10 @@ const TRANSACTIONS_MAX: usize = 1_000;
 /// best-effort, linearizable. Transactions here are serializable, which is all of them.
 const ISOLATION_LEVELS: u64 = 5;
 
-/// An open transaction.
-pub(crate) struct Open {
-    /// `None` once it has timed out.
-    transaction: Option<Interactive>,
-    /// When it times out, in Unix milliseconds.
-    deadline_ms: u64,
-}
-
 impl Running<'_, '_> {
     /// BEGIN.
     pub(crate) fn begin(&mut self, begin: &Begin) -> Result<(), BoxError> {
-        if self.session.transactions.contains_key(&self.stream) {
+        if self.session.transactions.has(self.stream) {
             return Err(error::active_transaction());
         }
         if begin.isolation >= ISOLATION_LEVELS {
@@ -43,71 +36,71 @@ impl Running<'_, '_> {
         }
         let deadline_ms = match begin.timeout_seconds {
             // Connectors send 0 for none.
-            None | Some(0.0) => u64::MAX,
+            None | Some(0.0) => None,
             Some(seconds) if seconds > 0.0 => {
-                // What is too large is as good as without end.
-                self.thread.now_ms.saturating_add((seconds * 1000.0).ceil() as u64)
+                self.thread.now_ms.checked_add((seconds * 1000.0).ceil() as u64)
             }
             Some(_) => {
                 let why = "Illegal parameters, timeout must be a number greater than 0";
                 return Err(error::illegal(why));
             }
         };
-        let transaction = Some(Interactive::new(&self.thread.node.keyspace.spaces));
-        self.session.transactions.insert(self.stream, Open { transaction, deadline_ms });
+        let transaction = Interactive::new(&self.thread.node.keyspace.spaces);
+        self.session.transactions.put(self.stream, transaction, deadline_ms);
         Ok(())
     }
 
-    /// COMMIT. Without a transaction, nothing happens.
+    /// COMMIT. Without a transaction, nothing happens. If it takes long, the request runs again, and does
+    /// the next part of it.
     pub(crate) fn commit(&mut self) -> Result<(), BoxError> {
-        let Some(transaction) = self.take_open()? else { return Ok(()) };
+        self.end_overdue();
+        let mut transaction = match self.session.transactions.take(self.stream) {
+            Taken::Open(transaction) => transaction,
+            Taken::TimedOut => return Err(error::transaction_timeout()),
+            Taken::None => return Ok(()),
+        };
         let node = self.thread.node;
         if !node.durability.accepts_writes() {
             transaction.roll_back(self.thread.scratch);
             return Err(error::wal_io());
         }
+        let pace = CommitPace::of_turn(self.thread.now_ms);
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
-        let (committed, lsn) = transaction.commit(&node.keyspace, scratch, &mut *append);
-        self.depends = self.depends.max(lsn);
-        if committed.is_err() {
-            // Definitions that changed are a conflict as well.
-            self.depends = self.depends.max(node.schema_watchers.changed());
-        }
-        committed
+        let (done, lsn) = transaction.commit(&node.keyspace, scratch, pace, &mut *append);
+        let flow = match done {
+            Ok(Commit::Done) => {
+                self.depends = self.depends.max(lsn);
+                return Ok(());
+            }
+            Ok(Commit::GoesOn) => Flow::GoesOn,
+            Ok(Commit::Waits) => Flow::AwaitsCommit,
+            Err(error) => {
+                // Definitions that changed are a conflict as well.
+                let definitions = node.schema_watchers.changed();
+                self.depends = self.depends.max(lsn).max(definitions);
+                return Err(error);
+            }
+        };
+        // As in Tarantool, a commit that has begun does not time out.
+        self.session.transactions.put(self.stream, *transaction, None);
+        Err(self.run_again(flow))
     }
 
     /// ROLLBACK. Without a transaction, nothing happens.
     pub(crate) fn roll_back(&mut self) {
-        let open = self.session.transactions.remove(&self.stream);
-        if let Some(transaction) = open.and_then(|open| open.transaction) {
+        if let Taken::Open(transaction) = self.session.transactions.take(self.stream) {
             transaction.roll_back(self.thread.scratch);
         }
     }
 
     /// Whether the request belongs to an open transaction.
     pub(crate) fn is_in_transaction(&self) -> bool {
-        self.stream != 0 && self.session.transactions.contains_key(&self.stream)
+        self.stream != 0 && self.session.transactions.has(self.stream)
     }
 
-    /// The stream's transaction, if there is one, which is open no more.
-    fn take_open(&mut self) -> Result<Option<Interactive>, BoxError> {
-        self.expire();
-        match self.session.transactions.remove(&self.stream) {
-            Some(Open { transaction: None, .. }) => Err(error::transaction_timeout()),
-            Some(Open { transaction, .. }) => Ok(transaction),
-            None => Ok(None),
-        }
-    }
-
-    /// Takes the transaction back if its time is over.
-    fn expire(&mut self) {
-        let now_ms = self.thread.now_ms;
-        let Some(open) = self.session.transactions.get_mut(&self.stream) else { return };
-        if open.deadline_ms <= now_ms
-            && let Some(transaction) = open.transaction.take()
-        {
-            transaction.roll_back(self.thread.scratch);
-        }
+    /// The worker may not have come to it yet.
+    fn end_overdue(&mut self) {
+        self.session.end_overdue(self.thread.now_ms, self.thread.scratch);
     }
 
     /// Does something with the stream's transaction, which is open.
@@ -115,17 +108,14 @@ impl Running<'_, '_> {
         &mut self,
         run: impl FnOnce(&mut Self, &mut Interactive) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
-        self.expire();
-        let open = self.session.transactions.get_mut(&self.stream);
-        let taken = open.and_then(|open| open.transaction.take());
+        self.end_overdue();
+        let taken = self.session.transactions.of(self.stream).and_then(Option::take);
         let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
         // Those of other streams; this one is taken out.
-        let others =
-            self.session.transactions.values().filter_map(|open| open.transaction.as_ref());
-        let beside = others.map(Interactive::bytes).sum();
+        let beside = self.session.transactions.bytes();
         let result = Interactive::check_room(beside).and_then(|()| run(self, &mut transaction));
-        if let Some(open) = self.session.transactions.get_mut(&self.stream) {
-            open.transaction = Some(transaction);
+        if let Some(place) = self.session.transactions.of(self.stream) {
+            *place = Some(transaction);
         }
         result
     }
@@ -151,7 +141,7 @@ impl Running<'_, '_> {
             match seen {
                 Seen::Definition => {}
                 Seen::Tuples(selected) => transaction.note_selected(stored, selected.clone())?,
-                Seen::All => transaction.note_all(stored)?,
+                Seen::All => transaction.note_all(stored),
             }
             Ok(result)
         })
@@ -180,7 +170,10 @@ impl Running<'_, '_> {
                 None => None,
             };
             let statement = numbered.as_ref().map_or(statement, |tuple| with(statement, tuple));
-            transaction.write(&node.keyspace, id, statement)
+            let written = transaction.write(&node.keyspace, id, statement);
+            // So does that of a foreign key, of other spaces.
+            this.depends = this.depends.max(transaction.depends());
+            written
         })
     }
 

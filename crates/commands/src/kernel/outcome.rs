@@ -26,6 +26,11 @@ pub enum Flow {
     /// Nothing was done: retry the request in the next turn, because another thread is about to do
     /// what the answer depends on.
     Again,
+    /// A part of the request is done, and there is no reply yet: retry it behind the requests of other
+    /// connections.
+    GoesOn,
+    /// Nothing was done: retry the request in a moment, because a commit has asked writers to wait.
+    AwaitsCommit,
 }
 
 /// What a request led to. Its reply, or the beginning of it, is in the buffer.

@@ -42,10 +42,22 @@ impl Local {
         self.timing.since_ns.unwrap_or_default()
     }
 
+    /// After a request of another protocol, which has no statistics. Reads the clock if the request was
+    /// not quick.
+    #[inline]
+    pub fn ran_other(&mut self, node: &Node, is_quick: bool) {
+        self.timing.ran_other = true;
+        if !is_quick && self.timing.since_ns.is_some() {
+            // The quick commands before it took almost none of this time.
+            self.settle(node, 0);
+            self.timing.since_ns = Some(node.clock.monotonic_ns());
+        }
+    }
+
     /// Ends the batch. Returns its last clock read.
     pub fn end_batch(&mut self, node: &Node) -> u64 {
         let Some(mut end_ns) = self.timing.since_ns.take() else { return 0 };
-        if !self.timing.pending.is_empty() {
+        if std::mem::take(&mut self.timing.ran_other) || !self.timing.pending.is_empty() {
             let since_ns = end_ns;
             end_ns = node.clock.monotonic_ns();
             self.settle(node, end_ns - since_ns);

@@ -24,7 +24,11 @@ fn one(rng: &mut Rng, space: &Space, base: u64, fills_nothing: bool) -> Value {
     // 2.6 does not fill in fields in front of one that is set.
     let is_bound = matches!(code, "=" | "!") && (fills_nothing || rng.percent(90));
     let number = rng.below(if is_bound { space.width_min() + 1 } else { space.fields.len() + 2 });
-    let field = field(rng, space, number, base);
+    let field = match field(rng, space, number, base) {
+        // Any value may be a higher number.
+        Value::Int(_) if is_bound && fills_nothing => Value::int(number as u64 + base),
+        field => field,
+    };
     let mut words = vec![Value::text(code), field];
     let kind = space.fields.get(number).map_or("any", |field| field.kind);
     match code {

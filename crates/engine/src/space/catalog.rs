@@ -68,8 +68,13 @@ pub struct Mount {
 #[derive(Clone)]
 pub struct SpaceCell {
     id: SpaceId,
+    /// Until when, in Unix milliseconds, those who would change the space should wait.
+    still_until_ms: Arc<AtomicU64>,
     content: Arc<Mutex<Content>>,
 }
+
+/// How long writers wait for a commit that has asked them to, and does not ask again.
+const STILL_MS: u64 = 50;
 
 pub(crate) struct Content {
     pub(crate) space: Space,
@@ -136,7 +141,26 @@ impl SpaceCell {
         let id = space.def().id;
         let watched = Watched::default();
         let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false, watched };
-        SpaceCell { id, content: Arc::new(Mutex::new(content)) }
+        let content = Arc::new(Mutex::new(content));
+        SpaceCell { id, still_until_ms: Arc::default(), content }
+    }
+
+    /// Asks those who would change the space to wait a moment. Nothing depends on whether they do
+    /// but how soon the commit that asks succeeds.
+    pub(crate) fn keep_still(&self, now_ms: u64) {
+        self.still_until_ms.store(now_ms + STILL_MS, Relaxed);
+    }
+
+    pub(crate) fn end_stillness(&self) {
+        self.still_until_ms.store(0, Relaxed);
+    }
+
+    /// Whether a commit has asked those who would change the space to wait.
+    #[inline]
+    pub fn is_kept_still(&self, now_ms: u64) -> bool {
+        let until_ms = self.still_until_ms.load(Relaxed);
+        // The clock may have been set back since.
+        now_ms < until_ms && until_ms - now_ms <= STILL_MS
     }
 
     /// The space's number.

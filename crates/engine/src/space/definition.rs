@@ -339,7 +339,9 @@ impl Effect<'_> {
             let tuples = child.indexes().next().into_iter().flat_map(|primary| primary.tuples());
             let there =
                 |tuple: &Tuple| Written { old: Some(tuple.clone()), new: Some(tuple.clone()) };
-            tuples.map(there).try_for_each(|written| key.check_child(child, parent, &written))?;
+            tuples
+                .map(there)
+                .try_for_each(|written| key.check_child(child, parent, &written).map(drop))?;
         }
         Ok(())
     }

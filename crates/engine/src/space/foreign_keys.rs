@@ -5,7 +5,7 @@
 //! numbers, as every transaction does.
 
 use ladon_model::SpaceId;
-use ladon_space::{BoxError, Space, SpaceDef, Written};
+use ladon_space::{BoxError, Selected, Space, SpaceDef, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which spaces are bound to one another.
@@ -51,7 +51,7 @@ impl Links {
 }
 
 /// Checks the foreign keys of a space that was written, and those that name it: those of `linked`,
-/// which are the spaces that are bound to it.
+/// which are the spaces that are bound to it. `looked` gets what was read in which space.
 ///
 /// # Errors
 /// Tarantool's.
@@ -60,17 +60,20 @@ pub(crate) fn check_written<'s>(
     id: SpaceId,
     written: &Written,
     space: impl Fn(SpaceId) -> Option<&'s Space>,
+    mut looked: impl FnMut(SpaceId, Selected),
 ) -> Result<(), BoxError> {
     let Some(own) = space(id) else { return Ok(()) };
     for key in &own.def().foreign_keys {
         let none = || key.refused(&own.def().name, "its space is gone");
-        let parent = space(key.parent(id)).ok_or_else(none)?;
-        key.check_child(own, parent, written)?;
+        let of = key.parent(id);
+        let selected = key.check_child(own, space(of).ok_or_else(none)?, written)?;
+        selected.into_iter().for_each(|selected| looked(of, selected));
     }
     for child in linked.iter().filter_map(|id| space(*id)) {
         let of = child.def().id;
         for key in child.def().foreign_keys.iter().filter(|key| key.parent(of) == id) {
-            key.check_parent(child, own, written)?;
+            let selected = key.check_parent(child, own, written)?;
+            selected.into_iter().for_each(|selected| looked(of, selected));
         }
     }
     Ok(())

@@ -123,7 +123,7 @@ impl HeldSpaces {
     fn check_foreign_keys(&self, id: SpaceId, written: &Written) -> Result<(), BoxError> {
         let Some(linked) = self.catalog.linked(id) else { return Ok(()) };
         let held = |id| Some(&self.guards[self.at(id)?].1.space);
-        check_written(linked, id, written, held)
+        check_written(linked, id, written, held, |_, _| ())
     }
 
     /// Does what a tuple to be inserted asks of its space's sequence, if it has one.
@@ -189,7 +189,7 @@ impl HeldSpaces {
 }
 
 /// Encodes the change that a statement made. Nothing of a temporary space is kept.
-pub(super) fn log_change(
+pub(crate) fn log_change(
     space: &Space,
     written: &Written,
     changes: &mut ChangeBuffer,

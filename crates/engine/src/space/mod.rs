@@ -33,9 +33,10 @@ pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
+pub(crate) use catalog::Content;
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
-pub(crate) use held::HeldSpaces;
+pub(crate) use held::{HeldSpaces, log_change};
 pub(crate) use mounted::{TupleEvent, event_of, key_of};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
 pub(crate) use saving::SpaceCursor;

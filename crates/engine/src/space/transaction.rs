@@ -164,7 +164,7 @@ impl<'a> SpaceTx<'a> {
             let at = self.at(*other);
             self.dependency = self.dependency.max(self.guards[at].1.changed);
         }
-        check_written(linked, id, written, |id| self.held(id))
+        check_written(linked, id, written, |id| self.held(id), |_, _| ())
     }
 
     /// A held space, if it is held.
@@ -223,26 +223,19 @@ impl<'a> SpaceTx<'a> {
         &mut self.guards[at].1
     }
 
-    /// Puts a space that statements have changed elsewhere into the place of a held one. Returns
-    /// that.
-    pub(crate) fn adopt(&mut self, id: SpaceId, space: Space) -> Space {
+    /// Exchanges a held space for one that statements have changed elsewhere.
+    pub(crate) fn adopt(&mut self, id: SpaceId, space: &mut Space) {
         let guard = self.guard(id);
         guard.version += 1;
         let delta = space.bytes() as i64 - guard.space.bytes() as i64;
-        let before = std::mem::replace(&mut guard.space, space);
+        std::mem::swap(&mut guard.space, space);
         self.count_bytes(delta);
-        before
     }
 
-    /// Logs what a statement did to a space that was adopted.
-    pub(crate) fn log(&mut self, id: SpaceId, written: &Written) {
-        let at = self.at(id);
-        let space = &self.guards[at].1.space;
-        let logged = log_change(space, written, self.scratch.changes_mut());
-        logged.expect("a tuple that was in the space has a primary key");
-        if space.def().resp_prefix.is_some() {
-            self.done.push((id, written.clone()));
-        }
+    /// Notes what a statement did to a space that was adopted, for those who look at its tuples as
+    /// keys.
+    pub(crate) fn note(&mut self, id: SpaceId, written: Written) {
+        self.done.push((id, written));
     }
 
     /// Whoever looks at the tuples of a held space as keys has to look again, once this has
@@ -286,16 +279,40 @@ impl<'a> SpaceTx<'a> {
         let mut lsn = self.dependency;
         if !self.scratch.changes_mut().is_empty() {
             lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
-            // Those that were only read as well: who read them may have decided what was written.
-            for (_, guard) in &mut self.guards {
-                guard.changed = lsn;
-            }
+            self.mark_changed(lsn);
         }
+        self.end(lsn);
+        lsn
+    }
+
+    /// As `commit`, of a transaction that only adopted spaces; `record` says what changed in them.
+    pub(crate) fn commit_adopted(
+        mut self,
+        record: Option<Record<'_>>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+    ) -> Lsn {
+        self.keyspace.spaces.add_bytes(self.bytes_delta);
+        let mut lsn = self.dependency;
+        if let Some(record) = record {
+            lsn = append(record);
+            self.mark_changed(lsn);
+        }
+        self.end(lsn);
+        lsn
+    }
+
+    fn mark_changed(&mut self, lsn: Lsn) {
+        // Those that were only read as well: who read them may have decided what was written.
+        for (_, guard) in &mut self.guards {
+            guard.changed = lsn;
+        }
+    }
+
+    fn end(&mut self, lsn: Lsn) {
         if self.keyspace.spaces.has_mounts() || self.redefined.is_some() {
             self.tell(lsn);
         }
         self.done.clear();
-        lsn
     }
 
     /// Tells those who look at tuples as keys.

@@ -2,7 +2,7 @@
 //! that break a key together, and definitions.
 
 use crate::spaces::{Node, Part, array, dump, index_tuple, number, recounted, restored};
-use ladon_engine::Interactive;
+use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_model::Lsn;
 use ladon_msgpack::write;
 use ladon_space::{BoxError, Statement};
@@ -335,48 +335,99 @@ fn random_statements_agree_with_a_model() {
     assert!(refused > 300 && done > 1000, "{refused} {done}");
 }
 
-/// Whatever open transactions did on their copies, what is committed holds together.
+/// A statement of the test below: a row of users or cities, or the city to be deleted.
+#[derive(Clone, Copy)]
+enum Did {
+    Put(u32, u64, Option<u64>),
+    Deleted(u64),
+}
+
+/// An open transaction, and what it was shown: whether each statement was refused.
+struct Open {
+    transaction: Interactive,
+    shown: Vec<(Did, bool)>,
+    /// Its commit has begun.
+    is_ending: bool,
+}
+
+impl Open {
+    fn step(&mut self, node: &Node, random: &mut Random) -> bool {
+        let (id, city) = (random.below(6), random.below(4));
+        let did = match random.below(3) {
+            0 => Did::Put(USER, id, Some(city)),
+            1 => Did::Put(CITY, city, None),
+            _ => Did::Deleted(city),
+        };
+        let refused = match did {
+            Did::Put(space, id, of) => {
+                let tuple = row(id, of, 0);
+                self.transaction.write(&node.keyspace, space, Statement::Replace(&tuple)).is_err()
+            }
+            Did::Deleted(city) => {
+                let key = array(&[&number(city)]);
+                let statement = Statement::Delete { index: 0, key: &key };
+                self.transaction.write(&node.keyspace, CITY, statement).is_err()
+            }
+        };
+        self.shown.push((did, refused));
+        refused
+    }
+}
+
+/// Whatever open transactions did on their copies, what is committed holds together, and is what the
+/// same statements show one transaction after the other.
 #[test]
 fn transactions_do_not_break_a_key_together() {
-    let (mut committed, mut conflicts, mut refused) = (0, 0, 0);
+    let (mut committed, mut conflicts, mut refused, mut slices) = (0, 0, 0, 0);
     for seed in 0..200 {
         let random = &mut Random::new(seed);
-        let node = bound();
-        let mut open: Vec<Interactive> = Vec::new();
+        let (node, oracle) = (bound(), bound());
+        let mut open: Vec<Open> = Vec::new();
         for _ in 0..100 {
             if open.len() < 3 && random.chance(1, 3) {
-                open.push(Interactive::new(&node.keyspace.spaces));
+                let transaction = Interactive::new(&node.keyspace.spaces);
+                open.push(Open { transaction, shown: Vec::new(), is_ending: false });
             }
             let Some(at) = (random.below(8) as usize).checked_rem(open.len()) else { continue };
-            if random.chance(1, 4) {
-                let mut scratch = node.scratch.borrow_mut();
-                let append = |record: ladon_model::Record<'_>| node.append(&record);
-                let transaction = open.swap_remove(at);
-                match transaction.commit(&node.keyspace, &mut scratch, append).0 {
-                    Ok(_) => committed += 1,
-                    Err(_) => conflicts += 1,
-                }
-                drop(scratch);
-                assert_eq!(dangling(&node), 0, "seed {seed}");
+            if !open[at].is_ending && !random.chance(1, 4) {
+                refused += u32::from(open[at].step(&node, random));
                 continue;
             }
-            let (id, city) = (random.below(6), random.below(4));
-            let (user, town) = (row(id, Some(city), 0), row(city, None, id));
-            let key = array(&[&number(city)]);
-            let (space, statement) = match random.below(3) {
-                0 => (USER, Statement::Replace(&user)),
-                1 => (CITY, Statement::Replace(&town)),
-                _ => (CITY, Statement::Delete { index: 0, key: &key }),
-            };
-            refused += u32::from(open[at].write(&node.keyspace, space, statement).is_err());
+            let pace = CommitPace { work: 1 + random.below(4) as usize, now_ms: 1 };
+            let mut scratch = node.scratch.borrow_mut();
+            let append = |record: ladon_model::Record<'_>| node.append(&record);
+            let done = open[at].transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
+            drop(scratch);
+            match done {
+                Ok(Commit::GoesOn | Commit::Waits) => {
+                    slices += 1;
+                    open[at].is_ending = true;
+                }
+                Err(_) => {
+                    conflicts += 1;
+                    open.swap_remove(at);
+                }
+                Ok(Commit::Done) => {
+                    committed += 1;
+                    for (did, is_refused) in open.swap_remove(at).shown {
+                        let found = match did {
+                            Did::Put(space, id, of) => put(&oracle, space, &row(id, of, 0)),
+                            Did::Deleted(city) => delete(&oracle, CITY, city),
+                        };
+                        assert_eq!(found != "ok", is_refused, "seed {seed}: {found}");
+                    }
+                }
+            }
+            assert_eq!(dangling(&node), 0, "seed {seed}");
         }
         drop(open);
+        assert_eq!(dump(&node.keyspace), dump(&oracle.keyspace), "seed {seed}");
         assert_eq!(node.keyspace.spaces.bytes(), recounted(&node.keyspace));
         let found = restored(&node, &[], Lsn::ZERO);
         assert_eq!(dump(&found), dump(&node.keyspace), "seed {seed}");
     }
     assert!(
-        committed > 500 && conflicts > 50 && refused > 500,
-        "{committed} {conflicts} {refused}"
+        committed > 500 && conflicts > 50 && refused > 500 && slices > 50,
+        "{committed} {conflicts} {refused} {slices}"
     );
 }

@@ -1,10 +1,11 @@
 //! Interactive transactions against an oracle that runs the committed ones one after the other, in
-//! the order of their commits: each shows what it showed while it was open.
+//! the order of their commits: each shows what it showed while it was open. Commits are made in slices,
+//! between which others go on.
 
 use crate::spaces::{Node, array, dump, index_tuple, number, restored, space_tuple};
-use ladon_engine::Interactive;
-use ladon_model::Lsn;
-use ladon_space::{IteratorType, OwnedStatement, Selected, Space, Statement, Tuple};
+use ladon_engine::{Commit, CommitPace, Interactive};
+use ladon_model::{Lsn, Record};
+use ladon_space::{BoxError, IteratorType, OwnedStatement, Selected, Space, Statement, Tuple};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
 
@@ -21,6 +22,16 @@ enum Shown {
 struct Open {
     transaction: Interactive,
     shown: Vec<Shown>,
+    /// Statements that are repeated at once, when the commit has begun.
+    commit_work: Option<usize>,
+}
+
+/// Commits in one go.
+fn commit(node: &Node, transaction: &mut Interactive) -> Result<Commit, BoxError> {
+    let mut scratch = node.scratch.borrow_mut();
+    let append = |record: Record<'_>| node.append(&record);
+    let pace = CommitPace { work: usize::MAX, now_ms: 1 };
+    transaction.commit(&node.keyspace, &mut scratch, pace, append).0
 }
 
 fn node() -> Node {
@@ -123,9 +134,42 @@ fn contents(space: &Space) -> Vec<Vec<Vec<u8>>> {
     space.indexes().map(|index| index.tuples().map(bytes).collect()).collect()
 }
 
+/// What came of the commits.
+#[derive(Debug, Default)]
+struct Seen {
+    committed: u32,
+    conflicts: u32,
+    adopted: u32,
+    /// Slices after which a commit was not over.
+    unfinished: u32,
+    /// Commits that wait for another one.
+    waits: u32,
+}
+
+/// Goes on with a commit. Returns whether it is over.
+fn go_on(node: &Node, open: &mut Open, now_ms: u64, seen: &mut Seen) -> Option<bool> {
+    let mut scratch = node.scratch.borrow_mut();
+    let pace = CommitPace { work: open.commit_work.unwrap_or(1), now_ms };
+    let append = |record: Record<'_>| node.append(&record);
+    match open.transaction.commit(&node.keyspace, &mut scratch, pace, append).0 {
+        Ok(Commit::Done) => {
+            seen.committed += 1;
+            return Some(true);
+        }
+        Ok(Commit::GoesOn) => seen.unfinished += 1,
+        Ok(Commit::Waits) => seen.waits += 1,
+        Err(error) => {
+            assert_eq!(error.message, "Transaction has been aborted by conflict");
+            seen.conflicts += 1;
+            return Some(false);
+        }
+    }
+    None
+}
+
 #[test]
 fn what_is_committed_has_an_order() {
-    let (mut committed, mut conflicts, mut adopted) = (0, 0, 0);
+    let mut seen = Seen::default();
     for seed in 0..400 {
         let random = &mut Random::new(seed);
         let node = node();
@@ -137,38 +181,35 @@ fn what_is_committed_has_an_order() {
         };
         let mut oracle = SPACES.map(copy);
         let mut open: Vec<Open> = Vec::new();
-        for _ in 0..120 {
+        let mut now_ms = 1;
+        for _ in 0..160 {
+            now_ms += random.below(20);
             if open.len() < OPEN && random.chance(1, 3) {
                 let transaction = Interactive::new(&node.keyspace.spaces);
-                open.push(Open { transaction, shown: Vec::new() });
+                open.push(Open { transaction, shown: Vec::new(), commit_work: None });
             }
             if open.is_empty() {
                 continue;
             }
             let at = random.below(open.len() as u64) as usize;
-            if random.chance(3, 4) {
-                step(&node, &mut open[at], random);
-                continue;
-            }
-            let Open { transaction, shown } = open.swap_remove(at);
-            let mut scratch = node.scratch.borrow_mut();
-            if random.chance(1, 6) {
-                transaction.roll_back(&mut scratch);
-                continue;
-            }
-            let append = |record: ladon_model::Record<'_>| node.append(&record);
-            match transaction.commit(&node.keyspace, &mut scratch, append).0 {
-                Ok(()) => {
-                    committed += 1;
-                    adopted += usize::from(open.is_empty());
-                    if !only_reads_one(&shown) {
-                        repeat(&mut oracle, &shown, seed);
-                    }
+            if open[at].commit_work.is_none() {
+                if random.chance(3, 4) {
+                    step(&node, &mut open[at], random);
+                    continue;
                 }
-                Err(error) => {
-                    assert_eq!(error.message, "Transaction has been aborted by conflict");
-                    conflicts += 1;
+                if random.chance(1, 6) {
+                    open.swap_remove(at).transaction.roll_back(&mut node.scratch.borrow_mut());
+                    continue;
                 }
+                open[at].commit_work = Some(1 + random.below(6) as usize);
+            }
+            let Some(is_committed) = go_on(&node, &mut open[at], now_ms, &mut seen) else {
+                continue;
+            };
+            let Open { shown, .. } = open.swap_remove(at);
+            seen.adopted += u32::from(is_committed && open.is_empty());
+            if is_committed && !only_reads_one(&shown) {
+                repeat(&mut oracle, &shown, seed);
             }
         }
         drop(open);
@@ -179,10 +220,9 @@ fn what_is_committed_has_an_order() {
         let found = dump(&restored(&node, &[], Lsn::ZERO));
         assert_eq!(found, dump(&node.keyspace), "seed {seed}");
     }
-    assert!(
-        committed > 1_000 && conflicts > 200 && adopted > 100,
-        "{committed} {conflicts} {adopted}"
-    );
+    let Seen { committed, conflicts, adopted, unfinished, waits } = seen;
+    assert!(committed > 1_000 && conflicts > 200 && adopted > 100, "{seen:?}");
+    assert!(unfinished > 500 && waits > 20, "{seen:?}");
 }
 
 /// Transactions that show nothing of one another do not conflict.
@@ -198,10 +238,8 @@ fn blind_writes_do_not_conflict() {
             transaction.write(&node.keyspace, 512, Statement::Replace(&tuple)).unwrap();
         }
     }
-    for transaction in both {
-        let mut scratch = node.scratch.borrow_mut();
-        let append = |record: ladon_model::Record<'_>| node.append(&record);
-        transaction.commit(&node.keyspace, &mut scratch, append).0.expect("commits");
+    for mut transaction in both {
+        commit(&node, &mut transaction).expect("commits");
     }
     assert_eq!(dump(&node.keyspace)[&(512, 0)], (0..5).map(|id| put(id, 1)).collect::<Vec<_>>());
 }
@@ -217,7 +255,8 @@ fn a_conflict_depends_on_what_changed() {
     let changed = node.reserved();
     let mut scratch = node.scratch.borrow_mut();
     let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
-    let (done, lsn) = transaction.commit(&node.keyspace, &mut scratch, append);
+    let pace = CommitPace::of_turn(1);
+    let (done, lsn) = transaction.commit(&node.keyspace, &mut scratch, pace, append);
     assert_eq!((done.unwrap_err().code.0, lsn), (97, changed));
 }
 
@@ -230,9 +269,7 @@ fn a_changed_definition_conflicts() {
     transaction.write(&node.keyspace, 512, Statement::Replace(&tuple)).unwrap();
     node.write(system::INDEX, |s| s.insert(&index_tuple(513, 2, "tree", false, 2))).unwrap();
     let before = dump(&node.keyspace);
-    let mut scratch = node.scratch.borrow_mut();
-    let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
-    let error = transaction.commit(&node.keyspace, &mut scratch, append).0.unwrap_err();
+    let error = commit(&node, &mut transaction).unwrap_err();
     assert_eq!((error.code.0, dump(&node.keyspace)), (97, before));
 }
 
@@ -249,8 +286,125 @@ fn a_transaction_is_bounded() {
     });
     assert_eq!(error.expect("it ends").code.0, 2);
     assert!(node.keyspace.spaces.bytes() > before + (60 << 20));
-    let mut scratch = node.scratch.borrow_mut();
-    let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
-    assert!(transaction.commit(&node.keyspace, &mut scratch, append).0.is_err());
+    assert!(commit(&node, &mut transaction).is_err());
+    drop(transaction);
     assert_eq!(node.keyspace.spaces.bytes(), before);
+}
+
+/// A tuple of the test below.
+fn row(id: u64, value: u64) -> Vec<u8> {
+    array(&[&number(id), &number(id), &number(value)])
+}
+
+/// A transaction that has replaced so many tuples, and another that has changed its space since.
+fn overtaken(node: &Node, tuples: u64) -> Interactive {
+    let mut transaction = Interactive::new(&node.keyspace.spaces);
+    for id in 0..tuples {
+        transaction.write(&node.keyspace, 512, Statement::Replace(&row(id, 1))).unwrap();
+    }
+    node.write(512, |space| space.replace(&row(tuples, 0))).unwrap();
+    transaction
+}
+
+/// However many steps are repeated, a slice repeats few: other clients' requests run in between, and
+/// the space is not locked.
+#[test]
+fn a_long_repetition_is_made_in_slices() {
+    const TUPLES: u64 = 20_000;
+    let node = node();
+    let mut transaction = overtaken(&node, TUPLES);
+    let before = dump(&node.keyspace);
+    let mut slices = 0;
+    loop {
+        let mut scratch = node.scratch.borrow_mut();
+        let pace = CommitPace::of_turn(1);
+        let append = |record: Record<'_>| node.append(&record);
+        match transaction.commit(&node.keyspace, &mut scratch, pace, append).0.expect("commits") {
+            Commit::Done => break,
+            done => assert_eq!(done, Commit::GoesOn),
+        }
+        drop(scratch);
+        slices += 1;
+        if slices % 100 == 0 {
+            assert_eq!(dump(&node.keyspace), before, "nobody sees a part");
+        }
+    }
+    assert!(slices >= TUPLES / 100, "{slices} slices for {TUPLES} statements");
+    let found = dump(&node.keyspace);
+    let expected: Vec<_> = (0..TUPLES).map(|id| row(id, 1)).chain([row(TUPLES, 0)]).collect();
+    assert!(found[&(512, 0)] == expected);
+    assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), found);
+}
+
+/// A space that is changed again and again does not keep a long transaction from its commit, as long as
+/// its writers wait when they are asked to.
+#[test]
+fn a_commit_that_is_overtaken_asks_writers_to_wait() {
+    const TUPLES: u64 = 400;
+    let node = node();
+    let mut transaction = overtaken(&node, TUPLES);
+    let (mut written, mut waited) = (0, 0);
+    for now_ms in 1.. {
+        let mut scratch = node.scratch.borrow_mut();
+        let pace = CommitPace::of_turn(now_ms);
+        let append = |record: Record<'_>| node.append(&record);
+        let done = transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
+        drop(scratch);
+        let catalog = node.keyspace.spaces.catalog();
+        let cell = catalog.get(512).expect("the space");
+        if matches!(done, Ok(Commit::Done)) {
+            assert!(!cell.is_kept_still(now_ms), "writers go on");
+            break;
+        }
+        assert_eq!(done, Ok(Commit::GoesOn));
+        if cell.is_kept_still(now_ms) {
+            assert!(!cell.is_kept_still(now_ms + 1_000), "not for long");
+            waited += 1;
+        } else {
+            written += 1;
+            node.write(512, |space| space.replace(&row(TUPLES + written, 0))).unwrap();
+        }
+    }
+    assert!(written > 2 && waited > 2, "{written} {waited}");
+    assert_eq!(dump(&node.keyspace)[&(512, 0)].len() as u64, TUPLES + 1 + written);
+}
+
+/// Writers that do not wait make it a conflict in the end, and not a repetition without end.
+#[test]
+fn a_commit_that_is_overtaken_for_ever_is_refused() {
+    let node = node();
+    let mut transaction = overtaken(&node, 400);
+    for round in 1..10_000 {
+        let mut scratch = node.scratch.borrow_mut();
+        let append = |record: Record<'_>| node.append(&record);
+        let pace = CommitPace::of_turn(1);
+        let done = transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
+        drop(scratch);
+        if let Err(error) = done {
+            return assert_eq!(error.code.0, 97);
+        }
+        assert_eq!(done, Ok(Commit::GoesOn));
+        node.write(512, |space| space.replace(&row(1_000 + round, 0))).unwrap();
+    }
+    panic!("it never ends");
+}
+
+/// The changes of a transaction are one record, also where the log takes over their memory.
+#[test]
+fn a_long_transaction_is_one_record() {
+    let node = node();
+    let mut transaction = Interactive::new(&node.keyspace.spaces);
+    let long = |out: &mut Vec<u8>| ladon_msgpack::write::str(out, &vec![b'x'; 100_000]);
+    for id in 0..10 {
+        let tuple = array(&[&number(id), &number(id), &number(id), &long]);
+        for space in [512, 513] {
+            transaction.write(&node.keyspace, space, Statement::Replace(&tuple)).unwrap();
+        }
+    }
+    let before = node.records();
+    commit(&node, &mut transaction).expect("commits");
+    assert_eq!(node.records(), before + 1);
+    let found = dump(&node.keyspace);
+    assert_eq!((found[&(512, 0)].len(), found[&(513, 1)].len()), (10, 10));
+    assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), found);
 }

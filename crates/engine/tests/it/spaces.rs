@@ -29,6 +29,11 @@ impl Node {
         self.records.borrow().last().map_or(Lsn::ZERO, |(lsn, _)| *lsn)
     }
 
+    /// How many records there are.
+    pub fn records(&self) -> usize {
+        self.records.borrow().len()
+    }
+
     pub fn append(&self, record: &Record<'_>) -> Lsn {
         let changes = record.changes();
         let lsn = Lsn(self.reserved().0 + changes.len() as u64);

@@ -2,6 +2,7 @@
 //! at their gate, and nobody's burden.
 
 mod client;
+mod long_commits;
 mod mounts;
 mod sequences;
 mod streams;
@@ -24,21 +25,23 @@ struct Node {
     dir: tempfile::TempDir,
     ports: Ports,
     gate: &'static str,
+    io_threads: usize,
 }
 
 impl Node {
     fn new(gate: &'static str) -> Node {
         let dir = tempfile::tempdir().expect("a directory");
-        Node { dir, ports: Ports::take(1).expect("a port"), gate }
+        Node { dir, ports: Ports::take(1).expect("a port"), gate, io_threads: 2 }
     }
 
     fn start(&self) -> Server {
         let iproto = format!("127.0.0.1:{}", self.ports.first());
+        let io_threads = self.io_threads.to_string();
         let arguments = [
             "--gate",
             self.gate,
             "--io-threads",
-            "2",
+            &io_threads,
             "--iproto",
             &iproto,
             "--iproto-admin-password",
@@ -213,6 +216,19 @@ fn write_until_killed(node: &Node, server: &mut Server, acknowledged: &[AtomicU6
         server.kill().expect("killed");
         writing.store(false, SeqCst);
     });
+}
+
+#[test]
+fn info_lists_the_listeners_of_both_protocols() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let info = crate::live::call(&mut server.connect().expect("connects"), &["INFO", "server"]);
+    let info = String::from_utf8_lossy(info.as_bytes().expect("text")).into_owned();
+    let listeners: Vec<&str> = info.lines().filter(|line| line.starts_with("listener")).collect();
+    let iproto = format!("listener1:name=iproto,bind=127.0.0.1,port={}", node.ports.first());
+    assert_eq!(listeners[1..], [iproto.as_str()], "{listeners:?}");
+    assert!(listeners[0].starts_with("listener0:name=tcp,bind="), "{listeners:?}");
+    server.kill().expect("killed");
 }
 
 /// A client's garbage ends its own connection at most.

@@ -46,7 +46,8 @@ impl Worker {
             ("waiting", times(&self.waiting), connection.waiting),
             ("paused", times(&self.paused), connection.paused),
             ("await delivery", times(&self.await_delivery), connection.awaits_delivery),
-            ("await log room", times(&self.await_log_room), connection.awaits_log_room),
+            ("await write", times(&self.await_write), connection.awaits_write),
+            ("unfinished", times(&self.unfinished), connection.is_unfinished),
         ] {
             assert_eq!(times, usize::from(expected), "client {slot} on the list '{list}'");
         }

@@ -46,6 +46,10 @@ impl Worker {
             }
             self.deadlines.pop_first();
             let connection = self.connections[slot as usize].as_ref();
+            if connection.is_some_and(|c| c.times_out_ms == Some(deadline_ms)) {
+                self.end_transactions(slot);
+                continue;
+            }
             let blocked = connection.and_then(|c| c.blocked.as_ref());
             // The connection may wait for something else by now. If its wait was served meanwhile,
             // the answer is on its way.
@@ -203,6 +207,7 @@ impl Worker {
     /// Cancels the wait of a connection that is about to close.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.forget_deadline(slot);
+        self.forget_timeout(slot);
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Some(blocked) = connection.blocked.take() else { return };
         connection.unblock();

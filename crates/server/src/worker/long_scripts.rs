@@ -187,6 +187,7 @@ impl Worker {
                     self.refuse_busy(&batch.items[at]);
                 }
             }
+            self.queue_unfinished();
         }
     }
 

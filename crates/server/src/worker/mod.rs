@@ -164,8 +164,11 @@ pub struct Worker {
     ready: VecDeque<u32>,
     /// Connections that join the queue when the next turn begins.
     next_turn: Vec<u32>,
-    /// Connections whose next request writes, while the log is far behind.
-    await_log_room: Vec<u32>,
+    /// Connections whose next request writes, while the log is far behind or a commit has asked
+    /// writers to wait.
+    await_write: Vec<u32>,
+    /// Connections whose request has done a part of its work in this batch.
+    unfinished: Vec<u32>,
     /// Connections whose output or state changed this turn.
     touched: Vec<u32>,
     /// Connections that wait at the gate, or in `WAIT` or `WAITAOF`.
@@ -261,7 +264,8 @@ impl Worker {
             open: 0,
             ready: VecDeque::new(),
             next_turn: Vec::new(),
-            await_log_room: Vec::new(),
+            await_write: Vec::new(),
+            unfinished: Vec::new(),
             touched: Vec::new(),
             waiting: Vec::new(),
             deadlines: BTreeSet::new(),

@@ -183,6 +183,7 @@ impl Worker {
         strike(&mut self.waiting, connection.waiting);
         strike(&mut self.paused, connection.paused);
         strike(&mut self.await_delivery, connection.awaits_delivery);
-        strike(&mut self.await_log_room, connection.awaits_log_room);
+        strike(&mut self.await_write, connection.awaits_write);
+        strike(&mut self.unfinished, connection.is_unfinished);
     }
 }

@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use ladon_commands::{Flow, Outcome};
 use ladon_model::Lsn;
 use ladon_tarantool::Session;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -55,7 +56,42 @@ impl Worker {
             let mut thread = thread_parts!(self);
             ladon_tarantool::execute(&mut thread, &mut session, packet, &mut connection.output)
         };
+        Self::note_timeout(&mut self.deadlines, connection, session.next_timeout_ms());
         connection.tarantool = Some(session);
+        self.bench.local.ran_other(&self.node, facts.is_quick);
         self.has_replied(batch, item, Ran { outcome, gate, before, lends: None, again: None });
+    }
+
+    /// Notes when a session's next transaction times out.
+    #[inline]
+    fn note_timeout(
+        deadlines: &mut BTreeSet<(u64, u32)>,
+        connection: &mut Connection,
+        times_out_ms: Option<u64>,
+    ) {
+        if connection.times_out_ms != times_out_ms {
+            let slot = connection.conn.slot;
+            let before = std::mem::replace(&mut connection.times_out_ms, times_out_ms);
+            before.map(|at_ms| deadlines.remove(&(at_ms, slot)));
+            deadlines.extend(times_out_ms.map(|at_ms| (at_ms, slot)));
+        }
+    }
+
+    /// Frees what transactions of a session hold that have timed out.
+    pub(super) fn end_transactions(&mut self, slot: u32) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        // It is on the list no more.
+        connection.times_out_ms = None;
+        let Some(session) = &mut connection.tarantool else { return };
+        session.end_overdue(self.now_ms, &mut self.bench.scratch);
+        let times_out_ms = session.next_timeout_ms();
+        Self::note_timeout(&mut self.deadlines, connection, times_out_ms);
+    }
+
+    /// A connection is about to go.
+    pub(super) fn forget_timeout(&mut self, slot: u32) {
+        if let Some(connection) = &mut self.connections[slot as usize] {
+            Self::note_timeout(&mut self.deadlines, connection, None);
+        }
     }
 }

@@ -12,13 +12,13 @@ impl Worker {
     /// Queues connections again whose reason to be held up is gone.
     pub(super) fn resume_held(&mut self) {
         let mut slots = std::mem::take(&mut self.next_turn);
-        if !self.await_log_room.is_empty() && !self.log.is_backlogged() {
-            slots.append(&mut self.await_log_room);
+        if !self.await_write.is_empty() && !self.log.is_backlogged() {
+            slots.append(&mut self.await_write);
         }
         slots.extend(self.replies.let_all_go());
         for &slot in &slots {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.awaits_log_room = false;
+            connection.awaits_write = false;
             connection.held_back = false;
             connection.make_ready(&mut self.ready);
         }

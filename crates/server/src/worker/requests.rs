@@ -57,6 +57,7 @@ impl Worker {
             }
         }
         let now_ns = self.bench.local.end_batch(&self.node);
+        self.queue_unfinished();
         batch.trim();
         self.batch = batch;
         self.publish();
@@ -216,11 +217,26 @@ impl Worker {
     /// Connections that only read continue.
     #[cold]
     pub(super) fn waits_for_log_room(&mut self, item: &Item) {
+        self.waits_to_write(item);
+        self.log.write_soon();
+    }
+
+    /// The connection waits a moment with its next request.
+    #[cold]
+    fn waits_to_write(&mut self, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         connection.rewind(item.start);
-        connection.awaits_log_room = true;
-        self.await_log_room.push(item.slot);
-        self.log.write_soon();
+        connection.awaits_write = true;
+        self.await_write.push(item.slot);
+    }
+
+    /// Connections whose request has done a part of its work go to the end of the queue.
+    pub(super) fn queue_unfinished(&mut self) {
+        while let Some(slot) = self.unfinished.pop() {
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            connection.is_unfinished = false;
+            connection.make_ready(&mut self.ready);
+        }
     }
 
     /// Answers a protocol error. The rest of the stream cannot be parsed.
@@ -313,6 +329,12 @@ impl Worker {
                 }
                 self.await_delivery.push(item.slot);
             }
+            Flow::GoesOn => {
+                connection.rewind(item.start);
+                connection.is_unfinished = true;
+                self.unfinished.push(item.slot);
+            }
+            Flow::AwaitsCommit => self.waits_to_write(item),
         }
         // Freed at once, because the value would be copied for its next change. But what the
         // request stored may be gone by now, or was never stored.

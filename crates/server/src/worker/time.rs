@@ -54,7 +54,7 @@ impl Worker {
         {
             return Duration::ZERO;
         }
-        if !self.await_log_room.is_empty() {
+        if !self.await_write.is_empty() {
             return BACKLOG_RETRY;
         }
         let mut until_ms = self.next_tick_ms;
@@ -272,7 +272,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.blocked.is_some()
         || connection.long_reply.is_some()
         || connection.computing.is_some()
-        || connection.awaits_log_room
+        || connection.awaits_write
         || connection.paused
         || connection.awaits_delivery
         || connection.closing

@@ -49,6 +49,10 @@ fn operations_reply_as_tarantool_does() {
             vec![op(&["+".into(), "a".into(), 1.into()])],
             "26 Argument type in operation '+' on field 'a' does not match field type: expected a number",
         ),
+        (
+            vec![op(&["=".into(), "z\0z".into(), 1.into()])],
+            "201 Field 'z' was not found in the tuple",
+        ),
         (vec![op(&["x".into(), 1.into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
         (
             vec![op(&["=".into(), 1.into()])],
@@ -360,11 +364,96 @@ fn what_a_hunt_beside_a_real_tarantool_found() {
         text(define(&space, 3, "tree", vec![by_map(1, "string", "true"), part(0, "unsigned")])),
         "108 Wrong index options (field 2): index part is expected to be a map"
     );
+    let both = index_def(space.def(), 3, "hash", false, vec![by_map(1, "string", "true")]);
+    assert_eq!(text(both), "5 HASH does not support nullable parts");
     let other = define(&space, 3, "tree", vec![part(0, "string")]).expect("a definition");
     assert_eq!(
         text(space.create_index(other)),
         "24 Field 1 (id) has type 'unsigned' in one index, but type 'string' in another"
     );
+}
+
+/// A number of more than 32 bits is no field's number; Tarantool shows another number then.
+#[test]
+fn field_numbers_have_32_bits() {
+    for (number, shown) in [
+        (Val::Uint(1 << 31), "2147483648"),
+        (Val::Uint(u64::MAX), "18446744073709551615"),
+        (Val::Int(i64::MIN), "-9223372036854775808"),
+    ] {
+        let wrong = format!(
+            "26 Argument type in operation '+' on field {shown} does not match field type: \
+             expected an integer"
+        );
+        assert_eq!(update(&[op(&["+".into(), number, 1.into()])]), wrong);
+    }
+    let last = Val::Uint(i32::MAX as u64);
+    assert_eq!(
+        update(&[op(&["+".into(), last, 1.into()])]),
+        "37 Field 2147483647 was not found in the tuple"
+    );
+}
+
+/// What an operation computes is of the type that an index gives its field.
+#[test]
+fn arithmetic_knows_the_types_of_indexes() {
+    let mut space = Space::new(space_def(vec![]).expect("a definition"));
+    for id in 0..2 {
+        let def = index_def(space.def(), id, "tree", true, vec![part(id, "double")]);
+        space.create_index(def.expect("a definition")).expect("an index");
+    }
+    space.replace(&array(&[Val::Halves(2), Val::Halves(2)])).expect("a tuple");
+    let key = array(&[Val::Halves(2)]);
+    let add = |field: u64| array(&[op(&["+".into(), field.into(), Val::Halves(3)])]);
+    let written = space.update(0, &key, &add(1), 0).expect("an update");
+    let expected = array(&[Val::Halves(2), Val::Halves(5)]);
+    assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(expected));
+    assert_eq!(
+        text(space.update(0, &key, &add(0), 0)),
+        "94 Attempt to modify a tuple field which is part of primary index in space 's'"
+    );
+}
+
+/// A sum is a float where that is exact, and a double elsewhere, as in a real Tarantool.
+#[test]
+fn sums_stay_exact() {
+    let mut space = Space::new(space_def(vec![]).expect("a definition"));
+    let def = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
+    space.create_index(def.expect("a definition")).expect("an index");
+    let half = [&[0x92, 1, 0xca][..], &0.5f32.to_be_bytes()].concat();
+    let float = |value: f32| [&[0x92, 1, 0xca][..], &value.to_be_bytes()].concat();
+    let double = |value: f64| [&[0x92, 1, 0xcb][..], &value.to_be_bytes()].concat();
+    for (added, sum) in [
+        (Val::Int(-5), float(-4.5)),
+        (Val::Int(-33_554_433), double(-33_554_432.5)),
+        (Val::Uint(1 << 31), double(2_147_483_648.5)),
+        (Val::Halves(3), float(2.0)),
+    ] {
+        space.replace(&half).expect("a tuple");
+        let operations = array(&[op(&["+".into(), 1.into(), added])]);
+        let written = space.update(0, &array(&[1.into()]), &operations, 0).expect("an update");
+        assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(sum));
+    }
+}
+
+/// A computed number is of the type of the place where its field is in the end.
+#[test]
+fn arithmetic_comes_before_fields_are_moved() {
+    let format = vec![field("id", "unsigned", false), field("a", "double", false)];
+    let mut space = Space::new(space_def(format).expect("a definition"));
+    let def = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
+    space.create_index(def.expect("a definition")).expect("an index");
+    space.replace(&array(&[1.into(), Val::Halves(2)])).expect("a tuple");
+    let operations = array(&[
+        op(&["+".into(), 1.into(), Val::Halves(3)]),
+        op(&["!".into(), 1.into(), Val::Halves(1)]),
+    ]);
+    let written = space.update(0, &array(&[1.into()]), &operations, 0).expect("an update");
+    let mut expected = array(&[1.into(), Val::Halves(1)]);
+    expected[0] = 0x93;
+    expected.push(0xca);
+    expected.extend_from_slice(&2.5f32.to_be_bytes());
+    assert_eq!(written.new.map(|new| new.bytes().to_vec()), Some(expected));
 }
 
 #[test]

@@ -6,15 +6,29 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use ladon_msgpack::{Value, write};
 
-/// The new value of a field of this type.
+/// A value that was computed.
+#[derive(Clone)]
+pub(super) enum Made {
+    /// How it is encoded depends on its field's type.
+    Number(Number),
+    Encoded(Vec<u8>),
+}
+
+impl Made {
+    /// Appends it as the value of a field of this type.
+    pub(super) fn write(&self, out: &mut Vec<u8>, kind: FieldType) {
+        match self {
+            Made::Number(number) => number.write(out, kind),
+            Made::Encoded(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// The new value of a field.
 ///
 /// # Errors
 /// Tarantool's, if the types do not match or the result has no room.
-pub(super) fn compute(
-    operation: &Operation<'_>,
-    old: &[u8],
-    kind: FieldType,
-) -> Result<Vec<u8>, BoxError> {
+pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
     let mut out = Vec::new();
     match &operation.action {
@@ -23,7 +37,7 @@ pub(super) fn compute(
                 return Err(operation.wrong_argument("a number"));
             };
             let is_add = matches!(operation.action, Action::Add(_));
-            add(operation, left, *number, is_add)?.write(&mut out, kind);
+            return add(operation, left, *number, is_add).map(Made::Number);
         }
         Action::Bits(right) => {
             let Value::Uint(left) = old else {
@@ -45,7 +59,7 @@ pub(super) fn compute(
         Action::Set(value) | Action::Insert(value) => out.extend_from_slice(value),
         Action::Delete(_) => {}
     }
-    Ok(out)
+    Ok(Made::Encoded(out))
 }
 
 fn splice(
@@ -71,8 +85,8 @@ fn splice(
     Ok([head, paste, tail].concat())
 }
 
-/// The type of the result is the least exact of both: decimal, double, float, integer. A sum of
-/// floats becomes a double where a float has no room for it.
+/// The type of the result is the least exact of both: decimal, double, float, integer. But a sum of
+/// doubles or floats is a float if a float is as exact, and else a double.
 fn add(
     operation: &Operation<'_>,
     left: Number,
@@ -101,9 +115,7 @@ fn add(
     }
     let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
-    let is_double = matches!(left, Number::Double(_)) || matches!(right, Number::Double(_));
-    let has_room =
-        if is_double { f64::from(float) == sum } else { sum.abs() < f64::from(f32::MAX) };
+    let has_room = f64::from(float) == sum;
     Ok(if has_room { Number::Float(float) } else { Number::Double(sum) })
 }
 

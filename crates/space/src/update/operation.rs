@@ -5,6 +5,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{extension, peek};
 use crate::format::Format;
 use ladon_msgpack::{self as msgpack, Value};
+use std::fmt::Display;
 
 /// Operations of one request.
 const OPERATIONS_MAX: u32 = 4000;
@@ -145,26 +146,31 @@ fn read_operation<'a>(
         let what = format!("wrong number of arguments, expected {expected}, got {count}");
         return Err(unknown(&what));
     }
-    let (field, name) = read_field(&mut bytes, base, format)?;
+    let (field, name) = read_field(operator, &mut bytes, base, format)?;
     let action = read_action(operator, &label(field, name), &mut bytes, base)?;
     Ok(Operation { operator, field, name, action })
 }
 
 fn read_field<'a>(
+    operator: u8,
     bytes: &mut &'a [u8],
     base: u32,
     format: &Format,
 ) -> Result<(i32, Option<&'a [u8]>), BoxError> {
+    let is_long = |number: &dyn Display| {
+        // As in Tarantool, which reads it as a number of 32 bits.
+        wrong_argument(operator, &number.to_string(), "an integer")
+    };
     match msgpack::read(bytes)? {
         Value::Int(number) => {
-            i32::try_from(number).map(|number| (number, None)).map_err(|_| no_field_number(number))
+            i32::try_from(number).map(|number| (number, None)).map_err(|_| is_long(&number))
         }
         Value::Uint(number) => {
-            let shifted = number.checked_sub(u64::from(base));
-            shifted
-                .and_then(|number| i32::try_from(number).ok())
-                .map(|number| (number, None))
-                .ok_or_else(|| no_field_number(i64::try_from(number).unwrap_or(i64::MAX)))
+            let number = i32::try_from(number).map_err(|_| is_long(&number))?;
+            match i32::try_from(i64::from(number) - i64::from(base)) {
+                Ok(shifted) if shifted >= 0 => Ok((shifted, None)),
+                _ => Err(no_field_number(number.into())),
+            }
         }
         Value::Str(name) => {
             let number = format.number_of(name).and_then(|number| i32::try_from(number).ok());
@@ -174,8 +180,10 @@ fn read_field<'a>(
             if name.iter().any(|byte| matches!(byte, b'.' | b'[')) {
                 return Err(BoxError::unsupported("Ladon", "JSON paths in update operations"));
             }
+            // Tarantool shows a name up to a byte 0.
+            let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
             let message =
-                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(name));
+                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(shown));
             Err(BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message))
         }
         _ => Err(BoxError::illegal("field id must be a number or a string")),

@@ -35,12 +35,24 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let config_file = settings.source().map(|source| source.path.display().to_string());
     text.field("config_file", config_file.unwrap_or_default());
     text.flag("io_threads_active", node.threads.len() > 1);
-    for (index, endpoint) in settings.resp().iter().enumerate() {
-        let listener = match endpoint {
-            Endpoint::Tcp { host, port, .. } => format!("name=tcp,bind={host},port={port}"),
-            Endpoint::Unix(path) => format!("name=unix,bind={}", path.display()),
-        };
+    let (resp, iproto) = (settings.resp(), settings.iproto());
+    let listeners = resp.iter().map(listener_of_resp);
+    for (index, listener) in listeners.chain(iproto.iter().map(listener_of_iproto)).enumerate() {
         text.field(&format!("listener{index}"), listener);
+    }
+}
+
+fn listener_of_resp(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Tcp { host, port, .. } => format!("name=tcp,bind={host},port={port}"),
+        Endpoint::Unix(path) => format!("name=unix,bind={}", path.display()),
+    }
+}
+
+fn listener_of_iproto(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Tcp { host, port, .. } => format!("name=iproto,bind={host},port={port}"),
+        Endpoint::Unix(path) => format!("name=iproto,bind={}", path.display()),
     }
 }
 

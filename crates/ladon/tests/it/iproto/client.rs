@@ -107,6 +107,31 @@ impl Iproto {
         }
     }
 
+    /// Sends many requests at once, and returns their replies.
+    pub fn ask_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Vec<u8>>, Refusal>> {
+        let (mut bytes, before) = (Vec::new(), self.sync);
+        for (request, sync) in requests.iter().zip(before + 1..) {
+            write_request(&mut bytes, sync, self.stream_id, request);
+        }
+        let mut writer = self.stream.try_clone().expect("a socket");
+        let sender = std::thread::spawn(move || writer.write_all(&bytes).expect("sends"));
+        let replies = requests.iter().map(|_| {
+            self.sync += 1;
+            self.receive().expect("the server answers")
+        });
+        let replies = replies.collect();
+        sender.join().expect("sent all");
+        replies
+    }
+
+    /// Whether a reply, or a part of one, has come.
+    pub fn has_reply(&mut self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket");
+        let has = !self.unread.is_empty() || self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_nonblocking(false).expect("a socket");
+        has
+    }
+
     /// The reply to the last request.
     pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
         let (start, end) = self.next_packet()?;

@@ -1,0 +1,68 @@
+//! The changes of a transaction, encoded for the log as they are made: a commit then has little left
+//! to do, however many there are.
+
+use super::View;
+use crate::space::log_change;
+use ladon_model::{ChangeBuffer, LargeRecord, Record};
+use ladon_space::{Space, Written};
+
+/// The log copies shorter records, and takes over the memory of longer ones part by part.
+const PART_BYTES: usize = 256 << 10;
+
+/// Encoded changes of one space.
+#[derive(Default)]
+pub(super) struct Encoded {
+    /// Parts whose checksums are computed.
+    parts: LargeRecord,
+    parts_bytes: usize,
+    /// What has come since.
+    last: ChangeBuffer,
+}
+
+impl Encoded {
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts_bytes + self.last.as_bytes().len()
+    }
+
+    /// Adds what a statement did to a space.
+    ///
+    /// # Panics
+    /// If a tuple that it removed has no primary key, which the space would not have taken.
+    pub(super) fn push(&mut self, space: &Space, written: &Written) {
+        let logged = log_change(space, written, &mut self.last);
+        logged.expect("a tuple that was in the space has a primary key");
+        if self.last.as_bytes().len() >= PART_BYTES {
+            self.end_part();
+        }
+    }
+
+    fn end_part(&mut self) {
+        self.parts_bytes += self.last.as_bytes().len();
+        self.parts.append(self.last.take_record());
+    }
+
+    /// The record of what was done to all these copies, if it was anything. A short one is encoded in
+    /// `short`.
+    pub(super) fn record<'a>(
+        views: &mut [&mut View],
+        short: &'a mut Vec<u8>,
+    ) -> Option<Record<'a>> {
+        let bytes: usize = views.iter().map(|view| view.changes.bytes()).sum();
+        if bytes == 0 {
+            return None;
+        }
+        if bytes < PART_BYTES {
+            views.iter().for_each(|view| short.extend_from_slice(view.changes.last.as_bytes()));
+            return Some(Record::Changes(short));
+        }
+        let mut record = LargeRecord::default();
+        for Encoded { parts, last, .. } in views.iter_mut().map(|view| &mut view.changes) {
+            record.append(std::mem::take(parts));
+            if !last.is_empty() {
+                record.append(last.take_record());
+            }
+        }
+        Some(Record::Large(record))
+    }
+}
