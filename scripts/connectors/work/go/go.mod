@@ -1,0 +1,5 @@
+module ladon.example/connectors
+
+go 1.24
+
+require github.com/tarantool/go-tarantool/v3 v3.0.2
