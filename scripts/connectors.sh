@@ -97,6 +97,43 @@ fetch_node() {
     cp "$own/mocha_report.js" "$test/report.js"
 }
 
+# --- real work --------------------------------------------------------------------------------
+
+work_python() { on_server "$cache/venv/bin/python" "$own/work/tarantool_python.py"; }
+work_asynctnt() { on_server "$cache/venv/bin/python" "$own/work/asynctnt_work.py"; }
+work_node() {
+    fetch_node
+    on_server env NODE_PATH="$cache/node_modules" node "$own/work/tarantool_driver.js"
+}
+# At gate `none` replies leave before the log has what they acknowledge: the program must notice.
+canary() {
+    local said
+    if said=$(GATE=none on_server "$cache/venv/bin/python" "$own/work/tarantool_python.py" 2>&1); then
+        echo "  nothing was missing after a crash at gate none"
+        return 1
+    fi
+    grep 'acknowledged rows, lost' <<<"$said" || { echo "$said"; return 1; }
+}
+
+# on_server COMMAND...: runs it beside a fresh server.
+on_server() {
+    local status=0
+    export WORK=$work/$name/server SERVER=$own/work/server PYTHONDONTWRITEBYTECODE=1
+    IPROTO_PORT=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
+    export IPROTO_PORT
+    mkdir -p "$WORK"
+    "$SERVER" start
+    timeout -k 5 300 "$@" >"$WORK/output" 2>&1 || status=$?
+    "$SERVER" stop || status=1
+    cp "$WORK/output" "$cache/$name.log"
+    if [ "$status" = 0 ]; then
+        printf '%-20s %s\n' "$name" "$(tail -n 1 "$WORK/output")"
+    else
+        tail -n 30 "$WORK/output" "$WORK/server.log"
+    fi
+    return "$status"
+}
+
 # --- the suites -------------------------------------------------------------------------------
 
 suite_go() { go_suite .; }
