@@ -105,6 +105,11 @@ work_node() {
     fetch_node
     on_server env NODE_PATH="$cache/node_modules" node "$own/work/tarantool_driver.js"
 }
+work_go() {
+    need go golang
+    (cd "$own/work/go" && go build -o "$cache/work_go" .)
+    on_server "$cache/work_go"
+}
 # At gate `none` replies leave before the log has what they acknowledge: the program must notice.
 canary() {
     local said
