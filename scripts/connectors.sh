@@ -110,6 +110,16 @@ work_go() {
     (cd "$own/work/go" && go build -o "$cache/work_go" .)
     on_server "$cache/work_go"
 }
+# work_java is org.tarantool:connector, work_cartridge io.tarantool:cartridge-driver.
+work_java() { java_work Connector; }
+work_cartridge() { java_work Cartridge; }
+java_work() {
+    need java default-jdk-headless
+    need mvn maven
+    mvn --quiet --file "$own/work/java/pom.xml" -Dtarget="$cache/java" compile \
+        dependency:build-classpath -Dmdep.outputFile="$cache/java.classpath"
+    on_server java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" "$1"
+}
 # At gate `none` replies leave before the log has what they acknowledge: the program must notice.
 canary() {
     local said
