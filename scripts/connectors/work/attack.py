@@ -105,9 +105,9 @@ SELECT_ALL = packet(SELECT, {0x10: SPACE, 0x11: 0, 0x12: 0xffffffff, 0x13: 0, 0x
 def connect(port):
     connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    greeting = b""
-    while len(greeting) < 128:
-        greeting += connection.recv(128 - len(greeting)) or sys.exit("no greeting")
+    greeting = exactly(connection, 128)
+    if not greeting.startswith(b"Tarantool"):
+        raise ConnectionError(f"refused: {greeting[5:]}")
     return connection
 
 
@@ -160,6 +160,9 @@ def half_requests(port):
         held.append(connect(port))
         held[-1].sendall(half)
     time.sleep(SECONDS)
+    closed, _, _ = select.select(held[:500], [], [], 0)
+    if closed:
+        return f"{len(closed)} of 500 were closed"
 
 
 def unread_replies(port):
