@@ -169,6 +169,8 @@ impl Running<'_, '_> {
             self.depends = self.depends.max(lsn);
             if written.as_ref().is_ok_and(|written| *written != Written::default()) {
                 schema_changed(node, lsn);
+                // The reply shows the version that it made.
+                self.schema_version = node.keyspace.spaces.catalog().version;
             }
             return written;
         }

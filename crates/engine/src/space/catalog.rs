@@ -17,6 +17,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+/// The schema's version of a new node, as of a new Tarantool. To connectors, 0 means that they do not
+/// know it: some then wait for another one.
+const FIRST_VERSION: u64 = 78;
+
 /// All spaces of a node. The system spaces come into being at the first look.
 pub struct Spaces {
     /// Of the hashes of hash indexes.
@@ -316,7 +320,9 @@ impl Spaces {
 
     fn held(&self) -> &Held {
         self.held.get_or_init(|| {
-            let catalog = bootstrap(self).expect("the system spaces' tuples fit their definitions");
+            let mut catalog =
+                bootstrap(self).expect("the system spaces' tuples fit their definitions");
+            catalog.version = FIRST_VERSION;
             let bytes: usize = catalog.cells().map(|cell| cell.lock().space.bytes()).sum();
             self.bytes.fetch_add(bytes as i64, Relaxed);
             Held {

@@ -22,6 +22,8 @@ pub struct Iproto {
     unread: Vec<u8>,
     /// Of the last reply.
     position: Option<Vec<u8>>,
+    /// Of the last reply: the schema's version.
+    pub schema_version: u64,
 }
 
 impl Iproto {
@@ -32,7 +34,15 @@ impl Iproto {
         let mut bytes = [0; GREETING_BYTES];
         stream.read_exact(&mut bytes).expect("a greeting");
         let salt = greeting::read(&bytes).expect("a greeting").salt;
-        Iproto { stream, salt, sync: 0, stream_id: 0, unread: Vec::new(), position: None }
+        Iproto {
+            stream,
+            salt,
+            sync: 0,
+            stream_id: 0,
+            unread: Vec::new(),
+            position: None,
+            schema_version: 0,
+        }
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -138,6 +148,7 @@ impl Iproto {
         let reply = Reply::decode(&self.unread[start..end]).expect("a reply");
         assert_eq!(reply.header.sync, self.sync, "the reply to this request");
         self.position = reply.position.map(<[u8]>::to_vec);
+        self.schema_version = reply.header.schema_version;
         let result = match (reply.error_code(), reply.error) {
             (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
             _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),

@@ -56,6 +56,21 @@ fn changed_definitions_are_told_once_to_who_waits() {
     server.kill().expect("killed");
 }
 
+/// To connectors, version 0 means that they do not know it: Java's waits for another one without end.
+#[test]
+fn replies_show_the_version_that_they_made() {
+    let node = Node::new("write");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    let first = admin.schema_version;
+    assert!(first > 0);
+    make_named(&mut admin, 600);
+    assert_eq!(admin.schema_version, first + 1);
+    assert_eq!(admin.ask(&Request::Ping), Ok(vec![]));
+    assert_eq!(admin.schema_version, first + 1);
+    server.kill().expect("killed");
+}
+
 #[test]
 fn other_keys_are_told_once() {
     let node = Node::new("write");
