@@ -80,13 +80,14 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
     let summary = run(&plan)?;
     Ok(format!(
         "seed {seed}: {} rounds in {:.1} s, {} kills, {} orderly stops, {} acknowledged operations \
-         and {} elements handed over: none lost, none half there",
+         {} elements handed over, {} transfers between accounts: none lost, none half there",
         summary.rounds,
         start.elapsed().as_secs_f64(),
         summary.kills,
         summary.stops,
         summary.operations,
-        summary.handed_over
+        summary.handed_over,
+        summary.transfers
     ))
 }
 

@@ -34,6 +34,14 @@ fn seeds_without_trouble() {
     assert!(total.clock_steps > SEEDS / 10, "{total:?}");
     assert!(total.scripts_by_hash > SEEDS / 4, "{total:?}");
     assert!(total.scripts_unknown > SEEDS / 4, "{total:?}");
+    assert!(total.space_requests > SEEDS * 20, "{total:?}");
+    assert!(total.transactions_committed > SEEDS / 4, "{total:?}");
+    assert!(total.conflicts > SEEDS / 10, "{total:?}");
+    assert!(total.transactions_timed_out > SEEDS / 20, "{total:?}");
+    assert!(total.commits_kept_unanswered > SEEDS / 100, "{total:?}");
+    assert!(total.commits_lost > SEEDS / 50, "{total:?}");
+    assert!(total.long_selections > SEEDS / 200, "{total:?}");
+    assert!(total.definitions_changed > SEEDS / 10, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -208,4 +216,28 @@ fn an_entry_that_is_delivered_twice_is_caught() {
 fn a_forgotten_producer_is_caught() {
     let caught = (0..100).filter(|&seed| is_caught(seed, Canary::SentForgotten)).count();
     assert!(caught > 10, "only {caught} of 100 seeds noticed");
+}
+
+/// Committed transactions on spaces have an order: a commit that does not look at something that its
+/// transaction has read is caught.
+#[test]
+fn a_read_that_a_commit_skips_is_caught() {
+    let caught = (0..200).filter(|&seed| is_caught(seed, Canary::SkippedRead)).count();
+    assert!(caught > 10, "only {caught} of 200 seeds noticed");
+}
+
+/// A crash leaves all of a transaction on spaces, or nothing of it.
+#[test]
+fn a_commit_in_two_records_is_caught() {
+    let caught = (0..300).filter(|&seed| is_caught(seed, Canary::SplitCommit)).count();
+    assert!(caught > 5, "only {caught} of 300 seeds noticed");
+}
+
+/// A reply of IPROTO waits at the gate, and a recovered space has all its indexes.
+#[test]
+fn an_early_packet_or_a_forgotten_index_is_caught() {
+    for canary in [Canary::EarlyPacket, Canary::IndexForgotten] {
+        let caught = (0..200).filter(|&seed| is_caught(seed, canary)).count();
+        assert!(caught > 10, "only {caught} of 200 seeds noticed {canary:?}");
+    }
 }
