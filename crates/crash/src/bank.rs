@@ -2,9 +2,13 @@
 //! transfer down.
 //!
 //! ```text
-//! teller --BEGIN, SELECT, UPDATE -a, UPDATE +a, INSERT transfer, COMMIT--> accounts  [id, balance]
-//!          two streams at once, of several tellers                         transfers [id, from, to, a]
+//! teller --BEGIN, SELECT, SELECT--> accounts  [id, balance]
+//!        <--both balances---------
+//!        --REPLACE balance - a, REPLACE balance + a,       or UPDATE - a, UPDATE + a
+//!          INSERT transfer, COMMIT--> transfers [id, from, to, a]
 //! ```
+//! Several tellers do so, each on two streams at once. So a commit that overlooks what its transaction
+//! has read loses money, or makes some.
 //!
 //! After a crash, the accounts hold what the transfers that are there say, so the sum is what it was.
 //! Every transfer whose COMMIT was acknowledged is there, and none that was refused or rolled back.
@@ -18,6 +22,7 @@ use ladon_system_spaces as system;
 use ladon_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 const ACCOUNTS: u64 = 16;
@@ -99,7 +104,7 @@ impl Bank {
         Ok(())
     }
 
-    fn next(&self, random: &mut Random) -> (u64, Transfer) {
+    fn next(&self, stream: u64, random: &mut Random) -> Job {
         let mut known = self.known();
         known.last += 1;
         let from = random.below(ACCOUNTS);
@@ -107,7 +112,8 @@ impl Bank {
         let transfer = Transfer { from, to, amount: 1 + random.below(9) as i64 };
         let id = known.last;
         known.sent.insert(id, transfer);
-        (id, transfer)
+        let (computes, gives_up) = (random.chance(1, 2), random.chance(1, 10));
+        Job { stream, id, transfer, computes, gives_up, balances: [0; 2] }
     }
 
     /// Moves money until the connection breaks.
@@ -117,42 +123,41 @@ impl Bank {
     pub fn work(&self, client: &mut IprotoClient, seed: u64) -> Result<(), String> {
         let mut random = Random::new(seed);
         loop {
-            let mut ends = BTreeMap::new();
-            let mut asked = 0;
-            let mut steps: Vec<_> = (1..=STREAMS)
-                .map(|stream| (stream, self.next(&mut random), random.chance(1, 10)))
-                .map(|(stream, (id, transfer), gives_up)| (stream, id, transfer, gives_up, 0))
-                .collect();
-            // The streams' requests in any order among each other.
-            while let Some(at) = (!steps.is_empty()).then(|| random.below(steps.len() as u64)) {
-                let (stream, id, transfer, gives_up, step) = &mut steps[at as usize];
-                let sync = add_step(client, *stream, (*id, *transfer), *step, *gives_up);
-                asked += 1;
-                *step += 1;
-                if *step == STEPS {
-                    ends.insert(sync, (*id, *gives_up));
-                    steps.swap_remove(at as usize);
-                }
-            }
-            if client.send().is_err() {
+            let mut jobs: Vec<Job> =
+                (1..=STREAMS).map(|stream| self.next(stream, &mut random)).collect();
+            let mut read = BTreeMap::new();
+            let is_connected =
+                exchange(client, &mut random, &jobs, 0..WRITES, |at, step, answer| {
+                    let rows = answer.map_err(|code| format!("a read ends with error {code}"))?;
+                    if step > BEGIN {
+                        let row = rows.first().and_then(|row| numbers_of(row));
+                        let Some(&[_, balance]) = row.as_deref() else {
+                            return Err(format!("no account: {rows:?}"));
+                        };
+                        read.insert((at, step), balance);
+                    }
+                    Ok(())
+                })?;
+            if !is_connected {
                 return Ok(());
             }
-            for _ in 0..asked {
-                let (sync, answer) = match client.reply() {
-                    Ok(reply) => reply,
-                    Err(error) => return crate::lane::broken(error),
-                };
-                match ends.get(&sync) {
-                    Some(&(id, gives_up)) => self.note_end(id, gives_up, &answer)?,
-                    None if answer.is_ok() => {}
-                    None => return Err(format!("a request of a transaction: {answer:?}")),
-                }
+            for (at, job) in jobs.iter_mut().enumerate() {
+                job.balances = [FROM, TO].map(|step| read[&(at, step)]);
+            }
+            let note = |at: usize, step, answer: Answer| match answer {
+                answer if step == END => self.note_end(&jobs[at], &answer),
+                Ok(_) => Ok(()),
+                Err(code) => Err(format!("a write ends with error {code}")),
+            };
+            if !exchange(client, &mut random, &jobs, WRITES..END + 1, note)? {
+                return Ok(());
             }
         }
     }
 
-    fn note_end(&self, id: u64, gives_up: bool, answer: &Answer) -> Result<(), String> {
+    fn note_end(&self, job: &Job, answer: &Answer) -> Result<(), String> {
         let mut known = self.known();
+        let &Job { id, gives_up, .. } = job;
         match answer {
             Ok(_) if gives_up => drop(known.refused.insert(id)),
             Ok(_) => drop(known.acknowledged.insert(id)),
@@ -218,44 +223,101 @@ impl Bank {
     }
 }
 
-/// Requests of a transaction.
-const STEPS: u64 = 6;
-
-/// Adds one request of a transfer's transaction.
-fn add_step(
-    client: &mut IprotoClient,
+/// A transfer that is being made.
+struct Job {
     stream: u64,
-    (id, transfer): (u64, Transfer),
-    step: u64,
+    id: u64,
+    transfer: Transfer,
+    /// It writes the balances that it computes from those it has read, which is right only if nobody
+    /// changes them meanwhile. Otherwise the server adds and subtracts.
+    computes: bool,
     gives_up: bool,
-) -> u64 {
-    let Transfer { from, to, amount } = transfer;
-    let mut update = |account: u64, sign: &str| {
+    /// As they were read, of both accounts.
+    balances: [i64; 2],
+}
+
+// A transaction's requests.
+const BEGIN: u64 = 0;
+const FROM: u64 = 1;
+const TO: u64 = 2;
+/// The first of two changes of a balance.
+const WRITES: u64 = 3;
+const WRITE_DOWN: u64 = 5;
+const END: u64 = 6;
+
+impl Job {
+    /// Adds one request of the transaction.
+    fn ask(&self, client: &mut IprotoClient, step: u64) -> u64 {
+        let Transfer { from, to, amount } = self.transfer;
+        let stream = self.stream;
+        match step {
+            BEGIN => client.add(stream, &Request::Begin(Begin::default())),
+            FROM | TO => {
+                let key = numbers(&[if step == FROM { from } else { to } as i64]);
+                client.add(stream, &of_key(ACCOUNTS_SPACE, 0, &key))
+            }
+            WRITES => self.change(client, from, self.balances[0], -amount),
+            END if self.gives_up => client.add(stream, &Request::Rollback),
+            END => client.add(stream, &Request::Commit(None)),
+            WRITE_DOWN => {
+                let tuple = numbers(&[self.id as i64, from as i64, to as i64, amount]);
+                let space = SpaceRef::Id(TRANSFERS_SPACE);
+                client.add(stream, &Request::Insert(Put { space, tuple: &tuple }))
+            }
+            _ => self.change(client, to, self.balances[1], amount),
+        }
+    }
+
+    /// Adds the change of a balance.
+    fn change(&self, client: &mut IprotoClient, account: u64, balance: i64, by: i64) -> u64 {
+        let space = SpaceRef::Id(ACCOUNTS_SPACE);
+        if self.computes {
+            let tuple = numbers(&[account as i64, balance + by]);
+            return client.add(self.stream, &Request::Replace(Put { space, tuple: &tuple }));
+        }
         let mut operations = Vec::new();
         write::array(&mut operations, 1);
         write::array(&mut operations, 3);
-        write::str(&mut operations, sign.as_bytes());
+        write::str(&mut operations, b"+");
         write::uint(&mut operations, 1);
-        write::int(&mut operations, amount);
+        write::int(&mut operations, by);
         let key = numbers(&[account as i64]);
-        let (space, index) = (SpaceRef::Id(ACCOUNTS_SPACE), IndexRef::Id(0));
-        let (key, operations) = (&key[..], &operations[..]);
+        let (index, key, operations) = (IndexRef::Id(0), &key[..], &operations[..]);
         let update = Update { space, index, index_base: 0, key, operations };
-        client.add(stream, &Request::Update(update))
-    };
-    match step {
-        0 => client.add(stream, &Request::Begin(Begin::default())),
-        1 => client.add(stream, &of_key(ACCOUNTS_SPACE, 0, &numbers(&[from as i64]))),
-        2 => update(from, "-"),
-        3 => update(to, "+"),
-        4 => {
-            let tuple = numbers(&[id as i64, from as i64, to as i64, amount]);
-            let space = SpaceRef::Id(TRANSFERS_SPACE);
-            client.add(stream, &Request::Insert(Put { space, tuple: &tuple }))
-        }
-        _ if gives_up => client.add(stream, &Request::Rollback),
-        _ => client.add(stream, &Request::Commit(None)),
+        client.add(self.stream, &Request::Update(update))
     }
+}
+
+/// Sends some requests of each job, in any order among the jobs, and takes the replies, each with its
+/// job and its step. Returns whether the connection has held.
+fn exchange(
+    client: &mut IprotoClient,
+    random: &mut Random,
+    jobs: &[Job],
+    steps: Range<u64>,
+    mut take: impl FnMut(usize, u64, Answer) -> Result<(), String>,
+) -> Result<bool, String> {
+    let mut asked = BTreeMap::new();
+    let mut next = vec![steps.start; jobs.len()];
+    while let open @ [_, ..] =
+        &(0..jobs.len()).filter(|&at| next[at] < steps.end).collect::<Vec<_>>()[..]
+    {
+        let at = random.pick(open);
+        asked.insert(jobs[at].ask(client, next[at]), (at, next[at]));
+        next[at] += 1;
+    }
+    if client.send().is_err() {
+        return Ok(false);
+    }
+    while !asked.is_empty() {
+        let (sync, answer) = match client.reply() {
+            Ok(reply) => reply,
+            Err(error) => return crate::lane::broken(error).map(|()| false),
+        };
+        let (at, step) = asked.remove(&sync).ok_or("a reply that nobody asked for")?;
+        take(at, step, answer)?;
+    }
+    Ok(true)
 }
 
 /// The transfers with higher numbers.

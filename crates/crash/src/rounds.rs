@@ -57,6 +57,8 @@ pub struct Summary {
     pub operations: u64,
     /// Transfers between accounts that were acknowledged, and found again.
     pub transfers: u64,
+    /// Transfers that were refused because they met another.
+    pub conflicts: u64,
     /// Elements of the queue that consumers waited for and got.
     pub handed_over: u64,
 }
@@ -163,6 +165,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
     summary.operations = lanes.iter().map(Lane::acknowledged).sum();
     summary.handed_over = shared.queue.given();
     summary.transfers = shared.bank.committed();
+    summary.conflicts = shared.bank.conflicts();
     Ok(summary)
 }
 

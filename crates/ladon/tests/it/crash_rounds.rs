@@ -26,7 +26,10 @@ fn what_was_acknowledged_survives_and_nothing_is_half_there() {
     let summary = rounds(8, &GATES, false).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(summary.rounds, 8);
     assert!(summary.kills >= 4 && summary.operations > 100, "{summary:?}");
-    assert!(summary.handed_over > 10 && summary.transfers > 10, "{summary:?}");
+    assert!(
+        summary.handed_over > 10 && summary.transfers > 10 && summary.conflicts > 0,
+        "{summary:?}"
+    );
 }
 
 /// The canary: at `none` acknowledged operations are lost by design, and the check must say so.
@@ -47,7 +50,7 @@ fn the_bank_notices_a_transfer_that_is_gone() {
     let (gate, password) = (["--gate", "none"], ["--iproto-admin-password", "secret"]);
     let arguments = [&gate[..], &password, &["--iproto", &iproto]].concat();
     let launch = Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), dir.path(), &arguments);
-    let bank = Bank::default();
+    let bank = &Bank::default();
     let connect = || IprotoClient::connect(ports.first(), "secret").expect("connects");
     let mut server = launch.start().expect("starts");
     bank.open(&mut connect()).expect("opens");
@@ -56,7 +59,7 @@ fn the_bank_notices_a_transfer_that_is_gone() {
     let lost = (0..40).find_map(|round| {
         std::thread::scope(|scope| {
             let mut teller = connect();
-            let work = scope.spawn(|| bank.work(&mut teller, round));
+            let work = scope.spawn(move || bank.work(&mut teller, round));
             std::thread::sleep(Duration::from_millis(30));
             server.kill().expect("killed");
             work.join().expect("no panic").expect("sound replies");
