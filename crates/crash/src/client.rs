@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// Longer than any honest reply takes on a busy machine.
-const REPLY_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(60);
 
 /// One connection.
 pub struct Client {

@@ -230,7 +230,7 @@ fn pairs<T>(
 }
 
 /// A connection that a dying server broke is the purpose; garbage or silence is not.
-fn broken(error: io::Error) -> Result<(), String> {
+pub(crate) fn broken(error: io::Error) -> Result<(), String> {
     use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
     match error.kind() {
         InvalidData | TimedOut | WouldBlock => Err(format!("reading a reply: {error}")),

@@ -10,9 +10,12 @@
 //! so its whole state is known after any number of them. Because the log has one order, a crash
 //! must leave a lane in the state after *some* number of operations: at least those that were
 //! acknowledged, at most those that were sent, and never half of one. Counters that all connections
-//! share must never fall below a value that any client saw.
+//! share must never fall below a value that any client saw. A [`Bank`] in two spaces keeps its sum, and
+//! every transfer that was acknowledged.
 
+mod bank;
 mod client;
+mod iproto;
 mod lane;
 mod lane_data;
 mod operation;
@@ -21,7 +24,9 @@ mod queue;
 mod rounds;
 mod shared;
 
+pub use bank::Bank;
 pub use client::Client;
+pub use iproto::IprotoClient;
 pub use lane::Lane;
 pub use process::{Launch, Server, ladon_check};
 pub use rounds::{GATES, Plan, Summary, run};

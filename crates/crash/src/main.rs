@@ -79,14 +79,17 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
     let start = Instant::now();
     let summary = run(&plan)?;
     Ok(format!(
-        "seed {seed}: {} rounds in {:.1} s, {} kills, {} orderly stops, {} acknowledged operations \
-         and {} elements handed over: none lost, none half there",
+        "seed {seed}: {} rounds in {:.1} s, {} kills, {} orderly stops, {} acknowledged operations, \
+         {} elements handed over, {} transfers between accounts ({} met another): none lost, none \
+         half there",
         summary.rounds,
         start.elapsed().as_secs_f64(),
         summary.kills,
         summary.stops,
         summary.operations,
-        summary.handed_over
+        summary.handed_over,
+        summary.transfers,
+        summary.conflicts
     ))
 }
 

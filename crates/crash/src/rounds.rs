@@ -1,12 +1,14 @@
 //! The rounds: start, load, end in one of several ways, check the files, restart, check the data.
 
+use crate::bank::Bank;
 use crate::client::Client;
+use crate::iproto::IprotoClient;
 use crate::lane::Lane;
 use crate::process::{Launch, Server, ladon_check};
 use crate::queue::SharedQueue;
 use crate::shared::SharedCounter;
 use ladon_resp::client::{Value, write_request};
-use ladon_testkit::Random;
+use ladon_testkit::{Ports, Random};
 use std::io;
 use std::path::PathBuf;
 use std::thread::{ScopedJoinHandle, scope, sleep};
@@ -53,6 +55,10 @@ pub struct Summary {
     pub stops: u64,
     /// Operations that the lanes had acknowledged, and found again.
     pub operations: u64,
+    /// Transfers between accounts that were acknowledged, and found again.
+    pub transfers: u64,
+    /// Transfers that were refused because they met another.
+    pub conflicts: u64,
     /// Elements of the queue that consumers waited for and got.
     pub handed_over: u64,
 }
@@ -97,14 +103,17 @@ impl Setup {
         }
     }
 
-    fn arguments(&self) -> Vec<String> {
+    fn arguments(&self, iproto: u16) -> Vec<String> {
         let threads = self.threads.to_string();
+        let iproto = format!("127.0.0.1:{iproto}");
         let pairs = [
             ("--gate", self.gate.as_str()),
             ("--io-backend", &self.backend),
             ("--io-threads", &threads),
             ("--log-segment-bytes", "1mb"),
             ("--checkpoint-log-bytes", self.checkpoint_bytes),
+            ("--iproto", &iproto),
+            ("--iproto-admin-password", PASSWORD),
         ];
         pairs.iter().flat_map(|&(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
     }
@@ -115,10 +124,19 @@ impl Setup {
 struct Shared {
     counter: SharedCounter,
     queue: SharedQueue,
+    bank: Bank,
+    /// The port of IPROTO.
+    iproto: u16,
 }
 
 /// Connections that wait for the queue's elements.
 const CONSUMERS: usize = 3;
+
+/// Connections that move money.
+const TELLERS: u64 = 3;
+
+/// `admin`'s password.
+const PASSWORD: &str = "secret";
 
 /// Runs the rounds.
 ///
@@ -126,7 +144,8 @@ const CONSUMERS: usize = 3;
 /// The first thing that is not as it should be, with the round it happened in.
 pub fn run(plan: &Plan) -> Result<Summary, String> {
     let mut lanes: Vec<Lane> = (0..plan.lanes).map(|n| Lane::new(plan.seed, n)).collect();
-    let shared = Shared::default();
+    let ports = Ports::take(1).map_err(text)?;
+    let shared = Shared { iproto: ports.first(), ..Shared::default() };
     let mut random = Random::stream(plan.seed, u64::MAX);
     let mut summary = Summary::default();
     let mut launch = Launch::new(&plan.program, &plan.dir, &[]);
@@ -135,7 +154,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
         if plan.verbose {
             println!("round {round}: {setup:?}");
         }
-        launch.arguments = setup.arguments();
+        launch.arguments = setup.arguments(shared.iproto);
         let outcome = one(plan, &launch, &setup, &mut random, &mut lanes, &shared, &mut summary);
         outcome.map_err(|error| {
             let output = std::fs::read_to_string(&launch.output).unwrap_or_default();
@@ -145,6 +164,8 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
     }
     summary.operations = lanes.iter().map(Lane::acknowledged).sum();
     summary.handed_over = shared.queue.given();
+    summary.transfers = shared.bank.committed();
+    summary.conflicts = shared.bank.conflicts();
     Ok(summary)
 }
 
@@ -161,6 +182,7 @@ fn one(
     let mut client = server.connect().map_err(text)?;
     if summary.rounds == 0 {
         fill(&mut client, plan.filler_keys).map_err(text)?;
+        open(&shared.bank, shared.iproto, &mut client)?;
     }
     // At `none` the most recent acknowledged operations may be lost, but no more: what existed
     // before the round stays, and the rest is the state after some operation.
@@ -192,6 +214,8 @@ fn one(
     let mut client = server.connect().map_err(text)?;
     shared.counter.check(&mut client, lossy)?;
     shared.queue.check(&mut client, lossy)?;
+    let mut auditor = IprotoClient::connect(shared.iproto, PASSWORD).map_err(text)?;
+    shared.bank.check(&mut auditor, lossy)?;
     for (lane, before) in lanes.iter_mut().zip(&before) {
         if lossy && !clean {
             lane.check_prefix(before, &mut client)?;
@@ -216,7 +240,11 @@ fn load(
         clients.push(server.connect().map_err(text)?);
     }
     let mut control = server.connect().map_err(text)?;
-    let Shared { counter, queue } = shared;
+    let Shared { counter, queue, bank, iproto } = shared;
+    let mut tellers = Vec::new();
+    for _ in 0..TELLERS {
+        tellers.push(IprotoClient::connect(*iproto, PASSWORD).map_err(text)?);
+    }
     scope(|scope| {
         let mut workers: Vec<ScopedJoinHandle<'_, Result<(), String>>> = Vec::new();
         let mut take = || clients.pop().ok_or("a client for each");
@@ -229,6 +257,10 @@ fn load(
         for _ in 0..CONSUMERS {
             let mut consumer = take()?;
             workers.push(scope.spawn(move || queue.consume(&mut consumer)));
+        }
+        for mut teller in tellers {
+            let seed = random.next_u64();
+            workers.push(scope.spawn(move || bank.work(&mut teller, seed)));
         }
         for (lane, pipeline_max) in lanes.iter_mut().zip([1, 8, 64, 200].into_iter().cycle()) {
             let mut client = take()?;
@@ -274,6 +306,13 @@ fn end(
         return Err(format!("the server ends with {status} and says:\n{}", server.output()));
     }
     Ok(())
+}
+
+/// Opens the bank; all of it is on the disk then, whatever the gate.
+fn open(bank: &Bank, iproto: u16, client: &mut Client) -> Result<(), String> {
+    bank.open(&mut IprotoClient::connect(iproto, PASSWORD).map_err(text)?)?;
+    let saved = client.call(&["SAVE"]).map_err(text)?;
+    if saved.is_error() { Err(format!("SAVE answered {saved:?}")) } else { Ok(()) }
 }
 
 /// Keys that no lane touches: checkpoints carry them from round to round.

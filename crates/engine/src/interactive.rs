@@ -55,6 +55,8 @@ pub struct Interactive {
     repetition: Option<Repetition>,
     /// The commit has asked the writers of its spaces to wait.
     is_urgent: bool,
+    /// Testing only: the first read of a space is not looked at again.
+    skips_read: bool,
     /// Bytes held, as they are counted in `total`.
     bytes: usize,
     total: Arc<AtomicI64>,
@@ -124,6 +126,7 @@ impl Interactive {
             touched: BTreeMap::new(),
             repetition: None,
             is_urgent: false,
+            skips_read: false,
             bytes: 0,
             total: spaces.bytes_counter(),
         }

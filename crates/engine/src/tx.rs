@@ -91,6 +91,9 @@ pub struct Scratch {
     pub no_touch: bool,
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.
     pub forgetful_undo_canary: bool,
+    /// Testing only: a commit on spaces does not look at the first read, which the simulator must
+    /// notice.
+    pub skipped_read_canary: bool,
     /// State of the random numbers that access counters take.
     random: u64,
     /// The transaction notes in `undo` what it changes.

@@ -35,4 +35,4 @@ pub use protocol::Protocol;
 pub use recovery::{Recovered, recover};
 pub use run::{RunError, run};
 pub use shutdown::StopSignal;
-pub use worker::{Interrupt, Net, Pace, Planted, Point, Worker, WorkerParts};
+pub use worker::{Interrupt, Net, Pace, PacketRan, Planted, Point, Worker, WorkerParts};

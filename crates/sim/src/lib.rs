@@ -32,6 +32,7 @@ mod plan;
 mod producers;
 mod run;
 mod scripts;
+mod spaces;
 mod streams;
 mod threads;
 mod waits;

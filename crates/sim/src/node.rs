@@ -3,6 +3,7 @@
 use crate::clock::SimClock;
 use crate::oracle_commands::{Call, Datum, Group, Sent, State, Stream};
 use crate::plan::{Canary, Plan};
+use crate::spaces;
 use crate::threads::{Threads, Woken};
 use ladon_commands::blocking::SendNow;
 use ladon_commands::clients::Monitor;
@@ -11,7 +12,7 @@ use ladon_engine::types::list::End;
 use ladon_engine::types::stream::{Step, StreamId};
 use ladon_engine::{Key, Keyspace, Library, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Change, Changes, Lsn};
+use ladon_model::{Change, Changes, Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_server::{
@@ -229,13 +230,35 @@ impl SimNode {
     }
 
     pub(crate) fn connect(&mut self, worker: usize, slot: u32) -> ConnId {
+        self.connect_by(Protocol::Resp, worker, slot)
+    }
+
+    pub(crate) fn connect_iproto(&mut self, worker: usize, slot: u32) -> ConnId {
+        self.connect_by(Protocol::Iproto, worker, slot)
+    }
+
+    fn connect_by(&mut self, protocol: Protocol, worker: usize, slot: u32) -> ConnId {
         let conn = ConnId { slot, generation: 0 };
         let addr = format!("sim:{worker}.{slot}");
-        let protocol = Protocol::Resp;
         let start =
             ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false, protocol };
         self.threads.worker(worker).opened(start, None);
         conn
+    }
+
+    pub(crate) fn pass_time_us(&self, us: u64) {
+        self.clock.advance_us(us);
+    }
+
+    /// Sets the default gate.
+    ///
+    /// # Errors
+    /// If the settings refuse it.
+    pub(crate) fn set_gate(&self, gate: Gate) -> Result<(), String> {
+        let set = self.node.settings.set_many(&[("gate", gate.name())]);
+        set.map_err(|error| format!("cannot set the gate: {error}"))?;
+        self.node.durability.gate_changed(gate);
+        Ok(())
     }
 
     /// One step of the checkpoint in the making, or the beginning of one.
@@ -404,7 +427,11 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::ForgetfulUndo
         | Canary::HalfScript
         | Canary::UnwokenReader
-        | Canary::EarlyLoad => return,
+        | Canary::EarlyLoad
+        | Canary::SkippedRead
+        | Canary::SplitCommit
+        | Canary::EarlyPacket => return,
+        Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
         Canary::BitLost => &[b"b0", b"b1"],
@@ -475,15 +502,28 @@ fn watch(node: &mut Node, tells: usize, canary: Canary) {
     }));
 }
 
+/// What tuples and transactions are expected to take, where memory is limited.
+const SPACES_BYTES: u64 = 48 << 10;
+
 /// The plan's limits of memory, and of what counts as large.
 fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), String> {
     plan.undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
     if let Some(limit) = plan.memory {
-        let bytes = (keyspace.fixed_bytes() + limit.bytes).to_string();
+        let mut bytes = keyspace.fixed_bytes() + limit.bytes;
+        if plan.spaces.is_some() {
+            keyspace.spaces.catalog();
+            bytes += keyspace.spaces.bytes() + SPACES_BYTES;
+        }
+        let bytes = bytes.to_string();
         node.settings
             .set_many(&[("maxmemory", bytes.as_str()), ("maxmemory-policy", limit.policy)])
             .map_err(|error| format!("cannot limit the memory: {error}"))?;
         node.apply_limits();
+    }
+    if plan.spaces.is_some() {
+        node.settings
+            .set_many(&[("iproto-admin-password", spaces::PASSWORD)])
+            .map_err(|error| format!("cannot set the password: {error}"))?;
     }
     if plan.listens.is_some() {
         node.settings
@@ -523,6 +563,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::ForgetfulUndo {
         worker.plant_forgetful_undo();
     }
+    if canary == Canary::SkippedRead {
+        worker.plant_skipped_reads();
+    }
     if canary == Canary::UnwokenReader {
         worker.plant_unwoken_readers();
     }
@@ -544,6 +587,8 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::EarlyMessage => Planted::EarlyMessage,
         Canary::MessageOvertakes => Planted::MessageOvertakes,
         Canary::HalfScript => Planted::HalfScript,
+        Canary::SplitCommit => Planted::SplitCommit,
+        Canary::EarlyPacket => Planted::EarlyPacket,
         _ => Planted::Nothing,
     };
 }

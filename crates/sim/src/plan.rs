@@ -61,6 +61,14 @@ pub enum Canary {
     PublisherForgotten,
     /// A load of functions is answered before its record is where the gate wants it.
     EarlyLoad,
+    /// The commit of a transaction on spaces does not look at the first thing that was read.
+    SkippedRead,
+    /// What a transaction on spaces has changed is logged as two records.
+    SplitCommit,
+    /// Replies to requests of IPROTO leave without waiting at the gate.
+    EarlyPacket,
+    /// Recovery leaves a space as it was while it was loaded: with its secondary indexes left alone.
+    IndexForgotten,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +110,10 @@ pub(crate) struct Plan {
     pub(crate) streams: Option<u64>,
     /// Idempotent producers add to streams; the source of the numbers for that.
     pub(crate) producers: Option<u64>,
+    /// Clients work on spaces; the source of the numbers for that.
+    pub(crate) spaces: Option<u64>,
+    /// How many of them.
+    pub(crate) space_clients: usize,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -210,6 +222,7 @@ impl Plan {
             plan.functions = Some(third.next_u64());
         }
         plan.add_producers(random, canary);
+        plan.add_spaces(random, canary);
         plan
     }
 
@@ -225,6 +238,29 @@ impl Plan {
         let is_forgotten = canary == Canary::PublisherForgotten;
         if self.listens.is_some() && (is_forgotten || canary == Canary::None && more.chance(1, 2)) {
             self.undelivered_max = Some([0, 2, 8][more.below(3) as usize]);
+        }
+    }
+
+    /// Clients of spaces. A generator of its own, once more.
+    fn add_spaces(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0x5bace);
+        let is_of_spaces = matches!(
+            canary,
+            Canary::SkippedRead
+                | Canary::SplitCommit
+                | Canary::EarlyPacket
+                | Canary::IndexForgotten
+        );
+        if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
+            self.spaces = Some(more.next_u64());
+            self.space_clients = 1 + more.below(3) as usize;
+        }
+        if is_of_spaces {
+            // Where they meet.
+            (self.space_clients, self.memory) = (3, None);
+        }
+        if canary == Canary::SplitCommit {
+            (self.gate, self.power_cuts) = (Gate::Fsync, true);
         }
     }
 
@@ -288,6 +324,8 @@ impl Plan {
             functions: None,
             streams: None,
             producers: None,
+            spaces: None,
+            space_clients: 0,
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

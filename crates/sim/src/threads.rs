@@ -10,10 +10,11 @@
 
 use crate::clock::SimClock;
 use crate::node::Wire;
+use crate::spaces::{RanPacket, When};
 use ladon_log::Log;
 use ladon_net::ConnId;
 use ladon_platform::Clock;
-use ladon_server::{Interrupt, Point, Worker};
+use ladon_server::{Interrupt, PacketRan, Point, Worker};
 use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -40,6 +41,10 @@ pub(crate) struct Threads {
     /// Workers that are in the middle of a batch.
     depth: AtomicUsize,
     random: Mutex<Random>,
+    /// Time of the begin of each worker's turn, Unix milliseconds.
+    turn_ms: Vec<AtomicU64>,
+    /// The packets that have run.
+    packets: Mutex<Vec<RanPacket>>,
     trouble: Mutex<Option<String>>,
 }
 
@@ -58,6 +63,7 @@ impl Threads {
         let wires = workers.iter().map(|_| Mutex::new(Wire::new(random.next_u64()))).collect();
         let threads = Arc::new(Threads {
             wires,
+            turn_ms: workers.iter().map(|_| AtomicU64::new(0)).collect(),
             half: workers.iter().map(|_| AtomicBool::new(false)).collect(),
             sleeps_until_us: workers.iter().map(|_| AtomicU64::new(0)).collect(),
             workers: workers.into_iter().map(Mutex::new).collect(),
@@ -66,11 +72,14 @@ impl Threads {
             clock: Arc::clone(clock),
             writer_rests_until_us: AtomicU64::new(0),
             depth: AtomicUsize::new(0),
+            packets: Mutex::default(),
             random: Mutex::new(Random::new(random.next_u64())),
             trouble: Mutex::new(None),
         });
         for (me, worker) in threads.workers.iter().enumerate() {
-            lock(worker).interrupt = Some(interrupt(Arc::downgrade(&threads), me));
+            let mut worker = lock(worker);
+            worker.interrupt = Some(interrupt(Arc::downgrade(&threads), me));
+            worker.packet_ran = Some(packet_ran(Arc::downgrade(&threads), me));
         }
         threads
     }
@@ -90,6 +99,11 @@ impl Threads {
     /// What failed since the last call.
     pub(crate) fn take_trouble(&self) -> Option<String> {
         lock(&self.trouble).take()
+    }
+
+    /// The packets that have run since the last call.
+    pub(crate) fn take_packets(&self) -> Vec<RanPacket> {
+        std::mem::take(&mut lock(&self.packets))
     }
 
     /// Bytes for a connection; not while its worker does not want to hear from it.
@@ -125,6 +139,7 @@ impl Threads {
         }
         self.woken[at].store(false, Relaxed);
         self.half[at].store(half, Relaxed);
+        self.turn_ms[at].store(self.clock.unix_ms(), Relaxed);
         let mut worker = self.worker(at);
         if half {
             worker.run_requests();
@@ -183,6 +198,16 @@ impl Threads {
             }
         }
     }
+}
+
+fn packet_ran(threads: Weak<Threads>, me: usize) -> PacketRan {
+    Box::new(move |slot, reply| {
+        let Some(threads) = threads.upgrade() else { return };
+        let turn_ms = threads.turn_ms[me].load(Relaxed);
+        let when = When { turn_ms, now_ms: threads.clock.unix_ms() };
+        let packet = RanPacket { worker: me, slot, reply: reply.to_vec(), when };
+        lock(&threads.packets).push(packet);
+    })
 }
 
 fn interrupt(threads: Weak<Threads>, me: usize) -> Interrupt {

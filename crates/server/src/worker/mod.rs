@@ -67,7 +67,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use time::Housekeeping;
 use turn::Turn;
-pub use turn::{Interrupt, Pace, Planted, Point};
+pub use turn::{Interrupt, Pace, PacketRan, Planted, Point};
 
 /// Where a worker sends bytes: a backend, or the simulator's network.
 pub trait Net {
@@ -230,6 +230,8 @@ pub struct Worker {
     pub pace: Pace,
     /// Testing only: called at points where other threads may intervene.
     pub interrupt: Option<Interrupt>,
+    /// Testing only: says which packets have run.
+    pub packet_ran: Option<PacketRan>,
     /// Testing only.
     pub planted: Planted,
     /// Testing only: replies leave without waiting for the gate, which the simulator must notice.
@@ -304,6 +306,7 @@ impl Worker {
             turns: 0,
             pace: Pace::default(),
             interrupt: None,
+            packet_ran: None,
             planted: Planted::Nothing,
             early_reply_canary: false,
             early_hand_over_canary: false,
@@ -330,6 +333,12 @@ impl Worker {
     /// Testing only: who waits for a stream's entries without a group is not woken.
     pub fn plant_unwoken_readers(&mut self) {
         self.bench.local.unwoken_reader_canary = true;
+    }
+
+    /// Testing only: the commit of a transaction on spaces does not look at the first thing that it has
+    /// read, which the simulator must notice.
+    pub fn plant_skipped_reads(&mut self) {
+        self.bench.scratch.skipped_read_canary = true;
     }
 
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.

@@ -3,10 +3,10 @@
 //! Replies leave in the order of the requests, which the protocol allows and does not ask for.
 
 use super::requests::Ran;
-use super::{Point, Worker};
+use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item};
 use crate::connection::Connection;
-use ladon_commands::{Flow, Outcome};
+use ladon_commands::{Flow, Outcome, ThreadParts};
 use ladon_model::Lsn;
 use ladon_tarantool::Session;
 use std::collections::BTreeSet;
@@ -50,13 +50,29 @@ impl Worker {
             connection.output = self.buffers.take();
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
-        let outcome = if connection.session.info.killed.load(Relaxed) {
+        let mut outcome = if connection.session.info.killed.load(Relaxed) {
             Outcome::new(Lsn::ZERO, Flow::Drop)
         } else {
-            let mut thread = thread_parts!(self);
+            let (planted, now_ms) = (self.planted, self.now_ms);
+            let Workbench { local, scratch, appender, .. } = &mut *self.bench;
+            let mut thread = ThreadParts {
+                node: &self.node,
+                local,
+                scratch,
+                now_ms,
+                append: &mut |record| planted.append_of_packet(appender, record, now_ms),
+                pump: None,
+            };
             ladon_tarantool::execute(&mut thread, &mut session, packet, &mut connection.output)
         };
         Self::note_timeout(&mut self.deadlines, connection, session.next_timeout_ms());
+        if self.planted == Planted::EarlyPacket {
+            outcome.depends = Lsn::ZERO;
+        }
+        let runs_again = matches!(outcome.flow, Flow::GoesOn | Flow::AwaitsCommit);
+        if let Some(packet_ran) = self.packet_ran.as_mut().filter(|_| !runs_again) {
+            packet_ran(item.slot, &connection.output[before..]);
+        }
         connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);
         self.has_replied(batch, item, Ran { outcome, gate, before, lends: None, again: None });

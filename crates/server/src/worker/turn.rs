@@ -54,6 +54,10 @@ pub enum Point {
 /// Testing only: runs what other threads do meanwhile.
 pub type Interrupt = Box<dyn FnMut(Point) + Send>;
 
+/// Testing only: called with each packet of IPROTO that has run: its connection's slot, and the reply,
+/// which is empty if it is made in slices.
+pub type PacketRan = Box<dyn FnMut(u32, &[u8]) + Send>;
+
 /// Testing only: a bug that the simulator must notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Planted {
@@ -82,6 +86,10 @@ pub enum Planted {
     MessageOvertakes,
     /// A script's record lacks its first change.
     HalfScript,
+    /// The changes of a request of IPROTO are logged as two records.
+    SplitCommit,
+    /// Replies of IPROTO leave without waiting for what they depend on.
+    EarlyPacket,
 }
 
 impl Planted {
@@ -111,6 +119,26 @@ impl Planted {
         let mut rest = Changes::new(&changes);
         rest.next();
         appender.append_record(Record::Changes(rest.rest()), now_ms)
+    }
+
+    /// Appends the record of a request of IPROTO.
+    #[inline]
+    pub(super) fn append_of_packet(
+        self,
+        appender: &mut Appender,
+        record: Record<'_>,
+        now_ms: u64,
+    ) -> Lsn {
+        if self != Planted::SplitCommit {
+            return appender.append_record(record, now_ms);
+        }
+        let changes = record.changes();
+        let mut rest = Changes::new(&changes);
+        rest.next();
+        let rest = rest.rest();
+        let first = &changes[..changes.len() - rest.len()];
+        let lsn = appender.append_record(Record::Changes(first), now_ms);
+        if rest.is_empty() { lsn } else { appender.append_record(Record::Changes(rest), now_ms) }
     }
 
     /// The log's position as `WAITAOF` sees it.

@@ -1,0 +1,208 @@
+//! A client of spaces: sends packets on its connection, many at once, on streams and outside of
+//! them.
+
+use crate::history::AskedGate;
+use crate::node::SimNode;
+use crate::spaces::journal::{Journal, Operation, Reply, When};
+use crate::spaces::request::Request;
+use ladon_iproto::greeting::{GREETING_BYTES, read as read_greeting};
+use ladon_iproto::{Progress, client, frame};
+use ladon_model::Gate;
+use ladon_net::ConnId;
+use ladon_testkit::Random;
+use std::collections::VecDeque;
+
+/// Requests in flight.
+const PIPELINE_MAX: usize = 12;
+/// Requests that are sent together.
+const BURST_MAX: u64 = 4;
+/// Streams, besides none.
+const STREAMS: usize = 2;
+
+pub(crate) struct Client {
+    pub(crate) name: u64,
+    pub(crate) worker: usize,
+    pub(crate) conn: ConnId,
+    random: Random,
+    /// Operations without a reply, in the order in which they were sent.
+    awaited: VecDeque<usize>,
+    /// Those that have not run.
+    to_run: VecDeque<usize>,
+    is_greeted: bool,
+    input: Vec<u8>,
+    /// The end of a packet of which a part is on its way.
+    unsent: Vec<u8>,
+    /// By stream, whether it has begun a transaction.
+    has_begun: [bool; STREAMS + 1],
+    serial: u64,
+}
+
+impl Client {
+    /// Opens a connection.
+    pub(crate) fn connect(node: &mut SimNode, name: u64, worker: usize, slot: u32) -> Client {
+        Client {
+            name,
+            worker,
+            conn: node.connect_iproto(worker, slot),
+            random: Random::new(name),
+            awaited: VecDeque::new(),
+            to_run: VecDeque::new(),
+            is_greeted: false,
+            input: Vec::new(),
+            unsent: Vec::new(),
+            has_begun: [false; STREAMS + 1],
+            serial: 0,
+        }
+    }
+
+    /// What it sends now, if anything: new requests, or the rest of them.
+    pub(crate) fn send(&mut self, step: u64, gate: Gate, journal: &mut Journal) -> Option<Vec<u8>> {
+        if !self.unsent.is_empty() {
+            return Some(std::mem::take(&mut self.unsent));
+        }
+        let mut bytes = Vec::new();
+        for _ in 0..1 + self.random.below(BURST_MAX) {
+            if self.awaited.len() < PIPELINE_MAX {
+                self.ask(step, gate, journal, &mut bytes);
+            }
+        }
+        // A packet may arrive in pieces, with anything in between.
+        if !bytes.is_empty() && self.random.chance(1, 4) {
+            self.unsent = bytes.split_off(self.random.below(bytes.len() as u64) as usize);
+        }
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    fn ask(&mut self, step: u64, gate: Gate, journal: &mut Journal, bytes: &mut Vec<u8>) {
+        let (stream, request) = self.request();
+        let at = journal.operations.len();
+        request.write(at as u64, stream, bytes);
+        journal.operations.push(Operation {
+            client: self.name,
+            stream,
+            request,
+            begin: step,
+            gate: AskedGate::Default(gate),
+            end: None,
+            may_be_lost: false,
+            ran: None,
+        });
+        self.awaited.push_back(at);
+        self.to_run.push_back(at);
+    }
+
+    /// Takes the rest of a packet, if there is one.
+    pub(crate) fn take_unsent(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.unsent)
+    }
+
+    /// Keeps bytes that could not be sent.
+    pub(crate) fn keep_unsent(&mut self, bytes: Vec<u8>) {
+        let rest = std::mem::replace(&mut self.unsent, bytes);
+        self.unsent.extend(rest);
+    }
+
+    fn request(&mut self) -> (u64, Request) {
+        self.serial += 1;
+        let random = &mut self.random;
+        // Its first byte is a digit that others look for in the index of texts.
+        let value = format!("{}:{}:{}", self.serial % 10, self.name, self.serial);
+        let stream = random.below(3 * STREAMS as u64 / 2 + 1) as usize;
+        if stream == 0 || stream > STREAMS {
+            if random.chance(1, 30) {
+                return (0, Request::definition(random));
+            }
+            return (0, Request::on_data(random, &value));
+        }
+        let has_begun = &mut self.has_begun[stream];
+        let request = match random.below(40) {
+            // A second time, or on a stream without a transaction.
+            0 => Request::Begin(None),
+            1 => Request::Rollback,
+            2..14 if *has_begun => Request::Commit,
+            2 => Request::Commit,
+            3..36 if !*has_begun => {
+                let is_short = random.chance(1, 8);
+                Request::Begin(is_short.then(|| random.pick(&[5, 60, 4_000])))
+            }
+            _ => Request::on_data(random, &value),
+        };
+        match request {
+            Request::Begin(_) => *has_begun = true,
+            Request::Commit | Request::Rollback => *has_begun = false,
+            _ => {}
+        }
+        (stream as u64, request)
+    }
+
+    /// The node has run its next packet.
+    ///
+    /// # Errors
+    /// What is wrong with that.
+    pub(crate) fn ran(
+        &mut self,
+        made: &[u8],
+        when: When,
+        journal: &mut Journal,
+    ) -> Result<(), String> {
+        let at = self.to_run.pop_front().ok_or("a packet ran that nobody sent")?;
+        let made = match made {
+            [] => None,
+            made => {
+                let (reply, rest) = self.decode(made, at)?.ok_or("half a reply was made")?;
+                if rest != 0 {
+                    return Err("more than a reply was made".to_owned());
+                }
+                Some(reply)
+            }
+        };
+        journal.ran(at, made, when)
+    }
+
+    /// Notes the replies in what came.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        step: u64,
+        journal: &mut Journal,
+    ) -> Result<(), String> {
+        self.input.extend_from_slice(bytes);
+        if !self.is_greeted {
+            let Some(greeting) = self.input.first_chunk::<GREETING_BYTES>() else { return Ok(()) };
+            read_greeting(greeting).ok_or("a greeting that is none")?;
+            self.input.drain(..GREETING_BYTES);
+            self.is_greeted = true;
+        }
+        while !self.input.is_empty() {
+            let &at = self.awaited.front().ok_or("an unasked reply")?;
+            let Some((reply, rest)) = self.decode(&self.input, at)? else { return Ok(()) };
+            self.input.drain(..self.input.len() - rest);
+            self.awaited.pop_front();
+            journal.answered(at, reply, step)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the reply to an operation, if it is all there; and how many bytes follow.
+    fn decode(&self, bytes: &[u8], at: usize) -> Result<Option<(Reply, usize)>, String> {
+        let (start, end) = match frame::next(bytes, frame::PACKET_BYTES_MAX) {
+            Progress::Complete { start, end } => (start, end),
+            Progress::Incomplete { .. } => return Ok(None),
+            Progress::Invalid(error) => return Err(format!("a reply that is none: {error}")),
+        };
+        let reply = client::Reply::decode(&bytes[start..end]);
+        let reply = reply.map_err(|error| format!("a reply that is none: {error}"))?;
+        if reply.header.sync != at as u64 {
+            return Err(format!("the reply to {} came for {at}", reply.header.sync));
+        }
+        Ok(Some((Reply::of(&reply), bytes.len() - end)))
+    }
+
+    /// The operation that it waits for.
+    pub(crate) fn owed(&self) -> Option<usize> {
+        self.awaited.front().copied()
+    }
+}

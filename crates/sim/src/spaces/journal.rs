@@ -1,0 +1,519 @@
+//! What ran on the spaces, in its order, checked while it runs.
+//!
+//! ```text
+//! changes   S0 --insert--> S1 --COMMIT--> S2 --delete--> S3        after the crash: S2
+//! ran          |  select (at S1)             | select (at S2)
+//! kept      <----------- up to here -------> | lost
+//! ```
+//! The node says which packet it has run, with the reply as it made it. The oracle, which is plain
+//! maps, must come to the same reply. A transaction that is committed must find, repeated at its
+//! commit on what there is, all that it showed before; so the committed ones are serializable, in
+//! the order of their commits. One that would not find it must be refused.
+//!
+//! The log keeps a prefix of the changes. So after a crash there must be a change up to which the
+//! oracle has what was found, and whatever a client was firmly shown must be true without the rest.
+
+use crate::history::AskedGate;
+use crate::spaces::model::{HASHED, PLAIN, Rows, Shown, State, Table, code};
+use crate::spaces::request::{Call, Definition, Key, Request, Selection, Statement};
+use crate::spaces::transaction::{Done, Step, Touched, Transaction};
+use ladon_iproto::client;
+use ladon_model::Gate;
+use ladon_msgpack::read_uint;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Without data.
+    Done,
+    Rows(Rows),
+    Count(u64),
+    /// Data that no request on these spaces gives: a definition.
+    Other,
+    Error(u32),
+}
+
+impl Reply {
+    pub(crate) fn of(reply: &client::Reply<'_>) -> Reply {
+        use crate::spaces::model::Row;
+        if let Some(code) = reply.error_code() {
+            return Reply::Error(code);
+        }
+        if reply.data.is_none() {
+            return Reply::Done;
+        }
+        let tuples = reply.tuples();
+        if let [mut number] = tuples[..]
+            && let Ok(count) = read_uint(&mut number)
+        {
+            return Reply::Count(count);
+        }
+        let rows: Option<Rows> = tuples.iter().map(|it| Row::read(it).map(Rc::new)).collect();
+        rows.map_or(Reply::Other, Reply::Rows)
+    }
+
+    fn of_rows(rows: Result<Rows, u32>) -> Reply {
+        rows.map_or_else(Reply::Error, Reply::Rows)
+    }
+
+    fn of_statement(shown: &Shown) -> Reply {
+        Reply::of_rows(shown.clone().map(|row| row.into_iter().collect()))
+    }
+
+    /// With tuples in the oracle's order, if they may come in any.
+    fn ordered(self, request: &Request) -> Reply {
+        match (request, self) {
+            (Request::Select(HASHED, Selection { key: Key::None, .. }), Reply::Rows(mut rows)) => {
+                rows.sort_by_key(|row| row.id);
+                Reply::Rows(rows)
+            }
+            (_, reply) => reply,
+        }
+    }
+}
+
+/// A request in its life.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) client: u64,
+    pub(crate) stream: u64,
+    pub(crate) request: Request,
+    /// When it was sent, in steps.
+    pub(crate) begin: u64,
+    pub(crate) gate: AskedGate,
+    /// When its reply came, in steps.
+    pub(crate) end: Option<u64>,
+    pub(crate) may_be_lost: bool,
+    /// What it did when it ran.
+    pub(crate) ran: Option<Ran>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Ran {
+    /// The reply that the node made; of one that is made in slices, what it has to be.
+    pub(crate) made: Reply,
+    /// Changes before it.
+    position: usize,
+    /// It has made the change with this number.
+    changed: Option<usize>,
+    is_in_transaction: bool,
+    /// It was refused: nothing happened.
+    is_refused: bool,
+}
+
+/// When something ran: the time at the begin of the turn, and at its end, in Unix milliseconds. The
+/// node took a time in between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct When {
+    pub(crate) turn_ms: u64,
+    pub(crate) now_ms: u64,
+}
+
+/// One life's.
+#[derive(Default)]
+pub(crate) struct Journal {
+    /// After each number of changes.
+    states: Vec<State>,
+    /// By space, how often it was changed.
+    pub(super) versions: [u64; 3],
+    /// How often definitions have changed.
+    pub(super) definitions: u64,
+    pub(crate) operations: Vec<Operation>,
+    /// By client and stream.
+    open: BTreeMap<(u64, u64), Transaction>,
+    ended: Vec<Transaction>,
+    /// Something may be refused for want of a disk or of memory.
+    may_refuse: bool,
+    pub(crate) counted: Counted,
+}
+
+/// For the report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) ran: u64,
+    pub(crate) committed: u64,
+    pub(crate) conflicts: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) long: u64,
+    pub(crate) definitions: u64,
+    pub(crate) kept_unanswered: u64,
+    pub(crate) lost: u64,
+}
+
+/// What a request has to answer.
+pub(super) enum Expected {
+    This(Reply),
+    /// A commit may be refused and need not.
+    DoneOrConflict,
+}
+
+impl Journal {
+    /// Of a life that begins with these contents.
+    pub(crate) fn new(found: State, may_refuse: bool) -> Journal {
+        Journal { states: vec![found], may_refuse, ..Journal::default() }
+    }
+
+    pub(crate) fn now(&self) -> &State {
+        self.states.last().expect("the first is never taken out")
+    }
+
+    fn position(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    /// Something has changed; the number of the change.
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut State)) -> usize {
+        let mut next = self.now().clone();
+        change(&mut next);
+        for (at, version) in self.versions.iter_mut().enumerate() {
+            let before = &self.states[self.states.len() - 1].tables[at];
+            *version += u64::from(!Rc::ptr_eq(before, &next.tables[at]));
+        }
+        self.states.push(next);
+        self.position()
+    }
+
+    /// The node has run an operation. `made`: its reply, unless that is made in slices.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn ran(&mut self, at: usize, made: Option<Reply>, when: When) -> Result<(), String> {
+        let (request, key) = {
+            let operation = &self.operations[at];
+            (operation.request.clone(), (operation.client, operation.stream))
+        };
+        self.counted.ran += 1;
+        let position = self.position();
+        let made = made.map(|made| made.ordered(&request));
+        let is_in_transaction = self.open.contains_key(&key);
+        let is_refused = made.as_ref().is_some_and(|made| self.is_refused(&request, made));
+        let expected = match &request {
+            _ if is_refused => {
+                if request == Request::Commit {
+                    self.ended.extend(self.open.remove(&key));
+                }
+                None
+            }
+            Request::Begin(timeout_ms) => Some(self.begin(key, *timeout_ms, when)),
+            Request::Commit => Some(self.commit(key, made.as_ref(), when)?),
+            Request::Rollback => {
+                self.ended.extend(self.open.remove(&key));
+                Some(Expected::This(Reply::Done))
+            }
+            _ if is_in_transaction => {
+                Some(Expected::This(self.in_transaction(key, at, made.as_ref(), when)?))
+            }
+            Request::Define(definition) => Some(Expected::This(self.define(*definition))),
+            Request::Select(space, selection) => {
+                let rows = self.now().tables[*space].select(selection);
+                Some(Expected::This(Reply::of_rows(rows)))
+            }
+            Request::Count(space) => {
+                let count = self.now().tables[*space].rows.len() as u64;
+                Some(Expected::This(Reply::Count(count)))
+            }
+            Request::Write(space, statement) => {
+                let shown = self.write_alone(*space, statement);
+                Some(Expected::This(Reply::of_statement(&shown)))
+            }
+        };
+        let made = match (expected, made) {
+            (None, Some(made)) => made,
+            (Some(Expected::DoneOrConflict), Some(made)) => made,
+            (Some(Expected::This(expected)), Some(made)) if expected == made => made,
+            // It is looked at when it has come.
+            (Some(Expected::This(expected @ Reply::Rows(_))), None) => {
+                self.counted.long += 1;
+                expected
+            }
+            (Some(Expected::This(expected)), made) => {
+                return Err(format!(
+                    "{}: the node made {made:?}, and not {expected:?}",
+                    self.operations[at].show()
+                ));
+            }
+            (None | Some(Expected::DoneOrConflict), None) => {
+                return Err(format!("no reply to {}", self.operations[at].show()));
+            }
+        };
+        let changed = (self.position() > position).then(|| self.position());
+        let ran = Ran { made, position, changed, is_in_transaction, is_refused };
+        self.operations[at].ran = Some(ran);
+        Ok(())
+    }
+
+    /// Whether a reply says that the log takes no writes, or that there is no memory, where that may
+    /// be.
+    fn is_refused(&self, request: &Request, made: &Reply) -> bool {
+        let Reply::Error(code) = made else { return false };
+        let needs_room = matches!(request, Request::Write(..) | Request::Define(_));
+        let writes = needs_room || *request == Request::Commit;
+        self.may_refuse
+            && (writes && *code == code::WAL_IO || needs_room && *code == code::MEMORY_ISSUE)
+    }
+
+    /// A statement outside of transactions.
+    fn write_alone(&mut self, space: usize, statement: &Statement) -> Shown {
+        let mut next = self.now().clone();
+        let mut statement = statement.clone();
+        next.number(space, &mut statement);
+        let mut table = Table::clone(&next.tables[space]);
+        let shown = table.run(space, &statement);
+        if table != *next.tables[space] {
+            next.tables[space] = Rc::new(table);
+        }
+        if next != *self.now() {
+            self.change(|now| *now = next);
+        }
+        shown
+    }
+
+    fn define(&mut self, definition: Definition) -> Reply {
+        let mut plain = Table::clone(&self.now().tables[PLAIN]);
+        let has_index = plain.has_text_index;
+        self.counted.definitions += 1;
+        match definition {
+            Definition::CreateIndex if has_index => return Reply::Error(code::TUPLE_FOUND),
+            Definition::Truncate(space) => {
+                let has_text_index = self.now().tables[space].has_text_index;
+                let emptied = Table { has_text_index, ..Table::default() };
+                self.change(|now| now.tables[space] = Rc::new(emptied));
+                return Reply::Other;
+            }
+            _ => {}
+        }
+        if definition == Definition::DropIndex && !has_index {
+            return Reply::Rows(Rows::new());
+        }
+        self.definitions += 1;
+        plain.has_text_index = !has_index;
+        self.change(|now| now.tables[PLAIN] = Rc::new(plain));
+        Reply::Other
+    }
+
+    fn begin(&mut self, key: (u64, u64), timeout_ms: Option<u64>, when: When) -> Expected {
+        if self.open.contains_key(&key) {
+            return Expected::This(Reply::Error(code::ACTIVE_TRANSACTION));
+        }
+        let deadline = timeout_ms.map(|ms| (when.turn_ms + ms, when.now_ms + ms + 1));
+        self.open.insert(key, Transaction { deadline, ..Transaction::default() });
+        Expected::This(Reply::Done)
+    }
+
+    fn commit(
+        &mut self,
+        key: (u64, u64),
+        made: Option<&Reply>,
+        when: When,
+    ) -> Result<Expected, String> {
+        let Some(mut transaction) = self.open.remove(&key) else {
+            return Ok(Expected::This(Reply::Done));
+        };
+        if transaction.times_out(made, when)? {
+            self.counted.timed_out += 1;
+            self.ended.push(transaction);
+            return Ok(Expected::This(Reply::Error(code::TIMEOUT)));
+        }
+        let expected = transaction.commit(self, made);
+        let is_conflict = made == Some(&Reply::Error(code::CONFLICT));
+        self.counted.conflicts += u64::from(is_conflict);
+        self.ended.push(transaction);
+        Ok(expected)
+    }
+
+    /// A request in an open transaction.
+    fn in_transaction(
+        &mut self,
+        key: (u64, u64),
+        at: usize,
+        made: Option<&Reply>,
+        when: When,
+    ) -> Result<Reply, String> {
+        let request = self.operations[at].request.clone();
+        let mut transaction = self.open.remove(&key).expect("it was looked for");
+        let reply = match transaction.times_out(made, when)? {
+            true => Reply::Error(code::TIMEOUT),
+            false => self.step(&mut transaction, at, &request),
+        };
+        self.open.insert(key, transaction);
+        Ok(reply)
+    }
+
+    fn step(&mut self, transaction: &mut Transaction, at: usize, request: &Request) -> Reply {
+        let (Request::Select(space, _) | Request::Count(space) | Request::Write(space, _)) =
+            request
+        else {
+            unreachable!("definitions are no part of transactions here");
+        };
+        let space = *space;
+        let base = self.position();
+        let schema = *transaction.schema.get_or_insert(self.definitions);
+        if transaction.touched[space].is_none() {
+            if schema != self.definitions && transaction.touched.iter().any(Option::is_some) {
+                return Reply::Error(code::CONFLICT);
+            }
+            let table = Table::clone(&self.now().tables[space]);
+            let version = self.versions[space];
+            transaction.touched[space] = Some(Touched { table, base, version, is_written: false });
+        }
+        let (done, reply) = match request {
+            Request::Write(_, statement) => {
+                let mut statement = statement.clone();
+                let mut next = self.now().clone();
+                next.number(space, &mut statement);
+                if next != *self.now() {
+                    // The number is used, whatever becomes of the transaction.
+                    self.change(|now| *now = next);
+                }
+                let touched = transaction.touched[space].as_mut().expect("it was just touched");
+                let shown = touched.table.run(space, &statement);
+                touched.is_written |= shown.is_ok();
+                let reply = Reply::of_statement(&shown);
+                (Done::Wrote(statement, shown), reply)
+            }
+            Request::Select(_, selection) => {
+                let touched = transaction.touched[space].as_ref().expect("it was just touched");
+                let rows = touched.table.select(selection);
+                if let Err(code) = rows {
+                    // An error of a selection is not repeated.
+                    return Reply::Error(code);
+                }
+                let reply = Reply::of_rows(rows.clone());
+                (Done::Selected(selection.clone(), rows), reply)
+            }
+            _ => {
+                let touched = transaction.touched[space].as_ref().expect("it was just touched");
+                let count = touched.table.rows.len() as u64;
+                (Done::Counted(count), Reply::Count(count))
+            }
+        };
+        transaction.steps.push(Step { operation: at, space, done });
+        reply
+    }
+
+    /// The operation's reply has come.
+    ///
+    /// # Errors
+    /// If it is not the one that was made.
+    pub(crate) fn answered(&mut self, at: usize, reply: Reply, step: u64) -> Result<(), String> {
+        let operation = &mut self.operations[at];
+        let reply = reply.ordered(&operation.request);
+        operation.end = Some(step);
+        match &operation.ran {
+            Some(ran) if ran.made == reply => Ok(()),
+            Some(ran) => {
+                Err(format!("{}: {reply:?} came, and {:?} was made", operation.show(), ran.made))
+            }
+            None => Err(format!("{}: {reply:?} came before it ran", operation.show())),
+        }
+    }
+
+    /// Whether a crash may have left this.
+    pub(crate) fn explains(&mut self, found: &State) -> bool {
+        let firm = |it: &&Operation| it.end.is_some() && !it.may_be_lost;
+        let ran = self.operations.iter().filter(firm).filter_map(|it| it.ran.as_ref());
+        let at_least = ran.filter_map(|ran| ran.changed).max().unwrap_or(0);
+        let kept = (at_least..self.states.len())
+            .rev()
+            .find(|&kept| self.states[kept] == *found && self.holds(kept, found));
+        let Some(kept) = kept else { return false };
+        for operation in &self.operations {
+            if let (Request::Commit, Some(changed)) =
+                (&operation.request, operation.ran.as_ref().and_then(|ran| ran.changed))
+            {
+                self.counted.lost += u64::from(changed > kept);
+                self.counted.kept_unanswered +=
+                    u64::from(changed <= kept && operation.end.is_none());
+            }
+        }
+        true
+    }
+
+    /// Whether what clients were firmly shown is true without the changes behind `kept`.
+    fn holds(&self, kept: usize, found: &State) -> bool {
+        let alone = self.operations.iter().filter(|it| it.is_firm()).all(|operation| {
+            let Some(ran) = &operation.ran else { return false };
+            ran.position <= kept
+                || ran.is_in_transaction
+                || ran.is_refused
+                || shown_alone(&operation.request, found).is_none_or(|reply| reply == ran.made)
+        });
+        let transactions = self.ended.iter().chain(self.open.values());
+        alone && transactions.into_iter().all(|it| it.holds(kept, found, &self.operations))
+    }
+}
+
+/// What a request outside of transactions shows of these contents, if it shows something.
+fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
+    Some(match request {
+        Request::Select(space, selection) => Reply::of_rows(state.tables[*space].select(selection)),
+        Request::Count(space) => Reply::Count(state.tables[*space].rows.len() as u64),
+        // It has changed nothing, and so has it now.
+        Request::Write(space, statement) => {
+            let mut statement = statement.clone();
+            state.clone().number(*space, &mut statement);
+            let mut table = Table::clone(&state.tables[*space]);
+            Reply::of_statement(&table.run(*space, &statement))
+        }
+        Request::Define(definition) => match (definition, state.tables[PLAIN].has_text_index) {
+            (Definition::CreateIndex, true) => Reply::Error(code::TUPLE_FOUND),
+            (Definition::DropIndex, false) => Reply::Rows(Rows::new()),
+            _ => Reply::Other,
+        },
+        _ => return None,
+    })
+}
+
+impl Operation {
+    /// Its reply has come, and what it shows is permanent.
+    pub(crate) fn is_firm(&self) -> bool {
+        self.end.is_some() && !self.may_be_lost
+    }
+
+    /// At a crash: whether that may take back what the reply shows.
+    pub(crate) fn lose(&mut self, is_cut: bool, synced_step: u64) {
+        self.may_be_lost = match self.gate.gate() {
+            Gate::None => true,
+            Gate::Write => is_cut,
+            Gate::EverySec => is_cut && self.end.unwrap_or(0) > synced_step,
+            Gate::Fsync => false,
+        };
+    }
+
+    pub(crate) fn show(&self) -> String {
+        let end = self.end.map_or("never".to_owned(), |end| end.to_string());
+        let request = show_request(&self.request);
+        let made = self.ran.as_ref().map(|ran| {
+            let made = crate::history::shortened(format!("{:?}", ran.made).as_bytes());
+            format!("at {} made {made}, change {:?}", ran.position, ran.changed)
+        });
+        let (client, stream, gate) = (self.client, self.stream, self.gate);
+        let made = made.unwrap_or_default();
+        format!("[{} .. {end}] {gate:?} {client}.{stream} {request} {made}", self.begin)
+    }
+}
+
+fn show_request(request: &Request) -> String {
+    match request {
+        Request::Write(space, it) if it.call == Call::Delete => {
+            let by = if it.by_group { format!("group {}", it.row.group) } else { String::new() };
+            format!("Delete {space} {:?} {by}", it.id)
+        }
+        other => crate::history::shortened(format!("{other:?}").as_bytes()),
+    }
+}
+
+impl Counted {
+    pub(crate) fn add_to(self, report: &mut crate::run::Report) {
+        report.space_requests += self.ran;
+        report.transactions_committed += self.committed;
+        report.conflicts += self.conflicts;
+        report.transactions_timed_out += self.timed_out;
+        report.long_selections += self.long;
+        report.definitions_changed += self.definitions;
+        report.commits_kept_unanswered += self.kept_unanswered;
+        report.commits_lost += self.lost;
+    }
+}

@@ -1,0 +1,245 @@
+//! The spaces' contents as the oracle sees them: plain maps, and Tarantool's rules for a few shapes
+//! of tuples. It shares no code with `ladon-space`.
+//!
+//! A tuple is `[id, group, text]`:
+//!
+//! | space | primary index | other indexes |
+//! |---|---|---|
+//! | `plain` | TREE, id | unique TREE, group; at times a TREE of text |
+//! | `numbered` | TREE, id, filled in by a sequence | TREE of group |
+//! | `hashed` | HASH, id | |
+
+use crate::history::shortened;
+use crate::spaces::request::{Call, IteratorType, Key, Operation, Selection, Statement};
+use ladon_msgpack::{read_array, read_str, read_uint, write};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The spaces' numbers, in the order of `State::tables`.
+pub(crate) const SPACES: [u32; 3] = [512, 513, 514];
+pub(crate) const PLAIN: usize = 0;
+pub(crate) const NUMBERED: usize = 1;
+pub(crate) const HASHED: usize = 2;
+
+/// Tarantool's codes of errors.
+pub(crate) mod code {
+    pub(crate) const TUPLE_FOUND: u32 = 3;
+    pub(crate) const MEMORY_ISSUE: u32 = 2;
+    pub(crate) const NO_SUCH_INDEX: u32 = 35;
+    pub(crate) const WAL_IO: u32 = 40;
+    pub(crate) const ACTIVE_TRANSACTION: u32 = 79;
+    pub(crate) const CONFLICT: u32 = 97;
+    pub(crate) const TIMEOUT: u32 = 231;
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) id: u64,
+    pub(crate) group: u64,
+    pub(crate) text: Vec<u8>,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}, {}, {}]", self.id, self.group, shortened(&self.text))
+    }
+}
+
+impl Row {
+    /// Appends the tuple; `id`: what is in its first field, nil if nothing.
+    pub(crate) fn write(&self, id: Option<u64>, out: &mut Vec<u8>) {
+        write::array(out, 3);
+        match id {
+            Some(id) => write::uint(out, id),
+            None => write::nil(out),
+        }
+        write::uint(out, self.group);
+        write::str(out, &self.text);
+    }
+
+    /// Reads a tuple; `None` if it is none of these spaces.
+    pub(crate) fn read(mut tuple: &[u8]) -> Option<Row> {
+        if read_array(&mut tuple).ok()? != 3 {
+            return None;
+        }
+        let (id, group) = (read_uint(&mut tuple).ok()?, read_uint(&mut tuple).ok()?);
+        let text = read_str(&mut tuple).ok()?.to_vec();
+        tuple.is_empty().then_some(Row { id, group, text })
+    }
+}
+
+pub(crate) type Rows = Vec<Rc<Row>>;
+
+/// What a statement shows, or the code of its error.
+pub(crate) type Shown = Result<Option<Rc<Row>>, u32>;
+
+/// A space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) rows: BTreeMap<u64, Rc<Row>>,
+    pub(crate) has_text_index: bool,
+}
+
+/// All that is kept of spaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) tables: [Rc<Table>; 3],
+    /// The last number of the sequence of `numbered`.
+    pub(crate) sequence: Option<u64>,
+}
+
+impl State {
+    /// The tuple's number, if it is put into the space with a sequence: the next one, or the given one,
+    /// after which the sequence goes on.
+    pub(crate) fn number(&mut self, space: usize, statement: &mut Statement) {
+        let (Call::Insert | Call::Replace, NUMBERED) = (&statement.call, space) else { return };
+        match statement.id {
+            None => {
+                let next = self.sequence.map_or(1, |last| last + 1);
+                self.sequence = Some(next);
+                statement.id = Some(next);
+            }
+            given => self.sequence = self.sequence.max(given),
+        }
+    }
+}
+
+impl Table {
+    /// Runs a statement that has its number.
+    pub(crate) fn run(&mut self, space: usize, statement: &Statement) -> Shown {
+        let id = statement.id.unwrap_or(0);
+        let old = match statement.by_group {
+            false => self.rows.get(&id).cloned(),
+            true => self.rows.values().find(|row| row.group == statement.row.group).cloned(),
+        };
+        let put = |table: &mut Table, row: Row| {
+            table.check_group(space, &row)?;
+            let row = Rc::new(row);
+            table.rows.insert(row.id, Rc::clone(&row));
+            Ok(row)
+        };
+        let given = || Row { id, ..statement.row.clone() };
+        match (&statement.call, old) {
+            (Call::Insert, Some(_)) => Err(code::TUPLE_FOUND),
+            (Call::Insert | Call::Replace, _) => put(self, given()).map(Some),
+            (Call::Update, None) => Ok(None),
+            (Call::Update, Some(old)) => put(self, statement.applied_to(&old)).map(Some),
+            (Call::Upsert, None) => put(self, given()).map(|_| None),
+            (Call::Upsert, Some(old)) => put(self, statement.applied_to(&old)).map(|_| None),
+            (Call::Delete, old) => {
+                if let Some(old) = &old {
+                    self.rows.remove(&old.id);
+                }
+                Ok(old)
+            }
+        }
+    }
+
+    /// The groups of `plain` are unique.
+    fn check_group(&self, space: usize, row: &Row) -> Result<(), u32> {
+        let is_taken = |it: &Rc<Row>| it.group == row.group && it.id != row.id;
+        match space == PLAIN && self.rows.values().any(is_taken) {
+            true => Err(code::TUPLE_FOUND),
+            false => Ok(()),
+        }
+    }
+
+    /// The tuples in the order of an index.
+    pub(crate) fn ordered(&self, index: u32) -> Rows {
+        let mut rows: Rows = self.rows.values().cloned().collect();
+        match index {
+            0 => {}
+            1 => rows.sort_by_key(|row| (row.group, row.id)),
+            _ => rows.sort_by(|a, b| (&a.text, a.id).cmp(&(&b.text, b.id))),
+        }
+        rows
+    }
+
+    /// What a selection shows; of all of `hashed`, in an order of the oracle's own.
+    pub(crate) fn select(&self, selection: &Selection) -> Result<Rows, u32> {
+        if selection.index == 2 && !self.has_text_index {
+            return Err(code::NO_SUCH_INDEX);
+        }
+        let compare = |row: &Rc<Row>| match (&selection.key, selection.index) {
+            (Key::None, _) => std::cmp::Ordering::Equal,
+            (Key::Number(key), 0) => row.id.cmp(key),
+            (Key::Number(key), _) => row.group.cmp(key),
+            (Key::Text(key), _) => row.text.cmp(key),
+        };
+        let is_in = |row: &Rc<Row>| match selection.iterator {
+            IteratorType::Eq | IteratorType::Req => compare(row).is_eq(),
+            IteratorType::All | IteratorType::Ge => compare(row).is_ge(),
+            IteratorType::Gt => selection.key == Key::None || compare(row).is_gt(),
+            IteratorType::Le => compare(row).is_le(),
+            IteratorType::Lt => selection.key == Key::None || compare(row).is_lt(),
+        };
+        let mut rows = self.ordered(selection.index);
+        rows.retain(is_in);
+        if matches!(selection.iterator, IteratorType::Req | IteratorType::Le | IteratorType::Lt) {
+            rows.reverse();
+        }
+        let (offset, limit) = (selection.offset as usize, selection.limit as usize);
+        Ok(rows.into_iter().skip(offset).take(limit).collect())
+    }
+}
+
+impl Statement {
+    /// The tuple after its operations.
+    fn applied_to(&self, old: &Row) -> Row {
+        let mut row = old.clone();
+        for operation in &self.operations {
+            match operation {
+                Operation::AddToGroup(more) => row.group += more,
+                Operation::SetText(text) => row.text.clone_from(text),
+            }
+        }
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(call: Call, id: u64, group: u64) -> Statement {
+        let row = Row { id: 0, group, text: Vec::new() };
+        Statement { call, id: Some(id), row, by_group: false, operations: Vec::new() }
+    }
+
+    #[test]
+    fn a_unique_group_is_taken_once() {
+        let mut table = Table::default();
+        assert!(table.run(PLAIN, &put(Call::Insert, 1, 5)).is_ok());
+        assert_eq!(table.run(PLAIN, &put(Call::Insert, 2, 5)), Err(code::TUPLE_FOUND));
+        assert_eq!(table.run(PLAIN, &put(Call::Insert, 1, 6)), Err(code::TUPLE_FOUND));
+        assert!(table.run(PLAIN, &put(Call::Replace, 1, 6)).is_ok());
+        assert!(table.run(NUMBERED, &put(Call::Insert, 2, 6)).is_ok());
+    }
+
+    #[test]
+    fn a_selection_has_its_index_s_order() {
+        let mut table = Table::default();
+        for (id, group) in [(1, 3), (2, 1), (3, 3)] {
+            table.run(NUMBERED, &put(Call::Replace, id, group)).unwrap();
+        }
+        let select = |iterator, key| {
+            let selection = Selection { index: 1, iterator, key, offset: 0, limit: 9 };
+            table.select(&selection).unwrap().iter().map(|row| row.id).collect::<Vec<_>>()
+        };
+        assert_eq!(select(IteratorType::All, Key::None), [2, 1, 3]);
+        assert_eq!(select(IteratorType::Req, Key::Number(3)), [3, 1]);
+        assert_eq!(select(IteratorType::Lt, Key::Number(3)), [2]);
+        assert_eq!(select(IteratorType::Gt, Key::Number(1)), [1, 3]);
+    }
+
+    #[test]
+    fn a_sequence_goes_on_after_what_was_given() {
+        let mut state = State::default();
+        let mut number = |id| {
+            let mut statement = Statement { id, ..put(Call::Insert, 0, 0) };
+            state.number(NUMBERED, &mut statement);
+            statement.id
+        };
+        assert_eq!([None, Some(7), Some(3), None].map(&mut number), [1, 7, 3, 8].map(Some));
+    }
+}

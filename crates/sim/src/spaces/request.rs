@@ -1,0 +1,319 @@
+//! Requests on spaces: what clients ask, as data and as packets.
+
+use crate::spaces::model::{HASHED, NUMBERED, PLAIN, Row, SPACES};
+use ladon_iproto::client::write_request;
+use ladon_iproto::request::{
+    Begin, Call as Procedure, Delete, IndexRef, Put, Request as Packet, Select, SpaceRef, Update,
+    Upsert,
+};
+use ladon_msgpack::write;
+use ladon_system_spaces as system;
+use ladon_testkit::Random;
+
+/// Long enough that a few tuples make a long reply.
+const LONG_TEXT_BYTES: u64 = 16_000;
+/// Tuples of the spaces without a sequence.
+const IDS: u64 = 10;
+const GROUPS: u64 = 12;
+/// What is selected at most where the order does not matter.
+const ALL: u32 = u32::MAX;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Define(Definition),
+    Select(usize, Selection),
+    /// `CALL box.space.NAME:count`.
+    Count(usize),
+    Write(usize, Statement),
+    /// With its milliseconds, if it has a timeout.
+    Begin(Option<u64>),
+    Commit,
+    Rollback,
+}
+
+/// A change of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// The index of text of `plain`.
+    CreateIndex,
+    DropIndex,
+    Truncate(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Insert,
+    Replace,
+    Update,
+    Upsert,
+    Delete,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub(crate) call: Call,
+    /// The primary key; of a tuple without one, the sequence's number once it is known.
+    pub(crate) id: Option<u64>,
+    /// The other fields.
+    pub(crate) row: Row,
+    /// The key is the row's group, in the index of groups.
+    pub(crate) by_group: bool,
+    pub(crate) operations: Vec<Operation>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    AddToGroup(u64),
+    SetText(Vec<u8>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    pub(crate) index: u32,
+    pub(crate) iterator: IteratorType,
+    pub(crate) key: Key,
+    pub(crate) offset: u32,
+    pub(crate) limit: u32,
+}
+
+/// Iterators with their numbers in the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IteratorType {
+    Eq = 0,
+    Req = 1,
+    All = 2,
+    Lt = 3,
+    Le = 4,
+    Ge = 5,
+    Gt = 6,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    None,
+    Number(u64),
+    Text(Vec<u8>),
+}
+
+fn text(random: &mut Random, value: &str) -> Vec<u8> {
+    let mut text = value.as_bytes().to_vec();
+    if random.chance(1, 4) {
+        text.resize(random.below(LONG_TEXT_BYTES) as usize, b'x');
+    }
+    text
+}
+
+/// A statement; `value` is unlike any other.
+fn statement(random: &mut Random, value: &str) -> Request {
+    let space = random.below(3) as usize;
+    let id = match space {
+        NUMBERED => 1 + random.below(3 * IDS),
+        _ => random.below(IDS),
+    };
+    let call = match random.below(8) {
+        0 | 1 => Call::Insert,
+        2 | 3 => Call::Replace,
+        4 | 5 => Call::Update,
+        6 => Call::Upsert,
+        _ => Call::Delete,
+    };
+    let is_put = matches!(call, Call::Insert | Call::Replace);
+    let takes_number = space == NUMBERED && is_put && random.chance(3, 4);
+    let groups = if space == NUMBERED { 4 } else { GROUPS };
+    let row = Row { id: 0, group: random.below(groups), text: text(random, value) };
+    let mut operations = Vec::new();
+    if matches!(call, Call::Update | Call::Upsert) {
+        if random.chance(2, 3) {
+            operations.push(Operation::AddToGroup(1 + random.below(2)));
+        }
+        if operations.is_empty() || random.chance(1, 3) {
+            operations.push(Operation::SetText(text(random, value)));
+        }
+    }
+    let by_group =
+        space == PLAIN && matches!(call, Call::Update | Call::Delete) && random.chance(1, 3);
+    let id = (!takes_number).then_some(id);
+    Request::Write(space, Statement { call, id, row, by_group, operations })
+}
+
+fn selection(random: &mut Random) -> Request {
+    let space = random.below(3) as usize;
+    let index = match space {
+        PLAIN => random.pick(&[0, 0, 1, 1, 2]),
+        NUMBERED => random.below(2) as u32,
+        _ => 0,
+    };
+    let key = match index {
+        _ if random.chance(1, 4) => Key::None,
+        2 => Key::Text(vec![b'0' + random.below(10) as u8]),
+        _ => Key::Number(random.below(GROUPS)),
+    };
+    if space == HASHED {
+        let iterator = if key == Key::None { IteratorType::All } else { IteratorType::Eq };
+        return Request::Select(space, Selection { index, iterator, key, offset: 0, limit: ALL });
+    }
+    use IteratorType as I;
+    let iterator = random.pick(&[I::Eq, I::Eq, I::Req, I::All, I::Lt, I::Le, I::Ge, I::Gt]);
+    let (offset, limit) = match random.below(3) {
+        0 => (random.below(3) as u32, 1 + random.below(4) as u32),
+        1 => (0, 1),
+        _ => (0, ALL),
+    };
+    Request::Select(space, Selection { index, iterator, key, offset, limit })
+}
+
+impl Request {
+    /// A request on data; `value` is unlike any other.
+    pub(crate) fn on_data(random: &mut Random, value: &str) -> Request {
+        match random.below(20) {
+            0 => Request::Count(random.below(3) as usize),
+            1..9 => selection(random),
+            _ => statement(random, value),
+        }
+    }
+
+    /// A change of a definition.
+    pub(crate) fn definition(random: &mut Random) -> Request {
+        Request::Define(match random.below(3) {
+            0 => Definition::CreateIndex,
+            1 => Definition::DropIndex,
+            _ => Definition::Truncate(random.below(3) as usize),
+        })
+    }
+
+    /// Appends the packet.
+    pub(crate) fn write(&self, sync: u64, stream: u64, out: &mut Vec<u8>) {
+        let mut send = |packet: Packet<'_>| write_request(out, sync, stream, &packet);
+        match self {
+            Request::Begin(timeout_ms) => {
+                let timeout_seconds = timeout_ms.map(|ms| ms as f64 / 1000.0);
+                send(Packet::Begin(Begin { timeout_seconds, ..Begin::default() }));
+            }
+            Request::Commit => send(Packet::Commit(None)),
+            Request::Rollback => send(Packet::Rollback),
+            Request::Count(space) => {
+                let name = format!("box.space.{}:count", NAMES[*space]);
+                send(Packet::Call(Procedure { name: name.as_bytes(), arguments: &[0x90] }));
+            }
+            Request::Select(space, selection) => {
+                let key = selection.key.encoded();
+                send(Packet::Select(Select {
+                    space: SpaceRef::Id(SPACES[*space]),
+                    index: IndexRef::Id(selection.index),
+                    iterator: selection.iterator as u32,
+                    offset: selection.offset,
+                    limit: selection.limit,
+                    key: &key,
+                    fetch_position: false,
+                    after_position: None,
+                    after_tuple: None,
+                }));
+            }
+            Request::Write(space, statement) => statement.send(*space, send),
+            Request::Define(definition) => definition.send(send),
+        }
+    }
+}
+
+/// The spaces' names.
+pub(crate) const NAMES: [&str; 3] = ["plain", "numbered", "hashed"];
+
+impl Key {
+    fn encoded(&self) -> Vec<u8> {
+        let mut key = Vec::new();
+        write::array(&mut key, u32::from(*self != Key::None));
+        match self {
+            Key::None => {}
+            Key::Number(number) => write::uint(&mut key, *number),
+            Key::Text(text) => write::str(&mut key, text),
+        }
+        key
+    }
+}
+
+impl Statement {
+    fn send(&self, space: usize, mut send: impl FnMut(Packet<'_>)) {
+        let mut tuple = Vec::new();
+        self.row.write(self.id, &mut tuple);
+        let key = Key::Number(if self.by_group { self.row.group } else { self.id.unwrap_or(0) });
+        let key = key.encoded();
+        let operations = self.encoded_operations();
+        let (space, index) = (SpaceRef::Id(SPACES[space]), IndexRef::Id(u32::from(self.by_group)));
+        let (tuple, key, operations, index_base) = (&tuple[..], &key[..], &operations[..], 0);
+        send(match self.call {
+            Call::Insert => Packet::Insert(Put { space, tuple }),
+            Call::Replace => Packet::Replace(Put { space, tuple }),
+            Call::Update => Packet::Update(Update { space, index, index_base, key, operations }),
+            Call::Upsert => Packet::Upsert(Upsert { space, index_base, tuple, operations }),
+            Call::Delete => Packet::Delete(Delete { space, index, key }),
+        });
+    }
+
+    fn encoded_operations(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write::array(&mut out, self.operations.len() as u32);
+        for operation in &self.operations {
+            write::array(&mut out, 3);
+            match operation {
+                Operation::AddToGroup(more) => {
+                    write::str(&mut out, b"+");
+                    write::uint(&mut out, 1);
+                    write::uint(&mut out, *more);
+                }
+                Operation::SetText(text) => {
+                    write::str(&mut out, b"=");
+                    write::uint(&mut out, 2);
+                    write::str(&mut out, text);
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Definition {
+    fn send(self, mut send: impl FnMut(Packet<'_>)) {
+        let mut body = Vec::new();
+        match self {
+            Definition::CreateIndex => {
+                index(&mut body, PLAIN, (2, "text", "tree"), false, (2, "string"));
+                send(Packet::Insert(Put { space: SpaceRef::Id(system::INDEX), tuple: &body }));
+            }
+            Definition::DropIndex => {
+                write::array(&mut body, 2);
+                write::uint(&mut body, SPACES[PLAIN].into());
+                write::uint(&mut body, 2);
+                let (space, index) = (SpaceRef::Id(system::INDEX), IndexRef::Id(0));
+                send(Packet::Delete(Delete { space, index, key: &body }));
+            }
+            Definition::Truncate(space) => {
+                write::array(&mut body, 2);
+                write::uint(&mut body, SPACES[space].into());
+                write::uint(&mut body, 1);
+                send(Packet::Replace(Put { space: SpaceRef::Id(system::TRUNCATE), tuple: &body }));
+            }
+        }
+    }
+}
+
+/// Appends a tuple of `_index`.
+pub(crate) fn index(
+    out: &mut Vec<u8>,
+    space: usize,
+    (id, name, kind): (u64, &str, &str),
+    is_unique: bool,
+    (field, field_type): (u64, &str),
+) {
+    write::array(out, 6);
+    write::uint(out, SPACES[space].into());
+    write::uint(out, id);
+    write::str(out, name.as_bytes());
+    write::str(out, kind.as_bytes());
+    write::map(out, 1);
+    write::str(out, b"unique");
+    write::bool(out, is_unique);
+    write::array(out, 1);
+    write::array(out, 2);
+    write::uint(out, field);
+    write::str(out, field_type.as_bytes());
+}

@@ -1,0 +1,198 @@
+//! Makes the spaces as a connector does, and reads back what a recovery has found of them.
+
+use crate::node::SimNode;
+use crate::spaces::model::{HASHED, NUMBERED, PLAIN, Row, SPACES, State, Table};
+use crate::spaces::request::{NAMES, index};
+use ladon_engine::{Keyspace, Scratch};
+use ladon_iproto::auth::{Credentials, scramble};
+use ladon_iproto::client::{Reply, write_request};
+use ladon_iproto::greeting::{self, GREETING_BYTES};
+use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
+use ladon_iproto::{Progress, frame};
+use ladon_msgpack::{read_array, read_uint, write};
+use ladon_space::{IndexKind, Space, Written};
+use ladon_system_spaces as system;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The password of `admin`.
+pub(crate) const PASSWORD: &str = "secret";
+
+const SEQUENCE: u64 = 1;
+
+/// Whether the spaces are there.
+pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
+    keyspace.spaces.catalog().get(SPACES[0]).is_some()
+}
+
+/// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
+pub(crate) fn make(node: &mut SimNode, slot: u32) -> Result<(), String> {
+    let conn = node.connect_iproto(0, slot);
+    let mut input = Vec::new();
+    let turn = |input: &mut Vec<u8>| {
+        node.pass_time_us(1_000);
+        node.threads.turn(0, false);
+        node.threads.write();
+        for (conn, bytes) in std::mem::take(&mut node.threads.wire(0).sent) {
+            input.extend_from_slice(&bytes);
+            node.threads.worker(0).sent(conn, bytes);
+        }
+    };
+    turn(&mut input);
+    let greeting = input.first_chunk::<GREETING_BYTES>().ok_or("no greeting")?;
+    let salt = greeting::read(greeting).ok_or("a greeting that is none")?.salt;
+    input.drain(..GREETING_BYTES);
+    let mut credentials = Vec::new();
+    Credentials::ChapSha1(scramble(PASSWORD.as_bytes(), &salt)).write(&mut credentials);
+    let mut packets = Vec::new();
+    let auth = Request::Auth(Auth { user_name: b"admin", tuple: &credentials });
+    write_request(&mut packets, 0, 0, &auth);
+    let definitions = definitions();
+    for (at, (space, tuple)) in definitions.iter().enumerate() {
+        let put = Put { space: SpaceRef::Id(*space), tuple };
+        write_request(&mut packets, 1 + at as u64, 0, &Request::Replace(put));
+    }
+    node.threads.receive(0, conn, &packets);
+    let mut answered = 0;
+    for _ in 0..10_000 {
+        turn(&mut input);
+        while let Progress::Complete { start, end } = frame::next(&input, frame::PACKET_BYTES_MAX) {
+            let reply = Reply::decode(&input[start..end]).map_err(|error| error.to_string())?;
+            if let Some(error) = reply.error {
+                return Err(format!("definition {answered}: {}", error.escape_ascii()));
+            }
+            answered += 1;
+            input.drain(..end);
+        }
+        if answered == definitions.len() + 1 {
+            return Ok(());
+        }
+    }
+    Err("the definitions are not answered".to_owned())
+}
+
+/// Tuples of system spaces.
+fn definitions() -> Vec<(u32, Vec<u8>)> {
+    let mut definitions = Vec::new();
+    for (at, name) in NAMES.iter().enumerate() {
+        let mut tuple = Vec::new();
+        write::array(&mut tuple, 7);
+        write::uint(&mut tuple, SPACES[at].into());
+        write::uint(&mut tuple, 1);
+        write::str(&mut tuple, name.as_bytes());
+        write::str(&mut tuple, b"memtx");
+        write::uint(&mut tuple, 0);
+        write::map(&mut tuple, 0);
+        write::array(&mut tuple, 0);
+        definitions.push((system::SPACE, tuple));
+    }
+    let indexes = [
+        (PLAIN, (0, "primary", "tree"), true),
+        (PLAIN, (1, "group", "tree"), true),
+        (NUMBERED, (0, "primary", "tree"), true),
+        (NUMBERED, (1, "group", "tree"), false),
+        (HASHED, (0, "primary", "hash"), true),
+    ];
+    for (space, of, is_unique) in indexes {
+        let mut tuple = Vec::new();
+        // The number of an index is that of its field.
+        index(&mut tuple, space, of, is_unique, (of.0, "unsigned"));
+        definitions.push((system::INDEX, tuple));
+    }
+    let mut sequence = Vec::new();
+    write::array(&mut sequence, 9);
+    write::uint(&mut sequence, SEQUENCE);
+    write::uint(&mut sequence, 1);
+    write::str(&mut sequence, b"numbers");
+    // Step, smallest, largest, first, cache.
+    [1, 1, 1_000_000, 1, 0].iter().for_each(|number| write::uint(&mut sequence, *number));
+    write::bool(&mut sequence, false);
+    definitions.push((system::SEQUENCE, sequence));
+    let mut filler = Vec::new();
+    write::array(&mut filler, 5);
+    write::uint(&mut filler, SPACES[NUMBERED].into());
+    write::uint(&mut filler, SEQUENCE);
+    write::bool(&mut filler, true);
+    write::uint(&mut filler, 0);
+    write::str(&mut filler, b"");
+    definitions.push((system::SPACE_SEQUENCE, filler));
+    // Guests may do everything with spaces and functions.
+    let mut privilege = Vec::new();
+    write::array(&mut privilege, 5);
+    write::uint(&mut privilege, 1);
+    write::uint(&mut privilege, 0);
+    write::str(&mut privilege, b"universe");
+    write::uint(&mut privilege, 0);
+    write::uint(&mut privilege, 31);
+    definitions.push((system::PRIV, privilege));
+    definitions
+}
+
+/// What there is in the spaces, if their indexes agree with each other.
+pub(crate) fn found(keyspace: &Keyspace) -> Result<State, String> {
+    let mut scratch = Scratch::default();
+    let catalog = keyspace.spaces.catalog();
+    let mut state = State::default();
+    for (at, id) in SPACES.into_iter().enumerate() {
+        let begun = keyspace.begin_on_spaces(&catalog, &[id], &mut scratch);
+        let mut tx = begun.map_err(|error| error.to_string())?;
+        state.tables[at] = Rc::new(table(tx.space(id))?);
+    }
+    let ids = [system::SEQUENCE_DATA];
+    let begun = keyspace.begin_on_spaces(&catalog, &ids, &mut scratch);
+    let mut tx = begun.map_err(|error| error.to_string())?;
+    let mut key = vec![0x91];
+    write::uint(&mut key, SEQUENCE);
+    let data = tx.space(system::SEQUENCE_DATA).get(0, &key).map_err(|error| error.to_string())?;
+    if let Some(data) = data {
+        let mut bytes = data.bytes();
+        let mut number = || {
+            read_array(&mut bytes).ok().and_then(|_| {
+                read_uint(&mut bytes).ok()?;
+                read_uint(&mut bytes).ok()
+            })
+        };
+        state.sequence = Some(number().ok_or("a sequence without a number")?);
+    }
+    Ok(state)
+}
+
+fn table(space: &Space) -> Result<Table, String> {
+    let name = &space.def().name;
+    let mut table = Table { rows: BTreeMap::new(), has_text_index: space.index(2).is_some() };
+    for at in space.indexes() {
+        let rows: Option<Vec<Row>> = at.tuples().map(|tuple| Row::read(tuple.bytes())).collect();
+        let rows = rows.ok_or_else(|| format!("a tuple of {name} cannot be read"))?;
+        let id = at.def().id;
+        if id == 0 {
+            table.rows = rows.into_iter().map(|row| (row.id, Rc::new(row))).collect();
+            let count = table.rows.len() as u64;
+            if count != space.len() {
+                return Err(format!("{name} says it has {} tuples: {count}", space.len()));
+            }
+            continue;
+        }
+        debug_assert!(at.def().kind == IndexKind::Tree);
+        let expected = table.ordered(id);
+        if !rows.iter().eq(expected.iter().map(|row| &**row)) {
+            return Err(format!("index {id} of {name} has {rows:?}, and the first {expected:?}"));
+        }
+    }
+    Ok(table)
+}
+
+/// Makes recovery err: a canary.
+pub(crate) fn forget_indexes(keyspace: &Keyspace) {
+    let mut scratch = Scratch::default();
+    let catalog = keyspace.spaces.catalog();
+    for id in SPACES {
+        // Not there in a node's first life.
+        let Ok(mut tx) = keyspace.begin_on_spaces(&catalog, &[id], &mut scratch) else { continue };
+        let written = tx.write(id, |space| {
+            space.begin_loading();
+            Ok(Written::default())
+        });
+        debug_assert!(written.is_ok());
+        tx.abort();
+    }
+}

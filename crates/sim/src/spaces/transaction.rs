@@ -1,0 +1,146 @@
+//! An interactive transaction as the oracle sees it: a copy of each space that it touches, and what
+//! it was shown.
+
+use crate::spaces::journal::{Expected, Journal, Operation, Reply, When};
+use crate::spaces::model::{HASHED, Rows, Shown, State, Table, code};
+use crate::spaces::request::{Key, Selection, Statement};
+use std::rc::Rc;
+
+/// An open transaction, or one that has ended.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    /// When it times out, in Unix milliseconds: at the earliest, at the latest.
+    pub(super) deadline: Option<(u64, u64)>,
+    pub(super) is_over: bool,
+    /// The version of the definitions at its first touch.
+    pub(super) schema: Option<u64>,
+    pub(super) touched: [Option<Touched>; 3],
+    pub(super) steps: Vec<Step>,
+}
+
+/// A space as the transaction sees it.
+pub(super) struct Touched {
+    pub(super) table: Table,
+    /// Changes before the touch.
+    pub(super) base: usize,
+    /// The space's version then.
+    pub(super) version: u64,
+    pub(super) is_written: bool,
+}
+
+pub(super) struct Step {
+    pub(super) operation: usize,
+    pub(super) space: usize,
+    pub(super) done: Done,
+}
+
+/// What was done, with what it showed.
+pub(super) enum Done {
+    /// A statement with its number.
+    Wrote(Statement, Shown),
+    Selected(Selection, Result<Rows, u32>),
+    Counted(u64),
+}
+
+impl Step {
+    /// Does it again; whether it shows the same.
+    fn repeat(&self, table: &mut Table) -> bool {
+        match &self.done {
+            Done::Wrote(statement, shown) => table.run(self.space, statement) == *shown,
+            Done::Selected(selection, rows) => table.select(selection) == *rows,
+            Done::Counted(count) => table.rows.len() as u64 == *count,
+        }
+    }
+}
+
+impl Transaction {
+    /// Whether its time is over. The node says so, within limits.
+    ///
+    /// # Errors
+    /// If it says so too early or too late.
+    pub(super) fn times_out(&mut self, made: Option<&Reply>, when: When) -> Result<bool, String> {
+        let says = made == Some(&Reply::Error(code::TIMEOUT));
+        if self.is_over && !says {
+            return Err("a transaction goes on that was over".to_owned());
+        }
+        let (earliest, latest) = self.deadline.unwrap_or((u64::MAX, u64::MAX));
+        if says && when.now_ms < earliest {
+            return Err("a transaction was over before its time".to_owned());
+        }
+        if !says && when.turn_ms >= latest {
+            return Err("a transaction goes on after its time".to_owned());
+        }
+        self.is_over = says;
+        Ok(says)
+    }
+
+    /// Commits. The oracle's changes are made if the node has committed and that may be.
+    pub(super) fn commit(&self, journal: &mut Journal, made: Option<&Reply>) -> Expected {
+        let touched = || self.touched.iter().flatten();
+        let is_written = touched().any(|it| it.is_written);
+        if !is_written && touched().count() < 2 {
+            // Its moment is that of its copy.
+            return Expected::This(Reply::Done);
+        }
+        let conflict = Expected::This(Reply::Error(code::CONFLICT));
+        if self.schema != Some(journal.definitions) {
+            return conflict;
+        }
+        let mut next = journal.now().clone();
+        let is_changed = |space: usize| {
+            let touched = self.touched[space].as_ref();
+            touched.is_some_and(|it| it.version != journal.versions[space])
+        };
+        let any_is_changed = (0..3).any(is_changed);
+        let mut may_be_refused = false;
+        for step in &self.steps {
+            let table = Rc::make_mut(&mut next.tables[step.space]);
+            let is_same = step.repeat(table);
+            if !is_same && !any_is_changed {
+                unreachable!("on its own copies it was the same");
+            }
+            let is_all = |it: &Selection| step.space == HASHED && it.key == Key::None;
+            match &step.done {
+                // Any change of the space is one too many.
+                Done::Counted(_) if is_changed(step.space) => return conflict,
+                // Attempts that were taken back count as changes, too, and may change an order.
+                Done::Counted(_) => may_be_refused = true,
+                Done::Selected(it, _) if is_all(it) => may_be_refused = true,
+                _ => {}
+            }
+            if !is_same {
+                return conflict;
+            }
+        }
+        if made == Some(&Reply::Done) && next != *journal.now() {
+            let now = journal.now().clone();
+            for (table, before) in next.tables.iter_mut().zip(&now.tables) {
+                // What is equal is not changed.
+                if table == before {
+                    *table = Rc::clone(before);
+                }
+            }
+            journal.change(|now| *now = next);
+            journal.counted.committed += 1;
+        }
+        match may_be_refused {
+            true => Expected::DoneOrConflict,
+            false => Expected::This(Reply::Done),
+        }
+    }
+
+    /// Whether what it has firmly shown is true without the changes behind `kept`.
+    pub(super) fn holds(&self, kept: usize, found: &State, operations: &[Operation]) -> bool {
+        let is_lost = |(space, touched): (usize, &Option<Touched>)| {
+            touched.as_ref().is_some_and(|it| it.base > kept) && {
+                let mut table = Table::clone(&found.tables[space]);
+                let mut steps = self.steps.iter().filter(|step| step.space == space);
+                !steps.all(|step| {
+                    let is_same = step.repeat(&mut table);
+                    is_same || !operations[step.operation].is_firm()
+                })
+            }
+        };
+        !self.touched.iter().enumerate().any(is_lost)
+    }
+}
