@@ -2,7 +2,7 @@
 
 use crate::fields::Fields;
 use crate::{RequestError, key};
-use ladon_msgpack::Value;
+use ladon_msgpack::{Value, read_uint};
 
 /// What a packet's header says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,30 @@ impl Header {
     /// No map, a key that is no number, or a known key with a value of another type.
     #[inline]
     pub fn decode(packet: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
+        match Header::decode_usual(packet) {
+            Some(decoded) => Ok(decoded),
+            None => Header::decode_any(packet),
+        }
+    }
+
+    /// As [`Header::decode`], of a header as connectors send it; `None` of any other.
+    #[inline]
+    fn decode_usual(packet: &[u8]) -> Option<(Header, &[u8])> {
+        let (&first @ 0x80..=0x8f, mut rest) = packet.split_first()? else { return None };
+        let mut header = Header::default();
+        for _ in 0..first & 0x0f {
+            let (&key, value) = rest.split_first()?;
+            if !matches!(key, key::REQUEST_TYPE | key::SYNC | key::SCHEMA_VERSION | key::STREAM_ID)
+            {
+                return None;
+            }
+            rest = value;
+            header.set(key.into(), read_uint(&mut rest).ok()?);
+        }
+        Some((header, rest))
+    }
+
+    fn decode_any(packet: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
         let mut header = Header::default();
         let unreadable = |_| HeaderError { sync: 0, error: INVALID };
         let Some(mut fields) = Fields::new(packet).map_err(unreadable)? else {

@@ -6,7 +6,7 @@
 
 use crate::fields::Fields;
 use crate::{Header, RequestError, key, request_type};
-use ladon_msgpack::{Kind, Value, read, read_array, read_uint, validate};
+use ladon_msgpack::{Kind, Value, read, read_array, read_uint, take, validate};
 
 /// A space, as a request names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -334,7 +334,8 @@ impl<'a> Dml<'a> {
             after_tuple: None,
         };
         let mut missing = required;
-        if !body.is_empty() {
+        if dml.decode_usual(body, &mut missing).is_none() {
+            missing = required;
             let rules = Rules { mistyped: PACKET_BODY, checked: None };
             each(body, &rules, |key, value, bytes| missing &= !dml.set(key, value, bytes))?;
         }
@@ -342,6 +343,50 @@ impl<'a> Dml<'a> {
             0 => Ok(dml),
             _ => Err(RequestError::MissingField(name(missing.trailing_zeros() as u8))),
         }
+    }
+
+    /// Takes the pairs of a body as connectors send it; `None` of any other, which may have left
+    /// something behind that pairs of the same keys replace.
+    #[inline]
+    fn decode_usual(&mut self, body: &'a [u8], missing: &mut Required) -> Option<()> {
+        if body.is_empty() {
+            return Some(());
+        }
+        let (&first @ 0x80..=0x8f, mut rest) = body.split_first()? else { return None };
+        for _ in 0..first & 0x0f {
+            let (&key, value) = rest.split_first()?;
+            rest = value;
+            match key {
+                key::KEY | key::TUPLE | key::OPS => {
+                    let (0x90..=0x9f | 0xdc | 0xdd) = rest.first()? else { return None };
+                    let bytes = take(&mut rest).ok()?;
+                    match key {
+                        key::KEY => self.key = bytes,
+                        key::TUPLE => self.tuple = bytes,
+                        _ => self.operations = bytes,
+                    }
+                }
+                key::SPACE_ID
+                | key::INDEX_ID
+                | key::LIMIT
+                | key::OFFSET
+                | key::ITERATOR
+                | key::INDEX_BASE => {
+                    let number = small(read_uint(&mut rest).ok()?);
+                    match key {
+                        key::SPACE_ID => self.space_id = number,
+                        key::INDEX_ID => self.index_id = number,
+                        key::LIMIT => self.limit = number,
+                        key::OFFSET => self.offset = number,
+                        key::ITERATOR => self.iterator = number,
+                        _ => self.index_base = number,
+                    }
+                }
+                _ => return None,
+            }
+            *missing &= !bit(key);
+        }
+        rest.is_empty().then_some(())
     }
 
     /// Takes one pair, and returns the key that it stands for.

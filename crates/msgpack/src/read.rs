@@ -81,6 +81,28 @@ pub(crate) fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], E
     Ok(*bytes)
 }
 
+/// Reads an integer that is not negative.
+///
+/// # Errors
+/// Those of [`read`], and `Type` if it is something else.
+#[inline]
+pub fn read_uint(input: &mut &[u8]) -> Result<u64, Error> {
+    match input.split_first() {
+        Some((&first @ 0x00..=0x7f, rest)) => {
+            *input = rest;
+            Ok(u64::from(first))
+        }
+        Some((&first @ 0xcc..=0xcf, rest)) => {
+            *input = rest;
+            take_uint(input, 1 << (first - 0xcc))
+        }
+        _ => match read(input)? {
+            Value::Uint(value) => Ok(value),
+            other => Err(Error::Type { expected: "unsigned", found: other.kind().name() }),
+        },
+    }
+}
+
 macro_rules! read_as {
     ($(#[$doc:meta] $name:ident: $expected:literal, $variant:ident -> $type:ty;)*) => {
         $(
@@ -101,8 +123,6 @@ macro_rules! read_as {
 }
 
 read_as! {
-    /// Reads an integer that is not negative.
-    read_uint: "unsigned", Uint -> u64;
     /// Reads a boolean.
     read_bool: "boolean", Bool -> bool;
     /// Reads a string.

@@ -18,7 +18,7 @@ const EMPTY_MAX: usize = 1024;
 const ARGUMENTS_KEPT_MAX: usize = 64 * 1024;
 
 /// With fewer keys than this, prefetching costs more than it saves.
-const LOOKAHEAD_KEYS_MIN: usize = 3;
+pub(crate) const LOOKAHEAD_KEYS_MIN: usize = 3;
 
 /// One request of the batch.
 pub(crate) struct Item {
@@ -50,6 +50,8 @@ pub(crate) enum ItemKind {
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
+    /// How many of them are packets of IPROTO.
+    pub(crate) packets: usize,
     /// Maximum number of requests.
     requests_max: usize,
     pub(crate) args: Vec<Arg>,
@@ -78,6 +80,7 @@ impl Batch {
     pub(crate) fn clear(&mut self, node: &Node, requests_max: usize) {
         self.requests_max = requests_max;
         self.items.clear();
+        self.packets = 0;
         self.args.clear();
         self.keys.clear();
         self.insides.clear();
@@ -196,6 +199,7 @@ impl Batch {
                 frame::Progress::Invalid(_) => connection.input.len(),
             };
             let kind = ItemKind::Packet;
+            self.packets += 1;
             self.items.push(Item { slot, start, end, kind, id: None, first_key: None, keys_end });
             start = end;
         }

@@ -7,7 +7,7 @@
 use crate::index::{Entry, Found};
 use crate::key::{Key, KeyDef};
 use crate::select::IteratorType;
-use crate::tree::Tree;
+use crate::tree::{Hints, Tree};
 use ladon_msgpack::Value;
 
 /// The bits that are asked for: of a number, or of a string's bytes, the lowest bit of each first.
@@ -64,9 +64,9 @@ impl<'a> Wanted<'a> {
     fn ranks(&self, tree: &Tree<Entry>, key_def: &KeyDef) -> (u64, u64) {
         match self.bits {
             Bits::Number(key) => {
-                let from = |least: u64| tree.count_before(|entry| entry.hint < least);
+                let from = |least: u64| tree.count_before(least.into(), |_| false);
                 match self.iterator {
-                    IteratorType::Eq => (from(key), tree.count_before(|entry| entry.hint <= key)),
+                    IteratorType::Eq => (from(key), tree.count_before(key.into(), |_| true)),
                     IteratorType::BitsAllSet => (from(key), tree.len()),
                     // Its lowest bit is set, or a higher one.
                     IteratorType::BitsAnySet => (from(key & key.wrapping_neg()), tree.len()),
@@ -81,8 +81,8 @@ impl<'a> Wanted<'a> {
                     let value = text_of(key_def, entry);
                     value[..value.len().min(prefix.len())].cmp(prefix)
                 };
-                let begin = tree.count_before(|entry| head(entry).is_lt());
-                (begin, tree.count_before(|entry| head(entry).is_le()))
+                let begin = tree.count_before(Hints::ALL, |entry| head(entry).is_lt());
+                (begin, tree.count_before(Hints::ALL, |entry| head(entry).is_le()))
             }
             Bits::Text(_) => (0, tree.len()),
         }

@@ -6,6 +6,7 @@
 use crate::collation::Unicode;
 use crate::decimal::Decimal;
 use crate::field_type::{FieldType, extension, peek};
+use crate::hint_window::padded;
 use ladon_msgpack::Value;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::cmp::Ordering;
@@ -26,6 +27,15 @@ fn short_string(bytes: &[u8]) -> Option<&[u8]> {
         Some((first @ 0xa0..=0xbf, rest)) => rest.get(..usize::from(first & 0x1f)),
         _ => None,
     }
+}
+
+/// The content of a string.
+#[inline]
+pub(crate) fn string(bytes: &[u8]) -> Option<&[u8]> {
+    short_string(bytes).or_else(|| match peek(bytes) {
+        Some(Value::Str(string)) => Some(string),
+        _ => None,
+    })
 }
 
 fn any_values(a: &[u8], b: &[u8]) -> Ordering {
@@ -163,7 +173,7 @@ pub fn hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
         && !is_nullable
         && let Some(value) = short_string(bytes)
     {
-        return prefix(value);
+        return padded(value);
     }
     any_hint(kind, is_nullable, bytes)
 }
@@ -174,7 +184,7 @@ fn any_hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
         match (kind, &value) {
             (FieldType::Unsigned, Value::Uint(value)) => return *value,
             (FieldType::String, Value::Str(value)) | (FieldType::Varbinary, Value::Bin(value)) => {
-                return prefix(value);
+                return padded(value);
             }
             _ => {}
         }
@@ -195,7 +205,7 @@ pub fn collated_hint(collation: Unicode, bytes: &[u8]) -> u64 {
 fn general_hint(value: &Value<'_>) -> u64 {
     let within = match value {
         Value::Bool(value) => u64::from(*value) << 63,
-        Value::Str(value) | Value::Bin(value) | Value::Ext(extension::UUID, value) => prefix(value),
+        Value::Str(value) | Value::Bin(value) | Value::Ext(extension::UUID, value) => padded(value),
         Value::Ext(extension::DATETIME, bytes) => ordered_signed(moment(bytes).0),
         _ => match Number::of(value) {
             Some(number) => ordered_double(number.approximate()),
@@ -203,17 +213,6 @@ fn general_hint(value: &Value<'_>) -> u64 {
         },
     };
     u64::from(class(value)) << 60 | within >> 4
-}
-
-/// The first eight bytes; zeros are appended to fewer, so a string may have the hint of a longer one.
-#[inline]
-fn prefix(bytes: &[u8]) -> u64 {
-    if let Some(first) = bytes.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut padded = [0; 8];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    u64::from_be_bytes(padded)
 }
 
 fn ordered_signed(value: i64) -> u64 {

@@ -237,7 +237,7 @@ impl ForeignKey {
 
 /// All tuples with a key, which has all parts of the index's.
 fn exactly(index: &Index, key: Vec<u8>) -> Selected {
-    let (index, iterator) = (index.def().id, IteratorType::Eq);
+    let (index, iterator, key) = (index.def().id, IteratorType::Eq, key.into());
     Selected { index, iterator, key, offset: 0, limit: u64::MAX, after: None }
 }
 

@@ -11,6 +11,7 @@ use crate::rtree::bounds::{self, Bounds};
 use crate::tree::{Item, Tree};
 use crate::tuple::Tuple;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use smallvec::SmallVec;
 
 /// A tuple in a tree, with its key's hint: most comparisons need no look at the tuple.
 #[derive(Clone)]
@@ -21,12 +22,29 @@ pub(crate) struct Entry {
 
 impl Item for Entry {
     #[inline]
-    fn fetch_if_like(&self, other: &Entry) {
-        // Of equal hints, only the tuples tell the order.
-        if self.hint == other.hint {
-            self.tuple.fetch();
-        }
+    fn hint(&self) -> u64 {
+        self.hint
     }
+
+    #[inline]
+    fn fetch(&self) {
+        self.tuple.fetch();
+    }
+
+    #[inline]
+    fn fetch_all(&self) {
+        self.tuple.fetch_all();
+    }
+}
+
+/// Lengths at which a growing tree looks what its hints should show. All of them are short, because the
+/// hints of all tuples change.
+const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
+
+/// The ranks, of so many, between which most keys are; a few may begin otherwise.
+fn usual_ends(len: u64) -> Option<(u64, u64)> {
+    let few = len / 64;
+    Some((few, len.checked_sub(1)? - few))
 }
 
 #[derive(Clone)]
@@ -38,6 +56,15 @@ pub(crate) enum Store {
 
 /// A tuple, and the hint of the key by which it was found.
 pub type Found<'a> = (u64, &'a Tuple);
+
+/// What will be looked for soon, in MessagePack. Nobody has checked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought<'a> {
+    /// A key of an index.
+    Key(&'a [u8]),
+    /// A tuple that will be written, or the one with its key.
+    Tuple(&'a [u8]),
+}
 
 /// An index of a space. A clone is quickly made, and keeps the tuples as they were.
 #[derive(Clone)]
@@ -135,7 +162,7 @@ impl Index {
                 let hint = self.key.hint_of_key(key);
                 let against =
                     |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
-                tree.get(against).map(|entry| (entry.hint, &entry.tuple))
+                tree.get(self.key.alike(hint), against).map(|entry| (entry.hint, &entry.tuple))
             }
             Store::Hash(table) => {
                 let found = table.get(self.hash_of_key(key), |tuple| self.has_key(tuple, key));
@@ -144,6 +171,17 @@ impl Index {
             // Nothing is found by a key: the index is not unique.
             Store::Rtree(_) => None,
         }
+    }
+
+    /// Begins to fetch what finding these needs.
+    pub(crate) fn fetch_ahead(&self, sought: &[Sought<'_>]) {
+        let Store::Tree(tree) = &self.store else { return };
+        let hint = |sought: &Sought<'_>| match sought {
+            Sought::Key(key) => Key::parse(key).ok().map(|key| self.key.hint_of_key(&key)),
+            Sought::Tuple(tuple) => Some(self.key.hint(tuple)),
+        };
+        let hints: SmallVec<[u64; 64]> = sought.iter().filter_map(hint).collect();
+        tree.fetch_paths(hints.len(), |number, entry| entry.hint <= hints[number]);
     }
 
     pub(crate) fn has_key(&self, tuple: &Tuple, key: &Key<'_>) -> bool {
@@ -163,7 +201,7 @@ impl Index {
             Store::Tree(tree) => {
                 let against =
                     |entry: &Entry| self.key.compare(entry.hint, &entry.tuple, hint, tuple);
-                tree.get(against).map(|entry| &entry.tuple)
+                tree.get(self.key.alike(hint), against).map(|entry| &entry.tuple)
             }
             Store::Hash(table) => {
                 table.get(self.hash_of(tuple), |other| self.is_same_key(other, hint, tuple))
@@ -196,11 +234,14 @@ impl Index {
                 key.hints(bytes).for_each(|hint| {
                     let against =
                         |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
-                    match tree.replace(Entry { hint, tuple: tuple.clone() }, against) {
-                        Ok(old) => replaced = Some(old.tuple),
-                        Err(entry) => tree.insert(entry, against),
+                    let entry = Entry { hint, tuple: tuple.clone() };
+                    if let Some(old) = tree.put(entry, key.alike(hint), against) {
+                        replaced = Some(old.tuple);
                     }
                 });
+                if replaced.is_none() && REHINTED_AT.contains(&tree.len()) {
+                    self.choose_hints();
+                }
                 replaced
             }
             Store::Hash(table) => {
@@ -219,6 +260,18 @@ impl Index {
                 }
             }
             Store::Rtree(_) => None,
+        }
+    }
+
+    /// Has the hints of a tree show what tells its tuples apart.
+    #[cold]
+    pub(crate) fn choose_hints(&mut self) {
+        let Store::Tree(tree) = &mut self.store else { return };
+        let Some((first, last)) = usual_ends(tree.len()) else { return };
+        let (Some(first), Some(last)) = (tree.at(first), tree.at(last)) else { return };
+        if self.key.choose_window(first.tuple.bytes(), last.tuple.bytes()) {
+            let key = &self.key;
+            tree.for_each_mut(&mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
         }
     }
 
@@ -245,7 +298,9 @@ impl Index {
         match &mut self.store {
             Store::Tree(tree) => {
                 key.hints(tuple).for_each(|hint| {
-                    tree.remove(|entry| key.compare(entry.hint, &entry.tuple, hint, tuple));
+                    let against =
+                        |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, tuple);
+                    tree.remove(key.alike(hint), against);
                 });
             }
             Store::Hash(table) => {
@@ -300,6 +355,14 @@ impl Index {
         }
         if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
             return Err((two[0].tuple.clone(), two[1].tuple.clone()));
+        }
+        if let Some((first, last)) = usual_ends(entries.len() as u64) {
+            let tuple = |rank: u64| entries[rank as usize].tuple.clone();
+            let (first, last) = (tuple(first), tuple(last));
+            if self.key.choose_window(first.bytes(), last.bytes()) {
+                let key = &self.key;
+                entries.iter_mut().for_each(|entry| entry.hint = key.hint(entry.tuple.bytes()));
+            }
         }
         self.store = Store::Tree(Tree::of_sorted(entries));
         Ok(())

@@ -5,8 +5,10 @@ use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
+use crate::hint_window::HintWindow;
 use crate::multikey::Elements;
 use crate::path::{self, Path, Step};
+use crate::tree::Hints;
 use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
@@ -136,6 +138,8 @@ pub struct KeyDef {
     elements: Option<Elements>,
     /// How many of a hint's low bits order nothing.
     unordered_bits: u32,
+    /// Of a first part that is a string and never nil: what hints show of it.
+    window: Option<HintWindow>,
 }
 
 impl KeyDef {
@@ -162,13 +166,17 @@ impl KeyDef {
         } else {
             parts.len()
         };
+        let is_plain = parts.iter().all(Part::is_plain);
+        let has_window = is_plain
+            && own.first().is_some_and(|part| part.kind == FieldType::String && !part.is_nullable);
         KeyDef {
             own: own.len(),
             is_unique,
             hint_decides: hint_is_first && compared == 1,
             hint_is_first,
             excludes_null: own.iter().any(|part| part.exclude_null),
-            is_plain: parts.iter().all(Part::is_plain),
+            is_plain,
+            window: (has_window && elements.is_none()).then(HintWindow::default),
             unordered_bits: if elements.is_some() { Elements::OFFSET_BITS } else { 0 },
             elements,
             parts: parts.into(),
@@ -239,6 +247,18 @@ impl KeyDef {
                 .all(|part| !part.is_nullable || !is_nil(self.value_of(tuple, hint, part)))
     }
 
+    /// Whether hints take little time: no collation is asked for them, and a tuple has one.
+    pub(crate) fn has_quick_hints(&self) -> bool {
+        self.is_plain && self.elements.is_none()
+    }
+
+    /// The hints of what may have the same first value as what has this hint.
+    #[inline]
+    pub(crate) fn alike(&self, hint: u64) -> Hints {
+        let unordered = (1 << self.unordered_bits) - 1;
+        Hints::between(hint & !unordered, hint | unordered)
+    }
+
     /// The hint of a tuple's key, of an index that is not multikey.
     #[inline]
     pub fn hint(&self, tuple: &[u8]) -> u64 {
@@ -246,7 +266,27 @@ impl KeyDef {
         if !self.is_plain {
             return part.hint(part.value_of(tuple, 0));
         }
-        compare::hint(part.kind, part.is_nullable, part_of(tuple, part))
+        self.plain_hint(part, part_of(tuple, part))
+    }
+
+    #[inline]
+    fn plain_hint(&self, part: &Part, value: &[u8]) -> u64 {
+        match &self.window {
+            Some(window) => window.hint(compare::string(value).unwrap_or_default()),
+            None => compare::hint(part.kind, part.is_nullable, value),
+        }
+    }
+
+    /// Has hints show what suits the tuples from `first` to `last`, in the order of the index. Returns
+    /// whether tuples have other hints now.
+    pub(crate) fn choose_window(&mut self, first: &[u8], last: &[u8]) -> bool {
+        let Some(window) = &mut self.window else { return false };
+        let part = &self.parts[0];
+        let value = |tuple| compare::string(part_of(tuple, part)).unwrap_or_default();
+        let suited = HintWindow::between(value(first), value(last));
+        let is_other = *window != suited;
+        *window = suited;
+        is_other
     }
 
     /// The hint of a key with at least one value.
@@ -256,7 +296,7 @@ impl KeyDef {
         if !self.is_plain {
             return part.hint(key.values);
         }
-        compare::hint(part.kind, part.is_nullable, key.values)
+        self.plain_hint(part, key.values)
     }
 
     /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.

@@ -8,8 +8,9 @@ use crate::key::Key;
 use crate::rtree::bounds;
 use crate::rtree::{Neighbors, Search};
 use crate::space::Space;
-use crate::tree::Tree;
+use crate::tree::{Item, Tree, partition_point};
 use crate::tuple::Tuple;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 /// Which tuples a key selects, and in which direction. The numbers are those of the protocol.
@@ -38,7 +39,7 @@ pub struct Selected {
     /// Which tuples, from the key on.
     pub iterator: IteratorType,
     /// A MessagePack array: a key, or its first parts.
-    pub key: Vec<u8>,
+    pub key: SmallVec<[u8; 32]>,
     /// How many of them are left out at the beginning.
     pub offset: u64,
     /// How many there are at most.
@@ -125,6 +126,25 @@ enum Source<'a> {
     Neighbors(Box<Neighbors<'a>>),
 }
 
+/// So many tuples ahead of the one that is selected, memory is being fetched.
+const FETCHED_AHEAD: usize = 8;
+
+/// The entries, the first of whose tuples are being fetched.
+fn fetched(run: &[Entry]) -> std::slice::Iter<'_, Entry> {
+    run.iter().take(FETCHED_AHEAD).for_each(Item::fetch_all);
+    run.iter()
+}
+
+/// The selected ranks of a tree.
+struct Ranks<'a> {
+    begin: u64,
+    end: u64,
+    /// They are read from the end on.
+    is_reverse: bool,
+    /// What follows `begin` in its leaf; none if that was not looked at.
+    run: &'a [Entry],
+}
+
 impl<'a> Iterator for Selection<'a> {
     type Item = &'a Tuple;
 
@@ -142,9 +162,12 @@ impl<'a> Iterator for Selection<'a> {
                     return None;
                 }
                 if run.len() == 0 {
-                    *run = tree.run_from(*next).iter();
+                    *run = fetched(tree.run_from(*next));
                 }
                 *next += 1;
+                if let Some(ahead) = run.as_slice().get(FETCHED_AHEAD) {
+                    ahead.fetch_all();
+                }
                 let entry = run.next()?;
                 self.hint = entry.hint;
                 Some(&entry.tuple)
@@ -262,7 +285,7 @@ impl Index {
             // It counts all, though a selection may begin with the key.
             Store::Tree(tree) if iterator == IteratorType::All => Ok(tree.len()),
             Store::Tree(tree) if self.def.kind == IndexKind::Tree => {
-                let (begin, end, _) = self.ranks(tree, iterator, &key);
+                let Ranks { begin, end, .. } = self.ranks(tree, iterator, &key);
                 Ok(end - begin)
             }
             Store::Hash(table) if key.count() == 0 => Ok(table.len()),
@@ -350,25 +373,31 @@ impl Index {
         self.key.check_key(key)
     }
 
-    /// Begin and end of the selected ranks, and whether they are read backwards.
-    fn ranks(&self, tree: &Tree<Entry>, iterator: IteratorType, key: &Key<'_>) -> (u64, u64, bool) {
+    fn ranks<'a>(&self, tree: &'a Tree<Entry>, iterator: IteratorType, key: &Key<'_>) -> Ranks<'a> {
         let is_reverse = iterator.is_reverse();
         if key.count() == 0 {
-            return (0, tree.len(), is_reverse);
+            return Ranks { begin: 0, end: tree.len(), is_reverse, run: &[] };
         }
         let hint = self.key.hint_of_key(key);
         let against = |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
-        let lower = || tree.count_before(|entry| against(entry).is_lt());
-        let upper = || tree.count_before(|entry| against(entry).is_le());
-        let (begin, end) = match iterator {
-            IteratorType::Lt => (0, lower()),
-            IteratorType::Le => (0, upper()),
+        let lower = || tree.run_behind(self.key.alike(hint), |entry| against(entry).is_lt());
+        let upper = || tree.run_behind(self.key.alike(hint), |entry| against(entry).is_le());
+        let ((begin, run), end) = match iterator {
+            IteratorType::Lt => ((0, &[][..]), lower().0),
+            IteratorType::Le => ((0, &[][..]), upper().0),
             // With a key, ALL is GE.
             IteratorType::Ge | IteratorType::All => (lower(), tree.len()),
             IteratorType::Gt => (upper(), tree.len()),
-            _ => (lower(), upper()),
+            _ => {
+                let (begin, run) = lower();
+                // Most keys have few tuples.
+                let equal =
+                    partition_point(run, self.key.alike(hint), |entry| against(entry).is_le());
+                let end = if equal < run.len() { begin + equal as u64 } else { upper().0 };
+                ((begin, run), end)
+            }
         };
-        (begin, end, is_reverse)
+        Ranks { begin, end, is_reverse, run }
     }
 
     fn select_tree<'a>(
@@ -386,24 +415,30 @@ impl Index {
             let found = self.find_key(key).filter(|_| offset == 0);
             return Ok(Selection::new(Source::One(found)));
         }
-        let (mut begin, mut end, is_reverse) = self.ranks(tree, iterator, key);
+        let Ranks { mut begin, mut end, is_reverse, run } = self.ranks(tree, iterator, key);
+        let is_at_once = offset == 0 && after.is_none() && !is_reverse;
         if let Some(after) = after {
             let position = self.check_position(after)?;
             let hint = self.key.hint_of_key(&position);
             let against =
                 |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, &position);
             if is_reverse {
-                let rank = tree.count_before(|entry| against(entry) == Ordering::Less);
+                let rank = tree
+                    .count_before(self.key.alike(hint), |entry| against(entry) == Ordering::Less);
                 end = end.min(rank);
             } else {
-                let rank = tree.count_before(|entry| against(entry) != Ordering::Greater);
+                let rank = tree.count_before(self.key.alike(hint), |entry| {
+                    against(entry) != Ordering::Greater
+                });
                 begin = begin.max(rank);
             }
         }
-        let run = [].iter();
         let source = if is_reverse {
-            Source::Backward { tree, begin, end: end.saturating_sub(offset), run }
+            Source::Backward { tree, begin, end: end.saturating_sub(offset), run: [].iter() }
         } else {
+            let selected = usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX);
+            let run = if is_at_once { &run[..run.len().min(selected)] } else { &[] };
+            let run = fetched(run);
             Source::Forward { tree, next: begin.saturating_add(offset), end, run }
         };
         Ok(Selection::new(source))
@@ -471,7 +506,7 @@ impl Index {
             // No primary index is one.
             (Store::Rtree(tree), _) => Selection::new(Source::Boxes(Box::new(tree.tuples()))),
             (Store::Tree(tree), key) => {
-                let next = key.map_or(0, |key| self.ranks(tree, IteratorType::Gt, &key).0);
+                let next = key.map_or(0, |key| self.ranks(tree, IteratorType::Gt, &key).begin);
                 Selection::new(Source::Forward { tree, next, end: tree.len(), run: [].iter() })
             }
         }

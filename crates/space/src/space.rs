@@ -6,7 +6,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
-use crate::index::Index;
+use crate::index::{Index, Sought};
 use crate::key::{Key, Part};
 use crate::select::{IteratorType, Selection};
 use crate::tuple::Tuple;
@@ -14,6 +14,9 @@ use ladon_msgpack::Value;
 
 /// Tarantool's default for `memtx_max_tuple_size`.
 const TUPLE_BYTES_MAX: usize = 1024 * 1024;
+
+/// With fewer tuples, an index and what its searches look at are in a core's own caches.
+const FETCHED_AHEAD_MIN: u64 = 10_000;
 
 /// Tuples with a format and indexes. A clone is quickly made, and keeps everything as it was.
 #[derive(Clone)]
@@ -339,6 +342,17 @@ impl Space {
         BoxError::new(ErrorCode::TUPLE_FOUND, message)
     }
 
+    /// Begins to fetch what finding these needs: keys in the index with this number, tuples in all.
+    /// For a small index, that would cost more than it saves.
+    pub fn fetch_ahead(&self, index: u32, sought: &[Sought<'_>]) {
+        let has_tuples = sought.iter().any(|sought| matches!(sought, Sought::Tuple(_)));
+        for of in self.indexes.iter().filter(|of| has_tuples || of.def.id == index) {
+            if of.len() >= FETCHED_AHEAD_MIN && of.key.has_quick_hints() {
+                of.fetch_ahead(sought);
+            }
+        }
+    }
+
     /// The tuple with a whole key of a unique index.
     ///
     /// # Errors
@@ -422,6 +436,14 @@ impl Space {
         let primary = self.require_index(0)?;
         self.rules.check(tuple)?;
         Ok(primary.key.extract(tuple, 0, false))
+    }
+
+    /// The primary key of one of its tuples, or of one that was: a MessagePack array.
+    ///
+    /// # Panics
+    /// If there is no primary index, without which a space has no tuples.
+    pub fn primary_key_of_own(&self, tuple: &Tuple) -> Vec<u8> {
+        self.indexes[0].key.extract(tuple.bytes(), 0, false)
     }
 
     /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first), in

@@ -21,6 +21,14 @@ pub struct Written {
     pub new: Option<Tuple>,
 }
 
+impl Written {
+    /// Whether nothing left and nothing came.
+    #[inline]
+    pub fn is_nothing(&self) -> bool {
+        self.old.is_none() && self.new.is_none()
+    }
+}
+
 /// A statement: what it does, in MessagePack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement<'a> {
@@ -153,6 +161,18 @@ impl Space {
     pub fn insert(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
         let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
+        if self.is_unique_by_primary() {
+            self.check_unique(tuple, None)?;
+            let new = Tuple::new(tuple);
+            let Some(old) = self.indexes[0].put(&new) else {
+                self.put_into_others(None, &new);
+                self.account(None, Some(&new));
+                return Ok(Written { old: None, new: Some(new) });
+            };
+            // Errors are rare: what came is put back.
+            self.indexes[0].put(&old);
+            return Err(self.duplicate(&self.indexes[0], &old, tuple));
+        }
         if let Some(old) = self.find_primary(tuple)? {
             return Err(self.duplicate(&self.indexes[0], old, tuple));
         }
@@ -169,10 +189,12 @@ impl Space {
         let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
         self.require_index(0)?;
-        if self.indexes.len() == 1 {
+        if self.is_unique_by_primary() {
             // The old tuple is found on the way.
+            self.check_unique(tuple, None)?;
             let new = Tuple::new(tuple);
             let old = self.indexes[0].put(&new);
+            self.put_into_others(old.as_ref(), &new);
             self.account(old.as_ref(), Some(&new));
             return Ok(Written { old, new: Some(new) });
         }
@@ -279,6 +301,7 @@ impl Space {
     pub fn finish_loading(&mut self) -> Result<(), BoxError> {
         self.is_loading = false;
         let Some((primary, others)) = self.indexes.split_first_mut() else { return Ok(()) };
+        primary.choose_hints();
         let mut duplicate = None;
         for (at, index) in others.iter_mut().enumerate() {
             if let Err(two) = index.fill(primary.tuples()) {
@@ -412,17 +435,27 @@ impl Space {
         Err(BoxError::new(ErrorCode::CANT_UPDATE_PRIMARY_KEY, message))
     }
 
-    /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
-    fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
-        for (at, index) in self.indexes.iter_mut().enumerate() {
-            if at > 0
-                && let Some(old) = &old
+    /// Whether no index but the primary one refuses tuples.
+    fn is_unique_by_primary(&self) -> bool {
+        self.indexes[1..].iter().all(|index| !index.def.is_unique)
+    }
+
+    /// Writes a tuple into the secondary indexes, in the place of `old`, which has the same primary key.
+    fn put_into_others(&mut self, old: Option<&Tuple>, new: &Tuple) {
+        for index in &mut self.indexes[1..] {
+            if let Some(old) = old
                 && !index.has_same_place(old, new.bytes())
             {
                 index.remove(old.bytes());
             }
-            index.put(&new);
+            index.put(new);
         }
+    }
+
+    /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
+    fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
+        self.indexes[0].put(&new);
+        self.put_into_others(old.as_ref(), &new);
         self.account(old.as_ref(), Some(&new));
         Written { old, new: Some(new) }
     }

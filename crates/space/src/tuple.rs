@@ -12,9 +12,9 @@
 //! - `owners` counts the `Tuple`s of a block, as [`std::sync::Arc`] counts: a clone adds one with
 //!   relaxed order, because it already has an owner; a drop subtracts one with release order, and the
 //!   last one acquires before it frees. So every read happens before the block is freed.
-//! - [`Tuple::fetch`] only begins to bring memory into the cache, which has no visible effect.
 //! - The count cannot wrap: a clone past [`OWNERS_MAX`] ends the process.
 
+use crate::prefetch;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ptr::{NonNull, addr_of_mut};
@@ -22,6 +22,10 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Half the counter's range: threads that pass it at the same moment still do not wrap it.
 const OWNERS_MAX: u32 = u32::MAX / 2;
+
+/// What is fetched of a tuple that will be looked at: most keys are in the first line, and most of
+/// the rest is in the second.
+const FETCHED_BYTES: usize = 128;
 
 #[repr(C)]
 struct Header {
@@ -94,12 +98,13 @@ impl Tuple {
     /// Begins to fetch the first bytes into the processor's cache.
     #[inline]
     pub(crate) fn fetch(&self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: it has no effect but on the cache, whatever the address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast_const().cast());
-        }
+        prefetch::line(self.0.as_ptr());
+    }
+
+    /// As [`Tuple::fetch`], of what most tuples have.
+    #[inline]
+    pub(crate) fn fetch_all(&self) {
+        prefetch::items::<u8, FETCHED_BYTES>(self.0.as_ptr().cast());
     }
 
     fn owners(&self) -> &AtomicU32 {

@@ -1,53 +1,34 @@
 //! Runs one packet: what is asked, by whom, and the reply.
 
+use crate::batch::Batch;
 use crate::error;
-use crate::quick::is_quick;
-use crate::requests::{RequestFacts, facts_of};
+use crate::packet::{Decoded, Packet};
+use crate::requests::facts_of;
 use crate::session::Session;
 use crate::statements::Running;
-use ladon_commands::{Flow, Node, Outcome, Paused, ThreadParts};
+use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
-use ladon_iproto::{Header, RequestError, frame, request_type};
+use ladon_iproto::{Header, RequestError, request_type};
 use ladon_model::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 
-/// The facts of a packet, with its length in front. One that cannot be read does nothing.
-#[inline]
-pub fn facts_of_packet(node: &Node, packet: &[u8]) -> RequestFacts {
-    let asked = match frame::next(packet, frame::PACKET_BYTES_MAX) {
-        frame::Progress::Complete { start, end } => Header::decode(&packet[start..end]).ok(),
-        _ => None,
-    };
-    let Some((header, body)) = asked else { return facts_of(request_type::PING) };
-    let mut facts = facts_of(header.request_type);
-    facts.is_quick = facts.is_quick || is_quick(node, &header, body);
-    facts
-}
-
-/// Runs one packet, with its length in front, and appends its reply.
+/// Runs one packet, and appends its reply.
 pub fn execute(
     thread: &mut ThreadParts<'_>,
     session: &mut Session,
-    packet: &[u8],
+    batch: &mut Batch,
+    packet: Packet<'_>,
     out: &mut Vec<u8>,
 ) -> Outcome {
-    let (start, end) = match frame::next(packet, frame::PACKET_BYTES_MAX) {
-        frame::Progress::Complete { start, end } => (start, end),
-        frame::Progress::Invalid(error) => return end_of_stream(thread, out, &error),
-        frame::Progress::Incomplete { .. } => {
-            // It is longer than requests may be here.
-            let error = RequestError::PacketTooLarge(packet.len() as u64);
-            return end_of_stream(thread, out, &error);
-        }
-    };
-    let (header, body) = match Header::decode(&packet[start..end]) {
-        Ok(decoded) => decoded,
-        Err(bad) => {
+    let (header, request) = match packet.0 {
+        Decoded::Request(header, request) => (header, request),
+        Decoded::BadHeader(bad) => {
             let told = error::of_request(&bad.error);
             error::write(out, bad.sync, schema_version(thread), &told);
             return Outcome::new(Lsn::ZERO, Flow::Continue);
         }
+        Decoded::EndOfStream(error) => return end_of_stream(thread, out, &error),
     };
     if let Some(paused) = thread.node.paused(thread.now_ms)
         && (paused == Paused::All || facts_of(header.request_type).writes)
@@ -55,18 +36,19 @@ pub fn execute(
         return Outcome::new(Lsn::ZERO, Flow::Paused);
     }
     let before = out.len();
+    let catalog = &**batch.catalog(&thread.node.keyspace.spaces);
     let mut running = Running {
         thread,
         session,
+        catalog,
         sync: header.sync,
         stream: header.stream_id,
         depends: Lsn::ZERO,
-        schema_version: 0,
+        schema_version: catalog.version,
         long: None,
         again: None,
     };
-    running.schema_version = schema_version(running.thread);
-    let done = running.run(&header, body, out);
+    let done = running.run(&header, request, out);
     let (depends, long) = (running.depends, running.long.take());
     if let Some(flow) = running.again.take() {
         out.truncate(before);
@@ -112,17 +94,22 @@ fn check_stream(header: &Header) -> Result<(), BoxError> {
 
 /// The version of the schema that replies show.
 fn schema_version(thread: &ThreadParts<'_>) -> u64 {
-    thread.node.keyspace.spaces.catalog().version
+    thread.node.keyspace.spaces.version()
 }
 
 impl Running<'_, '_> {
-    fn run(&mut self, header: &Header, body: &[u8], out: &mut Vec<u8>) -> Result<(), BoxError> {
+    fn run(
+        &mut self,
+        header: &Header,
+        request: Result<Request<'_>, RequestError>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {
             return Err(error::wrong_schema_version(header.schema_version, version));
         }
         check_stream(header)?;
-        let request = Request::decode(header, body).map_err(|error| error::of_request(&error))?;
+        let request = request.map_err(|error| error::of_request(&error))?;
         match request {
             Request::Ping | Request::Nop => reply::ok(out, self.sync, version),
             Request::Id(_) => {

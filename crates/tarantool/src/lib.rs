@@ -10,10 +10,13 @@
 //! protocol. Both meet in the engine and in the node ([`ladon_commands::Node`]).
 
 mod access;
+mod batch;
 mod call;
 mod error;
 mod execute;
 mod long_select;
+mod lookahead;
+mod packet;
 mod procedures;
 mod quick;
 mod requests;
@@ -23,6 +26,8 @@ mod streams;
 mod transactions;
 mod watch;
 
-pub use execute::{execute, facts_of_packet};
+pub use batch::Batch;
+pub use execute::execute;
+pub use packet::Packet;
 pub use requests::{RequestFacts, compat_document};
 pub use session::Session;

@@ -32,9 +32,7 @@ impl Running<'_, '_> {
         self.rights()?.check_call(&name)?;
         let undefined = || error::no_such_procedure(&name);
         let target = Target::parse(&name).ok_or_else(undefined)?;
-        let catalog = self.thread.node.keyspace.spaces.catalog();
-        let space = catalog.named(target.space).ok_or_else(undefined)?;
-        drop(catalog);
+        let space = self.catalog.named(target.space).ok_or_else(undefined)?;
         let index = match target.index {
             None => 0,
             Some(index) => self
@@ -92,7 +90,7 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
         let (space, index) = of;
-        let key = key_of(arguments.next()?).into_owned();
+        let key = key_of(arguments.next()?);
         let options = Options::parse(arguments.next()?).map_err(refused)?;
         let Options { iterator, offset, limit, after } = options;
         let after = match after {
@@ -102,6 +100,7 @@ impl Running<'_, '_> {
             None => None,
         };
         let iterator = iterator.unwrap_or_else(|| iterator_for(&key));
+        let key = (&*key).into();
         let selected = Selected { index, iterator, key, offset, limit, after };
         let begin = out.len();
         let count = self.reply_with(space, selected, !is_16, false, out)?;
@@ -196,7 +195,7 @@ impl Running<'_, '_> {
 
 /// The tuple with a key.
 fn one_with(index: u32, key: &[u8]) -> Selected {
-    let (iterator, key) = (IteratorType::Eq, key.to_vec());
+    let (iterator, key) = (IteratorType::Eq, key.into());
     Selected { index, iterator, key, offset: 0, limit: 1, after: None }
 }
 

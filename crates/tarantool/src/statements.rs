@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::watch::schema_changed;
 use ladon_commands::eviction::{Room, make_room};
 use ladon_commands::{Flow, LongReply, ThreadParts};
-use ladon_engine::SpaceTx;
+use ladon_engine::{Catalog, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
@@ -33,6 +33,8 @@ pub(crate) enum Seen<'a> {
 pub(crate) struct Running<'a, 'thread> {
     pub(crate) thread: &'a mut ThreadParts<'thread>,
     pub(crate) session: &'a mut Session,
+    /// The spaces when the request came.
+    pub(crate) catalog: &'a Catalog,
     /// The request's number.
     pub(crate) sync: u64,
     /// The stream it belongs to; 0 for none.
@@ -87,7 +89,7 @@ impl Running<'_, '_> {
             SpaceRef::Id(id) => Ok(id),
             SpaceRef::Name(name) => {
                 let name = String::from_utf8_lossy(name);
-                let found = self.thread.node.keyspace.spaces.catalog().named(&name);
+                let found = self.catalog.named(&name);
                 found.ok_or_else(|| error::no_such_space(&name))
             }
         }
@@ -118,17 +120,16 @@ impl Running<'_, '_> {
         }
         let node = self.thread.node;
         let rights = self.session.rights(node, self.thread.scratch)?;
-        let catalog = node.keyspace.spaces.catalog();
         let stored = system::view_of(id).unwrap_or(id);
-        let mut tx = node.keyspace.begin_on_spaces(&catalog, &[stored], self.thread.scratch)?;
-        let space = tx.space(stored);
-        if stored == id {
-            let def = space.def();
-            rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
-        }
+        let (result, lsn) = self.catalog.read(stored, |space| {
+            if stored == id {
+                let def = space.def();
+                rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
+            }
+            read(space)
+        });
         // An error shows something of the space as well.
-        let result = read(space);
-        self.depends = self.depends.max(tx.commit(|_| unreachable!("it was only read")));
+        self.depends = self.depends.max(lsn);
         result
     }
 
@@ -174,16 +175,17 @@ impl Running<'_, '_> {
             }
             return written;
         }
-        let catalog = node.keyspace.spaces.catalog();
-        let filler = catalog.filler(id).filter(|_| puts(statement).is_some());
-        let ids = [system::SEQUENCE_DATA, id];
-        let ids = if filler.is_some() { &ids[..] } else { &ids[1..] };
-        let mut tx = node.keyspace.begin_writing_spaces(&catalog, ids, scratch)?;
-        let written = match (filler, puts(statement)) {
-            (Some(filler), Some(tuple)) => fill(&mut tx, id, rights, filler, tuple)
-                .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple)))),
-            _ => tx.write(id, |space| checked(space, statement)),
+        let filler = self.catalog.filler(id);
+        let (Some(filler), Some(tuple)) = (filler, puts(statement)) else {
+            let run = |space: &mut Space| checked(space, statement);
+            let (written, lsn) = node.keyspace.write_alone(self.catalog, id, scratch, run, append);
+            self.depends = self.depends.max(lsn);
+            return written;
         };
+        let ids = [system::SEQUENCE_DATA, id];
+        let mut tx = node.keyspace.begin_writing_spaces(self.catalog, &ids, scratch)?;
+        let written = fill(&mut tx, id, rights, filler, tuple)
+            .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple))));
         // If it failed, the sequence's number remains, and nothing else.
         self.depends = self.depends.max(tx.commit(append));
         written
@@ -198,8 +200,7 @@ impl Running<'_, '_> {
 
     /// Whether a commit has asked the writers of a space to wait.
     fn check_stillness(&mut self, id: SpaceId) -> Result<(), BoxError> {
-        let catalog = self.thread.node.keyspace.spaces.catalog();
-        if catalog.get(id).is_some_and(|cell| cell.is_kept_still(self.thread.now_ms)) {
+        if self.catalog.get(id).is_some_and(|cell| cell.is_kept_still(self.thread.now_ms)) {
             return Err(self.run_again(Flow::AwaitsCommit));
         }
         Ok(())
@@ -233,7 +234,7 @@ impl Running<'_, '_> {
         let selected = Selected {
             index,
             iterator: IteratorType::of_number(select.iterator.into())?,
-            key: select.key.to_vec(),
+            key: select.key.into(),
             offset: select.offset.into(),
             limit: select.limit.into(),
             after,

@@ -7,14 +7,17 @@ use arc_swap::{ArcSwap, Guard};
 use ladon_model::{Lsn, SpaceId};
 use ladon_platform::lock_order::{self, Place};
 use ladon_space::{
-    BoxError, ErrorCode, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, fields,
+    BoxError, ErrorCode, IndexDef, SequenceDef, Sought, Space, SpaceDef, SpaceSequence, fields,
 };
 use ladon_system_spaces as system;
 use parking_lot::{ArcMutexGuard, Mutex, MutexGuard, RawMutex};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, OnceLock};
 
 /// The schema's version of a new node, as of a new Tarantool. To connectors, 0 means that they do not
@@ -36,6 +39,8 @@ pub struct Spaces {
 
 struct Held {
     catalog: ArcSwap<Catalog>,
+    /// The catalog's version, so that who keeps a catalog sees that it has changed.
+    version: AtomicU64,
     changing: Mutex<()>,
     /// Counts changes of users and privileges.
     access_version: AtomicU64,
@@ -172,10 +177,20 @@ impl SpaceCell {
         self.id
     }
 
-    fn is_locked(&self) -> bool {
+    /// Whether somebody has locked the space at the moment.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
         self.content.is_locked()
     }
 
+    /// Begins to fetch what finding these needs, unless somebody holds the space.
+    pub fn fetch_ahead(&self, index: u32, sought: &[Sought<'_>]) {
+        if let Some(content) = self.content.try_lock() {
+            content.space.fetch_ahead(index, sought);
+        }
+    }
+
+    #[inline]
     pub(crate) fn lock(&self) -> SpaceGuard<'_> {
         let place = Place::space(self.id);
         lock_order::check(place);
@@ -197,6 +212,31 @@ impl Catalog {
     #[inline]
     pub fn get(&self, id: SpaceId) -> Option<&SpaceCell> {
         self.by_id.get(&id)
+    }
+
+    /// Locks a space.
+    ///
+    /// # Errors
+    /// If there is no space of this number.
+    #[inline]
+    pub(super) fn lock(&self, id: SpaceId) -> Result<SpaceGuard<'_>, BoxError> {
+        let none = || no_such_space(id);
+        let guard = self.get(id).ok_or_else(none)?.lock();
+        if guard.gone { Err(none()) } else { Ok(guard) }
+    }
+
+    /// Reads a space, if there is one of this number. Returns the LSN that a reply depends on as well,
+    /// also one about an error.
+    #[inline]
+    pub fn read<T>(
+        &self,
+        id: SpaceId,
+        read: impl FnOnce(&Space) -> Result<T, BoxError>,
+    ) -> (Result<T, BoxError>, Lsn) {
+        match self.lock(id) {
+            Ok(guard) => (read(&guard.space), guard.changed),
+            Err(error) => (Err(error), Lsn::ZERO),
+        }
     }
 
     /// The number of the space of this name.
@@ -326,6 +366,7 @@ impl Spaces {
             let bytes: usize = catalog.cells().map(|cell| cell.lock().space.bytes()).sum();
             self.bytes.fetch_add(bytes as i64, Relaxed);
             Held {
+                version: AtomicU64::new(catalog.version),
                 catalog: ArcSwap::from_pointee(catalog),
                 changing: Mutex::new(()),
                 access_version: AtomicU64::new(0),
@@ -362,10 +403,10 @@ impl Spaces {
         self.held().catalog.load()
     }
 
-    /// Whether somebody has locked this space at the moment.
+    /// The version of the catalog at this moment.
     #[inline]
-    pub fn is_locked(&self, id: SpaceId) -> bool {
-        self.catalog().get(id).is_some_and(SpaceCell::is_locked)
+    pub fn version(&self) -> u64 {
+        self.held().version.load(Acquire)
     }
 
     /// Counts changes of users and privileges.
@@ -402,8 +443,10 @@ impl Spaces {
         change(&mut next);
         next.version += 1;
         let has_mounts = !next.mounts.is_empty();
+        let version = next.version;
         self.held().catalog.store(Arc::new(next));
         self.has_mounts.store(has_mounts, Relaxed);
+        self.held().version.store(version, Release);
     }
 
     /// The counter of bytes, for what is freed elsewhere.

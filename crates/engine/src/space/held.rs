@@ -111,9 +111,9 @@ impl HeldSpaces {
             guard.version += 1;
         }
         let delta = guard.space.bytes() as i64 - before as i64;
-        if is_checked.is_ok() && written != Written::default() {
+        if is_checked.is_ok() && !written.is_nothing() {
             guard.version += 1;
-            log_change(&guard.space, &written, changes)?;
+            log_change(&guard.space, &written, changes);
             self.done.push((id, written.clone()));
         }
         self.bytes_delta += delta;
@@ -189,22 +189,17 @@ impl HeldSpaces {
 }
 
 /// Encodes the change that a statement made. Nothing of a temporary space is kept.
-pub(crate) fn log_change(
-    space: &Space,
-    written: &Written,
-    changes: &mut ChangeBuffer,
-) -> Result<(), BoxError> {
+pub(crate) fn log_change(space: &Space, written: &Written, changes: &mut ChangeBuffer) {
     let def = space.def();
     match (&written.old, &written.new) {
         _ if def.is_temporary => {}
         (_, Some(new)) => changes.push(Change::SpacePut { space: def.id, tuple: new.bytes() }),
         (Some(old), None) => {
-            let key = space.primary_key_of(old.bytes())?;
+            let key = space.primary_key_of_own(old);
             changes.push(Change::SpaceDelete { space: def.id, key: &key });
         }
         (None, None) => {}
     }
-    Ok(())
 }
 
 impl Drop for HeldSpaces {

@@ -1,7 +1,6 @@
 //! A transaction on spaces: their locks, the changes made, and how to take them back.
 
 use super::catalog::{Catalog, SpaceCell, SpaceGuard};
-use super::error::no_such_space;
 use super::foreign_keys::check_written;
 use super::held::log_change;
 use super::mounted::{event_of, touch_watchers};
@@ -71,14 +70,49 @@ impl Keyspace {
         debug_assert!(ids.is_sorted_by(|a, b| a < b), "spaces are locked in order");
         let mut guards = SmallVec::new();
         for &id in ids {
-            let none = || no_such_space(id);
-            let guard = catalog.get(id).ok_or_else(none)?.lock();
-            if guard.gone {
-                return Err(none());
-            }
-            guards.push((id, guard));
+            guards.push((id, catalog.lock(id)?));
         }
         Ok(SpaceTx::new(self, catalog, guards, scratch))
+    }
+
+    /// Runs a statement on a space of `catalog` as a transaction of its own. Returns what was written,
+    /// and the LSN that a reply depends on, an error's as well.
+    pub fn write_alone(
+        &self,
+        catalog: &Catalog,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+    ) -> (Result<Written, BoxError>, Lsn) {
+        if catalog.linked(id).is_some() || self.spaces.has_mounts() {
+            let mut tx = match self.begin_writing_spaces(catalog, &[id], scratch) {
+                Ok(tx) => tx,
+                Err(error) => return (Err(error), Lsn::ZERO),
+            };
+            let written = tx.write(id, statement);
+            return (written, tx.commit(append));
+        }
+        let mut guard = match catalog.lock(id) {
+            Ok(guard) => guard,
+            Err(error) => return (Err(error), Lsn::ZERO),
+        };
+        let content = &mut *guard;
+        let before = content.space.bytes();
+        let written = statement(&mut content.space);
+        if let Ok(written) = &written
+            && !written.is_nothing()
+        {
+            content.version += 1;
+            self.spaces.add_bytes(content.space.bytes() as i64 - before as i64);
+            scratch.begin_changes();
+            let changes = scratch.changes_mut();
+            log_change(&content.space, written, changes);
+            if !changes.is_empty() {
+                content.changed = append(Record::Changes(changes.as_bytes()));
+            }
+        }
+        (written, content.changed)
     }
 }
 
@@ -147,11 +181,11 @@ impl<'a> SpaceTx<'a> {
         }
         self.bytes_delta += guard.space.bytes() as i64 - before as i64;
         is_checked?;
-        if written == Written::default() {
+        if written.is_nothing() {
             return Ok(written);
         }
         guard.version += 1;
-        log_change(&guard.space, &written, self.scratch.changes_mut())?;
+        log_change(&guard.space, &written, self.scratch.changes_mut());
         self.done.push((id, written.clone()));
         Ok(written)
     }

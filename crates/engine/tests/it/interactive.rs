@@ -70,6 +70,7 @@ fn selection(random: &mut Random) -> (u32, Selected) {
     let iterator = random.pick(&[IteratorType::Eq, IteratorType::Ge, IteratorType::Lt]);
     let key = array(&[&number(random.below(12))]);
     let limit = 1 + random.below(4);
+    let key = key.into();
     let selected = Selected { index: 0, iterator, key, offset: 0, limit, after: None };
     (random.pick(&SPACES), selected)
 }

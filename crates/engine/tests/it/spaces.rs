@@ -49,20 +49,22 @@ impl Node {
         let mut scratch = self.scratch.borrow_mut();
         if defines(space) {
             let append = |record: Record<'_>| self.append(&record);
-            return self.keyspace.define(space, &mut scratch, statement, append).0;
+            let (written, _) = self.keyspace.define(space, &mut scratch, statement, append);
+            // Who keeps a catalog sees by this that it has changed.
+            let spaces = &self.keyspace.spaces;
+            assert_eq!(spaces.version(), spaces.catalog().version);
+            return written;
         }
         let catalog = self.keyspace.spaces.catalog();
-        let mut tx = self.keyspace.begin_writing_spaces(&catalog, &[space], &mut scratch)?;
-        match tx.write(space, statement) {
-            Ok(written) => {
-                tx.commit(|record| self.append(&record));
-                Ok(written)
-            }
-            Err(error) => {
-                tx.abort();
-                Err(error)
-            }
-        }
+        let append = |record: Record<'_>| self.append(&record);
+        let (_, before) = catalog.read(space, |_| Ok(()));
+        let records = self.records();
+        let scratch = &mut scratch;
+        let (written, lsn) = self.keyspace.write_alone(&catalog, space, scratch, statement, append);
+        // What failed, or did nothing, depends on the last change; with foreign keys, of any space.
+        let has_logged = lsn != before && self.records() != records;
+        assert!(!has_logged || written.as_ref().is_ok_and(|written| !written.is_nothing()));
+        written
     }
 }
 

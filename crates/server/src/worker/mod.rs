@@ -188,6 +188,8 @@ pub struct Worker {
     /// There is more to do for the table of what clients have read.
     is_tidying: bool,
     batch: Batch,
+    /// What the batch's packets share.
+    packets: ladon_tarantool::Batch,
     limits: Limits,
     limits_generation: u64,
     buffers: Buffers,
@@ -279,6 +281,7 @@ impl Worker {
             fan_outs: FanOuts::default(),
             is_tidying: false,
             batch: Batch::default(),
+            packets: ladon_tarantool::Batch::default(),
             limits: Limits::default(),
             limits_generation: u64::MAX,
             buffers: Buffers::default(),

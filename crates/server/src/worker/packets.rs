@@ -4,11 +4,11 @@
 
 use super::requests::Ran;
 use super::{Planted, Point, Workbench, Worker};
-use crate::batch::{Batch, Item};
+use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
 use ladon_commands::{Flow, Outcome, ThreadParts};
 use ladon_model::Lsn;
-use ladon_tarantool::Session;
+use ladon_tarantool::{Packet, Session};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,12 +29,24 @@ impl Worker {
         connection.touch(&mut self.touched);
     }
 
+    /// Begins to fetch what the batch's packets will need.
+    pub(super) fn fetch_packets(&mut self, batch: &Batch) {
+        let connections = &self.connections;
+        let packets = batch.items.iter().filter(|item| matches!(item.kind, ItemKind::Packet));
+        let packets = packets.filter_map(|item| {
+            let connection = connections[item.slot as usize].as_ref()?;
+            connection.input.get(item.start..item.end)
+        });
+        self.packets.fetch_ahead(&self.node, packets);
+    }
+
     /// Runs one packet.
     pub(super) fn run_packet(&mut self, batch: &Batch, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         let Some(mut session) = connection.tarantool.take() else { return };
         let packet = &connection.input[item.start..item.end];
-        let facts = ladon_tarantool::facts_of_packet(&self.node, packet);
+        let packet = Packet::decode(packet);
+        let facts = packet.facts(&self.node, &mut self.packets);
         if self.log_is_behind && facts.writes {
             connection.tarantool = Some(session);
             return self.waits_for_log_room(item);
@@ -63,7 +75,8 @@ impl Worker {
                 append: &mut |record| planted.append_of_packet(appender, record, now_ms),
                 pump: None,
             };
-            ladon_tarantool::execute(&mut thread, &mut session, packet, &mut connection.output)
+            let (packets, out) = (&mut self.packets, &mut connection.output);
+            ladon_tarantool::execute(&mut thread, &mut session, packets, packet, out)
         };
         Self::note_timeout(&mut self.deadlines, connection, session.next_timeout_ms());
         if self.planted == Planted::EarlyPacket {

@@ -1,7 +1,7 @@
 //! Batches: up to 64 requests at a time, gathered, prefetched and run.
 
 use super::{Planted, Point, Wire, Worker};
-use crate::batch::{Batch, Gathered, Item, ItemKind};
+use crate::batch::{Batch, Gathered, Item, ItemKind, LOOKAHEAD_KEYS_MIN};
 use crate::connection::{Again, Connection};
 use ladon_commands::aside_job::Lent;
 use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
@@ -44,6 +44,9 @@ impl Worker {
         self.bench.local.begin_batch(&self.node);
         let node = Arc::clone(&self.node);
         let mut lookahead = node.keyspace.lookahead();
+        if batch.packets >= LOOKAHEAD_KEYS_MIN {
+            self.fetch_packets(&batch);
+        }
         for at in 0..batch.items.len() {
             batch.fetch_ahead(at, &mut lookahead);
             self.interrupt(Point::Between);
@@ -56,6 +59,7 @@ impl Worker {
                 break;
             }
         }
+        self.packets.end();
         let now_ns = self.bench.local.end_batch(&self.node);
         self.queue_unfinished();
         batch.trim();

@@ -15,8 +15,8 @@ mod node;
 mod search;
 
 use node::{FANOUT, Inner, Node, RightEdge};
-pub(crate) use search::Item;
-use search::partition_point;
+pub(crate) use search::{Hints, Item, partition_point};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,23 +80,49 @@ impl<T: Item> Tree<T> {
             + self.inners * (COUNTS_BYTES + size_of::<Inner<T>>())
     }
 
-    /// The equal item.
+    /// The equal item, which has one of these hints.
     #[inline]
-    pub fn get(&self, against: impl Fn(&T) -> Ordering) -> Option<&T> {
+    pub fn get(&self, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<&T> {
         let mut node = &self.root;
         loop {
             match node {
                 Node::Leaf(leaf) => {
-                    let at = place_of(&leaf.items, &against).ok()?;
+                    let at = place_of(&leaf.items, hints, &against).ok()?;
                     return Some(&leaf.items[at]);
                 }
-                Node::Inner(inner) => node = &inner.children[child_of(inner, &against)],
+                Node::Inner(inner) => {
+                    node = &inner.children[child_of(inner, hints, &against)];
+                    node.fetch();
+                }
+            }
+        }
+    }
+
+    /// Begins to fetch what searches for `count` items need, one level after the other, so that they wait
+    /// for memory together. `begun` says of a number and an item whether the item precedes the one
+    /// that is sought under that number, or may be it.
+    pub fn fetch_paths(&self, count: usize, begun: impl Fn(usize, &T) -> bool) {
+        let mut nodes: SmallVec<[&Node<T>; 64]> = SmallVec::from_elem(&self.root, count);
+        while let Some(Node::Inner(_)) = nodes.first() {
+            for (number, node) in nodes.iter_mut().enumerate() {
+                // All leaves are at one depth.
+                let Node::Inner(inner) = *node else { continue };
+                let at = inner.firsts.partition_point(|first| begun(number, first));
+                *node = &inner.children[at.saturating_sub(1)];
+                node.fetch();
+            }
+        }
+        for (number, node) in nodes.iter().enumerate() {
+            let Node::Leaf(leaf) = *node else { continue };
+            let at = leaf.items.partition_point(|item| begun(number, item));
+            if let Some(item) = leaf.items.get(at.saturating_sub(1)) {
+                item.fetch_all();
             }
         }
     }
 
     /// Adds an item; `against` says how an item compares with it, and none is equal.
-    pub fn insert(&mut self, item: T, against: impl Fn(&T) -> Ordering) {
+    fn insert(&mut self, item: T, hints: Hints, against: impl Fn(&T) -> Ordering) {
         if self.root.is_full() {
             let root = std::mem::replace(&mut self.root, Node::leaf());
             self.root = Node::over(std::iter::once(root));
@@ -109,14 +135,14 @@ impl<T: Item> Tree<T> {
             match node {
                 Node::Leaf(leaf) => {
                     let leaf = Arc::make_mut(leaf);
-                    let at = leaf.items.partition_point(|other| !before(other));
+                    let at = partition_point(&leaf.items, hints, |other| !before(other));
                     leaf.items.insert(at, item);
                     self.len += 1;
                     return;
                 }
                 Node::Inner(inner) => {
                     let inner = Arc::make_mut(inner);
-                    let mut at = child_of(inner, &against);
+                    let mut at = child_of(inner, hints, &against);
                     if inner.children[at].is_full() {
                         if inner.make_room(at, &item, edge, before) {
                             match inner.children[at] {
@@ -124,7 +150,7 @@ impl<T: Item> Tree<T> {
                                 Node::Inner(_) => self.inners += 1,
                             }
                         }
-                        at = child_of(inner, &against);
+                        at = child_of(inner, hints, &against);
                     }
                     if at == 0 && before(&inner.firsts[0]) {
                         inner.firsts[0] = item.clone();
@@ -138,26 +164,48 @@ impl<T: Item> Tree<T> {
     }
 
     /// Puts `item` into the place of the item that is equal by `against`, which returns; if there is
-    /// none, `item` returns as the error.
-    ///
-    /// # Errors
-    /// `item`, if no item is equal.
-    pub fn replace(&mut self, item: T, against: impl Fn(&T) -> Ordering) -> Result<T, T> {
-        replace_equal(&mut self.root, item, &against)
+    /// none, adds it.
+    pub fn put(&mut self, item: T, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<T> {
+        match put_below(&mut self.root, item, hints, &against) {
+            Put::Replaced { old, .. } => Some(old),
+            Put::Added { .. } => {
+                self.len += 1;
+                None
+            }
+            Put::NoRoom(item) => {
+                self.insert(item, hints, against);
+                None
+            }
+        }
+    }
+
+    /// Changes each item, in a way that changes neither its order nor its equality to others.
+    pub fn for_each_mut(&mut self, change: &mut impl FnMut(&mut T)) {
+        change_below(&mut self.root, change);
     }
 
     /// How many items come before what `before` says; it must be true of none after one of which
     /// it is false.
-    pub fn count_before(&self, before: impl Fn(&T) -> bool) -> u64 {
+    pub fn count_before(&self, hints: Hints, before: impl Fn(&T) -> bool) -> u64 {
+        self.run_behind(hints, before).0
+    }
+
+    /// As [`Tree::count_before`], and with the items of one leaf that follow those; there may be none
+    /// of them, and more in the next leaf.
+    pub fn run_behind(&self, hints: Hints, before: impl Fn(&T) -> bool) -> (u64, &[T]) {
         let mut node = &self.root;
         let mut rank = 0;
         loop {
             match node {
-                Node::Leaf(leaf) => return rank + partition_point(&leaf.items, before) as u64,
+                Node::Leaf(leaf) => {
+                    let at = partition_point(&leaf.items, hints, before);
+                    return (rank + at as u64, &leaf.items[at..]);
+                }
                 Node::Inner(inner) => {
-                    let at = partition_point(&inner.firsts, &before).saturating_sub(1);
-                    rank += inner.counts[..at].iter().sum::<u64>();
+                    let at = partition_point(&inner.firsts, hints, &before).saturating_sub(1);
                     node = &inner.children[at];
+                    node.fetch();
+                    rank += inner.counts[..at].iter().sum::<u64>();
                 }
             }
         }
@@ -194,9 +242,9 @@ impl<T: Item> Tree<T> {
     }
 
     /// Removes the equal item.
-    pub fn remove(&mut self, against: impl Fn(&T) -> Ordering) -> Option<T> {
+    pub fn remove(&mut self, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<T> {
         let counts = (&mut self.leaves, &mut self.inners);
-        let removed = remove_equal(&mut self.root, &against, counts)?;
+        let removed = remove_equal(&mut self.root, hints, &against, counts)?;
         self.len -= 1;
         self.lower_root();
         Some(removed)
@@ -221,62 +269,111 @@ impl<T: Item> Tree<T> {
 
 /// The child that something belongs to: the last that does not begin after it.
 #[inline]
-fn child_of<T: Item>(inner: &Inner<T>, against: impl Fn(&T) -> Ordering) -> usize {
-    let begun = partition_point(&inner.firsts, |first| against(first) != Ordering::Greater);
+fn child_of<T: Item>(inner: &Inner<T>, hints: Hints, against: impl Fn(&T) -> Ordering) -> usize {
+    let begun = partition_point(&inner.firsts, hints, |first| against(first) != Ordering::Greater);
     begun.saturating_sub(1)
 }
 
 /// Where the equal item is, or where it would be.
 #[inline]
-fn place_of<T: Item>(items: &[T], against: impl Fn(&T) -> Ordering) -> Result<usize, usize> {
-    let at = partition_point(items, |item| against(item) == Ordering::Less);
+fn place_of<T: Item>(
+    items: &[T],
+    hints: Hints,
+    against: impl Fn(&T) -> Ordering,
+) -> Result<usize, usize> {
+    let at = partition_point(items, hints, |item| against(item) == Ordering::Less);
     match items.get(at) {
         Some(item) if against(item) == Ordering::Equal => Ok(at),
         _ => Err(at),
     }
 }
 
-fn replace_equal<T: Item>(
+/// What came of an item to be put in. `is_first` says whether it is the node's first one now.
+enum Put<T> {
+    Replaced {
+        old: T,
+        is_first: bool,
+    },
+    Added {
+        is_first: bool,
+    },
+    /// Its leaf is full; nothing has changed.
+    NoRoom(T),
+}
+
+fn put_below<T: Item>(
     node: &mut Node<T>,
     item: T,
+    hints: Hints,
     against: &impl Fn(&T) -> Ordering,
-) -> Result<T, T> {
+) -> Put<T> {
+    let inner = match node {
+        Node::Leaf(leaf) => {
+            return match place_of(&leaf.items, hints, against) {
+                Ok(at) => {
+                    let old = std::mem::replace(&mut Arc::make_mut(leaf).items[at], item);
+                    Put::Replaced { old, is_first: at == 0 }
+                }
+                Err(_) if leaf.items.is_full() => Put::NoRoom(item),
+                Err(at) => {
+                    Arc::make_mut(leaf).items.insert(at, item);
+                    Put::Added { is_first: at == 0 }
+                }
+            };
+        }
+        Node::Inner(inner) => inner,
+    };
+    let at = child_of(inner, hints, against);
+    let inner = Arc::make_mut(inner);
+    let child = &mut inner.children[at];
+    child.fetch();
+    let mut put = put_below(child, item, hints, against);
+    let is_first = match &mut put {
+        Put::Replaced { is_first, .. } => is_first,
+        Put::Added { is_first } => {
+            inner.counts[at] += 1;
+            is_first
+        }
+        Put::NoRoom(_) => return put,
+    };
+    if *is_first {
+        // Of an equal item in its place as well: otherwise the old one would be kept alive.
+        if let Some(first) = child.first() {
+            inner.firsts[at] = first.clone();
+        }
+        *is_first = at == 0;
+    }
+    put
+}
+
+fn change_below<T: Item>(node: &mut Node<T>, change: &mut impl FnMut(&mut T)) {
     match node {
-        Node::Leaf(leaf) => match place_of(&leaf.items, against) {
-            Ok(at) => Ok(std::mem::replace(&mut Arc::make_mut(leaf).items[at], item)),
-            Err(_) => Err(item),
-        },
+        Node::Leaf(leaf) => Arc::make_mut(leaf).items.iter_mut().for_each(change),
         Node::Inner(inner) => {
-            let at = child_of(inner, against);
-            let inner = Arc::make_mut(inner);
-            let is_first = against(&inner.firsts[at]).is_eq();
-            let first = is_first.then(|| item.clone());
-            let replaced = replace_equal(&mut inner.children[at], item, against)?;
-            // An equal item in its place: otherwise the old one would be kept alive.
-            if let Some(first) = first {
-                inner.firsts[at] = first;
-            }
-            Ok(replaced)
+            let Inner { firsts, children, .. } = Arc::make_mut(inner);
+            firsts.iter_mut().for_each(&mut *change);
+            children.iter_mut().for_each(|child| change_below(child, change));
         }
     }
 }
 
 fn remove_equal<T: Item>(
     node: &mut Node<T>,
+    hints: Hints,
     against: &impl Fn(&T) -> Ordering,
     (leaves, inners): (&mut usize, &mut usize),
 ) -> Option<T> {
     match node {
         Node::Leaf(leaf) => {
-            let at = place_of(&leaf.items, against).ok()?;
+            let at = place_of(&leaf.items, hints, against).ok()?;
             Some(Arc::make_mut(leaf).items.remove(at))
         }
         Node::Inner(inner) => {
-            let at = child_of(inner, against);
+            let at = child_of(inner, hints, against);
             let inner = Arc::make_mut(inner);
             let is_leaf = matches!(inner.children[at], Node::Leaf(_));
             let child = &mut inner.children[at];
-            let removed = remove_equal(child, against, (&mut *leaves, &mut *inners))?;
+            let removed = remove_equal(child, hints, against, (&mut *leaves, &mut *inners))?;
             if inner.shrunk(at) {
                 *(if is_leaf { leaves } else { inners }) -= 1;
             }

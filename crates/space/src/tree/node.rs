@@ -3,6 +3,7 @@
 //! **Invariants:** no node below the root is empty; an inner node's `firsts[i]` is the smallest
 //! item under `children[i]`, and `counts[i]` is how many there are.
 
+use crate::prefetch;
 use arrayvec::ArrayVec;
 use std::sync::Arc;
 
@@ -97,8 +98,18 @@ impl<T: Clone> Node<T> {
         }
     }
 
+    /// Begins to fetch the node's items, or its children's first ones: a search looks at several of
+    /// them, one after the other.
+    #[inline]
+    pub(in crate::tree) fn fetch(&self) {
+        match self {
+            Node::Leaf(leaf) => prefetch::items::<T, FANOUT>(Arc::as_ptr(leaf).cast()),
+            Node::Inner(inner) => prefetch::items::<T, FANOUT>(Arc::as_ptr(inner).cast()),
+        }
+    }
+
     /// The smallest item.
-    fn first(&self) -> Option<&T> {
+    pub(in crate::tree) fn first(&self) -> Option<&T> {
         match self {
             Node::Leaf(leaf) => leaf.items.first(),
             Node::Inner(inner) => inner.firsts.first(),

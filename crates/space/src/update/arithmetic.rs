@@ -6,6 +6,9 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use ladon_msgpack::{Value, write};
 
+/// Bytes of most numbers.
+const NUMBER_BYTES: usize = 9;
+
 /// A value that was computed.
 #[derive(Clone)]
 pub(super) enum Made {
@@ -30,7 +33,7 @@ impl Made {
 /// Tarantool's, if the types do not match or the result has no room.
 pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(NUMBER_BYTES);
     match &operation.action {
         Action::Add(number) | Action::Subtract(number) => {
             let Some(left) = Number::of(&old) else {

@@ -5,6 +5,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{extension, peek};
 use crate::format::Format;
 use ladon_msgpack::{self as msgpack, Value};
+use smallvec::SmallVec;
 use std::fmt::Display;
 
 /// Operations of one request.
@@ -105,13 +106,13 @@ pub(crate) fn parse<'a>(
     mut bytes: &'a [u8],
     base: u32,
     format: &Format,
-) -> Result<Vec<Operation<'a>>, BoxError> {
+) -> Result<SmallVec<[Operation<'a>; 2]>, BoxError> {
     let count = msgpack::read_array(&mut bytes)
         .map_err(|_| BoxError::illegal("update operations must be an array {{op,..}, {op,..}}"))?;
     if count > OPERATIONS_MAX {
         return Err(BoxError::illegal("too many operations for update"));
     }
-    let mut operations = Vec::with_capacity(count.min(16) as usize);
+    let mut operations = SmallVec::new();
     for number in 1..=count {
         operations.push(read_operation(msgpack::take(&mut bytes)?, number, base, format)?);
     }
@@ -147,7 +148,7 @@ fn read_operation<'a>(
         return Err(unknown(&what));
     }
     let (field, name) = read_field(operator, &mut bytes, base, format)?;
-    let action = read_action(operator, &label(field, name), &mut bytes, base)?;
+    let action = read_action(operator, (field, name), &mut bytes, base)?;
     Ok(Operation { operator, field, name, action })
 }
 
@@ -192,18 +193,19 @@ fn read_field<'a>(
 
 fn read_action<'a>(
     operator: u8,
-    label: &str,
+    (field, name): (i32, Option<&[u8]>),
     bytes: &mut &'a [u8],
     base: u32,
 ) -> Result<Action<'a>, BoxError> {
     let argument = msgpack::take(bytes)?;
     let value = peek(argument).unwrap_or(Value::Nil);
-    let wrong = |expected: &str| wrong_argument(operator, label, expected);
+    let label = || label(field, name);
+    let wrong = |expected: &str| wrong_argument(operator, &label(), expected);
     Ok(match operator {
         b'=' => Action::Set(argument),
         b'!' => Action::Insert(argument),
         b'#' => match value {
-            Value::Uint(0) => return Err(field_error(label, "cannot delete 0 fields")),
+            Value::Uint(0) => return Err(field_error(&label(), "cannot delete 0 fields")),
             Value::Uint(count) => Action::Delete(u32::try_from(count).unwrap_or(u32::MAX)),
             _ => return Err(wrong("a positive integer")),
         },
@@ -214,7 +216,7 @@ fn read_action<'a>(
             if offset >= 0 {
                 offset -= i64::from(base);
                 if offset < 0 {
-                    return Err(splice_bound(label));
+                    return Err(splice_bound(&label()));
                 }
             }
             let cut = msgpack::take(bytes)?;
