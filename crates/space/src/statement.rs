@@ -200,7 +200,7 @@ impl Space {
             return Ok(Written::default());
         };
         let operations = update::parse(ops, index_base, &self.def.format)?;
-        let bytes = update::apply(old.bytes(), &operations, &self.def.format, false)?;
+        let bytes = update::apply(old.bytes(), &operations, &self.rules, false)?;
         self.check_tuple(&bytes)?;
         self.check_same_key(&old, &bytes)?;
         self.check_unique(&bytes, Some(&old))?;
@@ -225,7 +225,7 @@ impl Space {
             self.check_unique(tuple, None)?;
             return Ok(self.write(None, Tuple::new(tuple)));
         };
-        let bytes = update::apply(old.bytes(), &operations, &self.def.format, true)?;
+        let bytes = update::apply(old.bytes(), &operations, &self.rules, true)?;
         self.check_tuple(&bytes)?;
         if self.check_same_key(&old, &bytes).is_err() {
             return Ok(Written::default());

@@ -6,6 +6,7 @@ mod keys;
 mod model;
 mod multikey;
 mod rtree;
+mod update_paths;
 mod updates;
 
 use crate::{BoxError, IndexDef, SpaceDef};

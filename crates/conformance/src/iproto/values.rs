@@ -93,6 +93,7 @@ pub fn any(rng: &mut Rng) -> Value {
     match rng.below(10) {
         0 => Value::Nil,
         1 => array(rng),
+        2 if rng.percent(50) => scalar_or_map(rng),
         2 => Value::Map(vec![(text(rng), scalar(rng))]),
         3 => Value::Map(Vec::new()),
         _ => scalar(rng),
@@ -158,6 +159,12 @@ fn array(rng: &mut Rng) -> Value {
 fn scalar_or_map(rng: &mut Rng) -> Value {
     match rng.below(6) {
         0 => Value::Map(vec![(Value::text("x"), scalar(rng)), (Value::text("y"), scalar(rng))]),
+        1 if rng.percent(40) => array(rng),
+        2 if rng.percent(40) => Value::Map(vec![
+            (Value::text("a"), array(rng)),
+            (Value::text("x"), array(rng)),
+            (Value::text("b"), scalar(rng)),
+        ]),
         _ => scalar(rng),
     }
 }

@@ -1,20 +1,17 @@
 //! Operations that compute a field's new value from the old one.
 
+use super::node::Slot;
 use super::operation::{Action, Number, Operation, splice_bound};
 use crate::decimal::Decimal;
 use crate::error::{BoxError, ErrorCode};
-use crate::field_type::{FieldType, peek};
+use crate::field_type::peek;
 use ladon_msgpack::{Value, write};
 
-/// The new value of a field of this type.
+/// The new value of a field.
 ///
 /// # Errors
 /// Tarantool's, if the types do not match or the result has no room.
-pub(super) fn compute(
-    operation: &Operation<'_>,
-    old: &[u8],
-    kind: FieldType,
-) -> Result<Vec<u8>, BoxError> {
+pub(super) fn compute<'a>(operation: &Operation<'_>, old: &[u8]) -> Result<Slot<'a>, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
     let mut out = Vec::new();
     match &operation.action {
@@ -23,7 +20,10 @@ pub(super) fn compute(
                 return Err(operation.wrong_argument("a number"));
             };
             let is_add = matches!(operation.action, Action::Add(_));
-            add(operation, left, *number, is_add)?.write(&mut out, kind);
+            match add(operation, left, *number, is_add)? {
+                Number::Float(sum) => return Ok(Slot::Float(sum)),
+                sum => sum.write(&mut out),
+            }
         }
         Action::Bits(right) => {
             let Value::Uint(left) = old else {
@@ -45,7 +45,7 @@ pub(super) fn compute(
         Action::Set(value) | Action::Insert(value) => out.extend_from_slice(value),
         Action::Delete(_) => {}
     }
-    Ok(out)
+    Ok(Slot::Made(out))
 }
 
 fn splice(
@@ -102,9 +102,9 @@ fn add(
     let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
     let is_double = matches!(left, Number::Double(_)) || matches!(right, Number::Double(_));
-    let has_room =
+    let is_float =
         if is_double { f64::from(float) == sum } else { sum.abs() < f64::from(f32::MAX) };
-    Ok(if has_room { Number::Float(float) } else { Number::Double(sum) })
+    Ok(if is_float { Number::Float(float) } else { Number::Double(sum) })
 }
 
 fn overflow(operation: &Operation<'_>) -> BoxError {
@@ -135,14 +135,10 @@ impl Number {
         }
     }
 
-    /// A field of type double takes no floats.
-    fn write(self, out: &mut Vec<u8>, kind: FieldType) {
+    fn write(self, out: &mut Vec<u8>) {
         match self {
             Number::Integer(value) if value < 0 => write::int(out, value as i64),
             Number::Integer(value) => write::uint(out, value as u64),
-            Number::Float(value) if kind == FieldType::Double => {
-                write::double(out, f64::from(value));
-            }
             Number::Float(value) => write::float(out, value),
             Number::Double(value) => write::double(out, value),
             Number::Decimal(value) => value.write(out),
