@@ -71,8 +71,8 @@ fn splice(
     Ok([head, paste, tail].concat())
 }
 
-/// The type of the result is the least exact of both: decimal, double, float, integer. A sum of
-/// floats becomes a double where a float has no room for it.
+/// The type of the result is the least exact of both: decimal, floating point, integer. A sum of
+/// floating-point numbers is a float if it is one exactly, whatever both are.
 fn add(
     operation: &Operation<'_>,
     left: Number,
@@ -101,9 +101,7 @@ fn add(
     }
     let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
-    let is_double = matches!(left, Number::Double(_)) || matches!(right, Number::Double(_));
-    let is_float =
-        if is_double { f64::from(float) == sum } else { sum.abs() < f64::from(f32::MAX) };
+    let is_float = float.is_finite() && f64::from(float) == sum;
     Ok(if is_float { Number::Float(float) } else { Number::Double(sum) })
 }
 
