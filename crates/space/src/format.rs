@@ -61,7 +61,7 @@ const NIL: [u8; 1] = [0xc0];
 
 /// What a value must be, and what must be in it.
 #[derive(Clone, Debug)]
-struct Rule {
+pub(crate) struct Rule {
     kind: FieldType,
     is_nullable: bool,
     /// How messages name the value.
@@ -126,10 +126,9 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The type that a field's values have, by the format and by indexes.
-    pub fn kind_of(&self, field: u64) -> FieldType {
-        let rule = usize::try_from(field).ok().and_then(|field| self.fields.get(field));
-        rule.map_or(FieldType::Any, |rule| rule.kind)
+    /// The rule of a field, if there is one.
+    pub(crate) fn of_field(&self, number: u32) -> Option<&Rule> {
+        self.fields.get(number as usize)
     }
 
     /// Checks that bytes are one MessagePack array with the fields that there must be.
@@ -178,6 +177,23 @@ impl Rules {
 }
 
 impl Rule {
+    /// The type that the value must have.
+    pub(crate) fn kind(&self) -> FieldType {
+        self.kind
+    }
+
+    /// The rule of an array's element.
+    pub(crate) fn of_element(&self, number: u32) -> Option<&Rule> {
+        let is_it = |step: &Step| matches!(step, Step::Each) || *step == Step::Element(number);
+        self.inside.iter().find(|(step, _)| is_it(step)).map(|(_, rule)| rule)
+    }
+
+    /// The rule of the value that a map has for a key.
+    pub(crate) fn of_key(&self, key: &[u8]) -> Option<&Rule> {
+        let is_it = |step: &Step| matches!(step, Step::Key(other) if &**other == key);
+        self.inside.iter().find(|(step, _)| is_it(step)).map(|(_, rule)| rule)
+    }
+
     fn of_any(number: usize, label: String) -> Rule {
         Rule { kind: FieldType::Any, is_nullable: true, label, number, inside: Vec::new() }
     }

@@ -7,6 +7,7 @@ mod model;
 mod multikey;
 mod rtree;
 mod strings;
+mod update_paths;
 mod updates;
 
 use crate::{BoxError, IndexDef, SpaceDef};

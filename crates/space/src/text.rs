@@ -1,10 +1,14 @@
 //! MessagePack as text, as Tarantool's messages show tuples: `[1, "a", {"b": null}]`.
 
+mod extensions;
+
 use ladon_msgpack::{self as msgpack, Value};
 use std::fmt::Write;
 
 /// Longest text; what does not fit is left out.
 const BYTES_MAX: usize = 512;
+/// No text is too long, and numbers have all of their digits: it is a value, and not part of a message.
+const WHOLE: usize = usize::MAX;
 
 /// The text of one value, cut off at some length.
 pub fn of(bytes: &[u8]) -> String {
@@ -13,7 +17,7 @@ pub fn of(bytes: &[u8]) -> String {
 
 /// The text of one value, however long.
 pub(crate) fn whole(bytes: &[u8]) -> String {
-    up_to(bytes, usize::MAX)
+    up_to(bytes, WHOLE)
 }
 
 fn up_to(mut bytes: &[u8], most: usize) -> String {
@@ -66,18 +70,43 @@ fn write_value(out: &mut String, value: &Value<'_>, most: usize) {
         Value::Bool(value) => write!(out, "{value}"),
         Value::Uint(value) => write!(out, "{value}"),
         Value::Int(value) => write!(out, "{value}"),
-        Value::Float(value) => write!(out, "{value}"),
-        Value::Double(value) => write!(out, "{value}"),
+        Value::Float(value) if most == WHOLE => write!(out, "{value}"),
+        Value::Double(value) if most == WHOLE => write!(out, "{value}"),
+        Value::Float(value) => write_number(out, f64::from(*value)),
+        Value::Double(value) => write_number(out, *value),
         Value::Str(value) => write_string(out, value, most),
         Value::Bin(value) => write_string(out, value, most),
         Value::Array(_) => write!(out, "["),
         Value::Map(_) => write!(out, "{{"),
-        Value::Ext(1, bytes) => match crate::decimal::Decimal::unpack(bytes) {
-            Some(decimal) => write!(out, "{decimal}"),
-            None => write!(out, "(extension: type 1, len {})", bytes.len()),
-        },
+        Value::Ext(kind, bytes) if extensions::write(out, *kind, bytes) => Ok(()),
         Value::Ext(kind, bytes) => write!(out, "(extension: type {kind}, len {})", bytes.len()),
     };
+}
+
+/// A floating-point number with six digits, as C's `%g` has it.
+fn write_number(out: &mut String, value: f64) -> std::fmt::Result {
+    if !value.is_finite() {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        return write!(out, "{sign}{}", if value.is_nan() { "nan" } else { "inf" });
+    }
+    let rounded = format!("{value:.5e}");
+    let Some((digits, exponent)) = rounded.split_once('e') else { return Ok(()) };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let without_zeros = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match exponent {
+        -4..6 => {
+            let decimals = (5 - exponent) as usize;
+            out.push_str(&without_zeros(&format!("{value:.decimals$}")));
+            Ok(())
+        }
+        _ => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            write!(out, "{}e{sign}{:02}", without_zeros(digits), exponent.unsigned_abs())
+        }
+    }
 }
 
 fn write_string(out: &mut String, value: &[u8], most: usize) -> std::fmt::Result {
@@ -85,7 +114,9 @@ fn write_string(out: &mut String, value: &[u8], most: usize) -> std::fmt::Result
     out.push('"');
     for c in String::from_utf8_lossy(value).chars() {
         match c {
-            '"' | '\\' => write!(out, "\\{c}")?,
+            '"' | '\\' | '/' => write!(out, "\\{c}")?,
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
@@ -115,6 +146,36 @@ mod tests {
         write::double(&mut bytes, 1.5);
         write::bool(&mut bytes, true);
         assert_eq!(super::of(&bytes), r#"[1, "a\"b\n", {"k": [], -3: null}, 1.5, true]"#);
+    }
+
+    #[test]
+    fn numbers_have_six_digits_as_in_c() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.5, "1.5"),
+            (0.1, "0.1"),
+            (100_000.0, "100000"),
+            (1_000_000.0, "1e+06"),
+            (1234567.0, "1.23457e+06"),
+            (999_999.5, "1e+06"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1e300, "1e+300"),
+            (-1e-300, "-1e-300"),
+            (2.0 / 3.0, "0.666667"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            let mut bytes = Vec::new();
+            write::double(&mut bytes, value);
+            assert_eq!(super::of(&bytes), expected);
+        }
+        assert_eq!(
+            super::of(&[0xd8, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
+            "01020304-0506-0708-090a-0b0c0d0e0f10"
+        );
+        assert_eq!(super::of(b"\xa5/\x08\x0c\x01\x7f"), r#""\/\b\f\u0001\u007f""#);
+        assert_eq!(super::of(&[0xd4, 77, 0]), "(extension: type 77, len 1)");
     }
 
     #[test]

@@ -94,6 +94,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **`BITSET` and `RTREE`** select with every iterator that Tarantool has for them; the order is not Tarantool's. A selection by
   bits reads the index's nodes from the smallest value on that may have the bits. A coordinate that is NaN fits every
   key but that of `EQ`. Tuples that are equally near come in the order of their bytes.
+- **`UPDATE` and `UPSERT`** take field numbers, names and JSON paths, as Tarantool 2.11 does. The operations of one request pass
+  64 MiB of nested values at most, which takes thousands of them in values of a megabyte.
+- **Messages** show tuples and keys as Tarantool 2.11 does, cut after some 500 bytes; a datetime's time zone by its offset.
 - **Multikey indexes** (`TREE`, a path with `[*]`): a tuple has at most 65,536 keys in all multikey indexes of its space
   together; more are refused with Tarantool's error 218, which Tarantool 2.11 gives from some 8,000 elements on.
 - **Collations**: those of `_collation`, by ICU4X, but `haw`, `kl`, `lkt`, `nso`, `se`, `tn`, `zh__big5han` and `zh__gb2312han`,

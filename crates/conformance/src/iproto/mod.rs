@@ -18,6 +18,7 @@ pub mod client;
 pub mod duel;
 pub mod generate;
 pub mod operations;
+mod paths;
 pub mod request;
 pub mod setup;
 pub mod value;

@@ -65,7 +65,7 @@ pub fn right(rng: &mut Rng, name: &str) -> Value {
         "number" => match rng.below(10) {
             0..=4 => integer(rng),
             5..=7 => double(*rng.pick(&DOUBLES)),
-            8 => Value::Float(rng.pick(&[0.0f32, 1.5, 2.0, -3.0, 0.5]).to_bits()),
+            8 => Value::Float(rng.pick(&[0.0f32, 1.5, 2.0, -3.0, 0.5, 0.1, 3e38]).to_bits()),
             _ => decimal(rng),
         },
         "string" => text(rng),
@@ -93,6 +93,7 @@ pub fn any(rng: &mut Rng) -> Value {
     match rng.below(10) {
         0 => Value::Nil,
         1 => array(rng),
+        2 if rng.percent(50) => scalar_or_map(rng),
         2 => Value::Map(vec![(text(rng), scalar(rng))]),
         3 => Value::Map(Vec::new()),
         _ => scalar(rng),
@@ -158,6 +159,12 @@ fn array(rng: &mut Rng) -> Value {
 fn scalar_or_map(rng: &mut Rng) -> Value {
     match rng.below(6) {
         0 => Value::Map(vec![(Value::text("x"), scalar(rng)), (Value::text("y"), scalar(rng))]),
+        1 if rng.percent(40) => array(rng),
+        2 if rng.percent(40) => Value::Map(vec![
+            (Value::text("a"), array(rng)),
+            (Value::text("x"), array(rng)),
+            (Value::text("b"), scalar(rng)),
+        ]),
         _ => scalar(rng),
     }
 }

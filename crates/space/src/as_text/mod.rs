@@ -3,7 +3,6 @@
 //!
 //! Every key has exactly one text, so that two texts never name the same tuple.
 
-mod datetime;
 mod key;
 mod sum;
 mod value;

@@ -130,7 +130,7 @@ fn what_is_only_read() {
     assert_eq!(date(951_782_400, &[]), "2000-02-29T00:00:00Z");
     assert_eq!(date(-1, &[]), "1969-12-31T23:59:59Z");
     let rest = [&500_000_000i32.to_le_bytes()[..], &90i16.to_le_bytes(), &[0, 0]].concat();
-    assert_eq!(date(0, &rest), "1970-01-01T01:30:00.5+0130");
+    assert_eq!(date(0, &rest), "1970-01-01T01:30:00.500+0130");
     assert!(!write_value(&[0xc0], &mut Vec::new()));
 }
 

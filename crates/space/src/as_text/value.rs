@@ -12,7 +12,7 @@
 //! | uuid | lower case, with hyphens |
 //! | datetime, interval, array, map | read only; arrays and maps look like JSON |
 
-use super::{TextError, datetime, shown};
+use super::{TextError, shown};
 use crate::decimal::Decimal;
 use crate::field_type::{FieldType, extension};
 use crate::text;
@@ -31,11 +31,6 @@ pub fn write_value(value: &[u8], out: &mut Vec<u8>) -> bool {
         Value::Float(value) => write!(out, "{}", number_text(value.into())),
         Value::Double(value) => write!(out, "{}", number_text(value)),
         Value::Str(bytes) | Value::Bin(bytes) => out.write_all(bytes),
-        Value::Ext(extension::UUID, bytes) => write!(out, "{}", uuid_text(bytes)),
-        Value::Ext(extension::DATETIME, bytes) => match datetime::text(bytes) {
-            Some(date) => write!(out, "{date}"),
-            None => write!(out, "{}", text::whole(value)),
-        },
         Value::Array(_) | Value::Map(_) | Value::Ext(..) => {
             write!(out, "{}", text::whole(value))
         }

@@ -1,37 +1,20 @@
 //! Operations that compute a field's new value from the old one.
 
+use super::node::Slot;
 use super::operation::{Action, Number, Operation, splice_bound};
 use crate::decimal::Decimal;
 use crate::error::{BoxError, ErrorCode};
-use crate::field_type::{FieldType, peek};
+use crate::field_type::peek;
 use ladon_msgpack::{Value, write};
 
 /// Bytes of most numbers.
 const NUMBER_BYTES: usize = 9;
 
-/// A value that was computed.
-#[derive(Clone)]
-pub(super) enum Made {
-    /// How it is encoded depends on its field's type.
-    Number(Number),
-    Encoded(Vec<u8>),
-}
-
-impl Made {
-    /// Appends it as the value of a field of this type.
-    pub(super) fn write(&self, out: &mut Vec<u8>, kind: FieldType) {
-        match self {
-            Made::Number(number) => number.write(out, kind),
-            Made::Encoded(bytes) => out.extend_from_slice(bytes),
-        }
-    }
-}
-
 /// The new value of a field.
 ///
 /// # Errors
 /// Tarantool's, if the types do not match or the result has no room.
-pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, BoxError> {
+pub(super) fn compute<'a>(operation: &Operation<'_>, old: &[u8]) -> Result<Slot<'a>, BoxError> {
     let old = peek(old).unwrap_or(Value::Nil);
     let mut out = Vec::with_capacity(NUMBER_BYTES);
     match &operation.action {
@@ -40,7 +23,10 @@ pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, Box
                 return Err(operation.wrong_argument("a number"));
             };
             let is_add = matches!(operation.action, Action::Add(_));
-            return add(operation, left, *number, is_add).map(Made::Number);
+            match add(operation, left, *number, is_add)? {
+                Number::Float(sum) => return Ok(Slot::Float(sum)),
+                sum => sum.write(&mut out),
+            }
         }
         Action::Bits(right) => {
             let Value::Uint(left) = old else {
@@ -62,7 +48,7 @@ pub(super) fn compute(operation: &Operation<'_>, old: &[u8]) -> Result<Made, Box
         Action::Set(value) | Action::Insert(value) => out.extend_from_slice(value),
         Action::Delete(_) => {}
     }
-    Ok(Made::Encoded(out))
+    Ok(Slot::Made(out))
 }
 
 fn splice(
@@ -88,8 +74,8 @@ fn splice(
     Ok([head, paste, tail].concat())
 }
 
-/// The type of the result is the least exact of both: decimal, double, float, integer. But a sum of
-/// doubles or floats is a float if a float is as exact, and else a double.
+/// The type of the result is the least exact of both: decimal, floating point, integer. A sum of
+/// floating-point numbers is a float if it is one exactly, whatever both are.
 fn add(
     operation: &Operation<'_>,
     left: Number,
@@ -118,8 +104,8 @@ fn add(
     }
     let sum = if is_add { left.double() + right.double() } else { left.double() - right.double() };
     let float = sum as f32;
-    let has_room = f64::from(float) == sum;
-    Ok(if has_room { Number::Float(float) } else { Number::Double(sum) })
+    let is_float = float.is_finite() && f64::from(float) == sum;
+    Ok(if is_float { Number::Float(float) } else { Number::Double(sum) })
 }
 
 fn overflow(operation: &Operation<'_>) -> BoxError {
@@ -150,14 +136,10 @@ impl Number {
         }
     }
 
-    /// A field of type double takes no floats.
-    fn write(self, out: &mut Vec<u8>, kind: FieldType) {
+    fn write(self, out: &mut Vec<u8>) {
         match self {
             Number::Integer(value) if value < 0 => write::int(out, value as i64),
             Number::Integer(value) => write::uint(out, value as u64),
-            Number::Float(value) if kind == FieldType::Double => {
-                write::double(out, f64::from(value));
-            }
             Number::Float(value) => write::float(out, value),
             Number::Double(value) => write::double(out, value),
             Number::Decimal(value) => value.write(out),

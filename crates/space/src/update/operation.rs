@@ -1,10 +1,11 @@
 //! Update operations out of MessagePack: `[[operator, field, argument...], ...]`.
 
+use super::lexer::{Lexer, Token};
 use crate::decimal::Decimal;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{extension, peek};
 use crate::format::Format;
-use ladon_msgpack::{self as msgpack, Value};
+use ladon_msgpack::{self as msgpack, DEPTH_MAX, Value};
 use smallvec::SmallVec;
 use std::fmt::Display;
 
@@ -36,34 +37,67 @@ pub(crate) enum Action<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
     pub(crate) operator: u8,
+    pub(crate) place: Place<'a>,
+    pub(crate) action: Action<'a>,
+}
+
+/// Where an operation does what it does.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
     /// From 0; negative numbers count from the end.
     pub(crate) field: i32,
+    /// The field's name or the path, if it was not a number.
     name: Option<&'a [u8]>,
-    pub(crate) action: Action<'a>,
+    /// From the field on.
+    pub(crate) path: Lexer<'a>,
 }
 
 impl<'a> Operation<'a> {
     /// The operation with its field counted from the beginning, as messages have it once the field is found.
     pub(crate) fn at(&self, field: u64) -> Operation<'a> {
-        Operation { field: i32::try_from(field).unwrap_or(i32::MAX), ..*self }
+        let field = i32::try_from(field).unwrap_or(i32::MAX);
+        Operation { place: Place { field, ..self.place }, ..*self }
+    }
+
+    /// Whether the path has more steps than values have levels.
+    pub(crate) fn is_too_deep(&self) -> bool {
+        !self.place.path.is_at_end() && self.place.path.has_more_than(DEPTH_MAX)
     }
 
     /// How messages name the field.
     pub(crate) fn label(&self) -> String {
-        label(self.field, self.name)
+        self.place.label()
     }
 
     pub(crate) fn error(&self, why: &str) -> BoxError {
         field_error(&self.label(), why)
     }
 
+    pub(crate) fn double(&self) -> BoxError {
+        self.error("double update of the same field")
+    }
+
+    pub(crate) fn duplicate(&self) -> BoxError {
+        self.error("the key exists already")
+    }
+
+    pub(crate) fn delete_one(&self) -> BoxError {
+        self.error("can delete only 1 field from a map in a row")
+    }
+
+    /// `place` is in characters, from 1.
+    pub(crate) fn bad_path(&self, place: u32) -> BoxError {
+        bad_path(&self.label(), place)
+    }
+
     pub(crate) fn no_field(&self) -> BoxError {
-        match self.name {
+        let field = self.place.field;
+        match self.place.name {
             Some(_) => {
                 let message = format!("Field '{}' was not found in the tuple", self.label());
                 BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message)
             }
-            None => no_field_number(i64::from(self.field) + i64::from(self.field >= 0)),
+            None => no_field_number(i64::from(field) + i64::from(field >= 0)),
         }
     }
 
@@ -72,12 +106,28 @@ impl<'a> Operation<'a> {
     }
 }
 
-fn label(field: i32, name: Option<&[u8]>) -> String {
-    match name {
-        Some(name) => format!("'{}'", String::from_utf8_lossy(name)),
-        None if field >= 0 => (i64::from(field) + 1).to_string(),
-        None => field.to_string(),
+impl Place<'_> {
+    fn label(&self) -> String {
+        match self.name {
+            Some(name) => quoted(name),
+            None if self.field >= 0 => (i64::from(self.field) + 1).to_string(),
+            None => self.field.to_string(),
+        }
     }
+}
+
+/// The longest path in a message; what does not fit is left out.
+const LABEL_BYTES_MAX: usize = 256;
+
+fn quoted(name: &[u8]) -> String {
+    // Tarantool shows a name up to a byte 0.
+    let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let shown = &shown[..shown.len().min(LABEL_BYTES_MAX)];
+    format!("'{}'", String::from_utf8_lossy(shown))
+}
+
+fn bad_path(label: &str, place: u32) -> BoxError {
+    field_error(label, &format!("invalid JSON in position {place}"))
 }
 
 fn field_error(label: &str, why: &str) -> BoxError {
@@ -147,65 +197,68 @@ fn read_operation<'a>(
         let what = format!("wrong number of arguments, expected {expected}, got {count}");
         return Err(unknown(&what));
     }
-    let (field, name) = read_field(operator, &mut bytes, base, format)?;
-    let action = read_action(operator, (field, name), &mut bytes, base)?;
-    Ok(Operation { operator, field, name, action })
+    let place = read_place(operator, &mut bytes, base, format)?;
+    let action = read_action(operator, &place, &mut bytes, base)?;
+    Ok(Operation { operator, place, action })
 }
 
-fn read_field<'a>(
+fn read_place<'a>(
     operator: u8,
     bytes: &mut &'a [u8],
     base: u32,
     format: &Format,
-) -> Result<(i32, Option<&'a [u8]>), BoxError> {
+) -> Result<Place<'a>, BoxError> {
+    let numbered = |field| Place { field, name: None, path: Lexer::of(b"") };
     let is_long = |number: &dyn Display| {
         // As in Tarantool, which reads it as a number of 32 bits.
         wrong_argument(operator, &number.to_string(), "an integer")
     };
     match msgpack::read(bytes)? {
-        Value::Int(number) => {
-            i32::try_from(number).map(|number| (number, None)).map_err(|_| is_long(&number))
-        }
+        Value::Int(number) => i32::try_from(number).map(numbered).map_err(|_| is_long(&number)),
         Value::Uint(number) => {
             let number = i32::try_from(number).map_err(|_| is_long(&number))?;
             match i32::try_from(i64::from(number) - i64::from(base)) {
-                Ok(shifted) if shifted >= 0 => Ok((shifted, None)),
+                Ok(shifted) if shifted >= 0 => Ok(numbered(shifted)),
                 _ => Err(no_field_number(number.into())),
             }
         }
-        Value::Str(name) => {
-            let number = format.number_of(name).and_then(|number| i32::try_from(number).ok());
-            if let Some(number) = number {
-                return Ok((number, Some(name)));
-            }
-            if name.iter().any(|byte| matches!(byte, b'.' | b'[')) {
-                return Err(BoxError::unsupported("Ladon", "JSON paths in update operations"));
-            }
-            // Tarantool shows a name up to a byte 0.
-            let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            let message =
-                format!("Field '{}' was not found in the tuple", String::from_utf8_lossy(shown));
-            Err(BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message))
-        }
+        Value::Str(name) => named(name, format),
         _ => Err(BoxError::illegal("field id must be a number or a string")),
     }
 }
 
+/// The place that a name or a path says. A field's whole name comes before a path of the same text.
+fn named<'a>(name: &'a [u8], format: &Format) -> Result<Place<'a>, BoxError> {
+    let number_of = |name: &[u8]| format.number_of(name).and_then(|at| i32::try_from(at).ok());
+    if let Some(field) = number_of(name) {
+        return Ok(Place { field, name: Some(name), path: Lexer::of(b"") });
+    }
+    let mut path = Lexer::of(name);
+    let field = match path.next().map_err(|place| bad_path(&quoted(name), place))? {
+        Token::Index(index) => Some(i32::try_from(index).unwrap_or(i32::MAX)),
+        Token::Key(first) => number_of(first),
+        Token::Each | Token::End => None,
+    };
+    field.map(|field| Place { field, name: Some(name), path }).ok_or_else(|| {
+        let message = format!("Field {} was not found in the tuple", quoted(name));
+        BoxError::new(ErrorCode::NO_SUCH_FIELD_NAME, message)
+    })
+}
+
 fn read_action<'a>(
     operator: u8,
-    (field, name): (i32, Option<&[u8]>),
+    place: &Place<'_>,
     bytes: &mut &'a [u8],
     base: u32,
 ) -> Result<Action<'a>, BoxError> {
     let argument = msgpack::take(bytes)?;
     let value = peek(argument).unwrap_or(Value::Nil);
-    let label = || label(field, name);
-    let wrong = |expected: &str| wrong_argument(operator, &label(), expected);
+    let wrong = |expected: &str| wrong_argument(operator, &place.label(), expected);
     Ok(match operator {
         b'=' => Action::Set(argument),
         b'!' => Action::Insert(argument),
         b'#' => match value {
-            Value::Uint(0) => return Err(field_error(&label(), "cannot delete 0 fields")),
+            Value::Uint(0) => return Err(field_error(&place.label(), "cannot delete 0 fields")),
             Value::Uint(count) => Action::Delete(u32::try_from(count).unwrap_or(u32::MAX)),
             _ => return Err(wrong("a positive integer")),
         },
@@ -216,7 +269,7 @@ fn read_action<'a>(
             if offset >= 0 {
                 offset -= i64::from(base);
                 if offset < 0 {
-                    return Err(splice_bound(&label()));
+                    return Err(splice_bound(&place.label()));
                 }
             }
             let cut = msgpack::take(bytes)?;

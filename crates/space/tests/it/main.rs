@@ -1,0 +1,4 @@
+//! Integration tests of the spaces.
+
+mod check;
+mod corpus;
