@@ -84,6 +84,8 @@ fetch_go() {
     # The real tarantool that makes the spaces knows no datetimes.
     sed -i -e '/^local has_datetime/,/^end/d' -e "s/type = 'datetime'/type = 'scalar'/" \
         "$cache/go.part/datetime/config.lua"
+    # What stands in for tarantool starts three servers.
+    find "$cache/go.part" -name '*_test.go' -exec sed -i 's/ConnectRetry: *[0-9]*,/ConnectRetry: 200,/' {} +
     mv "$cache/go.part" "$cache/go"
 }
 
