@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs connectors of Tarantool against Ladon: real work of each, and their own test suites beside
-# a real tarantool, and names what fails on Ladon alone.
+# Runs connectors of Tarantool against Ladon: real work of each, impolite clients, and their own test
+# suites beside a real tarantool, and names what fails on Ladon alone.
 #
 #   scripts/connectors.sh [NAME...]      for example work_go suite_go attack; `list` names all
 #
@@ -121,8 +121,8 @@ work_cartridge() { java_work Cartridge; }
 java_work() {
     need java default-jdk-headless
     need mvn maven
-    mvn --quiet --file "$own/work/java/pom.xml" -Dtarget="$cache/java" compile \
-        dependency:build-classpath -Dmdep.outputFile="$cache/java.classpath"
+    mvn --quiet --file "$own/work/java/pom.xml" -Dtarget="$cache/java" compile dependency:build-classpath \
+        -Dmdep.outputFile="$cache/java.classpath" >"$cache/mvn.log" 2>&1 || { cat "$cache/mvn.log"; return 1; }
     on_server java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" "$1"
 }
 # Impolite clients, and a polite one beside them; also on the real tarantool.
@@ -136,7 +136,8 @@ canary() {
         rm -rf "$work/$name/server"
         said=$(GATE=none on_server "$cache/venv/bin/python" "$own/work/tarantool_python.py" 2>&1) || break
     done
-    grep 'acknowledged rows, lost' <<<"$said" || { echo "nothing was missing after a crash: $said"; return 1; }
+    said=$(grep 'acknowledged rows, lost' <<<"$said") || { echo "  nothing was missing after a crash"; return 1; }
+    printf '%-20s %s\n' "$name" "$said"
 }
 
 # on_server COMMAND...: runs it beside a fresh server.
@@ -222,6 +223,14 @@ verdict() { python3 "$own/judge.py" "$name" "$work/$name" "$own/known.txt"; }
 
 # --- how it runs ------------------------------------------------------------------------------
 
+end() {
+    local pid
+    for pid in "$work"/*/server/pid; do
+        [ ! -f "$pid" ] || kill -KILL "$(cat "$pid")" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+
 [ "${1:-}" != list ] || { printf '%s\n' "${all[@]}"; exit; }
 need tarantool tarantool
 need ip iproute2
@@ -236,7 +245,7 @@ export LADON_BIN REAL_TARANTOOL
 mkdir -p "$cache"
 cache=$(realpath "$cache")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap end EXIT
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=("${all[@]}")
 echo "not to be had: $absent"
