@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs connectors of Tarantool against Ladon: real work of each, and their own test suites beside
-# a real tarantool, and names what fails on Ladon alone.
+# Runs connectors of Tarantool against Ladon: real work of each, impolite clients, and their own test
+# suites beside a real tarantool, and names what fails on Ladon alone.
 #
 #   scripts/connectors.sh [NAME...]      for example work_go suite_go attack; `list` names all
 #
@@ -84,6 +84,8 @@ fetch_go() {
     # The real tarantool that makes the spaces knows no datetimes.
     sed -i -e '/^local has_datetime/,/^end/d' -e "s/type = 'datetime'/type = 'scalar'/" \
         "$cache/go.part/datetime/config.lua"
+    # What stands in for tarantool starts three servers.
+    find "$cache/go.part" -name '*_test.go' -exec sed -i 's/ConnectRetry: *[0-9]*,/ConnectRetry: 200,/' {} +
     mv "$cache/go.part" "$cache/go"
 }
 
@@ -94,6 +96,9 @@ fetch_node() {
         mocha@10 chai@4 sinon@3 msgpack-lite
     local test=$cache/node_modules/tarantool-driver/test
     sed -i 's/listen *= *33013/listen = "127.0.0.1:33013"/' "$test/box.lua"
+    # A function in Lua deletes all rows of a space before the tests.
+    sed -i "s/conn.call('clearaddmore')/conn.select('toaddmore', 0, 9999, 0, 'all', []).then(rows => Promise.all(\
+rows.map(row => conn.delete('toaddmore', 0, [row[0]]))))/" "$test/app.js"
     cp "$own/mocha_report.js" "$test/report.js"
 }
 
@@ -116,8 +121,8 @@ work_cartridge() { java_work Cartridge; }
 java_work() {
     need java default-jdk-headless
     need mvn maven
-    mvn --quiet --file "$own/work/java/pom.xml" -Dtarget="$cache/java" compile \
-        dependency:build-classpath -Dmdep.outputFile="$cache/java.classpath"
+    mvn --quiet --file "$own/work/java/pom.xml" -Dtarget="$cache/java" compile dependency:build-classpath \
+        -Dmdep.outputFile="$cache/java.classpath" >"$cache/mvn.log" 2>&1 || { cat "$cache/mvn.log"; return 1; }
     on_server java -cp "$cache/java/classes:$(cat "$cache/java.classpath")" "$1"
 }
 # Impolite clients, and a polite one beside them; also on the real tarantool.
@@ -131,7 +136,8 @@ canary() {
         rm -rf "$work/$name/server"
         said=$(GATE=none on_server "$cache/venv/bin/python" "$own/work/tarantool_python.py" 2>&1) || break
     done
-    grep 'acknowledged rows, lost' <<<"$said" || { echo "nothing was missing after a crash: $said"; return 1; }
+    said=$(grep 'acknowledged rows, lost' <<<"$said") || { echo "  nothing was missing after a crash"; return 1; }
+    printf '%-20s %s\n' "$name" "$said"
 }
 
 # on_server COMMAND...: runs it beside a fresh server.
@@ -217,6 +223,14 @@ verdict() { python3 "$own/judge.py" "$name" "$work/$name" "$own/known.txt"; }
 
 # --- how it runs ------------------------------------------------------------------------------
 
+end() {
+    local pid
+    for pid in "$work"/*/server/pid; do
+        [ ! -f "$pid" ] || kill -KILL "$(cat "$pid")" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+
 [ "${1:-}" != list ] || { printf '%s\n' "${all[@]}"; exit; }
 need tarantool tarantool
 need ip iproute2
@@ -231,7 +245,7 @@ export LADON_BIN REAL_TARANTOOL
 mkdir -p "$cache"
 cache=$(realpath "$cache")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap end EXIT
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=("${all[@]}")
 echo "not to be had: $absent"

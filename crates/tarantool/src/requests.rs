@@ -118,6 +118,14 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   another type, the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.
+
+## Connectors
+
+`scripts/connectors.sh` runs real work of these connectors on Ladon, with a `kill -9` under load, and the
+suites of the first four beside a real `tarantool`: go-tarantool 3.0.2, tarantool-python 1.3.0, asynctnt 2.4.0,
+tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. What they do by
+Lua does not work: `eval`, `execute`, `crud`, `box.broadcast`, and `box.info`, by which tarantool-python's
+`ConnectionPool` looks for a master (its `MeshConnection` works).
 ";
 
 /// The text of `docs/compat/iproto.md`.

@@ -9,6 +9,14 @@ import msgpack
 SELECT, INSERT, REPLACE, DELETE, AUTH = 1, 2, 3, 5, 7
 
 
+def pairs(items):
+    """A map, or a list of pairs where arrays or maps are keys."""
+    try:
+        return dict(items)
+    except TypeError:
+        return items
+
+
 class IprotoError(Exception):
     """The server's error."""
 
@@ -52,7 +60,8 @@ class Client:
                 value, use_bin_type=True, unicode_errors="surrogateescape")
         self.socket.sendall(b"\xce" + struct.pack(">I", len(packet)) + packet)
         size = struct.unpack(">I", self._read(5)[1:])[0]
-        unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape")
+        unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
+                                    object_pairs_hook=pairs)
         unpacker.feed(self._read(size))
         header, reply = unpacker.unpack(), unpacker.unpack()
         if header[0]:
