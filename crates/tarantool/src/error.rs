@@ -30,6 +30,18 @@ const UNABLE_TO_PROCESS_OUT_OF_STREAM: ErrorCode = ErrorCode(230);
 /// `ER_TRANSACTION_TIMEOUT`.
 const TRANSACTION_TIMEOUT: ErrorCode = ErrorCode(231);
 
+/// `ER_SESSION_SETTING_INVALID_VALUE`.
+const SESSION_SETTING_INVALID_VALUE: ErrorCode = ErrorCode(209);
+
+pub(crate) fn invalid_setting(name: &str, expected: &str) -> BoxError {
+    let message = format!("Session setting {name} expected a value of type {expected}");
+    BoxError::new(SESSION_SETTING_INVALID_VALUE, message)
+}
+
+pub(crate) fn no_such_engine(name: &str) -> BoxError {
+    BoxError::new(ErrorCode::NO_SUCH_ENGINE, format!("Space engine '{name}' does not exist"))
+}
+
 pub(crate) fn active_transaction() -> BoxError {
     // The blank at the end is Tarantool's.
     let message = "Operation is not permitted when there is an active transaction ";

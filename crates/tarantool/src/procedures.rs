@@ -2,6 +2,7 @@
 
 use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of, lua_numbers};
 use crate::error;
+use crate::session_settings;
 use crate::statements::{Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
@@ -30,9 +31,14 @@ impl Running<'_, '_> {
     ) -> Result<(), BoxError> {
         let name = String::from_utf8_lossy(call.name);
         self.rights()?.check_call(&name)?;
+        if let Some(info) = self.server_info(&name) {
+            return self.reply_with_value(&info, is_16, out);
+        }
         let undefined = || error::no_such_procedure(&name);
         let target = Target::parse(&name).ok_or_else(undefined)?;
-        let space = self.catalog.named(target.space).ok_or_else(undefined)?;
+        let space = session_settings::named(target.space)
+            .or_else(|| self.catalog.named(target.space))
+            .ok_or_else(undefined)?;
         let index = match target.index {
             None => 0,
             Some(index) => self
@@ -49,6 +55,21 @@ impl Running<'_, '_> {
             self.read_any(space, Seen::Definition, |space| space.require_index(0).map(|_| ()))?;
         }
         done
+    }
+
+    /// Replies with one value that is no tuple.
+    fn reply_with_value(
+        &mut self,
+        value: &[u8],
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let data = reply::begin_data(out, self.sync, self.schema_version);
+        if is_16 {
+            write::array(out, 1);
+        }
+        out.extend_from_slice(value);
+        data.finish(out, 1).map_err(|long| error::illegal(&long.to_string()))
     }
 
     fn call_method_of(

@@ -35,9 +35,9 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::SELECT, READS, Status::Works),
     facts(types::INSERT, WRITES, Status::Works),
     facts(types::REPLACE, WRITES, Status::Works),
-    facts(types::UPDATE, WRITES, Status::Partly(PATHS)),
+    facts(types::UPDATE, WRITES, Status::Works),
     facts(types::DELETE, WRITES, Status::Works),
-    facts(types::UPSERT, WRITES, Status::Partly(PATHS)),
+    facts(types::UPSERT, WRITES, Status::Works),
     // A statement, perhaps.
     facts(types::CALL, (true, false), Status::Partly(CALLS)),
     facts(types::CALL_16, (true, false), Status::Partly(CALLS)),
@@ -53,8 +53,7 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
 ];
 
-const PATHS: &str = "JSON paths in update operations";
-const CALLS: &str = "functions other than `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
+const CALLS: &str = "functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
 
@@ -117,6 +116,10 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over an index of
   another type, the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.
+- **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
+  long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
+- **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
+  replication, the log or memory.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.
 
 ## Connectors
@@ -124,8 +127,7 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 `scripts/connectors.sh` runs real work of these connectors on Ladon, with a `kill -9` under load, and the
 suites of the first four beside a real `tarantool`: go-tarantool 3.0.2, tarantool-python 1.3.0, asynctnt 2.4.0,
 tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. What they do by
-Lua does not work: `eval`, `execute`, `crud`, `box.broadcast`, and `box.info`, by which tarantool-python's
-`ConnectionPool` looks for a master (its `MeshConnection` works).
+Lua does not work: `eval`, `execute`, `crud` and `box.broadcast`.
 ";
 
 /// The text of `docs/compat/iproto.md`.

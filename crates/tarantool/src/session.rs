@@ -6,12 +6,12 @@ use crate::transactions::Transactions;
 use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
-use ladon_space::BoxError;
+use ladon_space::{BoxError, Space};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The version that the greeting shows: connectors decide by it what they may ask.
-const VERSION: &str = "2.11.0";
+pub(crate) const VERSION: &str = "2.11.0";
 
 /// A connection's state, as requests know it.
 pub struct Session {
@@ -22,6 +22,8 @@ pub struct Session {
     pub(crate) transactions: Transactions,
     /// The keys that it watches.
     pub(crate) watched: HashSet<Box<[u8]>>,
+    /// `_session_settings`, if anybody asked for it.
+    pub(crate) settings: Option<Box<Space>>,
     info: Arc<ClientInfo>,
 }
 
@@ -38,6 +40,7 @@ impl Session {
             rights: None,
             transactions: Transactions::default(),
             watched: HashSet::new(),
+            settings: None,
             info,
         }
     }

@@ -4,6 +4,7 @@ use crate::access::{ADMIN, Access, GUEST, Right, Rights};
 use crate::error;
 use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX, may_be_long};
 use crate::session::Session;
+use crate::session_settings;
 use crate::watch::schema_changed;
 use ladon_commands::eviction::{Room, make_room};
 use ladon_commands::{Flow, LongReply, ThreadParts};
@@ -89,7 +90,7 @@ impl Running<'_, '_> {
             SpaceRef::Id(id) => Ok(id),
             SpaceRef::Name(name) => {
                 let name = String::from_utf8_lossy(name);
-                let found = self.catalog.named(&name);
+                let found = session_settings::named(&name).or_else(|| self.catalog.named(&name));
                 found.ok_or_else(|| error::no_such_space(&name))
             }
         }
@@ -115,6 +116,9 @@ impl Running<'_, '_> {
         seen: Seen<'_>,
         read: impl FnOnce(&Space) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
+        if id == system::SESSION_SETTINGS {
+            return self.read_settings(read);
+        }
         if self.is_in_transaction() {
             return self.read_in_transaction(id, seen, read);
         }
@@ -152,6 +156,9 @@ impl Running<'_, '_> {
         id: SpaceId,
         statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
+        if id == system::SESSION_SETTINGS {
+            return self.write_settings(statement);
+        }
         if self.is_in_transaction() {
             return self.write_in_transaction(id, statement);
         }

@@ -5,6 +5,7 @@ mod client;
 mod long_commits;
 mod mounts;
 mod sequences;
+mod session_settings;
 mod streams;
 mod watch;
 

@@ -1,0 +1,137 @@
+//! `_session_settings`: a space of each session, which can be read and updated.
+//!
+//! All settings are SQL's: each keeps its value, for there is no SQL yet that would obey it.
+//! Tarantool's `error_marshaling_enabled` and `graceful_shutdown_required` are not here, because
+//! features of the protocol decide that.
+//!
+//! Source: Tarantool's documentation, "System space `_session_settings`".
+
+use crate::access::Right;
+use crate::error;
+use crate::statements::Running;
+use ladon_msgpack::{self as msgpack, Kind, Value, write};
+use ladon_space::{
+    BoxError, ErrorCode, Field, FieldType, IndexDef, Space, SpaceDef, Statement, Written,
+};
+use ladon_system_spaces as system;
+
+const NAME: &str = "_session_settings";
+const OWNER: u32 = 1;
+const ENGINE_SETTING: &str = "sql_default_engine";
+
+/// The settings that are true or false, by name, with their values in 2.11.
+const SWITCHES: [(&str, bool); 8] = [
+    ("sql_full_column_names", false),
+    ("sql_full_metadata", false),
+    ("sql_parser_debug", false),
+    ("sql_recursive_triggers", true),
+    ("sql_reverse_unordered_selects", false),
+    ("sql_select_debug", false),
+    ("sql_seq_scan", true),
+    ("sql_vdbe_debug", false),
+];
+
+/// The number of the space with this name, if it is this one.
+pub(crate) fn named(name: &str) -> Option<u32> {
+    (name == NAME).then_some(system::SESSION_SETTINGS)
+}
+
+/// The settings of a new session.
+fn defaults() -> Result<Space, BoxError> {
+    let field =
+        |name: &str, kind| Field { name: name.to_owned(), kind, is_nullable: false, default: None };
+    let mut def = SpaceDef::named(system::SESSION_SETTINGS, NAME);
+    def.owner = OWNER;
+    def.field_count = 2;
+    def.format.fields = vec![field("name", FieldType::String), field("value", FieldType::Any)];
+    "service".clone_into(&mut def.engine);
+    let mut index = Vec::new();
+    write::array(&mut index, 6);
+    write::uint(&mut index, system::SESSION_SETTINGS.into());
+    write::uint(&mut index, 0);
+    ["primary", "tree"].into_iter().for_each(|text| write::str(&mut index, text.as_bytes()));
+    write::map(&mut index, 1);
+    write::str(&mut index, b"unique");
+    write::bool(&mut index, true);
+    write::array(&mut index, 1);
+    write::array(&mut index, 2);
+    write::uint(&mut index, 0);
+    write::str(&mut index, b"string");
+    let mut space = Space::new(def);
+    let index = IndexDef::from_tuple(&index, space.def())?;
+    space.create_index(index)?;
+    let mut tuple = Vec::new();
+    for (name, value) in SWITCHES {
+        tuple.clear();
+        write::array(&mut tuple, 2);
+        write::str(&mut tuple, name.as_bytes());
+        write::bool(&mut tuple, value);
+        space.insert(&tuple)?;
+    }
+    tuple.clear();
+    write::array(&mut tuple, 2);
+    [ENGINE_SETTING, "memtx"].into_iter().for_each(|text| write::str(&mut tuple, text.as_bytes()));
+    space.insert(&tuple)?;
+    Ok(space)
+}
+
+impl Running<'_, '_> {
+    fn settings(&mut self, right: Right) -> Result<&mut Space, BoxError> {
+        self.rights()?.check_space((system::SESSION_SETTINGS, NAME, OWNER), right)?;
+        if self.session.settings.is_none() {
+            self.session.settings = Some(Box::new(defaults()?));
+        }
+        match &mut self.session.settings {
+            Some(settings) => Ok(settings),
+            None => unreachable!("they were just made"),
+        }
+    }
+
+    /// Reads the session's settings.
+    pub(crate) fn read_settings<T>(
+        &mut self,
+        read: impl FnOnce(&Space) -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        read(self.settings(Right::READ)?)
+    }
+
+    /// Runs a statement on the session's settings: only an update of a value.
+    pub(crate) fn write_settings(&mut self, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let settings = self.settings(Right::WRITE)?;
+        let refused = match statement {
+            Statement::Update { .. } => None,
+            Statement::Insert(_) | Statement::Replace(_) => Some("replace()"),
+            Statement::Upsert { .. } => Some("upsert()"),
+            Statement::Delete { .. } => Some("delete()"),
+        };
+        if let Some(what) = refused {
+            let message = format!("{NAME} space does not support {what}");
+            return Err(BoxError::new(ErrorCode::UNSUPPORTED, message));
+        }
+        let written = statement.run(settings)?;
+        let checked = written.new.as_ref().map_or(Ok(()), |new| check(new.bytes()));
+        if checked.is_err() {
+            settings.undo(&written);
+        }
+        checked.map(|()| written)
+    }
+}
+
+/// Checks a setting's new value.
+fn check(tuple: &[u8]) -> Result<(), BoxError> {
+    let mut rest = tuple;
+    msgpack::read_array(&mut rest)?;
+    let name = String::from_utf8_lossy(msgpack::read_str(&mut rest)?);
+    let value = msgpack::read(&mut rest)?;
+    let (kind, expected) = match &*name {
+        ENGINE_SETTING => (Kind::Str, FieldType::String),
+        _ => (Kind::Bool, FieldType::Boolean),
+    };
+    match value {
+        _ if value.kind() != kind => Err(error::invalid_setting(&name, expected.name())),
+        Value::Str(engine) if engine != b"memtx" && engine != b"vinyl" => {
+            Err(error::no_such_engine(&String::from_utf8_lossy(engine)))
+        }
+        _ => Ok(()),
+    }
+}
