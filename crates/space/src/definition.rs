@@ -144,10 +144,6 @@ impl SpaceDef {
             return Err(failed("space id 0 is reserved"));
         }
         check_identifier(&name)?;
-        if !matches!(&engine[..], "memtx" | "sysview") {
-            let message = format!("Space engine '{engine}' does not exist");
-            return Err(BoxError::new(ErrorCode::NO_SUCH_ENGINE, message));
-        }
         let mut def = SpaceDef { owner, engine, field_count, ..SpaceDef::named(id, &name) };
         if let Some(options) = fields.next() {
             def.read_options(options)?;
@@ -158,7 +154,27 @@ impl SpaceDef {
         if field_count != 0 && (field_count as usize) < def.format.fields.len() {
             return Err(failed("exact_field_count must be either 0 or >= formatted field count"));
         }
+        if !matches!(&def.engine[..], "memtx" | "sysview") {
+            let message = format!("Space engine '{}' does not exist", def.engine);
+            return Err(BoxError::new(ErrorCode::NO_SUCH_ENGINE, message));
+        }
         Ok(def)
+    }
+
+    /// As [`SpaceDef::from_tuple`], of a space that is there already: messages say so.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn from_new_tuple(tuple: &[u8]) -> Result<SpaceDef, BoxError> {
+        SpaceDef::from_tuple(tuple).map_err(|error| {
+            match error.message.strip_prefix("Failed to create space") {
+                Some(rest) if error.code == ErrorCode::CREATE_SPACE => {
+                    let message = format!("Can't modify space{rest}");
+                    BoxError::new(ErrorCode::ALTER_SPACE, message)
+                }
+                _ => error,
+            }
+        })
     }
 
     fn read_options(&mut self, options: &[u8]) -> Result<(), BoxError> {

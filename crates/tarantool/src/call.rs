@@ -253,9 +253,12 @@ fn iterator_of(mut value: &[u8]) -> Result<IteratorType, OptionFault> {
             return named(&name.to_ascii_uppercase()).ok_or(OptionFault::Iterator(name));
         }
         Ok(Value::Uint(number)) => IteratorType::of_number(number).ok(),
-        _ => None,
+        Ok(Value::Int(_)) => None,
+        Ok(Value::Bool(value)) => return Err(OptionFault::Iterator(value.to_string())),
+        _ => return Err(OptionFault::Iterator("unknown".to_owned())),
     };
-    found.ok_or_else(|| OptionFault::Iterator("unknown".to_owned()))
+    let none = "Illegal parameters, Invalid iterator type";
+    found.ok_or_else(|| OptionFault::Illegal(none.to_owned()))
 }
 
 fn named(name: &str) -> Option<IteratorType> {
@@ -324,6 +327,14 @@ mod tests {
 
     #[test]
     fn options_are_a_table_or_an_iterator() {
+        let none = OptionFault::Illegal("Illegal parameters, Invalid iterator type".to_owned());
+        for number in [&[12][..], &[0xff], &[0xcd, 1, 0]] {
+            assert_eq!(iterator_of(number), Err(none.clone()), "{number:?}");
+        }
+        let unknown = |name: &str| Err(OptionFault::Iterator(name.to_owned()));
+        assert_eq!(iterator_of(&[0xc3]), unknown("true"));
+        assert_eq!(iterator_of(&[0x90]), unknown("unknown"));
+        assert_eq!(iterator_of(&[0xa1, b'x']), unknown("x"));
         let mut table = Vec::new();
         write::map(&mut table, 3);
         write::str(&mut table, b"iterator");

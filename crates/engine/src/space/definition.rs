@@ -160,6 +160,9 @@ impl Effect<'_> {
     pub(super) fn described(&self) -> Result<Option<SpaceId>, BoxError> {
         let Some(tuple) = self.new.or(self.old) else { return Ok(None) };
         Ok(match self.id {
+            system::SPACE if self.old.is_some() && self.new.is_some() => {
+                Some(SpaceDef::from_new_tuple(tuple.bytes())?.id)
+            }
             system::SPACE => Some(SpaceDef::from_tuple(tuple.bytes())?.id),
             system::INDEX | system::TRUNCATE => Some(described_space(tuple.bytes())?),
             system::SEQUENCE => SequenceDef::from_tuple(tuple.bytes()).map(|_| None)?,

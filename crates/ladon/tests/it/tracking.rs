@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const FOUR_THREADS: &[&str] = &["--io-threads", "4"];
 
@@ -226,6 +226,7 @@ fn lost(gate: &str, rounds: u32) -> BTreeSet<String> {
         assert_eq!(call(&mut tracker, &["CLIENT", "GATE", gate]), ok());
         assert_eq!(call(&mut tracker, &["CLIENT", "TRACKING", "ON", "BCAST"]), ok());
         let mut writer = connect(&server);
+        let is_told = AtomicBool::new(false);
         let told: Vec<String> = thread::scope(|scope| {
             scope.spawn(move || {
                 for at in 0.. {
@@ -246,10 +247,16 @@ fn lost(gate: &str, rounds: u32) -> BTreeSet<String> {
                     let Some(Value::Array(keys)) = parts.get(1) else { continue };
                     let keys = keys.iter().filter_map(Value::as_bytes);
                     told.extend(keys.map(|key| String::from_utf8_lossy(key).into_owned()));
+                    is_told.store(true, Relaxed);
                 }
                 told
             });
             thread::sleep(Duration::from_millis(u64::from(20 + round * 7 % 30)));
+            // On a busy machine, a sync may take longer.
+            let begun = Instant::now();
+            while !is_told.load(Relaxed) && begun.elapsed() < SOON {
+                thread::sleep(Duration::from_millis(1));
+            }
             server.kill().expect("killed");
             reader.join().expect("no panic")
         });

@@ -1,7 +1,7 @@
 //! Update operations and definitions, with the replies of a real Tarantool.
 
 use super::{Val, array, field, index_def, map, part, space_def};
-use crate::Space;
+use crate::{Space, SpaceDef};
 
 fn space() -> Space {
     let format = vec![
@@ -357,6 +357,17 @@ fn definitions_err_as_tarantool_does() {
     ];
     let altered = space.alter(space_def(required).expect("a definition"));
     assert_eq!(text(altered), "39 Tuple field 3 (b) required by space format is missing");
+    // The count of fields is looked at before the engine, and messages know what is altered.
+    let narrow = |engine: &str| {
+        let format = Val::Array(vec![field("a", "any", false), field("b", "any", false)]);
+        let id = [512.into(), 1.into(), "s".into(), engine.into(), 1.into(), map(&[]), format];
+        array(&id)
+    };
+    let why = "exact_field_count must be either 0 or >= formatted field count";
+    let created = text(SpaceDef::from_tuple(&narrow("mem")));
+    assert_eq!(created, format!("9 Failed to create space 's': {why}"));
+    let altered = text(SpaceDef::from_new_tuple(&narrow("memtx")));
+    assert_eq!(altered, format!("12 Can't modify space 's': {why}"));
     let other = vec![field("id", "string", false)];
     assert_eq!(
         text(space.alter(space_def(other).expect("a definition"))),
