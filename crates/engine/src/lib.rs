@@ -53,8 +53,8 @@ pub use save::{SaveCursor, SavedBlock};
 pub use space::{Catalog, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
-    CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit, StringTooLong,
-    Tx, TxCounters, Written,
+    CommitLimits, CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit,
+    StringTooLong, Tx, TxCounters, Written,
 };
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};

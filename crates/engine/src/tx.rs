@@ -94,11 +94,22 @@ pub struct Scratch {
     /// Testing only: a commit on spaces does not look at the first read, which the simulator must
     /// notice.
     pub skipped_read_canary: bool,
+    /// Testing only: limits of commits on spaces instead of the usual ones.
+    pub commit_limits: Option<CommitLimits>,
     /// State of the random numbers that access counters take.
     random: u64,
     /// The transaction notes in `undo` what it changes.
     undoable: bool,
     undo: Option<Box<Undo>>,
+}
+
+/// Testing only: limits of a commit instead of the usual ones.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitLimits {
+    /// Statements to repeat at once.
+    pub work: usize,
+    /// How often a space's steps are repeated before its writers are asked to wait.
+    pub rounds_without_waiting: u32,
 }
 
 impl Scratch {

@@ -199,6 +199,7 @@ impl SimNode {
                     aside: None,
                 });
                 worker.pace = plan.pace;
+                worker.set_commit_limits(plan.commit_limits);
                 if plan.rehearses {
                     worker.rehearse_changes();
                 }

@@ -1,5 +1,6 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
+use ladon_engine::CommitLimits;
 use ladon_model::Gate;
 use ladon_server::Pace;
 use ladon_testkit::Random;
@@ -114,6 +115,8 @@ pub(crate) struct Plan {
     pub(crate) spaces: Option<u64>,
     /// How many of them.
     pub(crate) space_clients: usize,
+    /// Limits of commits on them.
+    pub(crate) commit_limits: CommitLimits,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -254,6 +257,9 @@ impl Plan {
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
             self.space_clients = 1 + more.below(3) as usize;
+            let work = more.pick(&[1, 1, 3, 32]);
+            self.commit_limits =
+                CommitLimits { work, rounds_without_waiting: more.pick(&[0, 0, 2]) };
         }
         if is_of_spaces {
             // Where they meet.
@@ -326,6 +332,7 @@ impl Plan {
             producers: None,
             spaces: None,
             space_clients: 0,
+            commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

@@ -205,7 +205,7 @@ fn packet_ran(threads: Weak<Threads>, me: usize) -> PacketRan {
         let Some(threads) = threads.upgrade() else { return };
         let turn_ms = threads.turn_ms[me].load(Relaxed);
         let when = When { turn_ms, now_ms: threads.clock.unix_ms() };
-        let packet = RanPacket { worker: me, slot, reply: reply.to_vec(), when };
+        let packet = RanPacket { worker: me, slot, reply: reply.map(<[u8]>::to_vec), when };
         lock(&threads.packets).push(packet);
     })
 }

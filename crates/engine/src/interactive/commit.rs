@@ -146,6 +146,8 @@ impl Interactive {
         pace: CommitPace,
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> (Result<Commit, BoxError>, Lsn) {
+        let work = scratch.commit_limits.map_or(pace.work, |limits| limits.work);
+        let pace = CommitPace { work, ..pace };
         let mut depends = Lsn::ZERO;
         self.skips_read = scratch.skipped_read_canary;
         let done = self.go_on_with_commit(keyspace, scratch, pace, append, &mut depends);
@@ -217,7 +219,9 @@ impl Interactive {
         if rounds > ROUNDS_MAX {
             return Err(conflict());
         }
-        self.is_urgent |= rounds > ROUNDS_WITHOUT_WAITING;
+        let limits = scratch.commit_limits;
+        self.is_urgent |=
+            rounds > limits.map_or(ROUNDS_WITHOUT_WAITING, |it| it.rounds_without_waiting);
         Ok(Commit::GoesOn)
     }
 

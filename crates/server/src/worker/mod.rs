@@ -57,7 +57,7 @@ use ladon_commands::blocking::SendNow;
 use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
-use ladon_engine::Scratch;
+use ladon_engine::{CommitLimits, Scratch};
 use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_model::{Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
@@ -342,6 +342,11 @@ impl Worker {
     /// read, which the simulator must notice.
     pub fn plant_skipped_reads(&mut self) {
         self.bench.scratch.skipped_read_canary = true;
+    }
+
+    /// Testing only: limits of commits on spaces.
+    pub fn set_commit_limits(&mut self, limits: CommitLimits) {
+        self.bench.scratch.commit_limits = Some(limits);
     }
 
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.

@@ -82,9 +82,9 @@ impl Worker {
         if self.planted == Planted::EarlyPacket {
             outcome.depends = Lsn::ZERO;
         }
-        let runs_again = matches!(outcome.flow, Flow::GoesOn | Flow::AwaitsCommit);
-        if let Some(packet_ran) = self.packet_ran.as_mut().filter(|_| !runs_again) {
-            packet_ran(item.slot, &connection.output[before..]);
+        if let Some(packet_ran) = &mut self.packet_ran {
+            let runs_again = matches!(outcome.flow, Flow::GoesOn | Flow::AwaitsCommit);
+            packet_ran(item.slot, (!runs_again).then(|| &connection.output[before..]));
         }
         connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);

@@ -55,8 +55,8 @@ pub enum Point {
 pub type Interrupt = Box<dyn FnMut(Point) + Send>;
 
 /// Testing only: called with each packet of IPROTO that has run: its connection's slot, and the reply,
-/// which is empty if it is made in slices.
-pub type PacketRan = Box<dyn FnMut(u32, &[u8]) + Send>;
+/// which is empty if it is made in slices. Without one, a part of its work is done, and it runs again.
+pub type PacketRan = Box<dyn FnMut(u32, Option<&[u8]>) + Send>;
 
 /// Testing only: a bug that the simulator must notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

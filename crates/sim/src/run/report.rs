@@ -68,6 +68,10 @@ counters! {
     commits_kept_unanswered,
     /// Commits of which a crash left nothing.
     commits_lost,
+    /// Parts of commits after which something was left to do.
+    commit_slices,
+    /// How often a writer waited for a commit.
+    waits_for_commits,
     /// Selections whose replies were made in slices.
     long_selections,
     /// Changes of definitions of spaces.

@@ -35,16 +35,20 @@ pub(crate) struct Client {
     /// By stream, whether it has begun a transaction.
     has_begun: [bool; STREAMS + 1],
     serial: u64,
+    /// Its transactions are long, and rarely show what others may change.
+    is_patient: bool,
 }
 
 impl Client {
     /// Opens a connection.
     pub(crate) fn connect(node: &mut SimNode, name: u64, worker: usize, slot: u32) -> Client {
+        let mut random = Random::new(name);
+        let is_patient = random.chance(1, 4);
         Client {
             name,
             worker,
             conn: node.connect_iproto(worker, slot),
-            random: Random::new(name),
+            random,
             awaited: VecDeque::new(),
             to_run: VecDeque::new(),
             is_greeted: false,
@@ -52,6 +56,7 @@ impl Client {
             unsent: Vec::new(),
             has_begun: [false; STREAMS + 1],
             serial: 0,
+            is_patient,
         }
     }
 
@@ -115,16 +120,19 @@ impl Client {
             return (0, Request::on_data(random, &value));
         }
         let has_begun = &mut self.has_begun[stream];
-        let request = match random.below(40) {
+        let commits_below = if self.is_patient { 4 } else { 14 };
+        let which = random.below(40);
+        let request = match which {
             // A second time, or on a stream without a transaction.
             0 => Request::Begin(None),
             1 => Request::Rollback,
-            2..14 if *has_begun => Request::Commit,
             2 => Request::Commit,
+            3.. if *has_begun && which < commits_below => Request::Commit,
             3..36 if !*has_begun => {
                 let is_short = random.chance(1, 8);
                 Request::Begin(is_short.then(|| random.pick(&[5, 60, 4_000])))
             }
+            5.. if self.is_patient => Request::of_no_conflict(random, &value),
             _ => Request::on_data(random, &value),
         };
         match request {
@@ -135,17 +143,19 @@ impl Client {
         (stream as u64, request)
     }
 
-    /// The node has run its next packet.
+    /// The node has run its next packet, or a part of it.
     ///
     /// # Errors
     /// What is wrong with that.
     pub(crate) fn ran(
         &mut self,
-        made: &[u8],
+        made: Option<&[u8]>,
         when: When,
         journal: &mut Journal,
     ) -> Result<(), String> {
-        let at = self.to_run.pop_front().ok_or("a packet ran that nobody sent")?;
+        let &at = self.to_run.front().ok_or("a packet ran that nobody sent")?;
+        let Some(made) = made else { return journal.ran_partly(at, when) };
+        self.to_run.pop_front();
         let made = match made {
             [] => None,
             made => {

@@ -140,6 +140,8 @@ pub(crate) struct Counted {
     pub(crate) definitions: u64,
     pub(crate) kept_unanswered: u64,
     pub(crate) lost: u64,
+    pub(crate) slices: u64,
+    pub(crate) waits_for_commits: u64,
 }
 
 /// What a request has to answer.
@@ -161,6 +163,11 @@ impl Journal {
 
     fn position(&self) -> usize {
         self.states.len() - 1
+    }
+
+    /// Whether something is true of the contents at one time since so many changes.
+    pub(super) fn any_since(&self, from: usize, is_true: impl FnMut(&State) -> bool) -> bool {
+        self.states[from..].iter().any(is_true)
     }
 
     /// Something has changed; the number of the change.
@@ -242,6 +249,28 @@ impl Journal {
         let ran = Ran { made, position, changed, is_in_transaction, is_refused };
         self.operations[at].ran = Some(ran);
         Ok(())
+    }
+
+    /// The node has done a part of an operation's work, and runs it again.
+    ///
+    /// # Errors
+    /// If there is nothing that may take long.
+    pub(crate) fn ran_partly(&mut self, at: usize, when: When) -> Result<(), String> {
+        let operation = &self.operations[at];
+        let key = (operation.client, operation.stream);
+        let position = self.position();
+        match (&operation.request, self.open.get_mut(&key)) {
+            (Request::Commit, Some(transaction)) => {
+                self.counted.slices += 1;
+                transaction.goes_on(position, when)
+            }
+            // It waits for a commit.
+            (Request::Write(..) | Request::Define(_), None) => {
+                self.counted.waits_for_commits += 1;
+                Ok(())
+            }
+            _ => Err(format!("{}: it goes on later", operation.show())),
+        }
     }
 
     /// Whether a reply says that the log takes no writes, or that there is no memory, where that may
@@ -515,5 +544,7 @@ impl Counted {
         report.definitions_changed += self.definitions;
         report.commits_kept_unanswered += self.kept_unanswered;
         report.commits_lost += self.lost;
+        report.commit_slices += self.slices;
+        report.waits_for_commits += self.waits_for_commits;
     }
 }

@@ -30,8 +30,8 @@ pub(crate) use setup::{PASSWORD, forget_indexes};
 pub(crate) struct RanPacket {
     pub(crate) worker: usize,
     pub(crate) slot: u32,
-    /// The reply; empty if it is made in slices.
-    pub(crate) reply: Vec<u8>,
+    /// The reply; empty if it is made in slices. Without one, the packet goes on later.
+    pub(crate) reply: Option<Vec<u8>>,
     pub(crate) when: When,
 }
 
@@ -115,7 +115,7 @@ impl Spaces {
         for RanPacket { worker, slot, reply, when } in packets {
             let mut clients = self.clients.iter_mut();
             if let Some(client) = clients.find(|it| (it.worker, it.conn.slot) == (worker, slot)) {
-                client.ran(&reply, when, &mut self.journal)?;
+                client.ran(reply.as_deref(), when, &mut self.journal)?;
             }
         }
         Ok(())

@@ -172,6 +172,19 @@ impl Request {
         }
     }
 
+    /// A statement that shows the same whatever others change.
+    pub(crate) fn of_no_conflict(random: &mut Random, value: &str) -> Request {
+        loop {
+            let request = statement(random, value);
+            if let Request::Write(NUMBERED | HASHED, Statement { call, id, .. }) = &request
+                && (matches!(call, Call::Replace | Call::Upsert)
+                    || *call == Call::Insert && id.is_none())
+            {
+                return request;
+            }
+        }
+    }
+
     /// A change of a definition.
     pub(crate) fn definition(random: &mut Random) -> Request {
         Request::Define(match random.below(3) {

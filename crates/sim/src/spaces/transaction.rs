@@ -6,6 +6,9 @@ use crate::spaces::model::{HASHED, Rows, Shown, State, Table, code};
 use crate::spaces::request::{Key, Selection, Statement};
 use std::rc::Rc;
 
+/// So many parts of a commit are never too many. The steps of a space are repeated eight times at most.
+const PARTS_MAX: u32 = 8;
+
 /// An open transaction, or one that has ended.
 #[derive(Default)]
 pub(crate) struct Transaction {
@@ -16,6 +19,9 @@ pub(crate) struct Transaction {
     pub(super) schema: Option<u64>,
     pub(super) touched: [Option<Touched>; 3],
     pub(super) steps: Vec<Step>,
+    /// Changes before the first part of its commit, if that has several.
+    pub(super) commits_from: Option<usize>,
+    pub(super) parts: u32,
 }
 
 /// A space as the transaction sees it.
@@ -74,6 +80,22 @@ impl Transaction {
         Ok(says)
     }
 
+    /// A part of its commit is done. From then on it does not time out.
+    pub(super) fn goes_on(&mut self, position: usize, when: When) -> Result<(), String> {
+        if self.commits_from.is_none() {
+            self.times_out(None, when)?;
+            (self.commits_from, self.deadline) = (Some(position), None);
+        }
+        self.parts += 1;
+        Ok(())
+    }
+
+    /// Whether one of its steps would show something else, of these contents.
+    fn differs(&self, state: &State) -> bool {
+        let mut tables = state.tables.clone();
+        !self.steps.iter().all(|step| step.repeat(Rc::make_mut(&mut tables[step.space])))
+    }
+
     /// Commits. The oracle's changes are made if the node has committed and that may be.
     pub(super) fn commit(&self, journal: &mut Journal, made: Option<&Reply>) -> Expected {
         let touched = || self.touched.iter().flatten();
@@ -92,7 +114,10 @@ impl Transaction {
             touched.is_some_and(|it| it.version != journal.versions[space])
         };
         let any_is_changed = (0..3).any(is_changed);
-        let mut may_be_refused = false;
+        // What a part of the commit met may be gone by now. Other changes may have come too often.
+        let met =
+            self.commits_from.is_some_and(|from| journal.any_since(from, |it| self.differs(it)));
+        let mut may_be_refused = met || self.parts > PARTS_MAX;
         for step in &self.steps {
             let table = Rc::make_mut(&mut next.tables[step.space]);
             let is_same = step.repeat(table);

@@ -40,6 +40,8 @@ fn seeds_without_trouble() {
     assert!(total.transactions_timed_out > SEEDS / 20, "{total:?}");
     assert!(total.commits_kept_unanswered > SEEDS / 200, "{total:?}");
     assert!(total.commits_lost > SEEDS / 50, "{total:?}");
+    assert!(total.commit_slices > SEEDS / 20, "{total:?}");
+    assert!(total.waits_for_commits > SEEDS / 100, "{total:?}");
     assert!(total.long_selections > SEEDS / 200, "{total:?}");
     assert!(total.definitions_changed > SEEDS / 10, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
