@@ -101,6 +101,8 @@ pub(crate) struct Ran {
     is_in_transaction: bool,
     /// It was refused: nothing happened.
     is_refused: bool,
+    /// It is a conflict that was there after so many changes.
+    met: Option<usize>,
 }
 
 /// When something ran: the time at the begin of the turn, and at its end, in Unix milliseconds. The
@@ -124,6 +126,8 @@ pub(crate) struct Journal {
     /// By client and stream.
     open: BTreeMap<(u64, u64), Transaction>,
     ended: Vec<Transaction>,
+    /// After how many changes the conflict was there that a commit has just met.
+    met: Option<usize>,
     /// Something may be refused for want of a disk or of memory.
     may_refuse: bool,
     pub(crate) counted: Counted,
@@ -246,7 +250,8 @@ impl Journal {
             }
         };
         let changed = (self.position() > position).then(|| self.position());
-        let ran = Ran { made, position, changed, is_in_transaction, is_refused };
+        let met = self.met.take();
+        let ran = Ran { made, position, changed, is_in_transaction, is_refused, met };
         self.operations[at].ran = Some(ran);
         Ok(())
     }
@@ -348,6 +353,7 @@ impl Journal {
         let expected = transaction.commit(self, made);
         let is_conflict = made == Some(&Reply::Error(code::CONFLICT));
         self.counted.conflicts += u64::from(is_conflict);
+        self.met = is_conflict.then(|| transaction.conflict_since(&self.states)).flatten();
         self.ended.push(transaction);
         Ok(expected)
     }
@@ -464,6 +470,9 @@ impl Journal {
     fn holds(&self, kept: usize, found: &State) -> bool {
         let alone = self.operations.iter().filter(|it| it.is_firm()).all(|operation| {
             let Some(ran) = &operation.ran else { return false };
+            if ran.met.is_some_and(|met| met > kept) {
+                return false;
+            }
             ran.position <= kept
                 || ran.is_in_transaction
                 || ran.is_refused

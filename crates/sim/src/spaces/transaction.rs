@@ -96,6 +96,29 @@ impl Transaction {
         !self.steps.iter().all(|step| step.repeat(Rc::make_mut(&mut tables[step.space])))
     }
 
+    /// After how many changes somebody had changed what it was shown. `None` if changes of definitions,
+    /// or others that leave no trace in the contents, must have been what it met.
+    pub(super) fn conflict_since(&self, states: &[State]) -> Option<usize> {
+        let first = self.touched.iter().flatten().map(|it| it.base).min()?;
+        let is_changed = |step: &Step, at: usize| {
+            let Some(Touched { base, .. }) = self.touched[step.space] else { return false };
+            at > base && {
+                let table = |at: usize| &states[at].tables[step.space];
+                !Rc::ptr_eq(table(at), table(base))
+            }
+        };
+        // Any change of the space may be one too many for them.
+        let depends_on_all = |step: &&Step| match &step.done {
+            Done::Counted(_) => true,
+            Done::Selected(it, _) => step.space == HASHED && it.key == Key::None,
+            Done::Wrote(..) => false,
+        };
+        (first..states.len()).find(|&at| {
+            let mut steps = self.steps.iter().filter(depends_on_all);
+            steps.any(|step| is_changed(step, at)) || self.differs(&states[at])
+        })
+    }
+
     /// Commits. The oracle's changes are made if the node has committed and that may be.
     pub(super) fn commit(&self, journal: &mut Journal, made: Option<&Reply>) -> Expected {
         let touched = || self.touched.iter().flatten();
