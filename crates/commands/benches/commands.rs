@@ -7,7 +7,7 @@ mod common;
 use common::TestNode;
 use ladon_commands::{CommandId, Request, ThreadParts, execute};
 use ladon_engine::partition_of;
-use ladon_model::{KeyHash, Lsn};
+use ladon_record::{KeyHash, Lsn};
 
 /// Keys in use, of few partitions: the processor's caches hold them all, so that code is
 /// measured, not memory.

@@ -51,7 +51,7 @@ fn allocations(
         local: &mut client.local,
         scratch: &mut client.scratch,
         now_ms: common::START_MS,
-        append: &mut |_| ladon_model::Lsn(u64::MAX),
+        append: &mut |_| ladon_record::Lsn(u64::MAX),
         pump: None,
     };
     let request = ladon_commands::Request { id, args, first_key };

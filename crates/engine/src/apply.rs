@@ -16,7 +16,7 @@ use crate::space::{RecoveringSpaces, SpaceFault};
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
 use crate::types::{self, string, string_op};
-use ladon_model::{
+use ladon_record::{
     Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, SpaceId, UnixMillis, ValueKind,
     varint,
 };

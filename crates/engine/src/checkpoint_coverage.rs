@@ -2,7 +2,7 @@
 
 use crate::partition::{PARTITIONS, partition_of};
 use crate::save::SavedBlock;
-use ladon_model::{DbId, KeyHash, Lsn};
+use ladon_record::{DbId, KeyHash, Lsn};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -8,7 +8,7 @@
 //! transaction, in its order.
 
 use crate::tx::Key;
-use ladon_model::{KeyHasher, Lsn, varint};
+use ladon_record::{KeyHasher, Lsn, varint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

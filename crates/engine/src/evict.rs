@@ -12,7 +12,7 @@ use crate::keyspace::Keyspace;
 use crate::partition::{PARTITIONS, partition_of};
 use crate::table::entry::EntryRef;
 use crate::tx::{Candidate, Scratch, Tx};
-use ladon_model::{DbId, Lsn, Record};
+use ladon_record::{DbId, Lsn, Record};
 
 /// Which keys may be evicted, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

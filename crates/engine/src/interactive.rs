@@ -30,7 +30,7 @@ use crate::space::{
 use crate::tx::{Garbage, Scratch};
 use commit::Repetition;
 use encoded::Encoded;
-use ladon_model::{Lsn, SpaceId};
+use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
     BoxError, ErrorCode, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };

@@ -22,7 +22,7 @@ use crate::tx::{Scratch, Tx};
 use crate::types::Limits;
 use crate::types::collection::Env;
 use crossbeam_epoch::Guard;
-use ladon_model::{DbId, KeyHash, KeyHasher};
+use ladon_record::{DbId, KeyHash, KeyHasher};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU16, AtomicU64, Ordering::Relaxed,

@@ -4,7 +4,7 @@
 //! holds the locks of the partitions it touches, changes them and collects the [`Change`]s. The
 //! caller that commits it passes these to a log, and the partitions receive the LSN.
 //!
-//! [`Change`]: ladon_model::Change
+//! [`Change`]: ladon_record::Change
 
 mod access;
 mod apply;

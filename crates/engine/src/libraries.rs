@@ -4,7 +4,7 @@
 //! one is. So nobody sees a library whose transaction may still be taken back, and what is read
 //! depends, like everything in that partition, on the change's LSN.
 
-use ladon_model::{FunctionFacts, LibraryBody};
+use ladon_record::{FunctionFacts, LibraryBody};
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 use crate::keyspace::Keyspace;
 use crate::partition::{PARTITIONS, Partition, partition_of};
 use crate::partition_lock::PartitionGuard;
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 
 /// Attempts at a lock below one that is held, before the transaction gives up: a few microseconds,
 /// within which most holders are done.

@@ -10,7 +10,7 @@
 use crate::space::{Catalog, HeldSpaces, event_of, key_of};
 use crate::tx::Tx;
 use crate::watch::WatchFlag;
-use ladon_model::{Lsn, SpaceId};
+use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Space, Statement, Written};
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::types::sorted_set::SortedSet;
 use crate::types::stream::Stream;
 use crate::types::string_op;
 use crossbeam_epoch::Guard;
-use ladon_model::ValueKind;
+use ladon_record::ValueKind;
 
 /// A type in the table of types.
 pub trait Variant: Collection {
@@ -333,7 +333,7 @@ impl Object {
 mod tests {
     use super::*;
     use crate::types::set;
-    use ladon_model::varint;
+    use ladon_record::varint;
 
     #[test]
     fn what_is_logged_reads_back_and_cuts_do_not() {

@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::table::prefetch::RootPtr;
 use crate::wait::Awaited;
 use crate::watch::Watched;
-use ladon_model::{DbId, KeyHash, Lsn, ValueKind};
+use ladon_record::{DbId, KeyHash, Lsn, ValueKind};
 use std::mem::offset_of;
 
 /// Top bits of a key's hash that choose its partition. Fewer under Miri, which would need minutes

@@ -1,6 +1,6 @@
 //! What to prefetch (`lookahead.rs`).
 
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 
 /// The part of a value that a command will access, if the value is not stored in its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use crate::space::SpaceCursor;
 use crate::table::entry::ValueRef;
 use crate::types;
 use crate::types::collection::{Saving, Snapshot};
-use ladon_model::{Change, DbId, KeyHash, Lsn, ValueKind};
+use ladon_record::{Change, DbId, KeyHash, Lsn, ValueKind};
 use std::sync::Arc;
 
 /// Minimum number of elements of a piece, except the last: about a tenth of a millisecond's work.

@@ -36,7 +36,7 @@ use crate::space::{HeldSpaces, TupleEvent};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
 use crate::watch::{Untold, WatchFlag};
-use ladon_model::{Change, ChangeBuffer, DbId, KeyHash, LargeRecord, Lsn, Record, ValueKind};
+use ladon_record::{Change, ChangeBuffer, DbId, KeyHash, LargeRecord, Lsn, Record, ValueKind};
 use std::any::Any;
 use std::sync::Arc;
 use thiserror::Error;

@@ -6,7 +6,7 @@
 //!
 //! [`Scratch::ready`]: crate::Scratch
 
-use ladon_model::{DbId, KeyHash, ValueKind};
+use ladon_record::{DbId, KeyHash, ValueKind};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

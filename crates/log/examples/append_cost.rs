@@ -5,8 +5,8 @@
 //! temporary directory. The last column is the bare copy and checksum of as many bytes.
 
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
-use ladon_model::Lsn;
 use ladon_platform::{SystemClock, SystemDisk};
+use ladon_record::Lsn;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

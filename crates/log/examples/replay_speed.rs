@@ -4,8 +4,8 @@
 //! into a sink that only counts. Everything comes from the page cache: this is the crate's own cost.
 
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
-use ladon_model::Lsn;
 use ladon_platform::{SystemClock, SystemDisk};
+use ladon_record::Lsn;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

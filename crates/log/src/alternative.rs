@@ -9,7 +9,7 @@ use crate::checkpoint::reader::{CheckpointError, CheckpointReader};
 use crate::damage::Damage;
 use crate::log_end::LogEnd;
 use crate::scan::{Known, Scan, Source};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::{Path, PathBuf};
 
 /// The advice about the last of `checkpoints`, which is damaged. Reads its possible replacement to

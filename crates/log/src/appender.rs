@@ -3,7 +3,7 @@
 use crate::buffer::MarkSlot;
 use crate::frame::FrameKind;
 use crate::log::Log;
-use ladon_model::{Lsn, Record};
+use ladon_record::{Lsn, Record};
 use std::sync::Arc;
 
 /// Appends records to a [`Log`]; one per thread, from [`Log::appender`].

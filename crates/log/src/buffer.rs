@@ -22,8 +22,8 @@ use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::{LSN_MAX, SEGMENT_HEADER_BYTES};
 use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, OrderedMutex, Ordering};
-use ladon_model::{LargeRecord, Lsn, RecordPart};
 use ladon_platform::lock_order::Place as LockPlace;
+use ladon_record::{LargeRecord, Lsn, RecordPart};
 use std::collections::VecDeque;
 
 /// Maximum number of appenders: IO threads and a few helpers.

@@ -7,7 +7,7 @@ use crate::log_end::{LogEnd, LogEndFile};
 use crate::planted::Planted;
 use crate::state::LogError;
 use crate::sync_primitives::{Ordering, fence};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

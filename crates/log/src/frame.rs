@@ -10,7 +10,7 @@
 //! valid. The time is Unix milliseconds in the low 44 bits; the kind is the high 4 bits.
 
 use crate::crc::crc32c;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 
 /// Bytes in front of the payload.
 pub const FRAME_HEADER_BYTES: usize = 24;

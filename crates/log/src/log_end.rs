@@ -28,8 +28,8 @@ use crate::damage::Damage;
 use crate::planted::Planted;
 use crate::reader::read_full;
 use crate::segment::{HeaderFault, checked_header};
-use ladon_model::Lsn;
 use ladon_platform::{Disk, DiskFile};
+use ladon_record::Lsn;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use crate::checkpoint::format::checkpoint_begin;
 use crate::log::Log;
 use crate::segment::segment_path;
 use crate::sync_primitives::Mutex;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;

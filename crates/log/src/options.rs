@@ -1,7 +1,7 @@
 //! Settings of a data directory's log.
 
 use crate::planted::Planted;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 
 /// How the log lays out its files and its memory.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct LogOptions {
     /// With more appended but unwritten bytes than this, [`crate::Log::is_backlogged`] returns
     /// true, and the server pauses reading requests.
     pub backlog_bytes_max: u64,
-    /// Large records (`ladon_model::LargeRecord`) up to this many bytes do not count towards the
+    /// Large records (`ladon_record::LargeRecord`) up to this many bytes do not count towards the
     /// backlog.
     pub large_bytes_max: u64,
     /// Records are collected in memory in chunks of this size; a longer record gets its own chunk.

@@ -9,7 +9,7 @@
 //! them sees the other, so no wake-up is lost.
 
 use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, fence};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::sync::Arc;
 
 /// Value of a slot that awaits nothing.

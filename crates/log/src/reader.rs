@@ -8,8 +8,8 @@
 use crate::crc::crc32c;
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use crate::segment::{HeaderFault, SEGMENT_HEADER_BYTES, SegmentHeader};
-use ladon_model::Lsn;
 use ladon_platform::{Disk, DiskFile};
+use ladon_record::Lsn;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

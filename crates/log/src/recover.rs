@@ -24,7 +24,7 @@ use crate::scan::{Known, Scan, Source};
 use crate::seal::seal;
 use crate::segment::segment_base;
 use crate::sink::{Progress, RecoveryReport, RecoverySink};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -9,8 +9,8 @@ use crate::recover::{RecoverError, io_error};
 use crate::segment::{HeaderFault, SEGMENT_FORMAT, SEGMENT_HEADER_BYTES, segment_path};
 use crate::sink::{Phase, Progress, TornTail};
 use crate::tail::{Behind, look_behind};
-use ladon_model::Lsn;
 use ladon_platform::Disk;
+use ladon_record::Lsn;
 use std::path::{Path, PathBuf};
 
 /// Receives each batch of complete frames, with its file.

@@ -16,8 +16,8 @@ use crate::scan::Scanned;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
 use crate::state::is_out_of_space;
 use crate::write::OpenSegment;
-use ladon_model::Lsn;
 use ladon_platform::DiskFile;
+use ladon_record::Lsn;
 use std::io;
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@
 //! file was made: recovery uses it to tell damage from a torn tail.
 
 use crate::crc::crc32c;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::{Path, PathBuf};
 
 /// Bytes in front of the first frame.

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{BlockHeader, CheckpointInfo};
 use crate::damage::Damage;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The state of the log.
 
 use crate::sync_primitives::{AtomicBool, Mutex, Ordering};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,8 +8,8 @@
 
 use crate::reader::SegmentReader;
 use crate::segment::{SEGMENT_HEADER_BYTES, segment_path};
-use ladon_model::Lsn;
 use ladon_platform::Disk;
+use ladon_record::Lsn;
 use std::io;
 use std::path::Path;
 

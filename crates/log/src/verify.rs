@@ -22,8 +22,8 @@ use crate::recover::RecoverError;
 use crate::scan::{Known, Scan, Source};
 use crate::segment::{HeaderFault, SEGMENT_FORMAT, segment_base, segment_path};
 use crate::sink::TornTail;
-use ladon_model::{Changes, Lsn};
 use ladon_platform::Disk;
+use ladon_record::{Changes, Lsn};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{AccessedPart, Ahead, Lookahead, PartAhead};
 use ladon_iproto::frame;
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 
 /// Enough requests to hide memory latency, few enough that the batch's buckets stay in the cache.

@@ -6,8 +6,8 @@
 use ladon_commands::node::CheckpointError;
 use ladon_engine::{Keyspace, SaveCursor};
 use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
-use ladon_model::Lsn;
 use ladon_platform::Clock;
+use ladon_record::Lsn;
 use ladon_settings::Settings;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -447,8 +447,8 @@ mod tests {
     use super::*;
     use crate::recovery::{Recovered, recover};
     use ladon_log::{DataDir, LogOptions};
-    use ladon_model::{Change, ChangeBuffer, ValueKind};
     use ladon_platform::SystemClock;
+    use ladon_record::{Change, ChangeBuffer, ValueKind};
     use ladon_sim_disk::{Fault, SimDisk};
     use std::path::Path;
 

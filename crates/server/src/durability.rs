@@ -5,7 +5,7 @@ use crate::shutdown::StopSignal;
 use ladon_commands::Durability;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_log::Log;
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -33,12 +33,12 @@ use ladon_commands::{
 };
 use ladon_engine::{Keyspace, KeyspaceOptions, Scratch};
 use ladon_log::Progress;
-use ladon_model::{Gate, Lsn};
 use ladon_net::{
     AfterInput, Backend as _, CloseReason, ConnId, ConnInfo, Listener, MioBackend, Outgoing, Sink,
     Waker,
 };
 use ladon_platform::{Clock, Process};
+use ladon_record::{Gate, Lsn};
 use ladon_resp::{Arg, Limits, Parser, Progress as Parsed, Proto, Reply};
 use ladon_settings::Settings;
 use parking_lot::Mutex;

@@ -2,7 +2,7 @@
 
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::sync::Arc;
 
 /// A recovered node.

@@ -19,9 +19,9 @@ use ladon_engine::{Keyspace, Locks, Scratch};
 use ladon_log::{
     DataDir, Log, LogError, LogOptions, OpenError, Progress, RecoverError, RecoveryReport,
 };
-use ladon_model::Lsn;
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError, MioBackend};
 use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
+use ladon_record::Lsn;
 use ladon_settings::{IoBackend, Settings};
 use parking_lot::Mutex;
 use std::fmt::Write as _;

@@ -4,7 +4,7 @@
 use crate::connection::{Connection, Positions};
 use ladon_commands::session::{BlockedKind, LogWait};
 use ladon_log::{Log, LogError, LogState, PositionWaiter};
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 

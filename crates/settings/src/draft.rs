@@ -5,7 +5,7 @@ use crate::kind::{Kind, Value};
 use crate::origin::Origin;
 use crate::setting::Setting;
 use crate::table::{CORES, Id, TABLE};
-use ladon_model::Gate;
+use ladon_record::Gate;
 use std::sync::Arc;
 
 /// One value and where it came from.

@@ -179,7 +179,7 @@ impl std::fmt::Debug for Settings {
 mod tests {
     use super::*;
     use crate::{ClientMemory, Endpoint, IoBackend, LogLevel};
-    use ladon_model::Gate;
+    use ladon_record::Gate;
 
     #[test]
     fn accessors_give_the_defaults_in_their_types() {

@@ -15,7 +15,7 @@ use crate::typed::{
     APPENDFSYNC_NAMES, Access, ClientMemory, EvictionPolicy, FromSetting, GATE_NAMES, IoBackend,
     LogLevel,
 };
-use ladon_model::Gate;
+use ladon_record::Gate;
 use std::sync::Arc;
 
 macro_rules! settings {

@@ -5,7 +5,7 @@ use crate::percentiles;
 use crate::save_points::{self, SavePoint};
 use crate::settings::Settings;
 use crate::table::Id;
-use ladon_model::Gate;
+use ladon_record::Gate;
 use std::sync::Arc;
 
 /// A type that an accessor gives. Numbers cost one relaxed load.

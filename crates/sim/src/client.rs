@@ -4,9 +4,9 @@ use crate::history::{AskedGate, Operation};
 use crate::oracle_commands::Call;
 use crate::plan::Plan;
 use crate::streams::Reader;
-use crate::{functions, listener, producers, scripts, waits};
-use ladon_model::Gate;
+use crate::{functions, producers, scripts, subscriber, waits};
 use ladon_net::ConnId;
+use ladon_record::Gate;
 use ladon_resp::client::{Decoder, Value, write_request};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
@@ -211,7 +211,7 @@ impl Client {
         if let Some(talks) = self.talks.as_mut().filter(|_| atomic)
             && talks.chance(2, 3)
         {
-            calls.push(listener::publish(talks, self.name, &mut self.serial, false));
+            calls.push(subscriber::publish(talks, self.name, &mut self.serial, false));
         }
         if atomic {
             write_request(&mut bytes, &["MULTI"]);
@@ -248,7 +248,7 @@ impl Client {
             && talks.chance(1, 5)
         {
             let in_script = self.scripts.as_mut().is_some_and(|scripts| scripts.chance(1, 2));
-            return Some(listener::publish(talks, self.name, &mut self.serial, in_script));
+            return Some(subscriber::publish(talks, self.name, &mut self.serial, in_script));
         }
         if let Some(scripts) = &mut self.scripts
             && scripts.chance(1, 3)

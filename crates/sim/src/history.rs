@@ -1,8 +1,8 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::{functions, listener, scripts, streams, waits};
-use ladon_model::Gate;
+use crate::{functions, scripts, streams, subscriber, waits};
+use ladon_record::Gate;
 use ladon_resp::client::Value;
 
 /// One step for the oracle: a request, a whole MULTI ... EXEC, or an action of the node itself.
@@ -88,8 +88,8 @@ fn in_order(call: &Call, reply: Value) -> Value {
     if waits::says_durable(&reply).is_some() && call[0] == b"WAITAOF" {
         return waits::waited();
     }
-    if listener::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
-        return listener::published();
+    if subscriber::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
+        return subscriber::published();
     }
     let reply = functions::in_order(call, streams::in_order(call, reply));
     let together = match call[0].as_slice() {

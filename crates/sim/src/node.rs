@@ -12,9 +12,9 @@ use ladon_engine::types::list::End;
 use ladon_engine::types::stream::{Step, StreamId};
 use ladon_engine::{Key, Keyspace, Library, Locks, Object, Scratch, ValueRef, types};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Change, Changes, Gate, Lsn};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
+use ladon_record::{Change, Changes, Gate, Lsn};
 use ladon_server::{
     CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Planted, Protocol, Recovered,
     StopSignal, Worker, WorkerParts, recover,

@@ -63,8 +63,8 @@ pub(crate) fn apply(state: &mut State, call: &Call) -> Value {
     match call[0].as_slice() {
         // See `Operation::wrong_wait`.
         b"WAITAOF" => crate::waits::waited(),
-        // How many get it is not modelled: see `listener.rs` for who has to.
-        b"PUBLISH" => crate::listener::published(),
+        // How many get it is not modelled: see `subscriber.rs` for who has to.
+        b"PUBLISH" => crate::subscriber::published(),
         b"WAIT" => Value::Integer(0),
         b"EVAL" | b"EVALSHA" => scripts::run(state, call),
         b"SCRIPT" => scripts::remember(call),

@@ -1,7 +1,7 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
 use ladon_engine::CommitLimits;
-use ladon_model::Gate;
+use ladon_record::Gate;
 use ladon_server::Pace;
 use ladon_testkit::Random;
 

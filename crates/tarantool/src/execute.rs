@@ -10,7 +10,7 @@ use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
-use ladon_model::{Lsn, SpaceId};
+use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 
 /// Runs one packet, and appends its reply.

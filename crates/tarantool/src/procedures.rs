@@ -6,8 +6,8 @@ use crate::session_settings;
 use crate::statements::{Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
-use ladon_model::SpaceId;
 use ladon_msgpack::{self as msgpack, Value, write};
+use ladon_record::SpaceId;
 use ladon_space::{BoxError, IteratorType, Selected, Statement, Tuple};
 use ladon_system_spaces as system;
 

@@ -12,7 +12,7 @@ use ladon_engine::{Catalog, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
-use ladon_model::{Lsn, SpaceId};
+use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
     BoxError, IteratorType, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,
 };

@@ -7,7 +7,7 @@ use crate::transactions::Taken;
 use ladon_commands::{Flow, ThreadParts};
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_space::{BoxError, Space, Statement, Written};
 use ladon_system_spaces as system;
 use std::borrow::Cow;

@@ -8,8 +8,8 @@ use crate::error;
 use crate::statements::Running;
 use ladon_commands::Node;
 use ladon_iproto::reply;
-use ladon_model::Lsn;
 use ladon_msgpack::write;
+use ladon_record::Lsn;
 use ladon_space::BoxError;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::types::kind_of;
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 pub(super) fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     count(ctx, args, |tx, db, key| tx.inspect(db, key).is_some())

@@ -63,7 +63,7 @@ fn any(ctx: &mut Ctx<'_>) -> Option<Vec<u8>> {
             let db = tx.keyspace().select(number);
             tx.depend_on_all();
             let mut found: Option<Vec<u8>> = None;
-            let mut from = ladon_model::KeyHash(0);
+            let mut from = ladon_record::KeyHash(0);
             while found.is_none() {
                 let next = tx.scan(db, partition, from, BUCKETS_PER_LOOK, |entry| {
                     found.get_or_insert_with(|| entry.key().to_vec());

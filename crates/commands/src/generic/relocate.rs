@@ -5,7 +5,7 @@ use crate::kernel::aside::is_much;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 

@@ -10,7 +10,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
 

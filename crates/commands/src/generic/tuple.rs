@@ -8,7 +8,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::mounted;
 use crate::shared::tuple::{TupleKey, is_ordinary, locate, refused, require};
 use ladon_engine::{EventClass, Key, MOUNTS_DATABASE, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_space::Statement;
 
 /// DEL and UNLINK, of tuples and of ordinary keys, and of an ordinary key under a prefix.

@@ -16,7 +16,7 @@ use crate::kernel::mounted;
 use crate::kernel::scan_positions::ScanPosition;
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::{Catalog, MOUNTS_DATABASE, Tx};
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
 use ladon_space::{IteratorType, Space};

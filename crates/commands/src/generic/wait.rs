@@ -9,7 +9,7 @@ use crate::kernel::error::CommandResult;
 use crate::kernel::outcome::Flow;
 use crate::kernel::session::{Blocked, BlockedKind, LogWait};
 use crate::kernel::spec::{Code, LockNeed};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::sync::Arc;
 
 pub(crate) const COMMANDS: &[Code] = &[

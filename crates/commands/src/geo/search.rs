@@ -10,7 +10,7 @@ use crate::kernel::error::CommandResult;
 use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::sorted_set::{Gathered, ScoreRange, SortedSet, SortedSetLimits};
 use ladon_engine::{EventClass, Variant};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::{Bound, Range};
 

@@ -5,7 +5,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::hyperloglog::{self, Registers, estimate};
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx, Written};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use std::collections::HashSet;
 
 pub(super) fn pfcount(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -30,8 +30,8 @@ use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Library, Locks, Object, Stored, ValueRef, WatchFlag,
 };
-use ladon_model::DbId;
 use ladon_platform::Clock;
+use ladon_record::DbId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,7 +4,7 @@
 use crate::kernel::error::CommandError;
 use crate::kernel::slices::Slices;
 use ladon_engine::{Library, Stored, WatchFlag};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

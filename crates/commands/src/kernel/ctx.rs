@@ -11,7 +11,7 @@ use crate::kernel::rng::Rng;
 use crate::kernel::session::Session;
 use crate::kernel::slices::Slices;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
-use ladon_model::{DbId, KeyHash, Lsn};
+use ladon_record::{DbId, KeyHash, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 use crate::kernel::node::Node;
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::{Choice, Evicted, Scratch, Victims};
-use ladon_model::Record;
+use ladon_record::Record;
 use ladon_settings::EvictionPolicy;
 
 /// Bytes that a thread's commands may add before other threads see them: so little that many

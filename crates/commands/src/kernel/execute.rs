@@ -21,8 +21,8 @@ use crate::kernel::tracking::remember;
 use crate::kernel::undo;
 use crate::kernel::watched;
 use ladon_engine::{Locks, Scratch, Tx};
-use ladon_model::{KeyHash, Lsn};
 use ladon_platform::lock_order;
+use ladon_record::{KeyHash, Lsn};
 use ladon_resp::{Proto, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -16,7 +16,7 @@ use crate::kernel::spec::{CommandSpec, HandlerFn};
 use crate::kernel::timing::Started;
 use crate::kernel::tracking::remember;
 use ladon_engine::{Locks, Scratch, Tx};
-use ladon_model::{KeyHash, Lsn};
+use ladon_record::{KeyHash, Lsn};
 use smallvec::SmallVec;
 
 /// A command with its arguments, the name included.

@@ -12,7 +12,7 @@ use crate::kernel::stats::ThreadStats;
 use crate::kernel::tracking::fan_out::Trackers;
 use crate::kernel::undoable_counts::{Begun, Counted, CountedError};
 use ladon_engine::{ReadyKey, Waiter, WatchFlag};
-use ladon_model::{Lsn, Record};
+use ladon_record::{Lsn, Record};
 use std::sync::Arc;
 
 /// What belongs to one IO thread.

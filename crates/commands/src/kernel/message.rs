@@ -4,7 +4,7 @@ use crate::kernel::aside_job::Computed;
 use crate::kernel::pubsub::published::ForThread;
 use crate::kernel::tracking::batch::{ForTrackers, Redirected};
 use ladon_engine::Waiter;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

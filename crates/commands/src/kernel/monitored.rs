@@ -6,7 +6,7 @@ use crate::kernel::node::Node;
 use crate::kernel::secrets;
 use crate::kernel::session::Session;
 use crate::kernel::spec::CommandSpec;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 
 /// Notes an executed command for the monitoring clients, on behalf of a client or of its script.
 /// Administrative commands and passwords are not shown. [`show`] follows once it is committed.

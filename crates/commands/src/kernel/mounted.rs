@@ -12,7 +12,7 @@ use crate::kernel::invoke::Command;
 use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{CommandSpec, KeyPositions, LockNeed, OnTuples};
 use ladon_engine::{Catalog, Locks, MOUNTS_DATABASE, Mount, Tx, WatchFlag};
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::pubsub::registry::PubSub;
 use ladon_engine::{Event, EventClass, Keyspace};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_settings::Settings;
 use std::io::Write;
 use std::sync::Arc;

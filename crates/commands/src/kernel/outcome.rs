@@ -4,7 +4,7 @@ use crate::kernel::aside_job::Job;
 use crate::kernel::long_reply::LongReply;
 use crate::kernel::session::Blocked;
 use crate::kernel::slices::Slices;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 
 /// What happens to the connection.
 #[derive(Clone, Debug, Default)]

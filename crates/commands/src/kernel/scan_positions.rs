@@ -4,7 +4,7 @@
 //! long are forgotten; a scan that comes back to one begins its space again, so that it finds
 //! everything, some of it twice. Scans of the same data share their positions.
 
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 

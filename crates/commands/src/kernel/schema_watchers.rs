@@ -1,7 +1,7 @@
 //! Clients that want to hear of the next version of the spaces' definitions.
 
 use crate::kernel::message::{Message, ThreadHandle};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

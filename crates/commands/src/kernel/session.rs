@@ -8,7 +8,7 @@ use crate::kernel::pubsub::published::Kind;
 use crate::kernel::pubsub::subscriptions::Subscriptions;
 use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Claim, Waiter, WatchFlag};
-use ladon_model::{Gate, Lsn, SpaceId};
+use ladon_record::{Gate, Lsn, SpaceId};
 use ladon_resp::Proto;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::session::{Session, WatchedKey};
 use crate::kernel::thread_parts::ThreadParts;
 use ladon_engine::{Key, Locks, WatchFlag};
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_resp::{Proto, Reply};
 use std::sync::Arc;
 

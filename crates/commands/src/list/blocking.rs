@@ -8,7 +8,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::EventClass;
 use ladon_engine::types::list::{End, ListValue};
-use ladon_model::ValueKind;
+use ladon_record::ValueKind;
 
 pub(super) fn blpop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     pop(ctx, args, End::Front)

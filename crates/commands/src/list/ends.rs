@@ -6,7 +6,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::list::{End, ListValue};
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_resp::Reply;
 
 pub(super) fn lpush(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

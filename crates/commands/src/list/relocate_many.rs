@@ -11,7 +11,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{Elements, End, ListValue};
 use ladon_engine::{EventClass, Object, Tx, ValueRef};
-use ladon_model::{DbId, ValueKind};
+use ladon_record::{DbId, ValueKind};
 
 /// How many elements to move, in which order.
 struct Amount {

@@ -15,7 +15,7 @@ use crate::kernel::spec::{Handler, LockNeed};
 use crate::scripting::runner::{Task, Wanted, log_takes_none};
 use ladon_engine::{Grown, Locks};
 use ladon_lua::{Host, LogLevel, Stop};
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

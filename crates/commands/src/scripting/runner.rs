@@ -26,7 +26,7 @@ use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::scripting::host::{Counted, RunHost, Stopped};
 use ladon_engine::{Locks, PARTITIONS, partition_of};
 use ladon_lua::{Ended, Host, Vm};
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use smallvec::SmallVec;
 
 /// After so many runs that were refused a lock, a script takes all.

@@ -9,7 +9,7 @@ use crate::set::{reply_member, slices_of};
 use crate::shared::hyperloglog::Distinct;
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
 use ladon_engine::{EventClass, Key, Object, Tx, Variant};
-use ladon_model::{DbId, KeyHasher};
+use ladon_record::{DbId, KeyHasher};
 use ladon_resp::Reply;
 
 pub(crate) fn sinter(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

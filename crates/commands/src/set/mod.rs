@@ -15,7 +15,7 @@ use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::{EventClass, Key, Look, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_resp::Reply;
 
 pub(crate) const COMMANDS: &[Code] = &[

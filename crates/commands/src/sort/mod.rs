@@ -17,7 +17,7 @@ use crate::kernel::slices::Headed;
 use crate::kernel::spec::{Code, KeyPositions, LockNeed};
 use elements::Elements;
 use ladon_engine::{EventClass, Key, Object, ValueRef, Variant};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use options::Options;
 use pattern::Source;
 use sorted::Sorted;

@@ -4,7 +4,7 @@ use super::elements::Elements;
 use ladon_engine::types::hash::HashValue;
 use ladon_engine::types::string;
 use ladon_engine::{Ahead, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 /// Where patterns look up their keys.
 pub(super) enum Source<'s, 't> {

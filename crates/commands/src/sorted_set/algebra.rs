@@ -10,7 +10,7 @@ use crate::shared::float::parse_double;
 use ladon_engine::types::set::SetValue;
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Key, Object, Tx, Variant};
-use ladon_model::{DbId, KeyHasher};
+use ladon_record::{DbId, KeyHasher};
 
 pub(super) fn zunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     answer(ctx, args, Operation::Union)

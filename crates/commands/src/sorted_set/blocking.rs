@@ -5,7 +5,7 @@ use crate::kernel::args;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::types::sorted_set::SortedSet;
-use ladon_model::ValueKind;
+use ladon_record::ValueKind;
 
 pub(super) fn bzpopmin(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     pop(ctx, args, End::Min)

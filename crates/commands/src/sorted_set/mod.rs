@@ -14,7 +14,7 @@ mod show;
 
 use crate::kernel::spec::{Code, Part};
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("zadd", add::zadd).at(Part::Element(3)),

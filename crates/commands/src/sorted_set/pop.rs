@@ -5,7 +5,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_resp::Proto;
 
 /// Which end.

@@ -8,7 +8,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Look, Variant};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::Range;
 

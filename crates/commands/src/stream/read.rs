@@ -10,7 +10,7 @@ use crate::kernel::large::Large;
 use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::stream::{Stream, StreamId};
 use ladon_engine::{Key, Object, Tx, ValueRef};
-use ladon_model::{DbId, ValueKind};
+use ladon_record::{DbId, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

@@ -9,7 +9,7 @@ use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{Claimed, Group, Step, Stream, StreamId};
 use ladon_engine::{StreamEdit, Tx};
-use ladon_model::{DbId, ValueKind};
+use ladon_record::{DbId, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::ops::ControlFlow::{Break, Continue};

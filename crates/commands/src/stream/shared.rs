@@ -3,7 +3,7 @@
 use crate::kernel::error::{CommandError, shown_up_to};
 use ladon_engine::types::stream::Stream;
 use ladon_engine::{EventClass, Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 /// An argument for an error message: as much of it as C's `printf` shows.
 pub(super) fn text(argument: &[u8]) -> String {

@@ -11,7 +11,7 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::slices::Headed;
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_resp::Reply;
 use std::borrow::Cow;
 

@@ -13,7 +13,7 @@ use crate::kernel::session::{Multi, WatchedKey};
 use crate::kernel::spec::{Code, Handler, LockNeed};
 use crate::kernel::watched;
 use ladon_engine::{Ahead, Locks};
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

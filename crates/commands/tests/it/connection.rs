@@ -3,7 +3,7 @@
 use crate::common::{self, TestClient, TestNode, check, check_on};
 use ladon_commands::session::BlockedKind;
 use ladon_commands::{Blocked, Flow, Message};
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 use std::sync::atomic::Ordering::Relaxed;
 
 #[test]

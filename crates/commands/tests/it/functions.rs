@@ -2,7 +2,7 @@
 
 use crate::common::{TestNode, check_on};
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
-use ladon_model::LibraryBody;
+use ladon_record::LibraryBody;
 
 const CODE: &str = "#!lua name=l\nredis.register_function{function_name='f', description='what', \
                     callback=function(k, a) return redis.call('incrby', k[1], a[1]) end, \

@@ -48,14 +48,14 @@ fn map(pairs: &[(&str, Vec<u8>)]) -> Vec<u8> {
 
 /// Changes a definition, as IPROTO would.
 fn define(node: &TestNode, space: u32, statement: Statement<'_>) -> Result<(), BoxError> {
-    let append = |record: ladon_model::Record<'_>| node.log.append(&record.changes());
+    let append = |record: ladon_record::Record<'_>| node.log.append(&record.changes());
     let mut scratch = Scratch::default();
     node.node.keyspace.define(space, &mut scratch, |it| statement.run(it), append).0.map(drop)
 }
 
 /// Runs a statement on a space, as IPROTO would.
 pub fn run(node: &TestNode, space: u32, statement: Statement<'_>) -> Result<(), BoxError> {
-    let append = |record: ladon_model::Record<'_>| node.log.append(&record.changes());
+    let append = |record: ladon_record::Record<'_>| node.log.append(&record.changes());
     let mut scratch = Scratch::default();
     let catalog = node.node.keyspace.spaces.catalog();
     let mut tx = node.node.keyspace.begin_on_spaces(&catalog, &[space], &mut scratch)?;

@@ -17,7 +17,7 @@ use crate::interactive::encoded::Encoded;
 use crate::keyspace::Keyspace;
 use crate::space::{Catalog, Content, SpaceTx, conflict};
 use crate::tx::{Garbage, Scratch};
-use ladon_model::{Lsn, Record, SpaceId};
+use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoxError, Tuple};
 
 /// Statements that a turn has time for: some two hundred microseconds.

@@ -3,7 +3,7 @@
 
 use super::View;
 use crate::space::log_change;
-use ladon_model::{ChangeBuffer, LargeRecord, Record};
+use ladon_record::{ChangeBuffer, LargeRecord, Record};
 use ladon_space::{Space, Written};
 
 /// The log copies shorter records, and takes over the memory of longer ones part by part.

@@ -4,8 +4,8 @@ use super::error::no_such_space;
 use super::foreign_keys::Links;
 use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
-use ladon_model::{Lsn, SpaceId};
 use ladon_platform::lock_order::{self, Place};
+use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
     BoxError, ErrorCode, IndexDef, SequenceDef, Sought, Space, SpaceDef, SpaceSequence, fields,
 };

@@ -19,7 +19,7 @@ use super::error::{
 use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
 use crate::tx::{Garbage, Scratch};
-use ladon_model::{Lsn, Record, SpaceId};
+use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{
     BoxError, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
 };

@@ -1,6 +1,6 @@
 //! Errors of the catalog, in Tarantool's words.
 
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_space::{BoxError, ErrorCode};
 
 /// `ER_DROP_SPACE`.

@@ -4,7 +4,7 @@
 //! leaves only if no key names it. So whoever writes one of the two locks both, in the order of their
 //! numbers, as every transaction does.
 
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_space::{BoxError, Selected, Space, SpaceDef, Written};
 use std::collections::{BTreeMap, BTreeSet};
 

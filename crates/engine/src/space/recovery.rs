@@ -9,7 +9,7 @@ use super::definition::{Effect, defines};
 use super::error::no_such_space;
 use crate::keyspace::Keyspace;
 use crate::save::SavedBlock;
-use ladon_model::{Change, ChangeError, Changes, Lsn, SpaceId};
+use ladon_record::{Change, ChangeError, Changes, Lsn, SpaceId};
 use ladon_space::{BoxError, Space, SpaceDef, Tuple, Written};
 use ladon_system_spaces as system;
 use parking_lot::Mutex;

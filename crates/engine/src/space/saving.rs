@@ -13,7 +13,7 @@
 use super::catalog::Catalog;
 use crate::keyspace::Keyspace;
 use crate::save::SavedBlock;
-use ladon_model::{Change, Lsn, SpaceId};
+use ladon_record::{Change, Lsn, SpaceId};
 use std::sync::Arc;
 
 /// Tuples of a block, unless they are long: about a tenth of a millisecond's work.

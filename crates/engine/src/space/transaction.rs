@@ -2,12 +2,12 @@
 
 use super::catalog::{Catalog, SpaceCell, SpaceGuard};
 use super::foreign_keys::check_written;
-use super::held::log_change;
+use super::held_spaces::log_change;
 use super::mounted::{event_of, touch_watchers};
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
-use ladon_model::{Lsn, Record, SpaceId};
 use ladon_msgpack::write;
+use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{
     Asked, BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written, sequence_data,
     sequence_value,

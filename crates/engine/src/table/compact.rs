@@ -104,7 +104,7 @@ mod tests {
     use crate::object::Object;
     use crate::table::entry::{ValueInit, ValueRef};
     use crate::types::hash::{HashLimits, HashValue};
-    use ladon_model::KeyHasher;
+    use ladon_record::KeyHasher;
     use ladon_testkit::Random;
     use std::collections::BTreeMap;
 

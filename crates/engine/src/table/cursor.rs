@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::entry::EntryRef;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 /// A cursor is the top 48 bits of a hash, which is as fine as buckets ever get; it stays positive
 /// for clients that read it as a signed number.

@@ -33,7 +33,7 @@ use bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use directory::{Directory, Root};
 use entry::{EntryPtr, EntryRef, ValueInit};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use prefetch::RootPtr;
 pub(crate) use segment::LocalHash;
 use segment::{Place, Segment, pack, unpack};

@@ -8,7 +8,7 @@ use super::Table;
 use super::directory::Directory;
 use super::prefetch;
 use super::segment::{CAPACITY, LocalHash, Segment, unpack};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use std::ptr::NonNull;
 
 /// Two neighbours with fewer keys than this together are merged.

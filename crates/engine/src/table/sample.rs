@@ -8,7 +8,7 @@ use super::entry::EntryRef;
 use super::segment::{CAPACITY, Place, SLOTS, unpack};
 use super::{Found, SlotMut, Table, prefetch};
 use arrayvec::ArrayVec;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 impl Table {
     /// An entry chosen uniformly at random.

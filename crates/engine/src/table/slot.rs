@@ -7,7 +7,7 @@ use super::Table;
 use super::entry::{self, EntryPtr, EntryRef, ValueInit};
 use super::segment::{LocalHash, MERGE_TRY_COUNT, Place, Segment, pack, unpack};
 use crate::object::Object;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use std::ptr::NonNull;
 
 /// A place in a table, good until the table changes.

@@ -7,7 +7,7 @@ use super::directory::Directory;
 use super::entry::EntryRef;
 use super::prefetch;
 use super::segment::{self, CAPACITY, LocalHash, Segment, bucket_start, home_of, unpack};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 

@@ -6,7 +6,7 @@ use crate::object::Object;
 use crate::partition::{Database, Weight};
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
-use ladon_model::{DbId, varint};
+use ladon_record::{DbId, varint};
 
 impl Tx<'_> {
     /// Takes every change since [`Tx::make_undoable`] back: the data, expiries, access words,

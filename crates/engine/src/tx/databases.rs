@@ -5,7 +5,7 @@ use super::{Garbage, GarbageKind, Key, Tx, is_due};
 use crate::partition::{Database, PARTITIONS};
 use crate::table::entry::EntryRef;
 use crate::watch::{Presence, Untold};
-use ladon_model::{Change, DbId, KeyHash};
+use ladon_record::{Change, DbId, KeyHash};
 
 impl Tx<'_> {
     /// Number of keys of a database in the held partitions, including expired ones that still take

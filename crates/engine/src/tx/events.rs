@@ -6,7 +6,7 @@ use crate::keyspace::Keyspace;
 use crate::space::{MOUNTS_DATABASE, TupleEvent};
 use crate::table::entry::EntryRef;
 use crate::types;
-use ladon_model::{DbId, Lsn, ValueKind};
+use ladon_record::{DbId, Lsn, ValueKind};
 
 impl Tx<'_> {
     /// Notes an event, if anybody wants this class. Called after the change.

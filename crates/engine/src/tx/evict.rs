@@ -4,7 +4,7 @@ use super::{Key, Tx};
 use crate::access::next_random;
 use crate::events::EventClass;
 use crate::table::entry::EntryRef;
-use ladon_model::{Change, DbId, KeyHash};
+use ladon_record::{Change, DbId, KeyHash};
 
 /// A key that may be evicted, as it was when it was sampled.
 #[derive(Clone, Debug)]

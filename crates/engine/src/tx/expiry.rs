@@ -13,7 +13,7 @@ use crate::object::Object;
 use crate::partition::{Unlogged, Weight, partition_of};
 use crate::table::entry::EntryRef;
 use crate::types::hash::Item;
-use ladon_model::{Change, DbId, KeyHash, ValueKind};
+use ladon_record::{Change, DbId, KeyHash, ValueKind};
 
 impl Tx<'_> {
     /// Removes up to `max` expired keys and elements from a held partition; returns how many.

@@ -7,7 +7,7 @@ use super::Tx;
 use crate::keyspace::Locks;
 use crate::locked::{Grown, Locked, PartitionSet};
 use crate::partition::partition_of;
-use ladon_model::{KeyHash, Lsn};
+use ladon_record::{KeyHash, Lsn};
 
 impl<'a> Tx<'a> {
     /// Whether the key's partition is locked.

@@ -3,7 +3,7 @@
 use super::{Key, Tx};
 use crate::types::collection::WrongType;
 use crate::types::hash::{HashEdit, HashValue};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 impl Tx<'_> {
     /// Runs `edit` on the key's hash; `None` if there is none. An empty hash is removed with its

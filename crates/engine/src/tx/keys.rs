@@ -4,7 +4,7 @@ use super::{Key, Tx};
 use crate::events::EventClass;
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types;
-use ladon_model::{Change, DbId};
+use ladon_record::{Change, DbId};
 
 /// How a value is stored in its entry, apart from its bytes.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use super::{Garbage, Tx};
 use crate::keyspace::Keyspace;
 use crate::libraries::{Library, LibraryCounts};
 use crate::partition::PARTITIONS;
-use ladon_model::Change;
+use ladon_record::Change;
 use std::sync::Arc;
 
 impl Tx<'_> {

@@ -3,7 +3,7 @@
 use super::{Key, Tx};
 use crate::types::collection::WrongType;
 use crate::types::list::{Element, Elements, End, ListLimits, ListValue, Needle, Step};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;
 

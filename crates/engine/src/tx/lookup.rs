@@ -22,7 +22,7 @@ use crate::access::Use;
 use crate::events::EventClass;
 use crate::table::entry::EntryRef;
 use crate::table::{Found, SlotMut};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 impl Tx<'_> {
     /// The entry of a key that exists and has not expired; nothing is counted.

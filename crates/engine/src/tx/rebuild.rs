@@ -2,7 +2,7 @@
 
 use super::{Key, Tx};
 use crate::types;
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 impl Tx<'_> {
     /// Encodes every value of a database in the held partitions as in the files, and decodes it

@@ -3,7 +3,7 @@
 use super::Tx;
 use crate::partition::Database;
 use crate::table::entry::ValueRef;
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 impl Tx<'_> {
     /// Bytes that a database takes in the held partitions, value by value. If all partitions are
@@ -35,7 +35,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use crate::{Keyspace, KeyspaceOptions, Locks, Scratch};
-    use ladon_model::Lsn;
+    use ladon_record::Lsn;
 
     #[test]
     fn flushing_what_keys_have_left_is_accounted_for() {

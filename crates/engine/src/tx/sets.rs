@@ -5,7 +5,7 @@ use crate::types::collection::{Collection, WrongType};
 use crate::types::element_prefetch::ElementsAhead;
 use crate::types::set::edit::SetEdit;
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue, put_member};
-use ladon_model::DbId;
+use ladon_record::DbId;
 
 /// If the removed members outnumber the remaining ones by this factor, `set_pop` searches the
 /// remaining ones.

@@ -3,7 +3,7 @@
 use super::{Key, Tx};
 use crate::types::collection::{Env, WrongType};
 use crate::types::sorted_set::{SortedSet, SortedSetLimits, put_removed, put_score};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use std::ops::Range;
 
 /// A sorted set whose scores are being set; changes are logged.

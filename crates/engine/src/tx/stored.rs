@@ -4,7 +4,7 @@ use super::{Key, Removed, Tx};
 use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;
-use ladon_model::{Change, DbId, LargeRecord, RecordPart};
+use ladon_record::{Change, DbId, LargeRecord, RecordPart};
 
 /// A value to be stored, with its encoded record.
 pub struct Stored {

@@ -6,7 +6,7 @@ use crate::types::collection::{Env, WrongType};
 use crate::types::stream::{
     Idempotence, Memory, References, Spared, Step, Stream, StreamId, Trim, encode_add,
 };
-use ladon_model::{Change, DbId, ValueKind};
+use ladon_record::{Change, DbId, ValueKind};
 use std::ops::Deref;
 
 /// A stream that is being changed; the changes are logged.

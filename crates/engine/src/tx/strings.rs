@@ -9,7 +9,7 @@ use crate::types::integer;
 use crate::types::long_string::LongString;
 use crate::types::string::{self, Form};
 use crate::types::string_op;
-use ladon_model::{Change, DbId, ValueKind};
+use ladon_record::{Change, DbId, ValueKind};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -31,7 +31,7 @@ use crate::types;
 use crate::types::collection::Env;
 use crate::types::long_string::LongString;
 use crate::watch::{Untold, WatchFlag, WatcherBefore};
-use ladon_model::{DbId, KeyHash, ValueKind, varint};
+use ladon_record::{DbId, KeyHash, ValueKind, varint};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

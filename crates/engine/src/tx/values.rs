@@ -6,7 +6,7 @@ use crate::partition::{Weight, partition_of};
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types::collection::{Env, WrongType};
 use crate::types::element_prefetch::ElementsAhead;
-use ladon_model::{Change, DbId, ValueKind};
+use ladon_record::{Change, DbId, ValueKind};
 
 /// Members that a request names; most name few.
 pub(super) type Members<'a> = smallvec::SmallVec<[&'a [u8]; 8]>;

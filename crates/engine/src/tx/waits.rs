@@ -3,7 +3,7 @@
 use super::{Key, Tx};
 use crate::types;
 use crate::wait::{Place, ReadyKey, Waiter};
-use ladon_model::{DbId, ValueKind};
+use ladon_record::{DbId, ValueKind};
 use std::sync::Arc;
 
 impl Tx<'_> {

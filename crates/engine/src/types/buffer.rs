@@ -6,7 +6,7 @@
 
 use crate::pieces::Pieces;
 use allocator_api2::vec::Vec as PieceVec;
-use ladon_model::varint::Sink;
+use ladon_record::varint::Sink;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 

@@ -5,7 +5,7 @@ use super::dump_value::DumpValue;
 use super::limits::Limits;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, KeyHasher, ValueKind};
+use ladon_record::{KeyHash, KeyHasher, ValueKind};
 use thiserror::Error;
 
 /// What a value needs to know beyond itself.

@@ -22,7 +22,7 @@ impl<'a> DumpValue<'a> {
     pub(crate) fn list_of_bytes(mut rest: &'a [u8]) -> Option<DumpValue<'a>> {
         let mut list = Vec::new();
         while !rest.is_empty() {
-            list.push(DumpValue::Bytes(ladon_model::varint::take_bytes(&mut rest)?));
+            list.push(DumpValue::Bytes(ladon_record::varint::take_bytes(&mut rest)?));
         }
         Some(DumpValue::List(list))
     }

@@ -24,7 +24,7 @@ use crate::object::Object;
 pub use crate::table::Position;
 use crate::table::entry::{ValueInit, ValueRef};
 use collection::Env;
-use ladon_model::ValueKind;
+use ladon_record::ValueKind;
 pub use limits::Limits;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,6 +1,6 @@
 //! What the log has of a change to a string: bytes written at an offset, or parts replaced.
 
-use ladon_model::varint;
+use ladon_record::varint;
 use smallvec::SmallVec;
 use std::ops::Range;
 

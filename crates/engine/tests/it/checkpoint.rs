@@ -8,7 +8,7 @@ use ladon_engine::{
     Key, Keyspace, KeyspaceOptions, Library, Locks, Recovering, SaveCursor, SavedBlock, Scratch,
     Tx, ValueRef,
 };
-use ladon_model::{Change, Changes, DbId, FunctionFacts, LibraryBody, Lsn};
+use ladon_record::{Change, Changes, DbId, FunctionFacts, LibraryBody, Lsn};
 use ladon_testkit::Random;
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 
 use crate::spaces::{Node, Part, array, dump, index_tuple, number, recounted, restored};
 use ladon_engine::{Commit, CommitPace, Interactive};
-use ladon_model::Lsn;
 use ladon_msgpack::write;
+use ladon_record::Lsn;
 use ladon_space::{BoxError, Statement};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
@@ -395,7 +395,7 @@ fn transactions_do_not_break_a_key_together() {
             }
             let pace = CommitPace { work: 1 + random.below(4) as usize, now_ms: 1 };
             let mut scratch = node.scratch.borrow_mut();
-            let append = |record: ladon_model::Record<'_>| node.append(&record);
+            let append = |record: ladon_record::Record<'_>| node.append(&record);
             let done = open[at].transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
             drop(scratch);
             match done {

@@ -3,7 +3,7 @@
 use ladon_engine::{
     Grown, Keyspace, KeyspaceOptions, Locks, PARTITIONS, Scratch, Tx, partition_of,
 };
-use ladon_model::{KeyHash, Lsn, Record};
+use ladon_record::{KeyHash, Lsn, Record};
 use ladon_testkit::Random;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -4,7 +4,7 @@
 
 use crate::spaces::{Node, array, dump, index_tuple, number, restored, space_tuple};
 use ladon_engine::{Commit, CommitPace, Interactive};
-use ladon_model::{Lsn, Record};
+use ladon_record::{Lsn, Record};
 use ladon_space::{BoxError, IteratorType, OwnedStatement, Selected, Space, Statement, Tuple};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
@@ -255,7 +255,7 @@ fn a_conflict_depends_on_what_changed() {
     node.write(512, |space| space.insert(&tuple(2))).unwrap();
     let changed = node.reserved();
     let mut scratch = node.scratch.borrow_mut();
-    let append = |_: ladon_model::Record<'_>| unreachable!("it has changed nothing");
+    let append = |_: ladon_record::Record<'_>| unreachable!("it has changed nothing");
     let pace = CommitPace::of_turn(1);
     let (done, lsn) = transaction.commit(&node.keyspace, &mut scratch, pace, append);
     assert_eq!((done.unwrap_err().code.0, lsn), (97, changed));

@@ -4,7 +4,7 @@
 //! deadlock, the checks report transactions that saw half of another.
 
 use ladon_engine::{Grown, Keyspace, KeyspaceOptions, Locks, Scratch, Tx, partition_of};
-use ladon_model::{KeyHash, Lsn};
+use ladon_record::{KeyHash, Lsn};
 use loom::thread;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 use ladon_engine::{
     Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, Scratch, defines,
 };
-use ladon_model::{Lsn, Record};
 use ladon_msgpack::write;
+use ladon_record::{Lsn, Record};
 use ladon_space::{BoxError, IteratorType, SequenceDef, Space, SpaceSequence, Written};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;

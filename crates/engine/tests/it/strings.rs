@@ -2,7 +2,7 @@
 //! log gives back.
 
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch, Tx, types};
-use ladon_model::{LargeRecord, Lsn, Record};
+use ladon_record::{LargeRecord, Lsn, Record};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! under a race checker.
 
 use ladon_engine::{AccessedPart, Ahead, Keyspace, KeyspaceOptions, Locks, PartAhead, Scratch, Tx};
-use ladon_model::{KeyHash, Lsn, Record};
+use ladon_record::{KeyHash, Lsn, Record};
 use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::scope;

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::common::start;
-use crate::model::{Model, any_bytes, operation};
+use crate::plain_store::{Model, any_bytes, operation};
 use ladon_lab::dialects::http::Http;
 use ladon_lab::dialects::iproto::Iproto;
 use ladon_lab::dialects::iproto::msgpack::Value;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::start;
-use crate::model::{Model, any_bytes, operation};
+use crate::plain_store::{Model, any_bytes, operation};
 use ladon_lab::load::random::Random;
 use ladon_lab::operation::{Answer, Operation};
 use ladon_lab::systems::instance::Instance;

@@ -22,7 +22,7 @@ use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Frame;
 use ladon_log::segment::SegmentHeader;
-use ladon_model::{Change, ChangeError, Changes, FunctionFacts, LibraryBody};
+use ladon_record::{Change, ChangeError, Changes, FunctionFacts, LibraryBody};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

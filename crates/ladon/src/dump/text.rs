@@ -8,7 +8,7 @@ use ladon_log::checkpoint::reader::Part;
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Frame;
 use ladon_log::segment::SegmentHeader;
-use ladon_model::{Change, Changes, LibraryBody};
+use ladon_record::{Change, Changes, LibraryBody};
 use std::io::{self, Write};
 
 /// Longer values are cut; JSON lines have all of them.

@@ -18,7 +18,7 @@
 
 use crate::crc::crc32c;
 use crate::segment::{HeaderFault, LSN_MAX, checked_header, position_in_name};
-use ladon_model::{DbId, Lsn};
+use ladon_record::{DbId, Lsn};
 use std::path::{Path, PathBuf};
 
 /// Bytes in front of the first part.

@@ -8,7 +8,7 @@ pub mod format;
 pub mod reader;
 pub mod writer;
 
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::PathBuf;
 
 pub use format::BlockHeader;

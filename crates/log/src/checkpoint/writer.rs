@@ -6,8 +6,8 @@ use super::format::{
 };
 use crate::log::Log;
 use crate::state::LogError;
-use ladon_model::Lsn;
 use ladon_platform::DiskFile;
+use ladon_record::Lsn;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

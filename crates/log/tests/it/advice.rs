@@ -4,8 +4,8 @@
 use crate::common::files::*;
 use crate::common::*;
 use ladon_log::{BlockHeader, Damage, LogOptions, OpenError, RecoverError, log_end_path, verify};
-use ladon_model::{Change, Changes, Lsn};
 use ladon_platform::Disk;
+use ladon_record::{Change, Changes, Lsn};
 use ladon_sim_disk::SimDisk;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,7 +9,7 @@
 
 use crate::common::*;
 use ladon_log::{BlockHeader, CheckpointWriter, LogOptions, Planted, RecoverError};
-use ladon_model::{LargeRecord, Lsn, Record};
+use ladon_record::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::common::files::*;
 use crate::common::*;
 use ladon_log::segment::segment_path;
 use ladon_log::{BlockHeader, RecoverError};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
 use std::path::Path;
 

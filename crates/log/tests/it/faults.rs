@@ -3,8 +3,8 @@
 use crate::common::*;
 use ladon_log::frame::FRAME_HEADER_BYTES;
 use ladon_log::{DataDir, LogError, LogOptions, LogState, OpenError, RecoverError, verify};
-use ladon_model::{LargeRecord, Lsn, Record};
 use ladon_platform::Disk;
+use ladon_record::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::{Fault, SimDisk};
 use std::path::Path;
 use std::sync::Arc;

@@ -10,8 +10,8 @@
 
 use crate::common::{ManualClock, MemorySink};
 use ladon_log::{BlockHeader, DataDir, Log, LogOptions, RecoveryReport, verify};
-use ladon_model::{Change, ChangeBuffer, Changes, FunctionFacts, LibraryBody, ValueKind};
 use ladon_platform::SystemDisk;
+use ladon_record::{Change, ChangeBuffer, Changes, FunctionFacts, LibraryBody, ValueKind};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

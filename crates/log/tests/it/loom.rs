@@ -6,7 +6,7 @@
 
 use crate::common::{DIR, ManualClock, MemorySink};
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{LargeRecord, Lsn, Record, RecordPart};
+use ladon_record::{LargeRecord, Lsn, Record, RecordPart};
 use ladon_sim_disk::SimDisk;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;

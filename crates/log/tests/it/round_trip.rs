@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ladon_log::{BlockHeader, Deleted, LogOptions};
-use ladon_model::{LargeRecord, Lsn, Record};
+use ladon_record::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::SimDisk;
 use std::time::Duration;
 

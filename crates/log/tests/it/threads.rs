@@ -2,8 +2,8 @@
 
 use crate::common::MemorySink;
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Gate, LargeRecord, Lsn, Record};
 use ladon_platform::{SystemClock, SystemDisk};
+use ladon_record::{Gate, LargeRecord, Lsn, Record};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

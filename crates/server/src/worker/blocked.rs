@@ -13,7 +13,7 @@ use ladon_commands::message::{Answer, Unserved};
 use ladon_commands::session::ReplyMode;
 use ladon_commands::{Blocked, Session};
 use ladon_engine::Waiter;
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -5,7 +5,7 @@
 //! `everysec` where no other does, and a laxer default revokes no promise.
 
 use super::Worker;
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 
 impl Worker {
     /// Notes that a reply that depends on `lsn` leaves at `gate` in this turn, or starts to wait

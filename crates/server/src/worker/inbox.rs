@@ -2,7 +2,7 @@
 
 use super::Worker;
 use ladon_commands::Message;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Worker {

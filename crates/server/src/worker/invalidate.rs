@@ -10,7 +10,7 @@ use ladon_commands::tracking::batch::{self, Invalid, Redirected};
 use ladon_commands::tracking::fan_out::FanOut;
 use ladon_commands::tracking::joining;
 use ladon_engine::Garbage;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_resp::Proto;
 
 impl Worker {

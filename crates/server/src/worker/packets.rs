@@ -7,7 +7,7 @@ use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
 use ladon_commands::{Flow, Outcome, ThreadParts};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_tarantool::{Packet, Session};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::connection::{Connection, Positions};
 use crate::input;
 use crate::waiting::{self, Awaited};
 use ladon_commands::Node;
-use ladon_model::Gate;
+use ladon_record::Gate;
 use ladon_settings::OutputClass;
 use std::sync::atomic::Ordering::Relaxed;
 

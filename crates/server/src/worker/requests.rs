@@ -6,7 +6,7 @@ use crate::connection::{Again, Connection};
 use ladon_commands::aside_job::Lent;
 use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
 use ladon_engine::Garbage;
-use ladon_model::{Gate, Lsn};
+use ladon_record::{Gate, Lsn};
 use ladon_resp::{Parser, ProtocolError, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};

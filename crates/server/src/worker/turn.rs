@@ -8,7 +8,7 @@
 use super::Worker;
 use crate::connection::Positions;
 use ladon_log::Appender;
-use ladon_model::{Changes, Lsn, Record};
+use ladon_record::{Changes, Lsn, Record};
 
 /// Limits of a turn; the simulator uses smaller ones.
 #[derive(Clone, Copy, Debug)]

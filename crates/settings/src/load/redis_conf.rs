@@ -9,7 +9,7 @@ use crate::rewrite::{Format, Source};
 use crate::setting::Setting;
 use crate::table::{Id, lookup};
 use crate::words;
-use ladon_model::Gate;
+use ladon_record::Gate;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Endpoint, Id, SavePoint};
-use ladon_model::Gate;
+use ladon_record::Gate;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -3,24 +3,24 @@
 use super::Run;
 use crate::client::Client;
 use crate::history::Operation;
-use crate::listener::{self, Listener};
 use crate::node::SimNode;
 use crate::oracle::{Verdict, judge};
 use crate::oracle_commands::{Datum, readable};
+use crate::subscriber::{self, Subscriber};
 use crate::{functions, producers, scripts, streams};
-use ladon_model::Gate;
+use ladon_record::Gate;
 use ladon_resp::client::Value;
 use std::rc::Rc;
 
 impl Run {
     pub(super) fn crash(&mut self) -> Result<(), String> {
         self.report.crashes += 1;
-        if let Some(what) = listener::trouble(&self.listeners, &self.history, false) {
+        if let Some(what) = subscriber::trouble(&self.subscribers, &self.history, false) {
             return Err(self.explain(&what));
         }
         self.node = None;
         self.clients.clear();
-        self.listeners.clear();
+        self.subscribers.clear();
         // If there is one gate, it must be one that allows this.
         let is_cut =
             self.plan.power_cuts && (self.plan.own_gates.is_empty() || self.random.chance(2, 3));
@@ -48,13 +48,13 @@ impl Run {
         let refused = || history.iter().filter(|operation| operation.found_no_memory());
         self.report.refusals += refused().count() as u64;
         self.count(&history);
-        let listeners = if self.plan.listens.is_some() { 2 * self.plan.workers } else { 0 };
+        let subscribers = if self.plan.listens.is_some() { 2 * self.plan.workers } else { 0 };
         // Spaces take memory that no eviction frees.
         let is_enough = |connections| {
             let limit = self.plan.memory;
             limit.is_none_or(|limit| limit.is_enough(connections) && self.plan.spaces.is_none())
         };
-        let connections = (self.plan.clients + self.plan.workers + listeners) as u64;
+        let connections = (self.plan.clients + self.plan.workers + subscribers) as u64;
         if is_enough(connections)
             && let Some(refused) = refused().next()
         {
@@ -134,7 +134,7 @@ impl Run {
             node.connect(worker, self.plan.clients as u32);
             for more in (1..=2).filter(|_| self.plan.listens.is_some()) {
                 let conn = node.connect(worker, self.plan.clients as u32 + more);
-                self.listeners.push(Listener::new(conn, worker));
+                self.subscribers.push(Subscriber::new(conn, worker));
             }
         }
         self.node = Some(node);

@@ -3,9 +3,9 @@
 use super::Run;
 use crate::client::Client;
 use crate::history::Operation;
-use crate::listener;
 use crate::node::Ran;
 use crate::scripts;
+use crate::subscriber;
 use ladon_log::LogState;
 use ladon_net::ConnId;
 use ladon_platform::Clock as _;
@@ -109,7 +109,7 @@ impl Run {
                 return Err(self.explain(&format!("worker {worker} hung up on {conn:?}")));
             }
             threads.worker(worker).closed(conn);
-            self.listeners.retain(|it| (it.worker, it.conn) != (worker, conn));
+            self.subscribers.retain(|it| (it.worker, it.conn) != (worker, conn));
             self.clients.retain(|client| client.worker != worker || client.conn != conn);
             self.spaces.iter_mut().for_each(|spaces| spaces.closed(worker, conn));
         }
@@ -130,11 +130,11 @@ impl Run {
         conn: ConnId,
         bytes: &[u8],
     ) -> Result<bool, String> {
-        let mut listeners = self.listeners.iter_mut();
-        let Some(listener) = listeners.find(|it| (it.worker, it.conn) == (worker, conn)) else {
+        let mut subscribers = self.subscribers.iter_mut();
+        let Some(subscriber) = subscribers.find(|it| (it.worker, it.conn) == (worker, conn)) else {
             return Ok(false);
         };
-        for payload in listener.receive(bytes, self.step)? {
+        for payload in subscriber.receive(bytes, self.step)? {
             self.shown(&payload);
         }
         Ok(true)
@@ -143,7 +143,7 @@ impl Run {
     /// A subscriber has got a message: no crash may take back what its publisher did before.
     pub(super) fn shown(&mut self, payload: &[u8]) {
         let has =
-            |op: &Operation| op.calls.iter().any(|call| listener::is_publication(call, payload));
+            |op: &Operation| op.calls.iter().any(|call| subscriber::is_publication(call, payload));
         let Some(at) = self.history.iter().position(has) else { return };
         self.report.messages += 1;
         self.history[at].is_shown = true;

@@ -11,16 +11,16 @@ mod rest;
 use crate::client::Client;
 use crate::clock::SimClock;
 use crate::history::{AskedGate, Operation};
-use crate::listener::Listener;
 use crate::node::SimNode;
 use crate::oracle_commands::{State, readable};
 use crate::plan::{Canary, Plan};
 use crate::producers::{self, Producer};
 use crate::spaces::Spaces;
+use crate::subscriber::Subscriber;
 use ladon_log::LogState;
-use ladon_model::Gate;
 use ladon_net::ConnId;
 use ladon_platform::Clock as _;
+use ladon_record::Gate;
 use ladon_sim_disk::{Fault, SimDisk};
 use ladon_testkit::Random;
 use std::collections::VecDeque;
@@ -60,7 +60,7 @@ struct Run {
     clock: Arc<SimClock>,
     node: Option<SimNode>,
     clients: Vec<Client>,
-    listeners: Vec<Listener>,
+    subscribers: Vec<Subscriber>,
     /// The producers, by the slots of the clients that they use.
     producers: Vec<producers::Shared>,
     listening: Option<Random>,
@@ -102,7 +102,7 @@ impl Run {
             clock: Arc::new(SimClock::new()),
             node: None,
             clients: Vec::new(),
-            listeners: Vec::new(),
+            subscribers: Vec::new(),
             producers: Vec::new(),
             listening: None,
             spaces: None,
@@ -188,7 +188,7 @@ impl Run {
     }
 
     fn client_sends(&mut self) {
-        self.listener_asks();
+        self.subscriber_asks();
         if let Some(mut spaces) = self.spaces.take() {
             spaces.send(&self.node().threads, self.step, self.laxest_default());
             self.spaces = Some(spaces);
@@ -236,16 +236,16 @@ impl Run {
     }
 
     /// A subscriber asks for more, at times.
-    fn listener_asks(&mut self) {
-        let Some(random) = self.listening.as_mut().filter(|_| !self.listeners.is_empty()) else {
+    fn subscriber_asks(&mut self) {
+        let Some(random) = self.listening.as_mut().filter(|_| !self.subscribers.is_empty()) else {
             return;
         };
-        let at = random.below(self.listeners.len() as u64) as usize;
+        let at = random.below(self.subscribers.len() as u64) as usize;
         let has_own_gate = !self.plan.own_gates.is_empty();
         if random.chance(1, 3)
-            && let Some(bytes) = self.listeners[at].ask(has_own_gate)
+            && let Some(bytes) = self.subscribers[at].ask(has_own_gate)
         {
-            let Listener { worker, conn, .. } = self.listeners[at];
+            let Subscriber { worker, conn, .. } = self.subscribers[at];
             self.node().threads.receive(worker, conn, &bytes);
         }
     }

@@ -2,11 +2,11 @@
 
 use super::Run;
 use crate::history::Operation;
-use crate::listener;
 use crate::oracle::{Verdict, judge};
 use crate::oracle_commands::readable;
 use crate::spaces::Spaces;
 use crate::streams;
+use crate::subscriber;
 use ladon_platform::Clock as _;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Run {
                 return Err(self.explain(&what));
             }
             let all = true;
-            if let Some(what) = listener::trouble(&self.listeners, &self.history, all) {
+            if let Some(what) = subscriber::trouble(&self.subscribers, &self.history, all) {
                 return Err(self.explain(&what));
             }
             if let Some(what) = streams::overlooked(&self.history, Some(self.clock.unix_us())) {

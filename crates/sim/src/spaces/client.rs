@@ -7,8 +7,8 @@ use crate::spaces::journal::{Journal, Operation, Reply, When};
 use crate::spaces::request::Request;
 use ladon_iproto::greeting::{GREETING_BYTES, read as read_greeting};
 use ladon_iproto::{Progress, client, frame};
-use ladon_model::Gate;
 use ladon_net::ConnId;
+use ladon_record::Gate;
 use ladon_testkit::Random;
 use std::collections::VecDeque;
 

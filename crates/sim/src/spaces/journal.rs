@@ -14,12 +14,12 @@
 //! oracle has what was found, and whatever a client was firmly shown must be true without the rest.
 
 use crate::history::AskedGate;
-use crate::spaces::model::{HASHED, PLAIN, Rows, Shown, State, Table, code};
+use crate::spaces::contents::{HASHED, PLAIN, Rows, Shown, State, Table, code};
 use crate::spaces::request::{Call, Definition, Key, Request, Selection, Statement};
 use crate::spaces::transaction::{Done, Step, Touched, Transaction};
 use ladon_iproto::client;
-use ladon_model::Gate;
 use ladon_msgpack::read_uint;
+use ladon_record::Gate;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ pub(crate) enum Reply {
 
 impl Reply {
     pub(crate) fn of(reply: &client::Reply<'_>) -> Reply {
-        use crate::spaces::model::Row;
+        use crate::spaces::contents::Row;
         if let Some(code) = reply.error_code() {
             return Reply::Error(code);
         }

@@ -7,8 +7,8 @@
 //! Nothing else shares the spaces' data, so they are judged for themselves.
 
 mod client;
+mod contents;
 mod journal;
-mod model;
 mod request;
 mod setup;
 mod transaction;
@@ -21,8 +21,8 @@ use client::Client;
 use journal::Journal;
 pub(crate) use journal::When;
 use ladon_engine::Keyspace;
-use ladon_model::Gate;
 use ladon_net::ConnId;
+use ladon_record::Gate;
 use ladon_testkit::Random;
 pub(crate) use setup::{PASSWORD, forget_indexes};
 

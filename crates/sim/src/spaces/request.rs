@@ -1,6 +1,6 @@
 //! Requests on spaces: what clients ask, as data and as packets.
 
-use crate::spaces::model::{HASHED, NUMBERED, PLAIN, Row, SPACES};
+use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES};
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
     Begin, Call as Procedure, Delete, IndexRef, Put, Request as Packet, Select, SpaceRef, Update,

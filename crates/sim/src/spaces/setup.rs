@@ -1,7 +1,7 @@
 //! Makes the spaces as a connector does, and reads back what a recovery has found of them.
 
 use crate::node::SimNode;
-use crate::spaces::model::{HASHED, NUMBERED, PLAIN, Row, SPACES, State, Table};
+use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES, State, Table};
 use crate::spaces::request::{NAMES, index};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, scramble};

@@ -1,8 +1,8 @@
 //! An interactive transaction as the oracle sees it: a copy of each space that it touches, and what
 //! it was shown.
 
+use crate::spaces::contents::{HASHED, Rows, Shown, State, Table, code};
 use crate::spaces::journal::{Expected, Journal, Operation, Reply, When};
-use crate::spaces::model::{HASHED, Rows, Shown, State, Table, code};
 use crate::spaces::request::{Key, Selection, Statement};
 use std::rc::Rc;
 

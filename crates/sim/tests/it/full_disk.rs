@@ -2,8 +2,8 @@
 //! checkpointer's own thread, the log's writer and the simulated disk, at full speed.
 
 use ladon_log::{DataDir, Log, LogOptions};
-use ladon_model::{Change, ChangeBuffer, ValueKind};
 use ladon_platform::{Clock, SystemClock};
+use ladon_record::{Change, ChangeBuffer, ValueKind};
 use ladon_server::{Checkpointer, recover};
 use ladon_settings::Settings;
 use ladon_sim_disk::SimDisk;

@@ -7,7 +7,7 @@
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult, shown};
-use ladon_model::Gate;
+use ladon_record::Gate;
 
 pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match args[2..] {

@@ -4,7 +4,7 @@
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::CommandResult;
 use ladon_engine::{EntryRef, Locks, ValueRef, types};
-use ladon_model::{KeyHasher, ValueKind};
+use ladon_record::{KeyHasher, ValueKind};
 use std::ops::AddAssign;
 use std::sync::LazyLock;
 

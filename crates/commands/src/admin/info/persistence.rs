@@ -3,7 +3,7 @@
 
 use super::text::Text;
 use crate::kernel::ctx::Ctx;
-use ladon_model::Gate;
+use ladon_record::Gate;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let node = ctx.node;

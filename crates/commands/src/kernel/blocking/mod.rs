@@ -30,7 +30,7 @@ use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::tracking::state::TrackingState;
 use crate::kernel::watched;
 use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
-use ladon_model::{DbId, Gate, KeyHash, ValueKind};
+use ladon_record::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::kernel::spec::{Handler, HandlerFn};
 use crate::kernel::thread_parts::ThreadParts;
 use crate::kernel::tracking::state::TrackingState;
 use ladon_engine::{Key, Locks, Place, ReadyKey, Waiter};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_resp::Reply;
 use std::collections::VecDeque;
 use std::sync::Arc;

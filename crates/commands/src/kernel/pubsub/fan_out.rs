@@ -1,6 +1,6 @@
 //! A thread's own subscribers, and the delivery of a message to them.
 
-use super::places::{Place, Places};
+use super::followers::{Follower, Followers};
 use super::published::{ForThread, Kind, Published};
 use super::registry::PubSub;
 use super::subscriptions::Subscriptions;
@@ -18,7 +18,7 @@ const PARTS: usize = 256;
 const ENDED_PER_STEP: usize = 64;
 
 /// Channels, shard channels.
-type Part = [HashMap<Arc<[u8]>, Places>; 2];
+type Part = [HashMap<Arc<[u8]>, Followers>; 2];
 
 /// The subscribers of one thread.
 #[derive(Default)]
@@ -26,34 +26,41 @@ pub struct Subscribers {
     /// By the hash of the channel; none before the first subscription.
     channels: Box<[Part]>,
     /// In order, so that a delivery can be continued.
-    patterns: BTreeMap<Arc<[u8]>, Places>,
+    patterns: BTreeMap<Arc<[u8]>, Followers>,
     /// What connections subscribed to that have left.
     leaving: VecDeque<(u64, Box<Subscriptions>)>,
 }
 
 impl Subscribers {
-    fn channel(&self, kind: Kind, hash: u64, name: &[u8]) -> Option<&Places> {
+    fn channel(&self, kind: Kind, hash: u64, name: &[u8]) -> Option<&Followers> {
         self.channels.get(hash as usize % PARTS)?[kind.index()].get(name)
     }
 
-    pub(super) fn add(&mut self, kind: Kind, hash: u64, name: &Arc<[u8]>, client: u64, its: Place) {
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        hash: u64,
+        name: &Arc<[u8]>,
+        client: u64,
+        its: Follower,
+    ) {
         if self.channels.is_empty() {
             self.channels = (0..PARTS).map(|_| Part::default()).collect();
         }
-        let places = match kind {
+        let followers = match kind {
             Kind::Pattern => self.patterns.entry(Arc::clone(name)).or_default(),
             _ => {
                 let part = &mut self.channels[hash as usize % PARTS];
                 part[kind.index()].entry(Arc::clone(name)).or_default()
             }
         };
-        places.insert(client, its);
+        followers.insert(client, its);
     }
 
     pub(super) fn remove(&mut self, kind: Kind, hash: u64, name: &[u8], client: u64) {
-        let is_empty = |places: &mut Places| {
-            places.remove(client);
-            places.is_empty()
+        let is_empty = |followers: &mut Followers| {
+            followers.remove(client);
+            followers.is_empty()
         };
         match kind {
             Kind::Pattern => {
@@ -155,8 +162,9 @@ impl FanOut {
         match std::mem::replace(&mut self.at, At::End) {
             At::Channel(after) => {
                 let Published { kind, hash, .. } = *self.message;
-                let places = subscribers.channel(kind, hash, self.message.channel());
-                let last = places.and_then(|places| places.find(after, max, self.number, found));
+                let followers = subscribers.channel(kind, hash, self.message.channel());
+                let last =
+                    followers.and_then(|followers| followers.find(after, max, self.number, found));
                 self.leave_out(kind, self.message.channel(), found);
                 self.at = match last {
                     Some(last) => At::Channel(last),
@@ -167,8 +175,9 @@ impl FanOut {
                 self.message.encoded()
             }
             At::Pattern(pattern, after) => {
-                let places = subscribers.patterns.get(&pattern);
-                let last = places.and_then(|places| places.find(after, max, self.number, found));
+                let followers = subscribers.patterns.get(&pattern);
+                let last =
+                    followers.and_then(|followers| followers.find(after, max, self.number, found));
                 self.leave_out(Kind::Pattern, &pattern, found);
                 self.at = match last {
                     Some(last) => At::Pattern(pattern, last),
@@ -237,8 +246,8 @@ mod tests {
         let mut subscribers = Subscribers::default();
         let add = |subscribers: &mut Subscribers, kind, name: &Arc<[u8]>, client| {
             let from = registry.subscribe(kind, name, 0);
-            let place = Place { slot: client as u32, from };
-            subscribers.add(kind, registry.hash(name), name, client, place);
+            let follower = Follower { slot: client as u32, from };
+            subscribers.add(kind, registry.hash(name), name, client, follower);
         };
         let mut subscriptions = Box::<Subscriptions>::default();
         for at in 0..500 {
@@ -261,9 +270,9 @@ mod tests {
         assert_eq!(names(), 30, "those of the other client");
         let left = |name: &str| {
             let hash = registry.hash(name.as_bytes());
-            let places = subscribers.channel(Kind::Channel, hash, name.as_bytes());
+            let followers = subscribers.channel(Kind::Channel, hash, name.as_bytes());
             let mut found = Vec::new();
-            places.map(|places| places.find(0, 9, u64::MAX, &mut found));
+            followers.map(|followers| followers.find(0, 9, u64::MAX, &mut found));
             found.iter().map(|delivery| delivery.client).collect::<Vec<_>>()
         };
         assert_eq!((left("27*"), left("30*")), (vec![8], vec![]));

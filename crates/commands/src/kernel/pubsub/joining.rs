@@ -1,6 +1,6 @@
 //! A connection's subscriptions begin and end: in its session, its thread and the registry.
 
-use super::places::Place;
+use super::followers::Follower;
 use super::published::Kind;
 use crate::kernel::local::Local;
 use crate::kernel::node::Node;
@@ -27,7 +27,7 @@ pub(crate) fn subscribe(
     }
     let (client, slot) = (session.info.id, session.info.slot);
     let hash = node.pubsub.hash(&name);
-    local.subscribers.add(kind, hash, &name, client, Place { slot, from });
+    local.subscribers.add(kind, hash, &name, client, Follower { slot, from });
     show(session);
 }
 

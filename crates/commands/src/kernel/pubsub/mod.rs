@@ -14,8 +14,8 @@
 //! anything else under one of the last three.
 
 pub mod fan_out;
+pub(crate) mod followers;
 pub mod joining;
-pub(crate) mod places;
 pub mod published;
 pub mod registry;
 pub mod subscriptions;

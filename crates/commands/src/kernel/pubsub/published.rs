@@ -1,6 +1,6 @@
 //! What is published, and under which kinds of names.
 
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;
 use std::sync::Arc;

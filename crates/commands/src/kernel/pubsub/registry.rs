@@ -2,7 +2,7 @@
 
 use super::published::{ForThread, Kind, NotFor, Published};
 use crate::kernel::message::{Message, ThreadHandle};
-use ladon_model::{KeyHasher, Lsn};
+use ladon_record::{KeyHasher, Lsn};
 use ladon_settings::glob_match;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;

@@ -8,8 +8,8 @@ use crate::kernel::scripts::learnt::Learnt;
 use crate::kernel::scripts::loading;
 use ladon_engine::Library;
 use ladon_lua::{FunctionHandle, Vm};
-use ladon_model::{FunctionFacts, Lsn};
 use ladon_platform::Clock;
+use ladon_record::{FunctionFacts, Lsn};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What a transaction made invalid, on its way to the threads of those that it concerns.
 
 use super::tracker_set::TrackerSet;
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_resp::{Proto, Reply};
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use super::numbers;
 use super::prefix_tree::PrefixTree;
 use super::state::TrackingState;
 use crate::kernel::pubsub::fan_out::Delivery;
-use crate::kernel::pubsub::places::{Place, Places};
-use ladon_model::Lsn;
+use crate::kernel::pubsub::followers::{Follower, Followers};
+use ladon_record::Lsn;
 use ladon_resp::{Proto, Reply};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct Trackers {
     /// All with tracking on.
-    on: Places,
+    on: Followers,
     /// Client and slot of those whose reads are noted, by the index of their number.
     numbered: Vec<Option<(u64, u32)>>,
-    prefixes: PrefixTree<Places>,
+    prefixes: PrefixTree<Followers>,
 }
 
 impl Trackers {
     pub(super) fn add(&mut self, client: u64, slot: u32, from: u64) {
-        self.on.insert(client, Place { slot, from });
+        self.on.insert(client, Follower { slot, from });
     }
 
     pub(super) fn remove(&mut self, client: u64) {
@@ -38,7 +38,7 @@ impl Trackers {
     }
 
     pub(super) fn follow(&mut self, prefix: &[u8], client: u64, slot: u32, from: u64) {
-        self.prefixes.get_or_default(prefix).insert(client, Place { slot, from });
+        self.prefixes.get_or_default(prefix).insert(client, Follower { slot, from });
     }
 
     pub(super) fn unfollow(&mut self, prefix: &[u8], client: u64) {

@@ -9,7 +9,7 @@ use super::table::{Part, Table, Tracked};
 use crate::kernel::message::Message;
 use crate::kernel::pubsub::registry::PubSub;
 use ladon_engine::{CopyEvent, CopyEvents, Keyspace};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use ladon_settings::Settings;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;

@@ -6,7 +6,7 @@
 use super::tracker_set::{Bits, TrackerSet};
 use hashbrown::HashTable;
 use ladon_engine::{PARTITIONS, partition_of};
-use ladon_model::KeyHash;
+use ladon_record::KeyHash;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -243,7 +243,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ladon_model::KeyHasher;
+    use ladon_record::KeyHasher;
     use std::collections::{BTreeMap, BTreeSet};
 
     type Model = BTreeMap<Vec<u8>, BTreeSet<u32>>;

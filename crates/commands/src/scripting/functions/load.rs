@@ -12,8 +12,8 @@ use crate::kernel::error::{CommandError, CommandResult, shown_whole};
 use crate::kernel::scripts::loading::{self, Registered};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use ladon_engine::{Library, Locks, Tx};
-use ladon_model::{FunctionFacts, LibraryBody, Lsn};
 use ladon_platform::Clock;
+use ladon_record::{FunctionFacts, LibraryBody, Lsn};
 use std::sync::Arc;
 
 pub(super) fn load(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -112,7 +112,7 @@ impl Slices for Dump {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ladon_model::LibraryBody;
+    use ladon_record::LibraryBody;
 
     /// By redis-server 7.0.15: one library whose code is compressed, and one whose code is not.
     const OF_REDIS: &[u8] =

@@ -14,7 +14,7 @@ use ladon_engine::types::hash::{Field, HashValue};
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{Key, Variant};
-use ladon_model::DbId;
+use ladon_record::DbId;
 use ladon_resp::{Proto, Reply};
 use long::{Distinct, Repeats};
 

@@ -9,7 +9,7 @@ use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, shown};
 use crate::kernel::mounted;
 use ladon_engine::Key;
-use ladon_model::SpaceId;
+use ladon_record::SpaceId;
 use ladon_space::{BoxError, Space, Tuple, as_text, fields};
 use std::borrow::Cow;
 

@@ -2,8 +2,8 @@
 
 use ladon_commands::Durability;
 use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
-use ladon_model::{Gate, Lsn};
 use ladon_platform::Clock;
+use ladon_record::{Gate, Lsn};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 

@@ -14,7 +14,7 @@ use crate::types::{self};
 use crate::wait::Waiter;
 use crate::watch::WatchFlag;
 use crate::{Keyspace, KeyspaceOptions, Locks, PARTITIONS, partition_of};
-use ladon_model::{DbId, FunctionFacts, LibraryBody, Lsn, ValueKind};
+use ladon_record::{DbId, FunctionFacts, LibraryBody, Lsn, ValueKind};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;

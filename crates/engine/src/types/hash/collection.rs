@@ -10,7 +10,7 @@ use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, ValueKind};
+use ladon_record::{KeyHash, ValueKind};
 
 impl Item<'_> {
     fn of(field: Field<'_>) -> Item<'_> {

@@ -8,7 +8,7 @@
 //!   3 expire        at u64 (0: never); nothing if there is no such field
 //! ```
 
-use ladon_model::varint::{self, Sink};
+use ladon_record::varint::{self, Sink};
 
 /// One item, borrowed from its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

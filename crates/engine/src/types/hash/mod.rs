@@ -20,7 +20,7 @@ use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
 pub use field::Field;
 pub(crate) use item::Item;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use on_table::{OnTable, field_of};
 use packed::{Packed, PackedFields};
 

@@ -4,7 +4,7 @@ use super::field::Field;
 use crate::expiry::Expires;
 use crate::table::Table;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 /// Any number of fields of any length.
 pub(super) struct OnTable {

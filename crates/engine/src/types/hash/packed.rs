@@ -202,7 +202,7 @@ fn varint_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         return Some((usize::from(first), at + 1));
     }
     let mut rest = &bytes[at..];
-    let value = ladon_model::varint::take(&mut rest)?;
+    let value = ladon_record::varint::take(&mut rest)?;
     Some((value as usize, bytes.len() - rest.len()))
 }
 

@@ -8,7 +8,7 @@
 use super::End;
 use super::entry::{self, Element, Entry};
 use crate::types::buffer::Buffer;
-use ladon_model::varint::Sink;
+use ladon_record::varint::Sink;
 
 /// Bytes of a listpack besides its entries, which Redis' limits count.
 pub(super) const LISTPACK_FRAME_BYTES: usize = 7;

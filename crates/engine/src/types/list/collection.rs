@@ -3,7 +3,7 @@
 use super::{ListValue, Repr, Step};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
-use ladon_model::{ValueKind, varint};
+use ladon_record::{ValueKind, varint};
 
 impl Collection for ListValue {
     const KIND: ValueKind = ValueKind::List;

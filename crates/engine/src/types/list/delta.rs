@@ -17,7 +17,7 @@
 
 use super::{End, ListLimits, ListValue};
 use crate::types::dump_value::DumpValue;
-use ladon_model::varint;
+use ladon_record::varint;
 
 const PUSH_FRONT: u8 = 1;
 const PUSH_BACK: u8 = 2;

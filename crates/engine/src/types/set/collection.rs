@@ -9,7 +9,7 @@ use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
 use crate::types::hash::item::Item;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, ValueKind, varint};
+use ladon_record::{KeyHash, ValueKind, varint};
 
 /// The members that follow were added.
 pub(crate) const OP_ADD: u8 = 1;

@@ -3,7 +3,7 @@
 use super::collection::{OP_ITEMS, put_item};
 use super::{SetLimits, SetValue};
 use crate::types::hash::item::Item;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 /// A set being changed, together with the operation that the log gets.
 pub struct SetEdit<'e> {

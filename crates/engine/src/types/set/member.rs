@@ -3,7 +3,7 @@
 use super::ints::Ints;
 use crate::table::{Entries, Position};
 use crate::types::hash::Fields;
-use ladon_model::varint;
+use ladon_record::varint;
 
 /// A member, borrowed from its set; an integer where the set keeps it as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use crate::types::hash::HashValue;
 use crate::types::integer::parse_int;
 use crossbeam_epoch::Guard;
 use ints::Ints;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use member::Walk;
 use packed::Packed;
 

@@ -1,7 +1,7 @@
 //! A few short members, concatenated: length and bytes of each, in insertion order.
 
 use crate::types::buffer::Buffer;
-use ladon_model::varint;
+use ladon_record::varint;
 use std::ops::Range;
 
 /// Distinct members in one piece of memory.

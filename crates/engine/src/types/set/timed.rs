@@ -6,7 +6,7 @@
 
 use super::{Repr, SetLimits, SetValue};
 use crate::types::hash::{HashLimits, HashValue};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 impl SetLimits {
     pub(super) fn of_timed(self) -> HashLimits {

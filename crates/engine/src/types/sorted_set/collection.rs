@@ -9,7 +9,7 @@ use crate::table::bucket::BucketHint;
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
 use crossbeam_epoch::Guard;
-use ladon_model::{KeyHash, ValueKind, varint};
+use ladon_record::{KeyHash, ValueKind, varint};
 
 /// The members that follow have the scores in front of them now.
 pub(crate) const OP_SET: u8 = 1;

@@ -4,7 +4,7 @@ use super::indexed::{Indexed, init, score_of};
 use super::packed::Packed;
 use super::{Repr, SortedSet, SortedSetLimits};
 use crate::table::Table;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 
 /// Members and scores; becomes a sorted set, which costs less than keeping order all the time.
 pub struct Gathered {

@@ -14,7 +14,7 @@ use super::item::Item;
 use super::tree::Tree;
 use crate::table::Table;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use std::cmp::Ordering;
 use std::ops::Range;
 

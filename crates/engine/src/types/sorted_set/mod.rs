@@ -26,7 +26,7 @@ use crate::prefetch_target::AccessedPart;
 use crate::table::bucket::BucketHint;
 use crossbeam_epoch::Guard;
 use indexed::Indexed;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use packed::Packed;
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 //! and bytes of each.
 
 use crate::types::buffer::Buffer;
-use ladon_model::varint::{self, Sink};
+use ladon_record::varint::{self, Sink};
 use std::cmp::Ordering;
 use std::ops::Range;
 

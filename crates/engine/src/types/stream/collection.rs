@@ -23,7 +23,7 @@ use super::{
 };
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
-use ladon_model::{KeyHasher, ValueKind, varint};
+use ladon_record::{KeyHasher, ValueKind, varint};
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@
 //! times Unix milliseconds. A step holds what was decided: no clock is read to apply it.
 
 use super::{Memory, StreamId};
-use ladon_model::varint;
+use ladon_record::varint;
 
 const ADD: u8 = 1;
 const REMOVE: u8 = 2;

@@ -1,7 +1,7 @@
 //! The id of an entry: a time in milliseconds, and a sequence number within that millisecond.
 
 use crate::types::integer::{INT_BYTES_MAX, format_u64};
-use ladon_model::varint::{self, Sink};
+use ladon_record::varint::{self, Sink};
 
 /// An entry's id; ids ascend with the entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

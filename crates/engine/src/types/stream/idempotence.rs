@@ -14,7 +14,7 @@
 
 use super::StreamId;
 use super::id_map::IdMap;
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@
 use super::id::StreamId;
 use super::value::Value;
 use crate::types::buffer::Buffer;
-use ladon_model::varint;
+use ladon_record::varint;
 use smallvec::SmallVec;
 
 /// An entry with the node's fields.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::types::Limits;
 use crate::types::collection::{Collection, Env};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,7 +7,7 @@
 //! An integer's bytes are as few as hold it. Only text of which this saves some is an integer.
 
 use crate::types::integer::{INT_BYTES_MAX, format_int, parse_int};
-use ladon_model::varint::{self, Sink};
+use ladon_record::varint::{self, Sink};
 
 /// Shortest text that may be kept as an integer.
 const INT_TEXT_MIN: usize = 3;

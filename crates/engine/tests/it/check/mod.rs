@@ -14,7 +14,7 @@
 use ladon_engine::{
     Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, ValueRef, types,
 };
-use ladon_model::{Change, DbId, LibraryBody, Lsn, ValueKind};
+use ladon_record::{Change, DbId, LibraryBody, Lsn, ValueKind};
 use std::collections::BTreeMap;
 
 const DATABASES: u16 = 2;

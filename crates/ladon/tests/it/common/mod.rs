@@ -1,8 +1,8 @@
 //! Running the program, and data directories for it.
 
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
-use ladon_model::{Change, ChangeBuffer, FunctionFacts, LibraryBody, Lsn, ValueKind};
 use ladon_platform::{SystemClock, SystemDisk};
+use ladon_record::{Change, ChangeBuffer, FunctionFacts, LibraryBody, Lsn, ValueKind};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::{DIR, DIR_ID, Input, disk, judge};
 use ladon_log::BlockHeader;
 use ladon_log::checkpoint::format::{CheckpointHeader, PartHeader, PartKind, checkpoint_path};
 use ladon_log::segment::{SegmentHeader, segment_path};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::Path;
 
 /// One input.

@@ -7,7 +7,7 @@
 use super::{DIR, DIR_ID, Input, disk, judge};
 use ladon_log::frame::{FrameKind, encode_frame};
 use ladon_log::segment::{SegmentHeader, segment_path};
-use ladon_model::Lsn;
+use ladon_record::Lsn;
 use std::path::{Path, PathBuf};
 
 /// One input.

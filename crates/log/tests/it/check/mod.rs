@@ -7,8 +7,8 @@ pub mod log;
 use ladon_log::{
     BlockHeader, DataDir, LogOptions, Meta, RecoverError, RecoveryReport, RecoverySink,
 };
-use ladon_model::Lsn;
 use ladon_platform::{Clock, Disk};
+use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

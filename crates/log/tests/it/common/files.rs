@@ -2,8 +2,8 @@
 
 use super::*;
 use ladon_log::verify;
-use ladon_model::{Change, ChangeBuffer, ValueKind};
 use ladon_platform::Disk;
+use ladon_record::{Change, ChangeBuffer, ValueKind};
 use std::path::PathBuf;
 
 pub fn put(number: u64) -> Vec<u8> {

@@ -7,8 +7,8 @@ pub mod files;
 use ladon_log::{
     Appender, BlockHeader, DataDir, Log, LogOptions, RecoverError, RecoveryReport, RecoverySink,
 };
-use ladon_model::Lsn;
 use ladon_platform::Clock;
+use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::types::dump_value::DumpValue;
 use crate::types::hash::item::Item;
 use crate::types::set::edit::SetEdit;
 use crate::types::set::{Member, OP_ADD, OP_REMOVE, SetLimits, SetValue, put_member};
-use ladon_model::KeyHasher;
+use ladon_record::KeyHasher;
 use ladon_testkit::Random;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -8,8 +8,8 @@ use super::catalog::{Catalog, LongSpaceGuard, Spaces};
 use super::foreign_keys::check_written;
 use super::mounted::touch_watchers;
 use crate::watch::Watched;
-use ladon_model::{Change, ChangeBuffer, Lsn, SpaceId};
 use ladon_msgpack::write;
+use ladon_record::{Change, ChangeBuffer, Lsn, SpaceId};
 use ladon_space::{
     Asked, BoxError, Space, Statement, Tuple, Written, sequence_data, sequence_value,
 };

@@ -47,7 +47,7 @@ pub(crate) fn publication(call: &Call) -> Option<(&[u8], &[u8])> {
 }
 
 /// One subscriber's connection.
-pub(crate) struct Listener {
+pub(crate) struct Subscriber {
     pub(crate) conn: ConnId,
     pub(crate) worker: usize,
     input: Vec<u8>,
@@ -60,10 +60,10 @@ pub(crate) struct Listener {
     seen: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
 }
 
-impl Listener {
-    pub(crate) fn new(conn: ConnId, worker: usize) -> Listener {
+impl Subscriber {
+    pub(crate) fn new(conn: ConnId, worker: usize) -> Subscriber {
         let (since, seen) = (BTreeMap::new(), BTreeMap::new());
-        Listener {
+        Subscriber {
             conn,
             worker,
             input: Vec::new(),
@@ -124,12 +124,12 @@ impl Listener {
 
 /// What is wrong with what they have seen, if anything. `is_all`: everything has arrived.
 pub(crate) fn trouble(
-    listeners: &[Listener],
+    subscribers: &[Subscriber],
     history: &[Operation],
     is_all: bool,
 ) -> Option<String> {
-    for (at, one) in listeners.iter().enumerate() {
-        for other in &listeners[..at] {
+    for (at, one) in subscribers.iter().enumerate() {
+        for other in &subscribers[..at] {
             for channel in CHANNELS {
                 let (seen, seen_there) =
                     (one.messages(channel.as_bytes()), other.messages(channel.as_bytes()));
@@ -162,8 +162,8 @@ fn disagree(one: &[Vec<u8>], other: &[Vec<u8>]) -> Option<String> {
 }
 
 /// Who began to listen later has seen the end of what the other has.
-fn events_disagree(one: &Listener, other: &Listener) -> Option<String> {
-    let is_listening = |it: &Listener| it.since.contains_key(EVENTS.as_bytes());
+fn events_disagree(one: &Subscriber, other: &Subscriber) -> Option<String> {
+    let is_listening = |it: &Subscriber| it.since.contains_key(EVENTS.as_bytes());
     if !is_listening(one) || !is_listening(other) {
         return None;
     }
@@ -178,15 +178,15 @@ fn events_disagree(one: &Listener, other: &Listener) -> Option<String> {
 }
 
 /// A message that was sent after an acknowledgement, and did not come.
-fn missed(listener: &Listener, history: &[Operation]) -> Option<String> {
+fn missed(subscriber: &Subscriber, history: &[Operation]) -> Option<String> {
     let answered = |operation: &&Operation| {
         matches!(operation.end, Some((_, Value::Integer(_) | Value::Array(_))))
     };
     for operation in history.iter().filter(answered) {
         for (channel, payload) in operation.calls.iter().filter_map(publication) {
-            let since = listener.since.get(channel);
+            let since = subscriber.since.get(channel);
             if since.is_some_and(|since| operation.begin > *since)
-                && !listener.messages(channel).iter().any(|message| message == payload)
+                && !subscriber.messages(channel).iter().any(|message| message == payload)
             {
                 let since = since.copied().unwrap_or(0);
                 return Some(format!(

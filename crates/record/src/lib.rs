@@ -1,4 +1,4 @@
-//! Ladon's shared vocabulary: a change, its position in the log, and the key hash.
+//! What the log records, and all others name: a change, its position in the log, and the key hash.
 //!
 //! **Architecture invariant:** this crate knows no table, no file, no socket and no protocol. It is
 //! plain data and its byte encoding, so that log, replication and tools can carry changes without
