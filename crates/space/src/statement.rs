@@ -1,5 +1,6 @@
 //! Statements: what changes tuples. All checks come before the first change.
 
+use crate::definition::IndexKind;
 use crate::error::{BoxError, ErrorCode};
 use crate::format::with_defaults;
 use crate::index::Index;
@@ -162,7 +163,6 @@ impl Space {
         let tuple = &*with_defaults(&self.def.format, tuple);
         self.check_tuple(tuple)?;
         if self.is_unique_by_primary() {
-            self.check_unique(tuple, None)?;
             let new = Tuple::new(tuple);
             let Some(old) = self.indexes[0].put(&new) else {
                 self.put_into_others(None, &new);
@@ -191,7 +191,6 @@ impl Space {
         self.require_index(0)?;
         if self.is_unique_by_primary() {
             // The old tuple is found on the way.
-            self.check_unique(tuple, None)?;
             let new = Tuple::new(tuple);
             let old = self.indexes[0].put(&new);
             self.put_into_others(old.as_ref(), &new);
@@ -437,7 +436,9 @@ impl Space {
 
     /// Whether no index but the primary one refuses tuples.
     fn is_unique_by_primary(&self) -> bool {
-        self.indexes[1..].iter().all(|index| !index.def.is_unique)
+        // An RTREE refuses what has no box.
+        let refuses = |index: &Index| index.def.is_unique || index.def.kind == IndexKind::Rtree;
+        !self.indexes[1..].iter().any(refuses)
     }
 
     /// Writes a tuple into the secondary indexes, in the place of `old`, which has the same primary key.

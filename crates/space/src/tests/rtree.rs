@@ -165,6 +165,10 @@ fn what_is_no_box_is_refused_as_in_tarantool() {
         }
     }
     assert!(space.is_empty() && space.index(1).unwrap().is_empty());
+    // Its key is there: that comes first.
+    space.insert(&row(1, &[1.0, 2.0])).expect("a tuple");
+    let twice = space.insert(&array(&[1.into(), numbers(&[])])).unwrap_err();
+    assert_eq!(twice.code.0, 3);
     let no =
         |what: &str| format!("Index 'i1' (RTREE) of space 's' (memtx) does not support {what}");
     let a = |values: &[Val]| array(&[numbers(values)]);
