@@ -4,9 +4,9 @@
 //! value, so a search reads the tree's nodes one after the other and looks at no tuple; it begins where
 //! values with the bits that are asked for can begin.
 
-use crate::index::{Entry, Found};
+use crate::index::Entry;
 use crate::key::{Key, KeyDef};
-use crate::select::IteratorType;
+use crate::select::{IteratorType, LOOKED_AT_ONCE, Looked};
 use crate::tree::{Hints, Tree};
 use ladon_msgpack::Value;
 
@@ -128,15 +128,17 @@ impl<'a> BitSearch<'a> {
     }
 }
 
-impl<'a> Iterator for BitSearch<'a> {
-    type Item = Found<'a>;
-
-    fn next(&mut self) -> Option<Found<'a>> {
-        while self.next < self.end {
+impl<'a> BitSearch<'a> {
+    /// Looks at some entries.
+    pub(crate) fn look(&mut self) -> Looked<'a> {
+        for _ in 0..LOOKED_AT_ONCE {
+            if self.next >= self.end {
+                return Looked::AtAll;
+            }
             if self.run.len() == 0 {
                 self.run = self.tree.run_from(self.next).iter();
             }
-            let entry = self.run.next()?;
+            let Some(entry) = self.run.next() else { return Looked::AtAll };
             self.next += 1;
             let wanted = Wanted { iterator: self.iterator, bits: Bits::Number(self.number) };
             let is_selected = match &self.text {
@@ -144,9 +146,9 @@ impl<'a> Iterator for BitSearch<'a> {
                 Some(key) => wanted.selects_text(key, text_of(self.key_def, entry)),
             };
             if is_selected {
-                return Some((entry.hint, &entry.tuple));
+                return Looked::Found((entry.hint, &entry.tuple));
             }
         }
-        None
+        Looked::AtSome
     }
 }

@@ -91,9 +91,38 @@ impl IteratorType {
     }
 }
 
+/// Entries that a search looks at before others may have a turn.
+pub(crate) const LOOKED_AT_ONCE: usize = 64;
+
+/// What a search has come to, after it looked at some entries at most.
+#[derive(Clone, Copy, Debug)]
+pub enum Looked<'a> {
+    /// The next tuple.
+    Found(Found<'a>),
+    /// Nothing yet.
+    AtSome,
+    /// Nothing is left.
+    AtAll,
+}
+
+impl<'a> Looked<'a> {
+    /// Looks until something is found, or nothing is left.
+    pub(crate) fn until_found(mut look: impl FnMut() -> Looked<'a>) -> Option<Found<'a>> {
+        loop {
+            match look() {
+                Looked::Found(found) => return Some(found),
+                Looked::AtSome => {}
+                Looked::AtAll => return None,
+            }
+        }
+    }
+}
+
 /// The selected tuples.
 pub struct Selection<'a> {
     source: Source<'a>,
+    /// How many are still to be left out at the beginning.
+    skipped: u64,
     left: u64,
     /// The hint of the last tuple's key.
     hint: u64,
@@ -145,21 +174,14 @@ struct Ranks<'a> {
     run: &'a [Entry],
 }
 
-impl<'a> Iterator for Selection<'a> {
-    type Item = &'a Tuple;
-
+impl<'a> Source<'a> {
     #[inline]
-    fn next(&mut self) -> Option<&'a Tuple> {
-        self.left = self.left.checked_sub(1)?;
-        match &mut self.source {
-            Source::One(found) => {
-                let (hint, tuple) = found.take()?;
-                self.hint = hint;
-                Some(tuple)
-            }
+    fn look(&mut self) -> Looked<'a> {
+        let found = match self {
+            Source::One(found) => found.take(),
             Source::Forward { tree, next, end, run } => {
                 if *next >= *end {
-                    return None;
+                    return Looked::AtAll;
                 }
                 if run.len() == 0 {
                     *run = fetched(tree.run_from(*next));
@@ -168,45 +190,77 @@ impl<'a> Iterator for Selection<'a> {
                 if let Some(ahead) = run.as_slice().get(FETCHED_AHEAD) {
                     ahead.fetch_all();
                 }
-                let entry = run.next()?;
-                self.hint = entry.hint;
-                Some(&entry.tuple)
+                run.next().map(|entry| (entry.hint, &entry.tuple))
             }
             Source::Backward { tree, begin, end, run } => {
                 if *end <= *begin {
-                    return None;
+                    return Looked::AtAll;
                 }
                 *end -= 1;
                 if run.len() == 0 {
                     *run = tree.run_to(*end).iter();
                 }
-                let entry = run.next_back()?;
-                self.hint = entry.hint;
-                Some(&entry.tuple)
+                run.next_back().map(|entry| (entry.hint, &entry.tuple))
             }
-            Source::Hash { index, shard, next } => loop {
-                if let Some((_, tuple)) = shard.pop() {
-                    return Some(tuple);
+            Source::Hash { index, shard, next } => match (shard.pop(), *next) {
+                (Some((_, tuple)), _) => Some((0, tuple)),
+                (None, None) => None,
+                (None, Some(from)) => {
+                    *shard = index.sorted_shard(from, next);
+                    return Looked::AtSome;
                 }
-                *shard = index.sorted_shard((*next)?, next);
             },
-            Source::Bits(search) => search.next().map(|(_, tuple)| tuple),
-            Source::Boxes(search) => search.next(),
-            Source::Neighbors(search) => search.next(),
-        }
+            Source::Bits(search) => return search.look(),
+            Source::Boxes(search) => return search.look(),
+            Source::Neighbors(search) => return search.look(),
+        };
+        found.map_or(Looked::AtAll, Looked::Found)
+    }
+}
+
+impl<'a> Iterator for Selection<'a> {
+    type Item = &'a Tuple;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Tuple> {
+        Looked::until_found(|| self.look()).map(|(_, tuple)| tuple)
     }
 }
 
 impl<'a> Selection<'a> {
     fn new(source: Source<'a>) -> Selection<'a> {
-        Selection { source, left: u64::MAX, hint: 0 }
+        Selection { source, skipped: 0, left: u64::MAX, hint: 0 }
     }
 
-    /// The next tuple, and which of its keys led to it.
+    /// Goes on to the next tuple, as far as that takes little time.
     #[inline]
-    pub fn next_found(&mut self) -> Option<Found<'a>> {
-        let tuple = self.next()?;
-        Some((self.hint, tuple))
+    pub fn look(&mut self) -> Looked<'a> {
+        if self.left == 0 {
+            return Looked::AtAll;
+        }
+        let mut looked = self.source.look();
+        if self.skipped > 0 {
+            looked = self.skip(looked);
+        }
+        if let Looked::Found((hint, _)) = looked {
+            self.left -= 1;
+            self.hint = hint;
+        }
+        looked
+    }
+
+    /// Leaves out what is to be left out, as far as that takes little time.
+    #[cold]
+    fn skip(&mut self, mut looked: Looked<'a>) -> Looked<'a> {
+        for left in (0..LOOKED_AT_ONCE).rev() {
+            let Looked::Found(_) = looked else { return looked };
+            self.skipped -= 1;
+            if left == 0 || self.skipped == 0 {
+                return Looked::AtSome;
+            }
+            looked = self.source.look();
+        }
+        looked
     }
 
     /// Which of the last tuple's keys led to it, for [`Index::position_at`].
@@ -237,9 +291,7 @@ impl Index {
             _ if after.is_some() => return Err(self.def.no_feature(space, "pagination")),
             _ => {
                 let mut selection = self.select_unordered(iterator, &key)?;
-                if offset > 0 {
-                    selection.nth(usize::try_from(offset - 1).unwrap_or(usize::MAX));
-                }
+                selection.skipped = offset;
                 selection
             }
         };

@@ -8,7 +8,8 @@ use crate::error;
 use ladon_commands::slices::{Room, Slices};
 use ladon_iproto::reply;
 use ladon_resp::Reply;
-use ladon_space::{BoxError, IndexKind, Selected, Space, Tuple};
+use ladon_space::{BoxError, Looked, Selected, Selection, Space, Tuple};
+use self_cell::self_cell;
 
 /// A reply is long from this many tuples on: some ten microseconds.
 pub(crate) const TUPLES_MAX: u32 = 256;
@@ -26,9 +27,18 @@ pub(crate) struct Shape {
     pub(crate) shows_position: bool,
 }
 
+self_cell!(
+    /// A copy of a space, and how far a selection of its tuples has come.
+    struct Selecting {
+        owner: Space,
+        #[not_covariant]
+        dependent: Selection,
+    }
+);
+
 /// The reply.
 pub(crate) struct LongSelect {
-    space: Space,
+    selecting: Selecting,
     selected: Selected,
     shape: Shape,
     /// Tuples measured or sent so far.
@@ -39,14 +49,25 @@ pub(crate) struct LongSelect {
     is_measured: bool,
 }
 
-/// Whether a selection can be continued from any of its tuples on in little time.
-pub(crate) fn may_be_long(selected: &Selected, space: &Space) -> bool {
-    space.index(selected.index).is_some_and(|index| index.def().kind == IndexKind::Tree)
-}
-
 impl LongSelect {
-    pub(crate) fn new(space: Space, selected: Selected, shape: Shape) -> LongSelect {
-        LongSelect { space, selected, shape, done: 0, bytes: 0, last: None, is_measured: false }
+    /// # Errors
+    /// If the space has no such tuples to select.
+    pub(crate) fn new(
+        space: Space,
+        selected: Selected,
+        shape: Shape,
+    ) -> Result<LongSelect, BoxError> {
+        let selecting = Selecting::try_new(space, |space| selected.of(space))?;
+        let is_measured = false;
+        Ok(LongSelect { selecting, selected, shape, done: 0, bytes: 0, last: None, is_measured })
+    }
+
+    /// Begins with the first tuple again.
+    fn begin_again(&mut self) -> Result<(), BoxError> {
+        let space = self.selecting.borrow_owner().clone();
+        self.selecting = Selecting::try_new(space, |space| self.selected.of(space))?;
+        (self.done, self.bytes) = (0, 0);
+        Ok(())
     }
 
     /// Visits more tuples while there is room. Returns whether there may be more.
@@ -55,27 +76,31 @@ impl LongSelect {
         reply: &mut Reply<'_>,
         room: &mut Room,
         mut visit: impl FnMut(&mut Reply<'_>, &Tuple),
-    ) -> Result<bool, BoxError> {
-        let Selected { index, iterator, key, offset, limit, after } = &self.selected;
-        let (offset, left) = (offset + self.done, limit.saturating_sub(self.done));
-        let mut tuples =
-            self.space.select(*index, *iterator, key, offset, left, after.as_deref())?;
-        let mut last = None;
-        let mut goes_on = false;
-        while let Some((hint, tuple)) = tuples.next_found() {
-            if !room.take(reply) {
-                goes_on = true;
-                break;
+    ) -> bool {
+        let (done, bytes, last) = (&mut self.done, &mut self.bytes, &mut self.last);
+        self.selecting.with_dependent_mut(|_, selection| {
+            let mut found = None;
+            let mut goes_on = true;
+            while room.take(reply) {
+                match selection.look() {
+                    Looked::Found((hint, tuple)) => {
+                        visit(reply, tuple);
+                        *done += 1;
+                        *bytes += tuple.bytes().len() as u64;
+                        found = Some((tuple, hint));
+                    }
+                    Looked::AtSome => {}
+                    Looked::AtAll => {
+                        goes_on = false;
+                        break;
+                    }
+                }
             }
-            visit(reply, tuple);
-            self.done += 1;
-            self.bytes += tuple.bytes().len() as u64;
-            last = Some((tuple, hint));
-        }
-        if let Some((tuple, hint)) = last {
-            self.last = Some((tuple.clone(), hint));
-        }
-        Ok(goes_on)
+            if let Some((tuple, hint)) = found {
+                *last = Some((tuple.clone(), hint));
+            }
+            goes_on
+        })
     }
 
     /// The reply up to its tuples, or the error in its place if it would be too long; and whether it is
@@ -109,7 +134,7 @@ impl LongSelect {
     fn tail(&self) -> Vec<u8> {
         let mut tail = Vec::new();
         if let (true, Some((last, hint))) = (self.shape.shows_position, &self.last)
-            && let Some(index) = self.space.index(self.selected.index)
+            && let Some(index) = self.selecting.borrow_owner().index(self.selected.index)
         {
             reply::position(&mut tail, &index.position_at(last.bytes(), *hint));
         }
@@ -120,17 +145,16 @@ impl LongSelect {
 impl Slices for LongSelect {
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
         if !self.is_measured {
-            // It was selected from before, so it is no error now.
-            if self.visit(reply, room, |_, _| {}).unwrap_or(false) {
+            if self.visit(reply, room, |_, _| {}) {
                 return true;
             }
             self.is_measured = true;
             let (head, is_error) = self.head();
             reply.raw(&head);
-            (self.done, self.bytes) = (0, 0);
-            return !is_error;
+            // It was selected before, so it is no error now.
+            return !is_error && self.begin_again().is_ok();
         }
-        if self.visit(reply, room, |reply, tuple| reply.raw(tuple.bytes())).unwrap_or(false) {
+        if self.visit(reply, room, |reply, tuple| reply.raw(tuple.bytes())) {
             return true;
         }
         reply.raw(&self.tail());

@@ -113,8 +113,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   only where a result would differ from what was shown. Where many statements have to run again, writers of their spaces may
   wait for the commit. Refused in one: definitions. A transaction whose time is over gives back what it holds at once. A
   connection has 1,000 of them at most, which hold 64 MiB together.
-- **Long replies** over a `TREE` index are made in slices, from a copy that shares memory with the space. Over an index of
-  another type, the space is locked meanwhile.
+- **Long replies** are made in slices, from a copy that shares memory with the space. `count` over a `HASH`, `BITSET` or
+  `RTREE` index is not: the space is locked meanwhile.
 - **Streams of replies**: replies of a connection come in the order of its requests.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.

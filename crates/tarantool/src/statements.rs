@@ -2,7 +2,7 @@
 
 use crate::access::{ADMIN, Access, GUEST, Right, Rights};
 use crate::error;
-use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX, may_be_long};
+use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
@@ -276,7 +276,7 @@ impl Running<'_, '_> {
             Appended::All { count, position } => (count, position),
             Appended::TooMany(space) => {
                 data.abandon(out);
-                let long = LongSelect::new(space, selected, shape);
+                let long = LongSelect::new(space, selected, shape)?;
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
                 return Ok(0);
@@ -304,17 +304,24 @@ impl Running<'_, '_> {
     ) -> Result<Appended, BoxError> {
         let is_alone = !self.thread.local.replies_later;
         self.read(id, Seen::Tuples(selected), |space| {
-            let may_be_long = !is_alone && may_be_long(selected, space);
-            let (start, mut count, mut last) = (out.len(), 0, None);
+            let (start, mut count, mut looked, mut last) = (out.len(), 0, 0, None);
             let mut selection = selected.of(space)?;
-            for tuple in selection.by_ref() {
-                let is_long = count == TUPLES_MAX || out.len() - start >= BYTES_MAX;
-                if may_be_long && is_long {
+            loop {
+                let tuple = match selection.look() {
+                    Looked::Found((_, tuple)) => Some(tuple),
+                    Looked::AtSome => None,
+                    Looked::AtAll => break,
+                };
+                let is_long = looked == TUPLES_MAX || out.len() - start >= BYTES_MAX;
+                if !is_alone && is_long {
                     return Ok(Appended::TooMany(space.clone()));
                 }
-                out.extend_from_slice(tuple.bytes());
-                count += 1;
-                last = Some(tuple);
+                looked += 1;
+                if let Some(tuple) = tuple {
+                    out.extend_from_slice(tuple.bytes());
+                    count += 1;
+                    last = Some(tuple);
+                }
             }
             let index = space.require_index(selected.index)?;
             let position = last.filter(|_| shows_position);

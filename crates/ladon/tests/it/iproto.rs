@@ -3,6 +3,7 @@
 
 mod client;
 mod long_commits;
+mod long_selections;
 mod mounts;
 mod sequences;
 mod session_settings;

@@ -2,7 +2,7 @@
 
 use super::bounds::{self, Bounds, Distance};
 use super::node::Node;
-use crate::select::IteratorType;
+use crate::select::{IteratorType, LOOKED_AT_ONCE, Looked};
 use crate::tuple::Tuple;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -27,12 +27,11 @@ impl<'a> Search<'a> {
     }
 }
 
-impl<'a> Iterator for Search<'a> {
-    type Item = &'a Tuple;
-
-    fn next(&mut self) -> Option<&'a Tuple> {
-        loop {
-            let (node, at) = self.path.last_mut()?;
+impl<'a> Search<'a> {
+    /// Looks at some entries.
+    pub(crate) fn look(&mut self) -> Looked<'a> {
+        for _ in 0..LOOKED_AT_ONCE {
+            let Some((node, at)) = self.path.last_mut() else { return Looked::AtAll };
             let (entry, node) = (*at, *node);
             *at += 1;
             if entry >= node.len() {
@@ -43,7 +42,7 @@ impl<'a> Iterator for Search<'a> {
                 Node::Leaf(leaf) => {
                     let bounds = leaf.bounds(entry, self.stride);
                     if bounds::selects(self.iterator, bounds, &self.key) {
-                        return Some(&leaf.items[entry]);
+                        return Looked::Found((0, &leaf.items[entry]));
                     }
                 }
                 Node::Inner(inner) => {
@@ -54,6 +53,15 @@ impl<'a> Iterator for Search<'a> {
                 }
             }
         }
+        Looked::AtSome
+    }
+}
+
+impl<'a> Iterator for Search<'a> {
+    type Item = &'a Tuple;
+
+    fn next(&mut self) -> Option<&'a Tuple> {
+        Looked::until_found(|| self.look()).map(|(_, tuple)| tuple)
     }
 }
 
@@ -88,28 +96,23 @@ impl<'a> Neighbors<'a> {
     }
 }
 
-impl<'a> Iterator for Neighbors<'a> {
-    type Item = &'a Tuple;
-
-    fn next(&mut self) -> Option<&'a Tuple> {
-        loop {
-            let node = match self.heap.pop()?.0.what {
-                What::Tuple(tuple) => return Some(tuple),
-                What::Node(node) => node,
+impl<'a> Neighbors<'a> {
+    /// Looks at the nearest tuple, or into the nearest node.
+    pub(crate) fn look(&mut self) -> Looked<'a> {
+        let Some(Reverse(nearest)) = self.heap.pop() else { return Looked::AtAll };
+        let node = match nearest.what {
+            What::Tuple(tuple) => return Looked::Found((0, tuple)),
+            What::Node(node) => node,
+        };
+        for at in 0..node.len() {
+            let (bounds, what) = match node {
+                Node::Leaf(leaf) => (leaf.bounds(at, self.stride), What::Tuple(&leaf.items[at])),
+                Node::Inner(inner) => (inner.bounds(at, self.stride), What::Node(&inner.items[at])),
             };
-            for at in 0..node.len() {
-                let (bounds, what) = match node {
-                    Node::Leaf(leaf) => {
-                        (leaf.bounds(at, self.stride), What::Tuple(&leaf.items[at]))
-                    }
-                    Node::Inner(inner) => {
-                        (inner.bounds(at, self.stride), What::Node(&inner.items[at]))
-                    }
-                };
-                let distance = bounds::distance(self.distance, bounds, &self.key);
-                self.heap.push(Reverse(Near { distance, what }));
-            }
+            let distance = bounds::distance(self.distance, bounds, &self.key);
+            self.heap.push(Reverse(Near { distance, what }));
         }
+        Looked::AtSome
     }
 }
 

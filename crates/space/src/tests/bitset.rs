@@ -1,7 +1,7 @@
 //! BITSET indexes: Tarantool's replies as data, and random statements against a model.
 
 use super::{Val, array, index_def, map, part, space_def};
-use crate::{BoxError, IteratorType, Space, Tuple};
+use crate::{BoxError, IteratorType, Looked, Space, Tuple};
 use ladon_testkit::Random;
 use std::collections::BTreeMap;
 
@@ -178,4 +178,36 @@ fn bits_are_selected_as_a_model_selects_them() {
         run("unsigned", seed);
         run("string", seed);
     }
+}
+
+/// However many entries a search passes over, it stops again and again, for others to have a turn.
+#[test]
+fn a_search_that_finds_little_stops_often() {
+    const TUPLES: u64 = 10_000;
+    let mut space = space_with("unsigned");
+    for id in 0..TUPLES {
+        space.insert(&array(&[id.into(), (id << 1).into()])).unwrap();
+    }
+    for (offset, expected) in [(0, 5_000), (4_990, 10), (5_000, 0)] {
+        let (mut found, mut stops) = (0, 0);
+        let key = array(&[2.into()]);
+        let selection = space.select(1, IteratorType::BitsAnySet, &key, offset, u64::MAX, None);
+        let mut selection = selection.expect("a selection");
+        loop {
+            match selection.look() {
+                Looked::Found(_) => found += 1,
+                Looked::AtSome => stops += 1,
+                Looked::AtAll => break,
+            }
+        }
+        assert_eq!(found, expected, "{offset}");
+        assert!(stops >= offset / 64, "{stops} stops where {offset} are left out");
+    }
+    let mut stops = 0;
+    let key = array(&[1.into()]);
+    let mut nothing = space.select(1, IteratorType::BitsAnySet, &key, 0, 1, None).unwrap();
+    while let Looked::AtSome = nothing.look() {
+        stops += 1;
+    }
+    assert!(stops >= TUPLES / 64 - 1, "{stops}");
 }

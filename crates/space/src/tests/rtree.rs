@@ -3,7 +3,7 @@
 
 use super::{Val, array, index_def, map, part, space_def};
 use crate::index::Store;
-use crate::{BoxError, Distance, IndexDef, IteratorType, Space, Tuple};
+use crate::{BoxError, Distance, IndexDef, IteratorType, Looked, Space, Tuple};
 use ladon_msgpack::write;
 use ladon_testkit::Random;
 use std::collections::BTreeMap;
@@ -396,4 +396,41 @@ fn another_distance_or_dimension_builds_the_index_anew() {
     assert_eq!(one, [2]);
     let def = definition(&space, &[("dimension", 3.into())], vec![part(1, "array")]).unwrap();
     assert_eq!(space.replace_index(def).unwrap_err().code.0, 101);
+}
+
+/// A search stops again and again, and leaves out what an offset says, whatever the kind.
+#[test]
+fn searches_stop_often() {
+    let mut space = space_with(2, "euclid");
+    for id in 0..3000u64 {
+        space.insert(&row(id, &[(id % 50) as f64, (id / 50) as f64])).expect("a tuple");
+    }
+    let key = |numbers: &[f64]| {
+        let mut key = vec![0x91];
+        coordinates(&mut key, numbers);
+        key
+    };
+    for (iterator, numbers, all) in [
+        (IteratorType::Overlaps, [10.0, 10.0, 30.0, 30.0], 441),
+        (IteratorType::Neighbor, [20.0, 20.0, 20.0, 20.0], 3000),
+    ] {
+        let key = key(&numbers);
+        let whole: Vec<u64> =
+            space.select(1, iterator, &key, 0, u64::MAX, None).unwrap().map(id_of).collect();
+        assert_eq!(whole.len(), all);
+        for offset in [1, 63, 64, 65, 128, 440] {
+            let mut selection = space.select(1, iterator, &key, offset, 7, None).unwrap();
+            let (mut found, mut stops) = (Vec::new(), 0);
+            loop {
+                match selection.look() {
+                    Looked::Found((_, tuple)) => found.push(id_of(tuple)),
+                    Looked::AtSome => stops += 1,
+                    Looked::AtAll => break,
+                }
+            }
+            let end = whole.len().min(offset as usize + 7);
+            assert_eq!(found, whole[offset as usize..end], "{iterator:?} {offset}");
+            assert!(stops > offset / 64, "{iterator:?} {offset}: {stops}");
+        }
+    }
 }

@@ -1,0 +1,104 @@
+//! Long selections over indexes without an order: whole, of one moment, and in nobody's way.
+
+use super::client::{Iproto, array, int, map, text};
+use super::Node;
+use ladon_iproto::Request;
+use ladon_iproto::request::{IndexRef, Select, SpaceRef};
+use std::collections::BTreeSet;
+
+const SPACE: u32 = 512;
+const ROWS: u64 = 20_000;
+
+fn make_space(admin: &mut Iproto) {
+    let format = array(&[]);
+    let space = [int(512), int(1), text("rows"), text("memtx"), int(0), map(&[]), format];
+    admin.insert(280, &array(&space));
+    let mut index = |number, name, kind, is_unique: bool, field, of| {
+        let unique = map(&[(text("unique"), vec![if is_unique { 0xc3 } else { 0xc2 }])]);
+        let parts = array(&[array(&[int(field), text(of)])]);
+        admin.insert(288, &array(&[int(512), int(number), text(name), text(kind), unique, parts]));
+    };
+    index(0, "pk", "hash", true, 0, "unsigned");
+    index(1, "bits", "bitset", false, 0, "unsigned");
+    index(2, "boxes", "rtree", false, 2, "array");
+}
+
+fn tuple(id: u64) -> Vec<u8> {
+    array(&[int(id), text(&format!("name {id}")), array(&[int(id % 100), int(id / 100)])])
+}
+
+/// What an index selects, after `offset` tuples, at most so many.
+fn select(
+    admin: &mut Iproto,
+    (index, iterator): (u32, u32),
+    key: &[u8],
+    (offset, limit): (u32, u32),
+) -> Vec<Vec<u8>> {
+    let select = Select {
+        space: SpaceRef::Id(SPACE),
+        index: IndexRef::Id(index),
+        iterator,
+        offset,
+        limit,
+        key,
+        fetch_position: false,
+        after_position: None,
+        after_tuple: None,
+    };
+    admin.ask(&Request::Select(select)).expect("selects")
+}
+
+/// Every kind, with offsets: as many tuples as there are, each of them once.
+#[test]
+fn they_come_whole_whatever_the_index() {
+    const ALL: u32 = 2;
+    const BITS_ANY_SET: u32 = 8;
+    const NEIGHBOR: u32 = 11;
+    let node = Node::new("none");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    (1..=ROWS).for_each(|id| drop(admin.insert(SPACE, &tuple(id))));
+    let middle = array(&[array(&[int(50), int(100)])]);
+    for (index, iterator, key, count) in [
+        (0, ALL, array(&[]), ROWS),
+        (1, ALL, array(&[]), ROWS),
+        (1, BITS_ANY_SET, array(&[int(1)]), ROWS / 2),
+        (1, BITS_ANY_SET, array(&[int(1 << 40)]), 0),
+        (2, ALL, array(&[]), ROWS),
+        (2, NEIGHBOR, middle, ROWS),
+    ] {
+        let what = (index, iterator);
+        let whole = select(&mut admin, what, &key, (0, u32::MAX));
+        let different: BTreeSet<&Vec<u8>> = whole.iter().collect();
+        assert_eq!((whole.len() as u64, different.len() as u64), (count, count), "{what:?}");
+        for (offset, limit) in [(1, 5), (300, 1000), (9_990, 50), (30_000, 10)] {
+            let from = whole.len().min(offset as usize);
+            let to = whole.len().min(from + limit as usize);
+            let part = select(&mut admin, what, &key, (offset, limit));
+            assert!(part == whole[from..to], "{what:?} from {offset} on");
+        }
+    }
+    server.kill().expect("killed");
+}
+
+/// What others change while a reply is made is not in it.
+#[test]
+fn they_show_one_moment() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let (mut reader, mut writer) = (node.admin(), node.admin());
+    make_space(&mut reader);
+    (1..=ROWS).for_each(|id| drop(reader.insert(SPACE, &tuple(id))));
+    for round in 0..10 {
+        reader.send_select(SPACE);
+        // Each moment has one row fewer, and another one more.
+        for id in round * 20..round * 20 + 20 {
+            writer.delete(SPACE, &array(&[int(id + 1)]));
+            writer.insert(SPACE, &tuple(ROWS + id + 1));
+        }
+        let shown = reader.receive().expect("a reply").expect("selects").len() as u64;
+        assert!((ROWS - 1..=ROWS).contains(&shown), "{shown} rows");
+    }
+    server.kill().expect("killed");
+}
