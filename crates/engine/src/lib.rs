@@ -13,12 +13,14 @@ mod compact;
 mod events;
 mod evict;
 mod expiry;
+mod index_creation;
 mod interactive;
 mod keyspace;
 mod libraries;
 mod locked;
 mod lookahead;
 mod mounted_keys;
+mod noting;
 mod object;
 mod partition;
 mod partition_lock;
@@ -41,6 +43,7 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
+pub use index_creation::{Built, IndexCreation};
 pub use interactive::{Commit, CommitPace, Interactive};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};

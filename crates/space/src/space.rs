@@ -7,6 +7,7 @@ use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
 use crate::index::{Index, Sought};
+use crate::index_build::IndexBuild;
 use crate::key::{Key, Part};
 use crate::select::{IteratorType, Selection};
 use crate::tuple::Tuple;
@@ -218,12 +219,30 @@ impl Space {
     /// # Errors
     /// Tarantool's; nothing has changed then.
     pub fn create_index(&mut self, def: IndexDef) -> Result<(), BoxError> {
-        if self.index(def.id).is_some() {
-            let message = format!("Index '{}' already exists", def.name);
-            return Err(BoxError::new(ErrorCode::INDEX_EXISTS, message));
-        }
+        self.check_is_new(&def)?;
         self.check_has_primary(def.id)?;
         let (index, rules) = self.build(def)?;
+        let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
+        self.indexes.insert(at, index);
+        self.set_rules(rules);
+        Ok(())
+    }
+
+    pub(crate) fn check_is_new(&self, def: &IndexDef) -> Result<(), BoxError> {
+        if self.index(def.id).is_none() {
+            return Ok(());
+        }
+        let message = format!("Index '{}' already exists", def.name);
+        Err(BoxError::new(ErrorCode::INDEX_EXISTS, message))
+    }
+
+    /// Adds an index that was built beside the space, and has followed all of its changes.
+    ///
+    /// # Errors
+    /// As [`Space::create_index`].
+    pub fn adopt_index(&mut self, build: IndexBuild) -> Result<(), BoxError> {
+        let index = build.into_index();
+        let rules = self.rules_with(&self.def, Some(&index.def))?;
         let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
         self.indexes.insert(at, index);
         self.set_rules(rules);
@@ -282,20 +301,29 @@ impl Space {
         Ok(())
     }
 
-    fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
+    /// An index without tuples as a definition describes it, and the rules of tuples with it.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub(crate) fn planned_index(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
         def.check(&self.def)?;
         check_mount(&self.def, &def)?;
         self.check_new_name(&def)?;
         self.check_types(&self.def.format, Some(&def))?;
         let rules = self.rules_with(&self.def, Some(&def))?;
-        if !self.is_loading {
-            self.check_tuples(&rules)?;
-        }
         let primary: &[Part] = match self.indexes.first() {
             Some(primary) if def.id != 0 => &primary.def.parts,
             _ => &[],
         };
-        let mut index = Index::new(def, primary, self.hash_seed);
+        let index = Index::new(def, primary, self.hash_seed);
+        Ok((index, rules))
+    }
+
+    fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
+        let (mut index, rules) = self.planned_index(def)?;
+        if !self.is_loading {
+            self.check_tuples(&rules)?;
+        }
         self.check_multikeys(&index)?;
         self.check_boxes(&index)?;
         if let Some(primary) = self.indexes.first()

@@ -386,6 +386,15 @@ impl Space {
             .map_or(Ok(()), |keys| Err(BoxError::too_many_keys(keys)))
     }
 
+    /// Checks that a tuple does not have too many keys with an index that is new.
+    pub(crate) fn check_multikeys_of(&self, new: &Index, tuple: &Tuple) -> Result<(), BoxError> {
+        if !new.key.is_multikey() {
+            return Ok(());
+        }
+        let keys = self.multikeys(tuple.bytes()) + new.key.keys_max(tuple.bytes());
+        if keys > KEYS_MAX { Err(BoxError::too_many_keys(keys)) } else { Ok(()) }
+    }
+
     /// How many keys a tuple has in all multikey indexes together, at most.
     pub fn multikeys(&self, tuple: &[u8]) -> u64 {
         let multikey = self.indexes.iter().filter(|index| index.key.is_multikey());

@@ -54,6 +54,7 @@ pub fn execute(
         out.truncate(before);
         return Outcome::new(depends, flow);
     }
+    running.end_building();
     if let Err(told) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());

@@ -14,6 +14,7 @@ mod batch;
 mod call;
 mod error;
 mod execute;
+mod index_creation;
 mod long_select;
 mod lookahead;
 mod packet;

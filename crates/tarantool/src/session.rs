@@ -2,6 +2,7 @@
 
 use crate::access::{Access, GUEST, Rights};
 use crate::error;
+use crate::index_creation::Building;
 use crate::transactions::Transactions;
 use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
@@ -20,6 +21,8 @@ pub struct Session {
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
+    /// The index that its request is building.
+    pub(crate) building: Option<Box<Building>>,
     /// The keys that it watches.
     pub(crate) watched: HashSet<Box<[u8]>>,
     /// `_session_settings`, if anybody asked for it.
@@ -39,6 +42,7 @@ impl Session {
             user: GUEST,
             rights: None,
             transactions: Transactions::default(),
+            building: None,
             watched: HashSet::new(),
             settings: None,
             info,
@@ -61,9 +65,9 @@ impl Session {
         uuid_of(&node.run_id.lock())
     }
 
-    /// Whether a transaction is open: dropping the session may take long.
-    pub fn has_transactions(&self) -> bool {
-        !self.transactions.is_empty()
+    /// Whether a transaction is open, or an index being built: dropping the session may take long.
+    pub fn is_long_to_drop(&self) -> bool {
+        !self.transactions.is_empty() || self.building.is_some()
     }
 
     /// When the next of its transactions times out, in Unix milliseconds.

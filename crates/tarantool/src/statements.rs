@@ -14,7 +14,7 @@ use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, IteratorType, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,
+    BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,
 };
 use ladon_system_spaces as system;
 use std::borrow::Cow;
@@ -165,6 +165,10 @@ impl Running<'_, '_> {
         self.check_takes_writes()?;
         let node = self.thread.node;
         self.check_stillness(id)?;
+        let prepared = match statement {
+            Statement::Insert(tuple) if id == system::INDEX => self.build_index(tuple)?,
+            _ => None,
+        };
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
         let checked = |space: &mut Space, statement: Statement<'_>| {
@@ -173,7 +177,11 @@ impl Running<'_, '_> {
         };
         if ladon_engine::defines(id) {
             let run = |space: &mut Space| checked(space, statement);
-            let (written, lsn) = node.keyspace.define(id, scratch, run, &mut *append);
+            let keyspace = &node.keyspace;
+            let (written, lsn) = match prepared {
+                None => keyspace.define(id, scratch, run, &mut *append),
+                Some(it) => keyspace.define_prepared(id, scratch, run, &mut *append, it),
+            };
             self.depends = self.depends.max(lsn);
             if written.as_ref().is_ok_and(|written| *written != Written::default()) {
                 schema_changed(node, lsn);

@@ -2,6 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
+use crate::noting::Noting;
 use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
 use ladon_platform::lock_order::{self, Place};
@@ -95,6 +96,8 @@ pub(crate) struct Content {
     pub(crate) gone: bool,
     /// Of a mounted space, the watched keys.
     pub(crate) watched: Watched,
+    /// Notes what an index that is being built has to follow.
+    pub(crate) noting: Noting,
 }
 
 /// A locked space.
@@ -149,7 +152,8 @@ impl SpaceCell {
     pub(crate) fn new(space: Space) -> SpaceCell {
         let id = space.def().id;
         let watched = Watched::default();
-        let content = Content { space, changed: Lsn::ZERO, version: 0, gone: false, watched };
+        let (changed, version, gone, noting) = (Lsn::ZERO, 0, false, Noting::default());
+        let content = Content { space, changed, version, gone, watched, noting };
         let content = Arc::new(Mutex::new(content));
         SpaceCell { id, still_until_ms: Arc::default(), content }
     }

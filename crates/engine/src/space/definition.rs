@@ -26,6 +26,9 @@ use ladon_space::{
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
 
+/// Adds an index that was built before to its space. Returns whether it did; it may be too old.
+pub(crate) type Prepared<'a> = Box<dyn FnOnce(&mut Space) -> Result<bool, BoxError> + 'a>;
+
 /// Whether a change of this space's tuples has an effect beyond them.
 pub fn defines(id: SpaceId) -> bool {
     matches!(
@@ -52,6 +55,18 @@ impl Keyspace {
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> (Result<Written, BoxError>, Lsn) {
+        self.define_with(id, scratch, statement, append, None)
+    }
+
+    /// As [`Keyspace::define`]; an index that the statement creates may have been built before.
+    pub(crate) fn define_with(
+        &self,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+        prepared: Option<Prepared<'_>>,
+    ) -> (Result<Written, BoxError>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
         let mut garbage = Vec::new();
@@ -69,7 +84,7 @@ impl Keyspace {
             return (Ok(written), tx.commit(append));
         }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
-        if let Err(error) = effect.take(&mut tx, &mut garbage) {
+        if let Err(error) = effect.take(&mut tx, &mut garbage, prepared) {
             return (Err(error), tx.abort());
         }
         let lsn = tx.commit(append);
@@ -89,7 +104,12 @@ pub(super) struct Effect<'a> {
 
 impl Effect<'_> {
     /// Changes the spaces that the tuple describes; they are locked until the transaction ends.
-    fn take(&self, tx: &mut SpaceTx<'_>, garbage: &mut Vec<Garbage>) -> Result<(), BoxError> {
+    fn take(
+        &self,
+        tx: &mut SpaceTx<'_>,
+        garbage: &mut Vec<Garbage>,
+        prepared: Option<Prepared<'_>>,
+    ) -> Result<(), BoxError> {
         if self.id == system::SEQUENCE {
             return self.check_sequence(tx);
         }
@@ -119,7 +139,11 @@ impl Effect<'_> {
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
         let was_mounted = whole.def().resp_prefix.is_some();
-        let out = self.apply(tx.space_mut(described))?;
+        if prepared.is_none() {
+            tx.guard(described).noting.break_off();
+        }
+        let out = self.apply(tx.space_mut(described), prepared)?;
+        tx.guard(described).noting.break_off();
         if let Err(error) = self.check_foreign_keys(tx) {
             *tx.space_mut(described) = whole;
             return Err(error);
@@ -172,7 +196,11 @@ impl Effect<'_> {
     }
 
     /// Changes the space that the tuple describes. Returns what it no longer needs.
-    pub(super) fn apply(&self, space: &mut Space) -> Result<Option<Space>, BoxError> {
+    pub(super) fn apply(
+        &self,
+        space: &mut Space,
+        prepared: Option<Prepared<'_>>,
+    ) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {
                 space.alter(SpaceDef::from_tuple(new.bytes())?)?
@@ -181,7 +209,14 @@ impl Effect<'_> {
                 return Err(cannot_drop(&space.def().name, "the space has indexes"));
             }
             (system::INDEX, None, Some(new)) => {
-                space.create_index(space.new_index_def(new.bytes())?)?;
+                let def = space.new_index_def(new.bytes())?;
+                let is_there = match prepared {
+                    Some(add) => add(space)?,
+                    None => false,
+                };
+                if !is_there {
+                    space.create_index(def)?;
+                }
             }
             (system::INDEX, Some(_), Some(new)) => {
                 space.replace_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;

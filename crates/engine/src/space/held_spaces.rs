@@ -173,7 +173,9 @@ impl HeldSpaces {
             return;
         }
         for (id, written) in std::mem::take(&mut self.done) {
-            touch_watchers(self.guard(id), &written);
+            let guard = self.guard(id);
+            guard.noting.note(&written);
+            touch_watchers(guard, &written);
         }
         // Those that were only read as well: who read them may have decided what was written.
         for (_, guard) in &mut self.guards {

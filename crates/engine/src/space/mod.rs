@@ -33,7 +33,7 @@ pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
-pub(crate) use catalog::Content;
+pub(crate) use catalog::{Content, described_space};
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
 pub(crate) use held_spaces::{HeldSpaces, log_change};

@@ -104,6 +104,7 @@ impl Keyspace {
             && !written.is_nothing()
         {
             content.version += 1;
+            content.noting.note(written);
             self.spaces.add_bytes(content.space.bytes() as i64 - before as i64);
             scratch.begin_changes();
             let changes = scratch.changes_mut();
@@ -261,6 +262,7 @@ impl<'a> SpaceTx<'a> {
     pub(crate) fn adopt(&mut self, id: SpaceId, space: &mut Space) {
         let guard = self.guard(id);
         guard.version += 1;
+        guard.noting.break_off();
         let delta = space.bytes() as i64 - guard.space.bytes() as i64;
         std::mem::swap(&mut guard.space, space);
         self.count_bytes(delta);
@@ -343,10 +345,23 @@ impl<'a> SpaceTx<'a> {
     }
 
     fn end(&mut self, lsn: Lsn) {
+        if self.guards.iter().any(|(_, guard)| guard.noting.is_on()) {
+            self.note_for_indexes();
+        }
         if self.keyspace.spaces.has_mounts() || self.redefined.is_some() {
             self.tell(lsn);
         }
         self.done.clear();
+    }
+
+    /// Notes what indexes that are being built have to follow.
+    #[cold]
+    fn note_for_indexes(&mut self) {
+        for (id, written) in &self.done {
+            if let Ok(at) = self.guards.binary_search_by_key(id, |(held, _)| *held) {
+                self.guards[at].1.noting.note(written);
+            }
+        }
     }
 
     /// Tells those who look at tuples as keys.

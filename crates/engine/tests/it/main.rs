@@ -12,6 +12,8 @@ mod foreign_keys;
 #[cfg(not(loom))]
 mod growing;
 #[cfg(not(loom))]
+mod index_creation;
+#[cfg(not(loom))]
 mod interactive;
 #[cfg(loom)]
 mod loom;

@@ -188,7 +188,7 @@ pub fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64)
 
 /// The indexes that are neither TREE nor HASH, and a multikey one: over `c`, and over an array of two
 /// numbers.
-fn other_index_tuple(space: u64, id: u64, is_unique: bool) -> Vec<u8> {
+pub fn other_index_tuple(space: u64, id: u64, is_unique: bool) -> Vec<u8> {
     let (kind, field, part_kind, path) = match id {
         2 => ("tree", 3, "unsigned", "[*]"),
         3 => ("bitset", 2, "unsigned", ""),

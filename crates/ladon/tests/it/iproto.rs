@@ -2,6 +2,7 @@
 //! at their gate, and nobody's burden.
 
 mod client;
+mod index_creation;
 mod long_commits;
 mod long_selections;
 mod mounts;

@@ -155,7 +155,7 @@ impl Worker {
         if let Some(session) = &connection.tarantool {
             session.leave(&self.node);
         }
-        if let Some(session) = connection.tarantool.take_if(|session| session.has_transactions()) {
+        if let Some(session) = connection.tarantool.take_if(|session| session.is_long_to_drop()) {
             self.bench.scratch.garbage.push(Garbage::of(session));
         }
         let put_by = connection.take_put_by();

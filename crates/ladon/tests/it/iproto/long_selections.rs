@@ -1,7 +1,7 @@
 //! Long selections over indexes without an order: whole, of one moment, and in nobody's way.
 
-use super::client::{Iproto, array, int, map, text};
 use super::Node;
+use super::client::{Iproto, array, int, map, text};
 use ladon_iproto::Request;
 use ladon_iproto::request::{IndexRef, Select, SpaceRef};
 use std::collections::BTreeSet;

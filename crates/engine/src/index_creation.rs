@@ -1,0 +1,129 @@
+//! An index of a large space is built in slices, while the space is read and changed.
+//!
+//! ```text
+//! begin   under the space's lock: copy it, and have its changes noted from now on
+//! slices  without the lock: the tuples of the copy, then the noted changes
+//! end     under the catalog's and the space's locks: the last noted changes; the space gets the index
+//! ```
+//!
+//! What is not noted (a commit that puts a copy into the space's place, another definition) ends the
+//! noting: the index is then built in one go, with the space locked.
+
+use crate::keyspace::Keyspace;
+use crate::noting::Noted;
+use crate::space::described_space;
+use crate::tx::Scratch;
+use ladon_record::{Lsn, Record, SpaceId};
+use ladon_space::{BoxError, IndexBuild, Space, Written};
+use ladon_system_spaces as system;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Indexes of fewer tuples are built at once: some ten microseconds.
+const AT_ONCE_MAX: u64 = 256;
+/// Changes that may be followed under the locks at the end.
+const LAST_MAX: usize = 64;
+
+/// The index.
+pub struct IndexCreation {
+    build: IndexBuild,
+    noted: Arc<Noted>,
+    counted: Counted,
+}
+
+/// How far the creation of an index has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Built {
+    /// There is more to do.
+    GoesOn,
+    /// So little is left that it can be added to the space.
+    Ready,
+    /// The space has changed in a way that was not noted: begin again.
+    Broken,
+}
+
+/// Bytes of it, as they are counted in `total`.
+struct Counted {
+    bytes: i64,
+    total: Arc<AtomicI64>,
+}
+
+impl Keyspace {
+    /// Begins to build the index that a new tuple of `_index` describes, if that would take long. `None`
+    /// if it does not, or if the definition is at fault, which making it will show.
+    pub fn begin_index(&self, tuple: &[u8]) -> Option<IndexCreation> {
+        let space = described_space(tuple).ok().filter(|id| !system::is_system(*id))?;
+        let catalog = self.spaces.catalog();
+        let mut content = catalog.get(space)?.lock();
+        let primary = content.space.index(0).filter(|primary| primary.len() > AT_ONCE_MAX)?;
+        if content.gone || primary.def().id != 0 {
+            return None;
+        }
+        let build = IndexBuild::begin(&content.space, tuple).ok()?;
+        let noted = content.noting.begin();
+        let counted = Counted { bytes: 0, total: self.spaces.bytes_counter() };
+        Some(IndexCreation { build, noted, counted })
+    }
+
+    /// As [`Keyspace::define`], of a statement that creates an index which was built before.
+    pub fn define_prepared(
+        &self,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+        prepared: IndexCreation,
+    ) -> (Result<Written, BoxError>, Lsn) {
+        let add = |space: &mut Space| prepared.end(space);
+        self.define_with(id, scratch, statement, append, Some(Box::new(add)))
+    }
+}
+
+impl IndexCreation {
+    /// Builds more of it, with so many tuples or changes.
+    ///
+    /// # Errors
+    /// Tarantool's, if a tuple does not fit the index, which cannot be added then.
+    pub fn go_on(&mut self, work: usize) -> Result<Built, BoxError> {
+        if self.noted.is_broken() {
+            return Ok(Built::Broken);
+        }
+        let is_ready = self.build.go_on(work)? && self.follow(work)?;
+        self.counted.set(self.build.bytes() as i64);
+        Ok(if is_ready { Built::Ready } else { Built::GoesOn })
+    }
+
+    /// Follows changes that were noted. Returns whether few are left.
+    fn follow(&mut self, most: usize) -> Result<bool, BoxError> {
+        let (next, left) = self.noted.take(most);
+        next.iter().try_for_each(|written| self.build.follow(written))?;
+        Ok(left <= LAST_MAX)
+    }
+
+    /// Adds the index to its space, which is locked, unless the space has changed in a way that was not
+    /// noted. Returns whether it was added.
+    ///
+    /// # Errors
+    /// As [`IndexCreation::go_on`].
+    fn end(mut self, space: &mut Space) -> Result<bool, BoxError> {
+        self.follow(usize::MAX)?;
+        if self.noted.is_broken() {
+            return Ok(false);
+        }
+        space.adopt_index(self.build)?;
+        Ok(true)
+    }
+}
+
+impl Counted {
+    fn set(&mut self, bytes: i64) {
+        self.total.fetch_add(bytes - self.bytes, Relaxed);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}

@@ -1,0 +1,107 @@
+//! An index over many tuples: built beside readers and writers, whole in the end, and after a crash.
+
+use super::client::{Iproto, array, int, map, text};
+use super::{Node, row};
+use ladon_iproto::Request;
+use ladon_iproto::request::{Put, SpaceRef};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+const SPACE: u32 = 512;
+const ROWS: u64 = 30_000;
+
+fn index(id: u64, name: &str, is_unique: bool, field: u64, kind: &str) -> Vec<u8> {
+    let unique = map(&[(text("unique"), vec![if is_unique { 0xc3 } else { 0xc2 }])]);
+    let parts = array(&[array(&[int(field), text(kind)])]);
+    array(&[int(SPACE.into()), int(id), text(name), text("tree"), unique, parts])
+}
+
+fn make_space(admin: &mut Iproto) {
+    let format = array(&[]);
+    let space = [int(SPACE.into()), int(1), text("rows"), text("memtx"), int(0), map(&[]), format];
+    admin.insert(280, &array(&space));
+    admin.insert(288, &index(0, "pk", true, 0, "unsigned"));
+    (1..=ROWS).for_each(|id| drop(admin.insert(SPACE, &row(id, &format!("n{id}")))));
+}
+
+fn all(admin: &mut Iproto, index: u32) -> BTreeSet<Vec<u8>> {
+    admin.select(SPACE, index, &array(&[])).into_iter().collect()
+}
+
+#[test]
+fn it_is_built_beside_writers_and_survives_a_crash() {
+    let node = Node::new("write");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    let (is_over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let mut writer = node.admin();
+        scope.spawn(|| {
+            let mut writer = node.admin();
+            for at in 0.. {
+                if is_over.load(Relaxed) {
+                    return;
+                }
+                let id = at * 7_919 % (ROWS + 1_000) + 1;
+                match at % 3 {
+                    0 => drop(writer.delete(SPACE, &array(&[int(id)]))),
+                    _ => {
+                        let tuple = row(id, &format!("w{at}"));
+                        let put = Put { space: SpaceRef::Id(SPACE), tuple: &tuple };
+                        writer.ask(&Request::Replace(put)).expect("replaces");
+                    }
+                }
+                written.fetch_add(1, Relaxed);
+            }
+        });
+        while written.load(Relaxed) < 100 {
+            thread::yield_now();
+        }
+        let before = written.load(Relaxed);
+        writer.insert(288, &index(1, "by_name", false, 1, "string"));
+        let during = written.load(Relaxed) - before;
+        is_over.store(true, Relaxed);
+        assert!(during > 20, "{during} writes while the index was built");
+    });
+    assert!(all(&mut admin, 1) == all(&mut admin, 0), "every row by its name");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert!(all(&mut admin, 1) == all(&mut admin, 0), "after a crash as well");
+    server.kill().expect("killed");
+}
+
+/// What does not fit is told, as if the index had been built at once; who leaves leaves nothing.
+#[test]
+fn it_may_be_refused_or_given_up() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    let last = format!("n{}", ROWS - 1);
+    let put = Put { space: SpaceRef::Id(SPACE), tuple: &row(ROWS, &last) };
+    admin.ask(&Request::Replace(put)).expect("replaces");
+    let create = |admin: &mut Iproto, index: &[u8]| {
+        admin.ask(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: index }))
+    };
+    let (code, message) = create(&mut admin, &index(1, "names", true, 1, "string")).unwrap_err();
+    assert_eq!(code, 3, "{message}");
+    assert!(message.contains("\"names\""), "{message}");
+    let (code, message) = create(&mut admin, &index(1, "names", false, 1, "unsigned")).unwrap_err();
+    assert_eq!(code, 23, "{message}");
+    let mut guest = node.guest();
+    let (code, _) = create(&mut guest, &index(1, "names", false, 1, "string")).unwrap_err();
+    assert_eq!(code, 42, "a guest has no right to");
+    for _ in 0..20 {
+        let mut hasty = node.admin();
+        let tuple = index(1, "names", false, 1, "string");
+        hasty.tell(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: &tuple }));
+    }
+    // One of them may have come to its end.
+    let created = create(&mut admin, &index(1, "names", false, 1, "string"));
+    assert!(created.is_ok() || created.is_err_and(|(code, _)| code == 3));
+    assert!(all(&mut admin, 1) == all(&mut admin, 0));
+    server.kill().expect("killed");
+}

@@ -1,0 +1,96 @@
+//! An index that is built a few tuples at a time, from a copy of its space, while that goes on
+//! changing.
+
+use crate::error::BoxError;
+use crate::format::Rules;
+use crate::index::Index;
+use crate::space::Space;
+use crate::statement::Written;
+use crate::tuple::Tuple;
+
+/// The index, and how far it has come.
+pub struct IndexBuild {
+    /// The space as it was at the beginning.
+    space: Space,
+    index: Index,
+    /// What the index demands of tuples, beside what the space demands.
+    rules: Rules,
+    /// The primary key of the last tuple that is in the index.
+    after: Option<Vec<u8>>,
+    is_copied: bool,
+}
+
+impl IndexBuild {
+    /// Begins to build the index that a tuple of `_index` describes. The space has a primary index, and
+    /// none with the new one's number.
+    ///
+    /// # Errors
+    /// Tarantool's, as far as the definition shows them.
+    pub fn begin(space: &Space, tuple: &[u8]) -> Result<IndexBuild, BoxError> {
+        let def = space.new_index_def(tuple)?;
+        space.check_is_new(&def)?;
+        let (index, rules) = space.planned_index(def)?;
+        let space = space.clone();
+        Ok(IndexBuild { space, index, rules, after: None, is_copied: false })
+    }
+
+    /// Bytes of memory that the index takes.
+    pub fn bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    /// Puts in so many more of the tuples that there were at the beginning. Returns whether none are
+    /// left.
+    ///
+    /// # Errors
+    /// Tarantool's, if a tuple does not fit the index. It can be built no more then.
+    pub fn go_on(&mut self, tuples: usize) -> Result<bool, BoxError> {
+        if self.is_copied {
+            return Ok(true);
+        }
+        let IndexBuild { space, index, rules, after, is_copied } = self;
+        let primary = space.require_index(0)?;
+        let mut last = None;
+        let mut selected = primary.select_after(after.as_deref());
+        for tuple in selected.by_ref().take(tuples) {
+            add(space, index, rules, tuple)?;
+            last = Some(tuple);
+        }
+        *is_copied = last.is_none();
+        if let Some(last) = last {
+            *after = Some(space.primary_key_of_own(last));
+        }
+        Ok(*is_copied)
+    }
+
+    /// Follows a change of the space since the beginning, after all tuples are in.
+    ///
+    /// # Errors
+    /// Tarantool's, if the new tuple does not fit the index. It can be built no more then.
+    pub fn follow(&mut self, written: &Written) -> Result<(), BoxError> {
+        let IndexBuild { space, index, rules, .. } = self;
+        if let Some(old) = &written.old {
+            index.remove(old.bytes());
+        }
+        match &written.new {
+            Some(new) => add(space, index, rules, new),
+            None => Ok(()),
+        }
+    }
+
+    /// The index, once it has followed all changes.
+    pub(crate) fn into_index(self) -> Index {
+        self.index
+    }
+}
+
+fn add(space: &Space, index: &mut Index, rules: &Rules, tuple: &Tuple) -> Result<(), BoxError> {
+    rules.check(tuple.bytes())?;
+    index.check_box(tuple.bytes())?;
+    space.check_multikeys_of(index, tuple)?;
+    match index.put(tuple) {
+        // Equal elements of a tuple have one place in a multikey index.
+        Some(old) if !old.is_same(tuple) => Err(space.duplicate(index, &old, tuple.bytes())),
+        _ => Ok(()),
+    }
+}
