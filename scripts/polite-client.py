@@ -12,9 +12,9 @@ In the rows named `two-` the server has both cores, and Ladon has an IO thread f
 client's connection is on one thread, the polite one's on the other. Beside a busy loop, three threads
 want two cores.
 
-The row `commit` is Ladon's alone: another connection commits a transaction of IPROTO with 20,000 updates
-in a space that has changed since, so that they run again. The figure is the longest wait of the polite
-client from the COMMIT to its reply.
+The rows `commit` and `index` are Ladon's alone, over IPROTO. Another connection commits a transaction of
+20,000 updates in a space that has changed since, so that they run again; or it creates an index over a
+million tuples. The figure is the longest wait of the polite client from that request to its reply.
 """
 import multiprocessing, os, statistics, sys, threading, time
 
@@ -23,6 +23,7 @@ from servers import Server, connect, options, print_head, request
 
 SECONDS = 2
 UPDATES = 20_000
+TUPLES = 1_000_000
 PASSWORD = "polite"
 
 
@@ -68,6 +69,22 @@ def commit(port, begins, ends):
     ends.set()
 
 
+def index(port, begins, ends):
+    """Creates an index over many tuples, between two moments."""
+    os.sched_setaffinity(0, {1})
+    client = iproto.Iproto(port, PASSWORD)
+    client.make_space(512, "rows")
+    put = lambda number: iproto.packet(
+        iproto.REPLACE, {iproto.SPACE_ID: 512, iproto.TUPLE: [number, number * 7919 % TUPLES, "x" * 40]})
+    for first in range(0, TUPLES, 10_000):
+        client.call(*map(put, range(first, first + 10_000)))
+    begins.set()
+    time.sleep(0.1)
+    parts = [512, 1, "by_number", "tree", {"unique": False}, [[1, "unsigned"]]]
+    client.call(iproto.packet(iproto.INSERT, {iproto.SPACE_ID: 288, iproto.TUPLE: parts}))
+    ends.set()
+
+
 class Beside:
     """What happens beside the polite client: an impolite client, busy loops, on how many cores."""
 
@@ -81,6 +98,7 @@ IMPOLITE = {
     "load": Beside("SETs of new keys in a pipeline without end", loads),
     "delete": Beside("SETs of 2,000 keys and a DEL of them, without end", deletes),
     "commit": Beside("a COMMIT of %d updates that run again; the longest wait" % UPDATES, once=commit),
+    "index": Beside("an index created over %d tuples; the longest wait" % TUPLES, once=index),
     "two-slow": Beside("BITCOUNTs of 100 MB on another thread, two cores", slow, cores=2),
     "two-slow-loop": Beside("the same, and a busy loop", slow, cores=2, loops=1),
     "two-loops": Beside("two busy loops and nothing else, two cores", cores=2, loops=2),

@@ -127,16 +127,14 @@ fn what_does_not_fit_ends_it() {
             node.write(SPACE, |s| s.replace(&twin(2))).unwrap();
             creation = node.keyspace.begin_index(&definition).expect("it is large");
         }
-        let error = loop {
-            match creation.go_on(50) {
-                Ok(_) if comes_late => {
-                    node.write(SPACE, |s| s.replace(&twin(1))).unwrap();
-                    node.write(SPACE, |s| s.replace(&twin(2))).unwrap();
-                }
-                Ok(_) => {}
-                Err(error) => break error,
+        let mut slices = (0..100).map(|_| {
+            if comes_late {
+                node.write(SPACE, |s| s.replace(&twin(1))).unwrap();
+                node.write(SPACE, |s| s.replace(&twin(2))).unwrap();
             }
-        };
+            creation.go_on(50)
+        });
+        let error = slices.find_map(Result::err).expect("it does not fit");
         assert_eq!(error.code.0, 3, "{}", error.message);
         drop(creation);
         assert!(node.keyspace.spaces.bytes().abs_diff(before) < 2_000, "its memory is counted");
