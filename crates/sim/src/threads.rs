@@ -41,7 +41,7 @@ pub(crate) struct Threads {
     /// Workers that are in the middle of a batch.
     depth: AtomicUsize,
     random: Mutex<Random>,
-    /// Time of the begin of each worker's turn, Unix milliseconds.
+    /// Time of the beginning of each worker's turn, Unix milliseconds.
     turn_ms: Vec<AtomicU64>,
     /// The packets that have run.
     packets: Mutex<Vec<RanPacket>>,

@@ -1,7 +1,7 @@
 //! Foreign keys between spaces: which spaces a write of one locks as well, and what is checked.
 //!
 //! A write of a space with a foreign key reads the space that the key names; a tuple of that space
-//! leaves only if no key names it. So whoever writes one of the two locks both, in the order of their
+//! leaves only if no key names it. So who writes one of the two locks both, in the order of their
 //! numbers, as every transaction does.
 
 use ladon_record::SpaceId;

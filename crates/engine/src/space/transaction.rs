@@ -274,7 +274,7 @@ impl<'a> SpaceTx<'a> {
         self.done.push((id, written));
     }
 
-    /// Whoever looks at the tuples of a held space as keys has to look again, once this has
+    /// Those who look at the tuples of a held space as keys have to look again, once this has
     /// committed.
     pub(super) fn redefined(&mut self, id: SpaceId) {
         self.redefined = Some(id);

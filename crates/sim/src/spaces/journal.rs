@@ -105,7 +105,7 @@ pub(crate) struct Ran {
     met: Option<usize>,
 }
 
-/// When something ran: the time at the begin of the turn, and at its end, in Unix milliseconds. The
+/// When something ran: the time at the beginning of the turn, and at its end, in Unix milliseconds. The
 /// node took a time in between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct When {
