@@ -15,7 +15,8 @@
 //! versions := ['@' since] ['~' deprecated since]
 //! ```
 //!
-//! Names are lower case; tokens are upper case, or one of `= ~ * $`: `key#0 value [expiration(EX seconds:integer|PERSIST)]`.
+//! Names are lower case; tokens are upper case, or one of `= ~ * $`: `key#0 value [expiration(EX
+//! seconds:integer|PERSIST)]`.
 
 use crate::argument::{Argument, ArgumentKind};
 

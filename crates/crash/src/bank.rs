@@ -7,12 +7,12 @@
 //!        --REPLACE balance - a, REPLACE balance + a,       or UPDATE - a, UPDATE + a
 //!          INSERT transfer, COMMIT--> transfers [id, from, to, a]
 //! ```
-//! Several tellers do so, each on two streams at once. So a commit that overlooks what its transaction
-//! has read loses money, or makes some.
+//! Several tellers do so, each on two streams at once. So a commit that overlooks what its
+//! transaction has read loses money, or makes some.
 //!
-//! After a crash, the accounts hold what the transfers that are there say, so the sum is what it was.
-//! Every transfer whose COMMIT was acknowledged is there, and none that was refused or rolled back.
-//! The indexes of the transfers agree with each other.
+//! After a crash, the accounts hold what the transfers that are there say, so the sum is what it
+//! was. Every transfer whose COMMIT was acknowledged is there, and none that was refused or rolled
+//! back. The indexes of the transfers agree with each other.
 
 use crate::iproto::{Answer, IprotoClient};
 use ladon_iproto::Request;
@@ -170,7 +170,8 @@ impl Bank {
         Ok(())
     }
 
-    /// Compares with the spaces of the restarted server. `lossy`: acknowledged transfers may be gone.
+    /// Compares with the spaces of the restarted server. `lossy`: acknowledged transfers may be
+    /// gone.
     ///
     /// # Errors
     /// What differs.
@@ -228,8 +229,8 @@ struct Job {
     stream: u64,
     id: u64,
     transfer: Transfer,
-    /// It writes the balances that it computes from those it has read, which is right only if nobody
-    /// changes them meanwhile. Otherwise the server adds and subtracts.
+    /// It writes the balances that it computes from those it has read, which is right only if
+    /// nobody changes them meanwhile. Otherwise the server adds and subtracts.
     computes: bool,
     gives_up: bool,
     /// As they were read, of both accounts.
@@ -288,8 +289,8 @@ impl Job {
     }
 }
 
-/// Sends some requests of each job, in any order among the jobs, and takes the replies, each with its
-/// job and its step. Returns whether the connection has held.
+/// Sends some requests of each job, in any order among the jobs, and takes the replies, each with
+/// its job and its step. Returns whether the connection has held.
 fn exchange(
     client: &mut IprotoClient,
     random: &mut Random,

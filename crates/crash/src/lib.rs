@@ -10,8 +10,8 @@
 //! so its whole state is known after any number of them. Because the log has one order, a crash
 //! must leave a lane in the state after *some* number of operations: at least those that were
 //! acknowledged, at most those that were sent, and never half of one. Counters that all connections
-//! share must never fall below a value that any client saw. A [`Bank`] in two spaces keeps its sum, and
-//! every transfer that was acknowledged.
+//! share must never fall below a value that any client saw. A [`Bank`] in two spaces keeps its sum,
+//! and every transfer that was acknowledged.
 
 mod bank;
 mod client;

@@ -3,8 +3,8 @@
 //! A transaction collects its events. Its commit passes them to the keyspace's sink while the locks
 //! are held, so that the events of one key have the order of its changes.
 //!
-//! Beside the events that have names, it collects what concerns copies of values outside the server:
-//! which keys changed, in whatever way, and who has read which. That is all one batch for a
+//! Beside the events that have names, it collects what concerns copies of values outside the
+//! server: which keys changed, in whatever way, and who has read which. That is all one batch for a
 //! transaction, in its order.
 
 use crate::tx::Key;
@@ -293,8 +293,8 @@ impl Collected {
         self.of_copies = false;
     }
 
-    /// Visits name, database number, key and changed elements of each event, and forgets all that was
-    /// collected.
+    /// Visits name, database number, key and changed elements of each event, and forgets all that
+    /// was collected.
     #[cold]
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(&'static str, u16, &[u8], Subkeys<'_>)) {
         let mut start = 0;

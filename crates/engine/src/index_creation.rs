@@ -6,8 +6,8 @@
 //! end     under the catalog's and the space's locks: the last noted changes; the space gets the index
 //! ```
 //!
-//! What is not noted (a commit that puts a copy into the space's place, another definition) ends the
-//! noting: the index is then built in one go, with the space locked.
+//! What is not noted (a commit that puts a copy into the space's place, another definition) ends
+//! the noting: the index is then built in one go, with the space locked.
 
 use crate::keyspace::Keyspace;
 use crate::noting::Noted;
@@ -49,8 +49,8 @@ struct Counted {
 }
 
 impl Keyspace {
-    /// Begins to build the index that a new tuple of `_index` describes, if that would take long. `None`
-    /// if it does not, or if the definition is at fault, which making it will show.
+    /// Begins to build the index that a new tuple of `_index` describes, if that would take long.
+    /// `None` if it does not, or if the definition is at fault, which making it will show.
     pub fn begin_index(&self, tuple: &[u8]) -> Option<IndexCreation> {
         let space = described_space(tuple).ok().filter(|id| !system::is_system(*id))?;
         let catalog = self.spaces.catalog();
@@ -100,8 +100,8 @@ impl IndexCreation {
         Ok(left <= LAST_MAX)
     }
 
-    /// Adds the index to its space, which is locked, unless the space has changed in a way that was not
-    /// noted. Returns whether it was added.
+    /// Adds the index to its space, which is locked, unless the space has changed in a way that was
+    /// not noted. Returns whether it was added.
     ///
     /// # Errors
     /// As [`IndexCreation::go_on`].

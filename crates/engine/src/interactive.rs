@@ -9,13 +9,13 @@
 //!                                     something else than it showed before: a conflict
 //! ```
 //!
-//! A copy shares memory with its space. Readers and writers never wait for an open transaction. What
-//! a client was shown is true at the commit as well, so transactions are serializable. A conflict is
-//! found at the commit, and only where a result would differ: two transactions that replace tuples
-//! of one space do not conflict.
+//! A copy shares memory with its space. Readers and writers never wait for an open transaction.
+//! What a client was shown is true at the commit as well, so transactions are serializable. A
+//! conflict is found at the commit, and only where a result would differ: two transactions that
+//! replace tuples of one space do not conflict.
 //!
-//! A read of many tuples is not repeated: it conflicts with every change of its space. Each space is
-//! copied at a moment of its own; the commit finds what did not fit together. A change of any
+//! A read of many tuples is not repeated: it conflicts with every change of its space. Each space
+//! is copied at a moment of its own; the commit finds what did not fit together. A change of any
 //! definition conflicts with every open transaction, as in Tarantool.
 
 mod commit;
@@ -42,8 +42,8 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 const REPEATED_TUPLES_MAX: usize = 1_000;
 /// What a transaction may hold, and those of a connection together.
 const BYTES_MAX: usize = 64 << 20;
-/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each of
-/// its keys in multikey indexes.
+/// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each
+/// of its keys in multikey indexes.
 const STEP_BYTES: usize = 512;
 
 /// An open transaction.

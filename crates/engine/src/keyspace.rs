@@ -300,8 +300,8 @@ impl Keyspace {
         Some(Tx::new(self, locked, scratch, now_ms))
     }
 
-    /// As `begin_or_busy` on the partition of one key, for requests: as quick as `begin` while nobody
-    /// holds the lock.
+    /// As `begin_or_busy` on the partition of one key, for requests: as quick as `begin` while
+    /// nobody holds the lock.
     #[inline(always)]
     pub fn begin_one_or_busy<'a>(
         &'a self,

@@ -1,8 +1,8 @@
 //! The libraries of functions: data of the whole node, beside the databases.
 //!
-//! **Invariant:** they change only while all partitions are locked, and are looked up while at least
-//! one is. So nobody sees a library whose transaction may still be taken back, and what is read
-//! depends, like everything in that partition, on the change's LSN.
+//! **Invariant:** they change only while all partitions are locked, and are looked up while at
+//! least one is. So nobody sees a library whose transaction may still be taken back, and what is
+//! read depends, like everything in that partition, on the change's LSN.
 
 use ladon_record::{FunctionFacts, LibraryBody};
 use parking_lot::RwLock;

@@ -22,8 +22,8 @@ pub enum Grown {
     /// Another thread holds one that must not be waited for. The transaction should be taken back,
     /// dropped, and run again with all its locks from the beginning.
     Refused,
-    /// Another thread holds one that it has been busy with for long. The transaction should be taken
-    /// back, and not run.
+    /// Another thread holds one that it has been busy with for long. The transaction should be
+    /// taken back, and not run.
     Busy,
 }
 

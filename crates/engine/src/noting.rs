@@ -5,7 +5,8 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// Changes that wait to be followed. Who changes a space faster than they are followed breaks it off.
+/// Changes that wait to be followed. Who changes a space faster than they are followed breaks it
+/// off.
 const NOTED_MAX: usize = 1 << 20;
 
 /// Who notes the changes of a space, if anybody does.

@@ -88,8 +88,8 @@ pub struct SavedBlock {
 
 impl Keyspace {
     /// Saves the segment or the piece at `cursor`: appends changes to `out` (a `Put` for each key
-    /// of a segment, one `Update` for a piece, a `Library` for each library), advances the cursor, and
-    /// returns what was saved; `None` if nothing is left.
+    /// of a segment, one `Update` for a piece, a `Library` for each library), advances the cursor,
+    /// and returns what was saved; `None` if nothing is left.
     ///
     /// `reserved` returns the present end of the log; it is called under the partition's lock.
     /// Partitions that hold nothing and have not changed since `begin` are skipped.

@@ -90,8 +90,8 @@ pub fn begin_data(out: &mut Vec<u8>, sync: u64, schema_version: u64) -> Data {
     Data { reply, body }
 }
 
-/// The beginning of a reply with `count` values whose bytes, `value_bytes` of them, follow later, and after
-/// them `tail_bytes` of what [`position`] gives, if any.
+/// The beginning of a reply with `count` values whose bytes, `value_bytes` of them, follow later,
+/// and after them `tail_bytes` of what [`position`] gives, if any.
 ///
 /// # Errors
 /// More than 4 GiB: nothing is appended.

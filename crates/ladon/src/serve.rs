@@ -61,7 +61,8 @@ pub fn run(matches: &ArgMatches) -> Exit {
     exit_of(&error)
 }
 
-/// Takes the password of IPROTO's `admin` from where no other process can see it, unless it was given.
+/// Takes the password of IPROTO's `admin` from where no other process can see it, unless it was
+/// given.
 fn take_admin_password(settings: &Settings) -> Result<(), String> {
     if !settings.iproto_admin_password().is_empty() {
         return Ok(());

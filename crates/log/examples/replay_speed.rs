@@ -1,7 +1,8 @@
 //! How fast recovery reads: `cargo run --release -p ladon-log --example replay_speed`.
 //!
 //! Writes ten million small records (400 MB) and a checkpoint of as many bytes, then recovers both
-//! into a sink that only counts. Everything comes from the page cache: this is the crate's own cost.
+//! into a sink that only counts. Everything comes from the page cache: this is the crate's own
+//! cost.
 
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
 use ladon_platform::{SystemClock, SystemDisk};

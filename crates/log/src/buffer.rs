@@ -14,8 +14,8 @@
 //!
 //! **Invariant:** a thread that sees `reserved` (acquire) at or above a reservation's end also sees
 //! that appender's mark at or below its start, or a later mark or none, and then the copied bytes:
-//! marks are stored with release before the reservation and after the copy. Hence `min(reserved, every
-//! mark)`, with `reserved` read first, is a prefix of whole frames.
+//! marks are stored with release before the reservation and after the copy. Hence `min(reserved,
+//! every mark)`, with `reserved` read first, is a prefix of whole frames.
 
 use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};

@@ -302,9 +302,9 @@ impl Io {
     }
 }
 
-/// Checks bytes that are about to be written at `start`, where a frame begins: each frame encodes its
-/// own position, and the last one is whole if `ends_frame`. Recovery would cut anything else, so it
-/// must not be acknowledged.
+/// Checks bytes that are about to be written at `start`, where a frame begins: each frame encodes
+/// its own position, and the last one is whole if `ends_frame`. Recovery would cut anything else,
+/// so it must not be acknowledged.
 fn assert_frames(bytes: &[u8], start: u64, ends_frame: bool) {
     let mut at = 0;
     while let Some(header) = bytes[at..].first_chunk() {

@@ -30,8 +30,8 @@ const CONSTANT_CHILD: u32 = 0;
 const CONSTANT_TABLE: u32 = 1;
 const CONSTANT_STRING: u32 = 5;
 
-/// Whether a script sets no global, reads `KEYS`, `ARGV` and `redis` only to index them at once, and
-/// reaches its globals in no other way. `false` as well if the dump is not understood.
+/// Whether a script sets no global, reads `KEYS`, `ARGV` and `redis` only to index them at once,
+/// and reaches its globals in no other way. `false` as well if the dump is not understood.
 pub(crate) fn only_indexes(dump: &[u8]) -> bool {
     read(dump).unwrap_or(false)
 }

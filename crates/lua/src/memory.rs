@@ -19,8 +19,8 @@ struct Spare {
     count: u32,
 }
 
-/// Blocks of up to this many bytes are kept for the next of their size: each script makes and leaves
-/// a few tables and strings.
+/// Blocks of up to this many bytes are kept for the next of their size: each script makes and
+/// leaves a few tables and strings.
 const SPARE_BYTES_MAX: usize = 256;
 const SPARE_CLASSES: usize = SPARE_BYTES_MAX / ALIGN;
 
@@ -63,8 +63,8 @@ impl Memory {
     /// It came from `take` with this size, and nobody has it any more.
     #[inline]
     unsafe fn give(&mut self, block: *mut c_void, bytes: usize) {
-        // SAFETY: As promised; each block has room for an address, and was allocated with the layout
-        // of its class.
+        // SAFETY: As promised; each block has room for an address, and was allocated with the
+        // layout of its class.
         unsafe {
             match self.spare.get_mut((bytes - 1) / ALIGN) {
                 Some(spare) if spare.count < SPARE_COUNT_MAX => {

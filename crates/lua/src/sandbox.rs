@@ -410,8 +410,8 @@ unsafe fn add_pcall(state: State, globals: c_int) {
     }
 }
 
-/// The results of `pcall`, with the text of a command's error in place of the table that it is in: so
-/// Redis has it for scripts from before errors were tables.
+/// The results of `pcall`, with the text of a command's error in place of the table that it is in:
+/// so Redis has it for scripts from before errors were tables.
 unsafe extern "C-unwind" fn text_of_error(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {

@@ -112,8 +112,8 @@ pub(crate) struct Places {
     /// code of a library sees while it is loaded.
     pub(crate) globals_metatable: c_int,
     pub(crate) globals_of_libraries: c_int,
-    /// What scripts see as globals that only index `KEYS`, `ARGV` and `redis`, and its own `KEYS` and
-    /// `ARGV`.
+    /// What scripts see as globals that only index `KEYS`, `ARGV` and `redis`, and its own `KEYS`
+    /// and `ARGV`.
     pub(crate) direct_globals: c_int,
     pub(crate) reused_keys: c_int,
     pub(crate) reused_argv: c_int,
@@ -129,9 +129,9 @@ pub(crate) unsafe fn core(state: State) -> *mut Core {
     memory.cast()
 }
 
-/// The core that a state's allocator knows too. Lua's callbacks change it while [`Vm`] runs something,
-/// so no `&mut Core` may live across a call into Lua: the compiler would believe that nobody else
-/// looks at what it points to, and leave out what is written before the call.
+/// The core that a state's allocator knows too. Lua's callbacks change it while [`Vm`] runs
+/// something, so no `&mut Core` may live across a call into Lua: the compiler would believe that
+/// nobody else looks at what it points to, and leave out what is written before the call.
 struct OwnCore(*mut Core);
 
 impl Deref for OwnCore {
@@ -376,8 +376,8 @@ impl Vm {
         self.core.memory.used
     }
 
-    /// Compiles a chunk; returns its number in the registry, and where it finds its words if it is a
-    /// script.
+    /// Compiles a chunk; returns its number in the registry, and where it finds its words if it is
+    /// a script.
     fn compile(
         &mut self,
         body: &[u8],

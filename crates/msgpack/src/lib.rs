@@ -4,8 +4,8 @@
 //! every function takes `&mut &[u8]` and advances it past what it has read. After an error the
 //! slice's position is unspecified.
 //!
-//! **Architecture invariant:** no engine, no socket and no `unsafe` in here. Nothing is allocated in
-//! proportion to a number that the bytes merely announce, and no depth of nesting needs stack.
+//! **Architecture invariant:** no engine, no socket and no `unsafe` in here. Nothing is allocated
+//! in proportion to a number that the bytes merely announce, and no depth of nesting needs stack.
 
 #![forbid(unsafe_code)]
 

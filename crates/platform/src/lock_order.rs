@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A thread that holds a lock waits only for locks that come later. So no two threads wait for each
-//! other, and no thread waits for the disk while it holds data. Locks that are taken last of all and
-//! for a moment only (counters, lists) have no place here. Without debug assertions all of this is
-//! nothing; under loom, whose threads share one thread's variables, as well.
+//! other, and no thread waits for the disk while it holds data. Locks that are taken last of all
+//! and for a moment only (counters, lists) have no place here. Without debug assertions all of this
+//! is nothing; under loom, whose threads share one thread's variables, as well.
 
 /// A lock's place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -41,7 +41,8 @@ pub enum ValueKind {
     List = 4,
     /// A sorted set; the body is its members in order, each as score, length and bytes.
     SortedSet = 5,
-    /// A stream; the body is its entries and groups (see the engine's `types/stream/collection.rs`).
+    /// A stream; the body is its entries and groups (see the engine's
+    /// `types/stream/collection.rs`).
     Stream = 6,
 }
 
@@ -94,8 +95,8 @@ pub enum Change<'a> {
     DeleteLibrary { name: &'a [u8] },
     /// Every library was removed.
     FlushLibraries,
-    /// The space has this tuple now, in place of the one with the same primary key if there was one.
-    /// Definitions are tuples too, of the system spaces.
+    /// The space has this tuple now, in place of the one with the same primary key if there was
+    /// one. Definitions are tuples too, of the system spaces.
     SpacePut { space: SpaceId, tuple: &'a [u8] },
     /// The tuple with this primary key was removed from the space.
     SpaceDelete { space: SpaceId, key: &'a [u8] },

@@ -182,8 +182,8 @@ impl<'a> Reply<'a> {
         self.typed_line(b',', &text);
     }
 
-    /// A double with up to 17 decimals and no exponent, as Redis shows numbers to people; in RESP2 a
-    /// string.
+    /// A double with up to 17 decimals and no exponent, as Redis shows numbers to people; in RESP2
+    /// a string.
     pub fn human_double(&mut self, value: f64) {
         let text = format!("{value:.17}");
         let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -206,8 +206,8 @@ impl Batch {
         Gathered::Full
     }
 
-    /// Finds the command of the request at `start` of the input, whose arguments begin at `first`, and
-    /// hashes its keys.
+    /// Finds the command of the request at `start` of the input, whose arguments begin at `first`,
+    /// and hashes its keys.
     #[inline(always)]
     fn look_up(
         &mut self,

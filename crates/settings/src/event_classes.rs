@@ -1,10 +1,10 @@
 //! The classes of keyspace events: a letter each, as in Redis.
 //!
 //! `K` and `E` choose the channels, by key and by event. `g` generic commands, `$` strings, `l`
-//! lists, `s` sets, `h` hashes, `z` sorted sets, `x` expired, `e` evicted, `t` streams, `d` modules,
-//! `m` misses, `n` new keys, and of Redis 8.2 `o` overwritten keys and `c` changes of the type. `A`
-//! means all of these except `m`, `n`, `o` and `c`. `S`, `T`, `I` and `V`, of Redis 8.8, choose
-//! channels for the fields of hashes: by key, by event, by key and field, by event and key.
+//! lists, `s` sets, `h` hashes, `z` sorted sets, `x` expired, `e` evicted, `t` streams, `d`
+//! modules, `m` misses, `n` new keys, and of Redis 8.2 `o` overwritten keys and `c` changes of the
+//! type. `A` means all of these except `m`, `n`, `o` and `c`. `S`, `T`, `I` and `V`, of Redis 8.8,
+//! choose channels for the fields of hashes: by key, by event, by key and field, by event and key.
 
 /// What `A` means, in the order in which Redis writes them.
 const ALL: &str = "g$lshzxetd";

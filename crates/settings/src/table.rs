@@ -53,18 +53,18 @@ const I32_MAX: i64 = i32::MAX as i64;
 
 settings! {
     section "Listening and connections" {
-        /// Where to listen for the Redis protocol: addresses with a port, or unix sockets; `off` for
-        /// nowhere.
+        /// Where to listen for the Redis protocol: addresses with a port, or unix sockets; `off`
+        /// for nowhere.
         resp: Vec<Endpoint> =
             Setting::new("resp", Kind::Endpoints, "127.0.0.1:6379").apply();
-        /// Where to listen for IPROTO, Tarantool's protocol: addresses with a port, or unix sockets;
-        /// `off` or nothing for nowhere.
+        /// Where to listen for IPROTO, Tarantool's protocol: addresses with a port, or unix
+        /// sockets; `off` or nothing for nowhere.
         iproto: Vec<Endpoint> = Setting::new("iproto", Kind::Endpoints, "").apply();
         /// Password of IPROTO's user `admin`; empty for the one in the space `_user`.
         iproto_admin_password: Arc<String> =
             Setting::text("iproto-admin-password", "").sensitive();
-        /// File whose content is the password of IPROTO's user `admin`, read at the start. Otherwise
-        /// the environment's LADON_IPROTO_ADMIN_PASSWORD is, if there is one.
+        /// File whose content is the password of IPROTO's user `admin`, read at the start.
+        /// Otherwise the environment's LADON_IPROTO_ADMIN_PASSWORD is, if there is one.
         iproto_admin_password_file: String =
             Setting::text("iproto-admin-password-file", "").restart();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
@@ -256,15 +256,16 @@ settings! {
         /// Maximum number of entries of a stream's node before the stream gets another; 0 for any.
         stream_node_max_entries: usize =
             Setting::integer("stream-node-max-entries", 0, i64::MAX, "100");
-        /// For how long a stream remembers what an idempotent producer has sent, in seconds. A stream
-        /// keeps what it was when it first remembered anything, until `XCFGSET`.
+        /// For how long a stream remembers what an idempotent producer has sent, in seconds. A
+        /// stream keeps what it was when it first remembered anything, until `XCFGSET`.
         stream_idmp_duration: u64 = Setting::integer("stream-idmp-duration", 1, 86_400, "100");
         /// Maximum number of idempotent ids that a stream remembers of a producer, likewise.
         stream_idmp_maxsize: usize = Setting::integer("stream-idmp-maxsize", 1, 10_000, "100");
         /// Bytes up to which a HyperLogLog is kept sparse.
         hll_sparse_max_bytes: usize = Setting::memory("hll-sparse-max-bytes", 0, "3000");
         /// Which events of the keyspace are published: `K` and `E` choose the channels (by key, by
-        /// event), `S`, `T`, `I`, `V` those for fields of hashes, further letters the classes, `A` all but `m`, `n`, `o` and `c`. Empty: none.
+        /// event), `S`, `T`, `I`, `V` those for fields of hashes, further letters the classes, `A`
+        /// all but `m`, `n`, `o` and `c`. Empty: none.
         notify_keyspace_events: String =
             Setting::new("notify-keyspace-events", Kind::EventClasses, "");
         /// Keys up to which the server remembers which clients have read them (`CLIENT TRACKING`);

@@ -1,5 +1,5 @@
-//! Time that moves when the simulator says so. Who operates a machine may set its clock back, when no
-//! node runs.
+//! Time that moves when the simulator says so. Who operates a machine may set its clock back, when
+//! no node runs.
 
 use ladon_platform::Clock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

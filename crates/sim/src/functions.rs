@@ -1,8 +1,8 @@
 //! Functions: what clients load and call, and what it means.
 //!
-//! A library's code has a value unlike any other, which its functions show. So a reply says which load
-//! of a library it comes from, and the oracle knows whether that load may be forgotten, or may have
-//! come so early. A call's changes are in the log together or not at all, as a script's are.
+//! A library's code has a value unlike any other, which its functions show. So a reply says which
+//! load of a library it comes from, and the oracle knows whether that load may be forgotten, or may
+//! have come so early. A call's changes are in the log together or not at all, as a script's are.
 //!
 //! Two of the libraries have a function of the same name: one cannot be loaded beside the other.
 

@@ -68,7 +68,8 @@ pub enum Canary {
     SplitCommit,
     /// Replies to requests of IPROTO leave without waiting at the gate.
     EarlyPacket,
-    /// Recovery leaves a space as it was while it was loaded: with its secondary indexes left alone.
+    /// Recovery leaves a space as it was while it was loaded: with its secondary indexes left
+    /// alone.
     IndexForgotten,
 }
 

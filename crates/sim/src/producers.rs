@@ -3,8 +3,8 @@
 //! A producer outlives its connections and the node's crashes. What it got no answer for, it sends
 //! again, on the next connection or while the first attempt is on its way; at times also what was
 //! answered. The reference remembers what a stream remembers, so the oracle's order has to explain
-//! that each message was added once, that a repetition got the first one's id, and that a crash kept
-//! both the entry and the memory of it, or neither.
+//! that each message was added once, that a repetition got the first one's id, and that a crash
+//! kept both the entry and the memory of it, or neither.
 //!
 //! A producer has at most [`WINDOW`] messages without an answer. The streams remember more, so no
 //! message may ever be in a stream twice ([`twice`]).

@@ -1,11 +1,11 @@
 //! Scripts: what clients run, and what it means.
 //!
 //! A script is one step, whatever it does: its changes are in the log together or not at all, and
-//! nobody sees a part of them. Some declare their keys, others reach for keys that they are given as
-//! arguments. Where the plan has it, each script runs twice, and the first run is taken back.
+//! nobody sees a part of them. Some declare their keys, others reach for keys that they are given
+//! as arguments. Where the plan has it, each script runs twice, and the first run is taken back.
 //!
-//! Some run by their hashes. The node remembers scripts until it is told to forget them, or crashes: then
-//! it may answer that it knows none, and the client sends the script itself.
+//! Some run by their hashes. The node remembers scripts until it is told to forget them, or
+//! crashes: then it may answer that it knows none, and the client sends the script itself.
 
 use crate::history::Operation;
 use crate::oracle_commands::{Call, State, apply};

@@ -1,12 +1,13 @@
 //! Streams: what clients do with them, and what they are promised.
 //!
-//! Entries are added, to some streams with ids that clients choose, to others with ids that the node
-//! makes. By one group of consumers they are read, waited for, claimed and acknowledged: each
+//! Entries are added, to some streams with ids that clients choose, to others with ids that the
+//! node makes. By one group of consumers they are read, waited for, claimed and acknowledged: each
 //! consumer is a client, and no entry goes to two of them, whatever crashes, unless it is claimed.
 //! Others read and wait without a group.
 //!
-//! The oracle has no clock. It takes an id that the node has made from whatever showed it, and demands
-//! that it is higher than all before (`resolve`). Who waits must get what came (`overlooked`).
+//! The oracle has no clock. It takes an id that the node has made from whatever showed it, and
+//! demands that it is higher than all before (`resolve`). Who waits must get what came
+//! (`overlooked`).
 
 use crate::history::Operation;
 use crate::oracle_commands::{Call, Datum, State};
@@ -156,7 +157,8 @@ fn parse(id: &[u8]) -> Option<Id> {
 /// its producer sent it again.
 type Seen = BTreeMap<Vec<u8>, BTreeSet<Id>>;
 
-/// Puts ids in the place of `*` and `$`, as far as anybody has seen them: in a reply, or in `after`.
+/// Puts ids in the place of `*` and `$`, as far as anybody has seen them: in a reply, or in
+/// `after`.
 pub(crate) fn resolve(history: &mut [Operation], after: &State) {
     let mut ids = Seen::new();
     for operation in history.iter() {
@@ -267,8 +269,8 @@ fn shown_of<'r>(reply: &'r Value, name: &[u8]) -> Vec<(Id, &'r [u8])> {
 }
 
 /// A wait without a group that should have ended before, with what was added meanwhile; or one that
-/// ended with what had been there before. `now_us`: a time at which everything was answered that can
-/// be; `None`: nobody can say.
+/// ended with what had been there before. `now_us`: a time at which everything was answered that
+/// can be; `None`: nobody can say.
 pub(crate) fn overlooked(history: &[Operation], now_us: Option<u64>) -> Option<String> {
     let waits =
         |it: &&Operation| !it.atomic && it.calls[0][0] == b"XREAD" && may_wait(&it.calls[0]);

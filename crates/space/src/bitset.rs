@@ -1,8 +1,8 @@
 //! Selecting by bits: the iterators of a BITSET index.
 //!
-//! Its tuples stand in a tree, in the order of their values and primary keys. A number's hint is its
-//! value, so a search reads the tree's nodes one after the other and looks at no tuple; it begins where
-//! values with the bits that are asked for can begin.
+//! Its tuples stand in a tree, in the order of their values and primary keys. A number's hint is
+//! its value, so a search reads the tree's nodes one after the other and looks at no tuple; it
+//! begins where values with the bits that are asked for can begin.
 
 use crate::index::Entry;
 use crate::key::{Key, KeyDef};

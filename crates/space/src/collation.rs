@@ -1,4 +1,5 @@
-//! Collations: how the strings of a part compare. The numbers are those of Tarantool's `_collation`.
+//! Collations: how the strings of a part compare. The numbers are those of Tarantool's
+//! `_collation`.
 //!
 //! The Unicode Collation Algorithm comes from ICU4X, with the data of CLDR that its release has.
 //! Tarantool uses the ICU of its system, whose data may be of another release.
@@ -216,8 +217,9 @@ impl fmt::Debug for Unicode {
 mod tests {
     use super::*;
 
-    /// What Tarantool 2.6 with ICU 72 made of strings. First the strings, one a line, in hexadecimal. Then
-    /// each collation with the order: the strings' numbers, in groups of equal ones; or their hash.
+    /// What Tarantool 2.6 with ICU 72 made of strings. First the strings, one a line, in
+    /// hexadecimal. Then each collation with the order: the strings' numbers, in groups of equal
+    /// ones; or their hash.
     const RECORDED: &str = include_str!("tests/collations.txt");
     /// These locales order differently since a later CLDR.
     const CHANGED: [&str; 3] = ["kok", "lv", "mr"];

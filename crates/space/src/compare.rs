@@ -166,7 +166,8 @@ fn decimal_double(decimal: &Decimal, double: f64) -> Ordering {
 }
 
 /// A number that orders values as they are ordered, as far as eight bytes can: of two values, the
-/// smaller one has no larger hint. With [`FieldType::Unsigned`] and no nil, equal hints are equal values.
+/// smaller one has no larger hint. With [`FieldType::Unsigned`] and no nil, equal hints are equal
+/// values.
 #[inline]
 pub fn hint(kind: FieldType, is_nullable: bool, bytes: &[u8]) -> u64 {
     if kind == FieldType::String

@@ -72,8 +72,8 @@ impl Decimal {
         Decimal { coefficient: value, scale: 0 }
     }
 
-    /// The decimal of a floating-point number in 15 digits, as in Tarantool; `None` if it has too many
-    /// before the point.
+    /// The decimal of a floating-point number in 15 digits, as in Tarantool; `None` if it has too
+    /// many before the point.
     pub fn of_double(value: f64) -> Option<Decimal> {
         if !value.is_finite() {
             return None;

@@ -306,8 +306,8 @@ fn check_default(at: u32, field: &Field) -> Result<(), BoxError> {
 }
 
 impl IndexDef {
-    /// The definition that a tuple of `_index` is: `[space_id, id, name, type, {options}, [parts]]`,
-    /// where a part is `[field, type]` or `{field=, type=, is_nullable=, ...}`.
+    /// The definition that a tuple of `_index` is: `[space_id, id, name, type, {options},
+    /// [parts]]`, where a part is `[field, type]` or `{field=, type=, is_nullable=, ...}`.
     ///
     /// # Errors
     /// Tarantool's.
@@ -520,8 +520,8 @@ fn read_parts(mut bytes: &[u8]) -> Result<Vec<Part>, BoxError> {
     Ok(parts)
 }
 
-/// A part whose field may be nil only if the part says so, whatever the format says. (Where `box` makes
-/// an index, it copies what the format says into the part.)
+/// A part whose field may be nil only if the part says so, whatever the format says. (Where `box`
+/// makes an index, it copies what the format says into the part.)
 fn new_part(field: u32, kind: FieldType) -> Part {
     Part {
         field,

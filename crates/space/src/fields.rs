@@ -2,7 +2,8 @@
 
 use ladon_msgpack as msgpack;
 
-/// The fields, one after the other: an array without its head. Ends early where the bytes are damaged.
+/// The fields, one after the other: an array without its head. Ends early where the bytes are
+/// damaged.
 pub struct Fields<'a>(&'a [u8], u32);
 
 impl<'a> Fields<'a> {

@@ -1,11 +1,11 @@
 //! Foreign keys: fields of a space's tuples name a tuple of another space, or of the same one.
 //!
-//! A key is checked after a statement, and the statement is taken back if the check fails. The check
-//! judges what was there before the statement, as Tarantool does: a new tuple does not satisfy its own
-//! foreign key.
+//! A key is checked after a statement, and the statement is taken back if the check fails. The
+//! check judges what was there before the statement, as Tarantool does: a new tuple does not
+//! satisfy its own foreign key.
 //!
-//! Source: Tarantool's documentation, "Foreign keys", and `tuple_constraint_fkey.c` for what is checked
-//! when.
+//! Source: Tarantool's documentation, "Foreign keys", and `tuple_constraint_fkey.c` for what is
+//! checked when.
 
 use crate::compare;
 use crate::definition::{IndexKind, pairs};
@@ -39,8 +39,8 @@ pub struct ForeignKey {
 }
 
 impl ForeignKey {
-    /// Reads the option `foreign_key`: `{NAME: {space: .., field: ..}, ..}`; of a field, or of a space,
-    /// where `field` is a map.
+    /// Reads the option `foreign_key`: `{NAME: {space: .., field: ..}, ..}`; of a field, or of a
+    /// space, where `field` is a map.
     ///
     /// # Errors
     /// What is wrong with it, in Tarantool's words.
@@ -157,7 +157,8 @@ impl ForeignKey {
         }
     }
 
-    /// Checks that no tuple names one that was replaced or deleted. Returns what it read of the child.
+    /// Checks that no tuple names one that was replaced or deleted. Returns what it read of the
+    /// child.
     ///
     /// # Errors
     /// Tarantool's.

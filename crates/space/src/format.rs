@@ -35,8 +35,8 @@ impl Format {
     }
 }
 
-/// A tuple with the defaults of a format in the place of nil, and of fields that are not there. What is
-/// no array stays as it is.
+/// A tuple with the defaults of a format in the place of nil, and of fields that are not there.
+/// What is no array stays as it is.
 pub fn with_defaults<'t>(format: &Format, tuple: &'t [u8]) -> Cow<'t, [u8]> {
     let Some(last) = format.fields.iter().rposition(|field| field.default.is_some()) else {
         return tuple.into();

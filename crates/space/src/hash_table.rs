@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 /// More items than this are split: hashbrown's limit for 2048 places.
 const SHARD_ITEMS_MAX: usize = 1792;
-/// The directory is at most so many bits deeper than even hashes would make it. Beyond, hashes are no
-/// longer even, and shards grow instead.
+/// The directory is at most so many bits deeper than even hashes would make it. Beyond, hashes are
+/// no longer even, and shards grow instead.
 const DEPTH_SLACK: u32 = 5;
 
 #[derive(Clone)]

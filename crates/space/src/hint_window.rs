@@ -1,16 +1,16 @@
 //! Which eight bytes of strings their hints show.
 //!
-//! Strings of one index often begin alike: `user:00000017`. If hints showed the first eight bytes, all
-//! would be equal, and each comparison would wait for a tuple's memory. So they show what follows a
-//! beginning that the strings share:
+//! Strings of one index often begin alike: `user:00000017`. If hints showed the first eight bytes,
+//! all would be equal, and each comparison would wait for a tuple's memory. So they show what
+//! follows a beginning that the strings share:
 //!
 //! ```text
 //! shared   "user:00"
 //! hint     "user:00000017" -> "000017\0\0",  "order:5" -> all zeros,  "user:1" -> all ones
 //! ```
 //!
-//! **Invariant:** of two strings, the smaller one has no larger hint, whatever is taken for shared: a
-//! string that does not begin so comes before all that do, or after them.
+//! **Invariant:** of two strings, the smaller one has no larger hint, whatever is taken for shared:
+//! a string that does not begin so comes before all that do, or after them.
 
 /// A hint shows so many bytes.
 const HINT_BYTES: usize = 8;
@@ -53,7 +53,8 @@ impl HintWindow {
     }
 }
 
-/// The first eight bytes; zeros are appended to fewer, so a string may have the hint of a longer one.
+/// The first eight bytes; zeros are appended to fewer, so a string may have the hint of a longer
+/// one.
 #[inline]
 pub(crate) fn padded(bytes: &[u8]) -> u64 {
     if let Some(first) = bytes.first_chunk::<HINT_BYTES>() {

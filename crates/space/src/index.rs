@@ -1,5 +1,5 @@
-//! An index: tuples in the order of their keys (TREE, and BITSET, which selects otherwise), by the hash
-//! of their keys (HASH), or by boxes (RTREE).
+//! An index: tuples in the order of their keys (TREE, and BITSET, which selects otherwise), by the
+//! hash of their keys (HASH), or by boxes (RTREE).
 
 use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
@@ -37,8 +37,8 @@ impl Item for Entry {
     }
 }
 
-/// Lengths at which a growing tree looks what its hints should show. All of them are short, because the
-/// hints of all tuples change.
+/// Lengths at which a growing tree looks what its hints should show. All of them are short, because
+/// the hints of all tuples change.
 const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
 
 /// The ranks, of so many, between which most keys are; a few may begin otherwise.
@@ -76,7 +76,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// An index without tuples; `primary` are the parts of the primary key, none for the primary index.
+    /// An index without tuples; `primary` are the parts of the primary key, none for the primary
+    /// index.
     pub(crate) fn new(def: IndexDef, primary: &[crate::key::Part], seed: u64) -> Index {
         let mut own = def.parts.clone();
         if def.kind == IndexKind::Bitset {
@@ -193,8 +194,8 @@ impl Index {
         self.key.compare(self.key.hint(a.bytes()), a, hint, b).is_eq()
     }
 
-    /// The tuple that has this one's place, by its key with this hint: the same key, and in an index
-    /// that is not unique the same primary key.
+    /// The tuple that has this one's place, by its key with this hint: the same key, and in an
+    /// index that is not unique the same primary key.
     #[inline]
     pub(crate) fn find(&self, tuple: &[u8], hint: u64) -> Option<&Tuple> {
         match &self.store {

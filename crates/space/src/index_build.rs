@@ -21,8 +21,8 @@ pub struct IndexBuild {
 }
 
 impl IndexBuild {
-    /// Begins to build the index that a tuple of `_index` describes. The space has a primary index, and
-    /// none with the new one's number.
+    /// Begins to build the index that a tuple of `_index` describes. The space has a primary index,
+    /// and none with the new one's number.
     ///
     /// # Errors
     /// Tarantool's, as far as the definition shows them.
@@ -39,8 +39,8 @@ impl IndexBuild {
         self.index.bytes()
     }
 
-    /// Puts in so many more of the tuples that there were at the beginning. Returns whether none are
-    /// left.
+    /// Puts in so many more of the tuples that there were at the beginning. Returns whether none
+    /// are left.
     ///
     /// # Errors
     /// Tarantool's, if a tuple does not fit the index. It can be built no more then.

@@ -47,8 +47,8 @@ impl Part {
         format!("[{field}]{steps}")
     }
 
-    /// The array whose elements the values are in, if the path has a `[*]`: the field's number and the
-    /// steps to it.
+    /// The array whose elements the values are in, if the path has a `[*]`: the field's number and
+    /// the steps to it.
     pub(crate) fn array(&self) -> Option<(u32, &[Step])> {
         self.path.in_front_of_each().map(|steps| (self.field, steps))
     }
@@ -143,7 +143,8 @@ pub struct KeyDef {
 }
 
 impl KeyDef {
-    /// The order of an index with these parts; `primary` are the primary key's, none in the primary index.
+    /// The order of an index with these parts; `primary` are the primary key's, none in the primary
+    /// index.
     pub fn new(own: &[Part], primary: &[Part], is_unique: bool) -> KeyDef {
         let mut parts = own.to_vec();
         for part in primary {
@@ -277,8 +278,8 @@ impl KeyDef {
         }
     }
 
-    /// Has hints show what suits the tuples from `first` to `last`, in the order of the index. Returns
-    /// whether tuples have other hints now.
+    /// Has hints show what suits the tuples from `first` to `last`, in the order of the index.
+    /// Returns whether tuples have other hints now.
     pub(crate) fn choose_window(&mut self, first: &[u8], last: &[u8]) -> bool {
         let Some(window) = &mut self.window else { return false };
         let part = &self.parts[0];
@@ -344,7 +345,8 @@ impl KeyDef {
         if self.is_plain { compare::values(a, b) } else { part.compare(a, b) }
     }
 
-    /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the tuple's.
+    /// Compares a tuple with a key of at least one value: equal if the key is a prefix of the
+    /// tuple's.
     #[inline]
     pub fn compare_key(&self, hint: u64, tuple: &Tuple, key_hint: u64, key: &Key<'_>) -> Ordering {
         match (hint >> self.unordered_bits).cmp(&(key_hint >> self.unordered_bits)) {

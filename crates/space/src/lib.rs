@@ -2,9 +2,9 @@
 //!
 //! The reference is Tarantool 2.11's memtx, error codes and messages included.
 //!
-//! **Architecture invariant:** no lock, thread, clock, socket, file or log in here: the layers above
-//! put a space behind a lock, and log what a statement returns. A statement that returns an error has
-//! changed nothing.
+//! **Architecture invariant:** no lock, thread, clock, socket, file or log in here: the layers
+//! above put a space behind a lock, and log what a statement returns. A statement that returns an
+//! error has changed nothing.
 
 pub mod as_text;
 mod bitset;

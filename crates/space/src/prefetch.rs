@@ -1,8 +1,8 @@
 //! Begins to bring memory into the processor's cache.
 //!
 //! # Soundness
-//! A prefetch reads and writes nothing that the program can see, whatever the address: of memory that
-//! is not there, it does nothing.
+//! A prefetch reads and writes nothing that the program can see, whatever the address: of memory
+//! that is not there, it does nothing.
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;

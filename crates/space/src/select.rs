@@ -273,7 +273,8 @@ impl Index {
     /// Selects tuples. `after` is a position that [`Index::position_of`] returned.
     ///
     /// # Errors
-    /// Tarantool's, if the key or the position does not fit, or the index does not have the iterator.
+    /// Tarantool's, if the key or the position does not fit, or the index does not have the
+    /// iterator.
     pub fn select(
         &self,
         space: &str,

@@ -130,7 +130,8 @@ impl Space {
         self.has_multikey = self.indexes.iter().any(|index| index.key.is_multikey());
     }
 
-    /// The rules of a definition, of the indexes, and of an index that is new or takes another's place.
+    /// The rules of a definition, of the indexes, and of an index that is new or takes another's
+    /// place.
     fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Result<Rules, BoxError> {
         let others = self
             .indexes
@@ -184,8 +185,9 @@ impl Space {
         Err(BoxError::new(ErrorCode::INDEX_EXISTS_IN_SPACE, message))
     }
 
-    /// Checks the types of the indexes' parts, with those of an index that is new or takes another's
-    /// place: of the format and the parts of one field, each type contains the next or is in it.
+    /// Checks the types of the indexes' parts, with those of an index that is new or takes
+    /// another's place: of the format and the parts of one field, each type contains the next or is
+    /// in it.
     fn check_types(&self, format: &Format, new: Option<&IndexDef>) -> Result<(), BoxError> {
         let others = self.indexes.iter().map(|other| &other.def);
         let others = others.filter(|other| new.is_none_or(|new| new.id != other.id));
@@ -474,9 +476,9 @@ impl Space {
         self.indexes[0].key.extract(tuple.bytes(), 0, false)
     }
 
-    /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first), in
-    /// the order of the primary index, as long as `visit` says to go on. Returns the key to go on after;
-    /// `None` at the end.
+    /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first),
+    /// in the order of the primary index, as long as `visit` says to go on. Returns the key to go
+    /// on after; `None` at the end.
     pub fn save_range(
         &self,
         after: Option<&[u8]>,

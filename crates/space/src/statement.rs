@@ -9,8 +9,8 @@ use crate::space::Space;
 use crate::tuple::Tuple;
 use crate::update;
 
-/// Keys that a tuple may have in all multikey indexes together: some ten milliseconds' work. Tarantool
-/// 2.11 has room for some 8,000 elements in a tuple.
+/// Keys that a tuple may have in all multikey indexes together: some ten milliseconds' work.
+/// Tarantool 2.11 has room for some 8,000 elements in a tuple.
 const KEYS_MAX: u64 = 1 << 16;
 
 /// What a statement did: the tuple that left, and the tuple that came.
@@ -202,7 +202,8 @@ impl Space {
         Ok(self.write(old, Tuple::new(tuple)))
     }
 
-    /// Updates the tuple with a key; nothing happens if there is none. Field numbers begin with `index_base`.
+    /// Updates the tuple with a key; nothing happens if there is none. Field numbers begin with
+    /// `index_base`.
     ///
     /// # Errors
     /// Tarantool's.
@@ -228,8 +229,8 @@ impl Space {
         Ok(self.write(Some(old), Tuple::new(&bytes)))
     }
 
-    /// Updates the tuple with `tuple`'s primary key; if there is none, inserts `tuple`. Operations that
-    /// fail are left out, and nothing happens if the primary key would change.
+    /// Updates the tuple with `tuple`'s primary key; if there is none, inserts `tuple`. Operations
+    /// that fail are left out, and nothing happens if the primary key would change.
     ///
     /// # Errors
     /// Tarantool's.
@@ -287,8 +288,9 @@ impl Space {
         before
     }
 
-    /// Begins loading: secondary indexes are left alone, for their keys may not be unique before the
-    /// end. Until then only [`Space::load`], [`Space::apply_put`] and [`Space::apply_delete`] change tuples.
+    /// Begins loading: secondary indexes are left alone, for their keys may not be unique before
+    /// the end. Until then only [`Space::load`], [`Space::apply_put`] and [`Space::apply_delete`]
+    /// change tuples.
     pub fn begin_loading(&mut self) {
         self.is_loading = true;
     }
@@ -450,7 +452,8 @@ impl Space {
         !self.indexes[1..].iter().any(refuses)
     }
 
-    /// Writes a tuple into the secondary indexes, in the place of `old`, which has the same primary key.
+    /// Writes a tuple into the secondary indexes, in the place of `old`, which has the same primary
+    /// key.
     fn put_into_others(&mut self, old: Option<&Tuple>, new: &Tuple) {
         for index in &mut self.indexes[1..] {
             if let Some(old) = old

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 /// Longest text; what does not fit is left out.
 const BYTES_MAX: usize = 512;
-/// No text is too long, and numbers have all of their digits: it is a value, and not part of a message.
+/// No text is too long, and numbers have all of their digits: it is a value, and not part of a
+/// message.
 const WHOLE: usize = usize::MAX;
 
 /// The text of one value, cut off at some length.

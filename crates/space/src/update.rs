@@ -23,8 +23,8 @@ use walk::Walk;
 /// The tuple that the operations make of this one.
 ///
 /// # Errors
-/// The first operation's that cannot be done. With `ignore_errors`, as upsert has it, such operations
-/// are left out.
+/// The first operation's that cannot be done. With `ignore_errors`, as upsert has it, such
+/// operations are left out.
 pub(crate) fn apply(
     tuple: &[u8],
     operations: &[Operation<'_>],

@@ -83,8 +83,8 @@ pub fn bootstrap() -> Vec<(u32, Vec<u8>)> {
     include_str!("tuples.txt").lines().filter(|line| !line.starts_with('#')).map(tuple).collect()
 }
 
-/// Reads a line of `tuples.txt`. The text is part of the program, so a mistake in it is a panic; the
-/// tests read all of it.
+/// Reads a line of `tuples.txt`. The text is part of the program, so a mistake in it is a panic;
+/// the tests read all of it.
 fn tuple(line: &str) -> (u32, Vec<u8>) {
     let (id, text) = line.split_once(' ').unwrap_or_else(|| panic!("no tuple: {line}"));
     let id = id.parse().unwrap_or_else(|_| panic!("no id: {line}"));

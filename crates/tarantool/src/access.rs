@@ -208,8 +208,8 @@ impl Rights {
         self.check(Kind::Sequence, "sequence", (id, name), Right::WRITE)
     }
 
-    /// Whether a view shows this tuple of its space to the user: what it owns, what it has some right
-    /// to, itself.
+    /// Whether a view shows this tuple of its space to the user: what it owns, what it has some
+    /// right to, itself.
     pub(crate) fn sees(&self, view: u32, tuple: &[u8]) -> bool {
         if self.universe & Right::READ.0 != 0 || view == system::VCOLLATION {
             return true;

@@ -3,8 +3,8 @@
 use ladon_engine::{Catalog, Spaces};
 use std::sync::Arc;
 
-/// What the requests of a batch share: the catalog, as long as it does not change. Kept for longer, it
-/// would keep spaces that were dropped.
+/// What the requests of a batch share: the catalog, as long as it does not change. Kept for longer,
+/// it would keep spaces that were dropped.
 #[derive(Default)]
 pub struct Batch {
     catalog: Option<Arc<Catalog>>,

@@ -112,8 +112,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The arguments with their numbers as Lua passes them on: whole ones as integers, others as doubles.
-/// `None` if they are so already.
+/// The arguments with their numbers as Lua passes them on: whole ones as integers, others as
+/// doubles. `None` if they are so already.
 pub(crate) fn lua_numbers(arguments: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let mut rest = arguments;
     let mut out: Option<Vec<u8>> = None;

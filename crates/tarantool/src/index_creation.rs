@@ -8,8 +8,8 @@ use ladon_system_spaces as system;
 
 /// Tuples that a turn has time for: some hundred microseconds.
 const TUPLES_PER_TURN: usize = 128;
-/// How often it begins again, if definitions or commits of transactions break it off. Then it is built
-/// in one go.
+/// How often it begins again, if definitions or commits of transactions break it off. Then it is
+/// built in one go.
 const ROUNDS_MAX: u32 = 8;
 
 /// An index that a connection's request is building.
@@ -21,8 +21,8 @@ pub(crate) struct Building {
 }
 
 impl Running<'_, '_> {
-    /// Builds the index that a new tuple of `_index` describes, or a part of it; then the request runs
-    /// again. `None` if it is to be built in one go, or cannot be.
+    /// Builds the index that a new tuple of `_index` describes, or a part of it; then the request
+    /// runs again. `None` if it is to be built in one go, or cannot be.
     pub(crate) fn build_index(&mut self, tuple: &[u8]) -> Result<Option<IndexCreation>, BoxError> {
         let building = self.session.building.take();
         let going = building.filter(|building| *building.tuple == *tuple);

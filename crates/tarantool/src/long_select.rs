@@ -1,8 +1,8 @@
 //! A SELECT whose reply is long: it is made in slices, from a copy of the space, while other
 //! requests run.
 //!
-//! The copy shares everything with the space until that changes. A reply begins with its length, so the
-//! tuples are visited twice: to measure them, then to send them.
+//! The copy shares everything with the space until that changes. A reply begins with its length, so
+//! the tuples are visited twice: to measure them, then to send them.
 
 use crate::error;
 use ladon_commands::slices::{Room, Slices};
@@ -103,8 +103,8 @@ impl LongSelect {
         })
     }
 
-    /// The reply up to its tuples, or the error in its place if it would be too long; and whether it is
-    /// that.
+    /// The reply up to its tuples, or the error in its place if it would be too long; and whether
+    /// it is that.
     fn head(&self) -> (Vec<u8>, bool) {
         let Shape { sync, schema_version, is_one_value, .. } = self.shape;
         let mut head = Vec::with_capacity(64);

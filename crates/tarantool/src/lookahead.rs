@@ -1,8 +1,8 @@
 //! Has the processor fetch what a batch's requests will need of large spaces.
 //!
-//! A search in a large tree waits for memory at each level. The requests of a batch go down together,
-//! one level after the other, so that their waits overlap. Nothing is kept of it: the requests search
-//! again, and find everything in the cache.
+//! A search in a large tree waits for memory at each level. The requests of a batch go down
+//! together, one level after the other, so that their waits overlap. Nothing is kept of it: the
+//! requests search again, and find everything in the cache.
 
 use crate::batch::Batch;
 use crate::packet::{Decoded, Packet};
@@ -20,8 +20,8 @@ const TOGETHER_MIN: usize = 3;
 type Wanted<'a> = (u32, u32, Sought<'a>);
 
 impl Batch {
-    /// Begins to fetch what these packets, with their lengths in front, will need. Never waits for a
-    /// lock.
+    /// Begins to fetch what these packets, with their lengths in front, will need. Never waits for
+    /// a lock.
     pub fn fetch_ahead<'a>(&mut self, node: &Node, packets: impl Iterator<Item = &'a [u8]>) {
         if node.keyspace.spaces.bytes() < CACHED_BYTES {
             return;

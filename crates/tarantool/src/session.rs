@@ -76,7 +76,8 @@ impl Session {
         self.transactions.next_timeout_ms()
     }
 
-    /// Takes back the transactions that have timed out. Their streams are told at their next request.
+    /// Takes back the transactions that have timed out. Their streams are told at their next
+    /// request.
     pub fn end_overdue(&mut self, now_ms: u64, scratch: &mut Scratch) {
         self.transactions.end_overdue(now_ms, scratch);
     }

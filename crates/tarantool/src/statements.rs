@@ -257,8 +257,8 @@ impl Running<'_, '_> {
         self.reply_with(id, selected, false, select.fetch_position, out).map(|_| ())
     }
 
-    /// Makes the reply with the selected tuples, or the beginning of a long one. Returns their number; 0
-    /// of a long one.
+    /// Makes the reply with the selected tuples, or the beginning of a long one. Returns their
+    /// number; 0 of a long one.
     pub(crate) fn reply_with(
         &mut self,
         id: SpaceId,

@@ -50,8 +50,8 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    /// COMMIT. Without a transaction, nothing happens. If it takes long, the request runs again, and does
-    /// the next part of it.
+    /// COMMIT. Without a transaction, nothing happens. If it takes long, the request runs again,
+    /// and does the next part of it.
     pub(crate) fn commit(&mut self) -> Result<(), BoxError> {
         self.end_overdue();
         let mut transaction = match self.session.transactions.take(self.stream) {

@@ -56,8 +56,8 @@ impl Transactions {
         transaction.map_or(Taken::TimedOut, |transaction| Taken::Open(Box::new(transaction)))
     }
 
-    /// Where a stream's transaction is kept, to be taken out for a moment. `None` if there is none, or
-    /// if it has timed out.
+    /// Where a stream's transaction is kept, to be taken out for a moment. `None` if there is none,
+    /// or if it has timed out.
     pub(crate) fn of(&mut self, stream: u64) -> Option<&mut Option<Interactive>> {
         self.open.get_mut(&stream).map(|open| &mut open.transaction)
     }

@@ -68,8 +68,8 @@ impl Options {
         Ok(options)
     }
 
-    /// Reads as many metrics as `number` says; returns what follows. As in Redis, names that it does
-    /// not know are passed over beside one that it does.
+    /// Reads as many metrics as `number` says; returns what follows. As in Redis, names that it
+    /// does not know are passed over beside one that it does.
     fn metrics<'s, 'a>(
         &mut self,
         number: &[u8],

@@ -41,7 +41,8 @@ pub struct Ctx<'a> {
     pub(crate) depends: Lsn,
     pub(crate) data: Data<'a>,
     pub(crate) append: Append<'a>,
-    /// Serves the thread's other connections in the middle of a long script, where that is possible.
+    /// Serves the thread's other connections in the middle of a long script, where that is
+    /// possible.
     pub(crate) pump: Option<Pump<'a>>,
 }
 
@@ -217,8 +218,8 @@ impl<'a> Ctx<'a> {
         Ok(result)
     }
 
-    /// As `on`; also returns what a reply about the result depends on. Inside a transaction, its own
-    /// reply does.
+    /// As `on`; also returns what a reply about the result depends on. Inside a transaction, its
+    /// own reply does.
     pub fn on_and_depends<R>(
         &mut self,
         locks: Locks<'_>,

@@ -42,7 +42,8 @@ pub struct Session {
     pub started_ms: u64,
     /// When it ended before its time, Unix milliseconds.
     pub stopped_ms: Option<u64>,
-    /// The process' time until it began, or its share since then once it ended: user's and system's.
+    /// The process' time until it began, or its share since then once it ended: user's and
+    /// system's.
     pub cpu: [Duration; 2],
 }
 

@@ -9,8 +9,8 @@
 //! | `I` | `__subkeyspaceitem@N__:KEY\nFIELD`, of keys without `\n` | `EVENT` |
 //! | `V` | `__subkeyspaceevent@N__:EVENT|KEY` | `FIELDS` |
 //!
-//! The last four, of Redis 8.8, are of hashes' events. FIELDS is `LENGTH:FIELD`, several with commas
-//! between them.
+//! The last four, of Redis 8.8, are of hashes' events. FIELDS is `LENGTH:FIELD`, several with
+//! commas between them.
 
 use crate::kernel::pubsub::published::Kind;
 use crate::kernel::pubsub::registry::PubSub;

@@ -26,8 +26,8 @@ pub enum Flow {
     /// Nothing was done: retry the request in the next turn, because another thread is about to do
     /// what the answer depends on.
     Again,
-    /// A part of the request is done, and there is no reply yet: retry it behind the requests of other
-    /// connections.
+    /// A part of the request is done, and there is no reply yet: retry it behind the requests of
+    /// other connections.
     GoesOn,
     /// Nothing was done: retry the request in a moment, because a commit has asked writers to wait.
     AwaitsCommit,

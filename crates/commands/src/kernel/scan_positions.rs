@@ -1,7 +1,8 @@
-//! Where scans of mounted spaces go on: a cursor is 64 bits, and a primary key may be of any length.
+//! Where scans of mounted spaces go on: a cursor is 64 bits, and a primary key may be of any
+//! length.
 //!
-//! A cursor has a fingerprint of the position, which is kept here. Positions that nobody has used for
-//! long are forgotten; a scan that comes back to one begins its space again, so that it finds
+//! A cursor has a fingerprint of the position, which is kept here. Positions that nobody has used
+//! for long are forgotten; a scan that comes back to one begins its space again, so that it finds
 //! everything, some of it twice. Scans of the same data share their positions.
 
 use ladon_record::SpaceId;

@@ -6,8 +6,8 @@
 //! measured exactly, as are quick ones with many or large arguments or a large reply. Every command
 //! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 //!
-//! Of commands that are measured one behind the other, each begins when the one before it ends, which
-//! saves every other reading. The quick commands of a script share the script's time.
+//! Of commands that are measured one behind the other, each begins when the one before it ends,
+//! which saves every other reading. The quick commands of a script share the script's time.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::command_logs::CommandLog;
@@ -42,8 +42,8 @@ impl Local {
         self.timing.since_ns.unwrap_or_default()
     }
 
-    /// After a request of another protocol, which has no statistics. Reads the clock if the request was
-    /// not quick.
+    /// After a request of another protocol, which has no statistics. Reads the clock if the request
+    /// was not quick.
     #[inline]
     pub fn ran_other(&mut self, node: &Node, is_quick: bool) {
         self.timing.ran_other = true;

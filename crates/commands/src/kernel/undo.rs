@@ -1,10 +1,10 @@
 //! Takes back what a thread counted and buffered for a transaction that is taken back.
 //!
 //! [`Ctx::make_undoable`] and [`Ctx::abort`] are those of the engine's transaction, and do the same
-//! for its commands' counters, lines for monitoring clients, messages to publish, random numbers and
-//! the selected database. Time that was spent stays spent: the slow log and the latencies keep it.
-//! What a connection gets only at a commit (its last write, the number of changes) needs nothing
-//! here.
+//! for its commands' counters, lines for monitoring clients, messages to publish, random numbers
+//! and the selected database. Time that was spent stays spent: the slow log and the latencies keep
+//! it. What a connection gets only at a commit (its last write, the number of changes) needs
+//! nothing here.
 
 use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::invoke::{self, Caller, Command};
@@ -38,7 +38,8 @@ impl Ctx<'_> {
     pub fn make_undoable(&mut self) {
         self.tx().make_undoable();
         if self.local.undoable.is_none() {
-            // Quick commands are counted together with their batch: those before are not taken back.
+            // Quick commands are counted together with their batch: those before are not taken
+            // back.
             self.local.settle_now(self.node);
             let (counted, errors) = std::mem::take(&mut self.local.spare_counts);
             self.local.undoable = Some(Begun {

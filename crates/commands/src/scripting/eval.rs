@@ -62,7 +62,8 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
 
 type Words<'a, 'b> = &'a [&'b [u8]];
 
-/// The keys and the other arguments, behind `numkeys` at position 2; the error if that is no number.
+/// The keys and the other arguments, behind `numkeys` at position 2; the error if that is no
+/// number.
 pub(super) fn split<'a, 'b>(
     args: Words<'a, 'b>,
     no_number: &'static str,

@@ -1,4 +1,5 @@
-//! What a running script asks of its surroundings: commands, and from time to time whether to go on.
+//! What a running script asks of its surroundings: commands, and from time to time whether to go
+//! on.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::ctx::{Ctx, Data};

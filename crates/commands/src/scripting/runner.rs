@@ -48,8 +48,8 @@ pub(crate) struct Task<'a> {
     pub(crate) keys: &'a [&'a [u8]],
 }
 
-/// Runs a task: `enter` enters the virtual machine, which appends the reply to the buffer. It may be
-/// called several times.
+/// Runs a task: `enter` enters the virtual machine, which appends the reply to the buffer. It may
+/// be called several times.
 pub(crate) fn run(
     ctx: &mut Ctx<'_>,
     thread_vm: &mut ThreadVm,
@@ -177,8 +177,8 @@ fn begin(ctx: &mut Ctx<'_>, task: &Task<'_>, hashes: &[KeyHash]) -> CommandResul
     Ok(())
 }
 
-/// Passes the virtual machine's reply on. An error is counted once: if it came from a command of the
-/// script, that has counted it.
+/// Passes the virtual machine's reply on. An error is counted once: if it came from a command of
+/// the script, that has counted it.
 fn reply(ctx: &mut Ctx<'_>, task: &Task<'_>, out: &[u8], counted: &Counted) -> CommandResult {
     if let [b'-', text @ ..] = out {
         let text = text.strip_suffix(b"\r\n").unwrap_or(text);

@@ -46,7 +46,8 @@ pub(super) fn xread(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match options.block {
         None => ctx.reply.null_array(),
         Some(deadline_ms) => {
-            // What counts as new is what is added from now on, not from when the command runs again.
+            // What counts as new is what is added from now on, not from when the command runs
+            // again.
             let fixed: Vec<Vec<u8>> = after.iter().map(|id| id.to_text()).collect();
             let mut args = args.to_vec();
             let ids = &mut args[options.keys.end..];

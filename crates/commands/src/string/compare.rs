@@ -1,4 +1,5 @@
-//! Changes that depend on the present value: the conditions of `SET` and `DELEX`; `DELIFEQ`, `DIGEST`.
+//! Changes that depend on the present value: the conditions of `SET` and `DELEX`; `DELIFEQ`,
+//! `DIGEST`.
 
 use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;

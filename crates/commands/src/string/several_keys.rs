@@ -88,8 +88,8 @@ pub(super) fn msetex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// Whether all keys must exist (`XX`) or none may (`NX`), whether they keep their expiry, and the new
-/// one.
+/// Whether all keys must exist (`XX`) or none may (`NX`), whether they keep their expiry, and the
+/// new one.
 type MsetexOptions<'a> = (Option<bool>, bool, Option<Expiry<'a>>);
 
 fn parse_msetex<'a>(mut words: &[&'a [u8]]) -> Result<MsetexOptions<'a>, CommandError> {

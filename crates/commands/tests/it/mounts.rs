@@ -1,5 +1,5 @@
-//! Spaces mounted under prefixes of keys: tuples as hashes, beside ordinary keys and beside what the
-//! other protocol does to the same tuples.
+//! Spaces mounted under prefixes of keys: tuples as hashes, beside ordinary keys and beside what
+//! the other protocol does to the same tuples.
 
 mod both_views;
 

@@ -1,5 +1,5 @@
-//! Members of sets that expire. No server that has the commands is at hand: what is expected here is
-//! what the sources and tests of Redis 8.12 say.
+//! Members of sets that expire. No server that has the commands is at hand: what is expected here
+//! is what the sources and tests of Redis 8.12 say.
 
 use crate::common::{TestNode, check_on};
 use ladon_commands::Flow;

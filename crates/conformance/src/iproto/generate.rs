@@ -205,8 +205,9 @@ fn call(rng: &mut Rng, space: &Space) -> Request {
     Request { check, ..Request::new(request_type, body) }
 }
 
-/// Without what Tarantool 2's Lua cannot pass on: bytes that are no text, which Ladon keeps, as Tarantool
-/// 3 does; the order of maps; and doubles beyond 64 bits, which 2.6 takes for integers in keys.
+/// Without what Tarantool 2's Lua cannot pass on: bytes that are no text, which Ladon keeps, as
+/// Tarantool 3 does; the order of maps; and doubles beyond 64 bits, which 2.6 takes for integers in
+/// keys.
 fn as_lua_has_it(value: Value) -> Value {
     match value {
         Value::Bin(bytes) => Value::Str(bytes),

@@ -6,8 +6,8 @@ use super::value::Value;
 use super::values;
 use crate::random::rng::Rng;
 
-/// Some operations. `base` is the number of the first field. `fills_nothing`: none sets a field behind
-/// others that a tuple may lack.
+/// Some operations. `base` is the number of the first field. `fills_nothing`: none sets a field
+/// behind others that a tuple may lack.
 pub fn random(rng: &mut Rng, space: &Space, base: u64, fills_nothing: bool) -> Value {
     if rng.percent(2) {
         return values::any(rng);
@@ -23,8 +23,8 @@ pub fn random(rng: &mut Rng, space: &Space, base: u64, fills_nothing: bool) -> V
     };
     for _ in 0..count {
         let next = one(rng, space, base, fills_nothing);
-        // 2.6 refuses to compute with what was set, and to set behind what is left, which an upsert does
-        // not show.
+        // 2.6 refuses to compute with what was set, and to set behind what is left, which an upsert
+        // does not show.
         let is_hidden = (computes(&next) && operations.iter().any(|it| is_any(it, b"=")))
             || (is_any(&next, b"=!") && operations.iter().any(|it| is_any(it, b"#")));
         if !fills_nothing || !is_hidden {

@@ -1,7 +1,7 @@
 //! Random JSON paths of update operations, valid and not.
 //!
-//! Some of what 2.11 answers crashes 2.6, or lets it read what is not there: paths into what another
-//! operation has set or inserted. None of these is made.
+//! Some of what 2.11 answers crashes 2.6, or lets it read what is not there: paths into what
+//! another operation has set or inserted. None of these is made.
 
 use super::setup::Space;
 use super::value::Value;

@@ -131,7 +131,8 @@ impl Crowd<'_> {
             self.control.reference.call(&["PING"]);
         }
         if let Some((who, _)) = asked.filter(|(_, request)| flushes(request)) {
-            // In Redis 8 the client waits until another of the server's threads has freed the values.
+            // In Redis 8 the client waits until another of the server's threads has freed the
+            // values.
             let (id, mut tries) = (self.members[who].ids[0].clone(), TRIES);
             while tries > 0 && is_blocked(&mut self.control.reference, &id) {
                 tries -= 1;
@@ -408,9 +409,9 @@ fn together(frames: Vec<Reply>) -> Vec<Reply> {
     frames
 }
 
-/// The frames with the messages that a command causes for its own client behind its reply, where 7.2
-/// sends them. 7.0 puts them among the elements of the reply (`EXEC`, `MGET`), so that its last ones
-/// are frames of their own.
+/// The frames with the messages that a command causes for its own client behind its reply, where
+/// 7.2 sends them. 7.0 puts them among the elements of the reply (`EXEC`, `MGET`), so that its last
+/// ones are frames of their own.
 fn after_reply(frames: Vec<Reply>) -> Vec<Reply> {
     let is_mixed = |frame: &Reply| match frame {
         Reply::Array(elements) => elements.iter().any(is_message),

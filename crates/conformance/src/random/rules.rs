@@ -1,8 +1,8 @@
 //! Rules about differences that are known: a line each, of a file in `grammar/`.
 //!
-//! `PEERS | REQUEST | THE PEER'S REPLY | LADON'S REPLY | REASON`; the three in the middle are regular
-//! expressions over the whole text. A group that the two replies' expressions both name has to match
-//! the same text in both. A reason that begins with `!` ends the round.
+//! `PEERS | REQUEST | THE PEER'S REPLY | LADON'S REPLY | REASON`; the three in the middle are
+//! regular expressions over the whole text. A group that the two replies' expressions both name has
+//! to match the same text in both. A reason that begins with `!` ends the round.
 
 use regex_lite::Regex;
 

@@ -1,5 +1,5 @@
-//! A short run of random requests on spaces against a real `tarantool`. `side-by-side-iproto` is the
-//! long one.
+//! A short run of random requests on spaces against a real `tarantool`. `side-by-side-iproto` is
+//! the long one.
 
 use std::fmt::Write as _;
 

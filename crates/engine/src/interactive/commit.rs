@@ -8,9 +8,9 @@
 //!   +--- repeat its steps on the copy, a slice in each turn; a conflict if one shows something else
 //! ```
 //!
-//! What others change meanwhile makes the copy old again, so from the third round on the commit asks
-//! the writers of its spaces to wait. That only decides how soon it succeeds: the versions are compared
-//! under the locks in any case.
+//! What others change meanwhile makes the copy old again, so from the third round on the commit
+//! asks the writers of its spaces to wait. That only decides how soon it succeeds: the versions are
+//! compared under the locks in any case.
 
 use super::{Interactive, Step, View};
 use crate::interactive::encoded::Encoded;
@@ -22,8 +22,8 @@ use ladon_space::{BoxError, Tuple};
 
 /// Statements that a turn has time for: some two hundred microseconds.
 const WORK_PER_TURN: usize = 32;
-/// What takes about as long as a usual statement: tuples selected, keys of multikey indexes, or bytes
-/// copied.
+/// What takes about as long as a usual statement: tuples selected, keys of multikey indexes, or
+/// bytes copied.
 const TUPLES_PER_WORK: usize = 8;
 const BYTES_PER_WORK: usize = 16 << 10;
 /// How often a space's steps are repeated before its writers are asked to wait.
@@ -136,8 +136,8 @@ impl Step {
 
 impl Interactive {
     /// Commits, or does a part of it. `append` logs the changes, as one record. Returns
-    /// `TRANSACTION_CONFLICT` if nothing has changed, and the transaction is over. The LSN is the one
-    /// that a reply depends on: a conflict shows what others changed. What they changed of
+    /// `TRANSACTION_CONFLICT` if nothing has changed, and the transaction is over. The LSN is the
+    /// one that a reply depends on: a conflict shows what others changed. What they changed of
     /// definitions is the caller's to know.
     pub fn commit(
         &mut self,
@@ -225,8 +225,8 @@ impl Interactive {
         Ok(Commit::GoesOn)
     }
 
-    /// Repeats a slice of the steps of the space that was copied, if one was. Returns whether nothing
-    /// is left of them.
+    /// Repeats a slice of the steps of the space that was copied, if one was. Returns whether
+    /// nothing is left of them.
     fn repeat_a_slice(
         &mut self,
         work: usize,
@@ -280,8 +280,8 @@ impl Interactive {
         Ok(())
     }
 
-    /// Puts the copies into the places of their spaces, and logs the changes. Returns the LSN that a
-    /// reply depends on.
+    /// Puts the copies into the places of their spaces, and logs the changes. Returns the LSN that
+    /// a reply depends on.
     fn finish(&mut self, mut tx: SpaceTx<'_>, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
         let mut views = Vec::new();
         for (id, touched) in &mut self.touched {

@@ -1,5 +1,5 @@
-//! The changes of a transaction, encoded for the log as they are made: a commit then has little left
-//! to do, however many there are.
+//! The changes of a transaction, encoded for the log as they are made: a commit then has little
+//! left to do, however many there are.
 
 use super::View;
 use crate::space::log_change;
@@ -38,8 +38,8 @@ impl Encoded {
         self.parts.append(self.last.take_record());
     }
 
-    /// The record of what was done to all these copies, if it was anything. A short one is encoded in
-    /// `short`.
+    /// The record of what was done to all these copies, if it was anything. A short one is encoded
+    /// in `short`.
     pub(super) fn record<'a>(
         views: &mut [&mut View],
         short: &'a mut Vec<u8>,

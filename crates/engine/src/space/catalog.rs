@@ -21,8 +21,8 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// The schema's version of a new node, as of a new Tarantool. To connectors, 0 means that they do not
-/// know it: some then wait for another one.
+/// The schema's version of a new node, as of a new Tarantool. To connectors, 0 means that they do
+/// not know it: some then wait for another one.
 const FIRST_VERSION: u64 = 78;
 
 /// All spaces of a node. The system spaces come into being at the first look.
@@ -229,8 +229,8 @@ impl Catalog {
         if guard.gone { Err(none()) } else { Ok(guard) }
     }
 
-    /// Reads a space, if there is one of this number. Returns the LSN that a reply depends on as well,
-    /// also one about an error.
+    /// Reads a space, if there is one of this number. Returns the LSN that a reply depends on as
+    /// well, also one about an error.
     #[inline]
     pub fn read<T>(
         &self,

@@ -46,8 +46,8 @@ pub fn defines(id: SpaceId) -> bool {
 
 impl Keyspace {
     /// Runs a statement on a system space together with its effect, as a transaction of its own.
-    /// Returns what was written, or why nothing has changed, and the LSN that a reply depends on: an
-    /// error shows something of the definitions as well.
+    /// Returns what was written, or why nothing has changed, and the LSN that a reply depends on:
+    /// an error shows something of the definitions as well.
     pub fn define(
         &self,
         id: SpaceId,
@@ -114,7 +114,8 @@ impl Effect<'_> {
             return self.check_sequence(tx);
         }
         let Some(described) = self.described()? else { return Ok(()) };
-        // Also of numbers that no system space has: a user's space is locked after those that define it.
+        // Also of numbers that no system space has: a user's space is locked after those that
+        // define it.
         if described < system::USER_ID_MIN {
             let why = "numbers below 512 are of system spaces, whose definitions are fixed";
             return Err(cannot_alter(described, why));
@@ -364,7 +365,8 @@ impl Effect<'_> {
         }
     }
 
-    /// Checks a new definition's foreign keys, with the tuples that there are. The spaces are locked.
+    /// Checks a new definition's foreign keys, with the tuples that there are. The spaces are
+    /// locked.
     fn check_foreign_keys(&self, tx: &SpaceTx<'_>) -> Result<(), BoxError> {
         let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
         let def = SpaceDef::from_tuple(new.bytes())?;

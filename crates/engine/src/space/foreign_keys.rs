@@ -38,8 +38,8 @@ impl Links {
         self.linked = linked.into_iter().map(|(id, all)| (id, all.into_iter().collect())).collect();
     }
 
-    /// The space and all that a write of it locks as well, in order, if there are others or it names
-    /// tuples of its own.
+    /// The space and all that a write of it locks as well, in order, if there are others or it
+    /// names tuples of its own.
     pub(super) fn of(&self, id: SpaceId) -> Option<&[SpaceId]> {
         self.linked.get(&id).map(Vec::as_slice)
     }

@@ -1,8 +1,8 @@
-//! Spaces that a transaction on keys holds beside its partitions: mounted ones, whose tuples are also
-//! keys.
+//! Spaces that a transaction on keys holds beside its partitions: mounted ones, whose tuples are
+//! also keys.
 //!
-//! They are locked after all partitions, all at once, and stay locked to the transaction's end. What
-//! was done to them is taken back or committed with it.
+//! They are locked after all partitions, all at once, and stay locked to the transaction's end.
+//! What was done to them is taken back or committed with it.
 
 use super::catalog::{Catalog, LongSpaceGuard, Spaces};
 use super::foreign_keys::check_written;
@@ -27,8 +27,8 @@ pub(crate) struct HeldSpaces {
 }
 
 impl HeldSpaces {
-    /// Locks spaces of a catalog, and what their sequences and foreign keys need. `None` if one of them is gone, or
-    /// is mounted elsewhere by now: the catalog is out of date.
+    /// Locks spaces of a catalog, and what their sequences and foreign keys need. `None` if one of
+    /// them is gone, or is mounted elsewhere by now: the catalog is out of date.
     pub(crate) fn lock(catalog: Arc<Catalog>, ids: &[SpaceId]) -> Option<HeldSpaces> {
         let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
         let mut ids: Vec<SpaceId> = linked.chain(ids).copied().collect();

@@ -1,10 +1,10 @@
 //! Saving spaces for a checkpoint: some hundred tuples at a time, each block as of its own LSN.
 //!
 //! Every block belongs to a *generation*: the LSN at which the saver took the catalog. A definition
-//! that changes meanwhile begins a new generation, in which every space is saved anew; a loader uses
-//! the newest generation alone. So the tuples of a generation fit its definitions, and replay starts
-//! after the generation's LSN: what was logged before is in its blocks. What was logged after may be
-//! there too, and is repeated: a change names the whole tuple.
+//! that changes meanwhile begins a new generation, in which every space is saved anew; a loader
+//! uses the newest generation alone. So the tuples of a generation fit its definitions, and replay
+//! starts after the generation's LSN: what was logged before is in its blocks. What was logged
+//! after may be there too, and is repeated: a change names the whole tuple.
 //!
 //! ```text
 //! block: db 0, hash_first = hash_last = the generation, SpacePut .. of one space

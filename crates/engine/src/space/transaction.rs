@@ -35,8 +35,8 @@ pub struct SpaceTx<'a> {
 }
 
 impl Keyspace {
-    /// Begins a transaction that writes spaces of `catalog`, waiting for their locks and those of spaces
-    /// that foreign keys bind to them.
+    /// Begins a transaction that writes spaces of `catalog`, waiting for their locks and those of
+    /// spaces that foreign keys bind to them.
     ///
     /// # Errors
     /// As [`Keyspace::begin_on_spaces`].
@@ -56,8 +56,8 @@ impl Keyspace {
         self.begin_on_spaces(catalog, &all, scratch)
     }
 
-    /// Begins a transaction that reads spaces of `catalog`, or writes those without foreign keys, waiting
-    /// for their locks.
+    /// Begins a transaction that reads spaces of `catalog`, or writes those without foreign keys,
+    /// waiting for their locks.
     ///
     /// # Errors
     /// If there is no space of one of the numbers.
@@ -75,8 +75,8 @@ impl Keyspace {
         Ok(SpaceTx::new(self, catalog, guards, scratch))
     }
 
-    /// Runs a statement on a space of `catalog` as a transaction of its own. Returns what was written,
-    /// and the LSN that a reply depends on, an error's as well.
+    /// Runs a statement on a space of `catalog` as a transaction of its own. Returns what was
+    /// written, and the LSN that a reply depends on, an error's as well.
     pub fn write_alone(
         &self,
         catalog: &Catalog,
@@ -191,8 +191,8 @@ impl<'a> SpaceTx<'a> {
         Ok(written)
     }
 
-    /// Checks the foreign keys of a space that was written, and those that name it: the other spaces
-    /// are locked as well.
+    /// Checks the foreign keys of a space that was written, and those that name it: the other
+    /// spaces are locked as well.
     fn check_foreign_keys(&mut self, id: SpaceId, written: &Written) -> Result<(), BoxError> {
         let Some(linked) = self.catalog.linked(id) else { return Ok(()) };
         for other in linked {

@@ -10,9 +10,10 @@ use ladon_record::{DbId, varint};
 
 impl Tx<'_> {
     /// Takes every change since [`Tx::make_undoable`] back: the data, expiries, access words,
-    /// accounts, counters, what the watchers would have learned, events, ready keys, and the changes
-    /// to log. What had expired exists again, until somebody looks. The locks are held until this is
-    /// dropped; until then it is a transaction without changes, which cannot be taken back.
+    /// accounts, counters, what the watchers would have learned, events, ready keys, and the
+    /// changes to log. What had expired exists again, until somebody looks. The locks are held
+    /// until this is dropped; until then it is a transaction without changes, which cannot be taken
+    /// back.
     ///
     /// # Panics
     /// If the transaction is not undoable.

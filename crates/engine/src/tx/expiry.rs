@@ -90,8 +90,8 @@ impl Tx<'_> {
         self.scratch.counters.expired += 1;
     }
 
-    /// If more than `max` elements have expired of the key's value, so that a look at it would remove
-    /// all of them: removes so many, and returns true.
+    /// If more than `max` elements have expired of the key's value, so that a look at it would
+    /// remove all of them: removes so many, and returns true.
     pub fn expire_ahead(&mut self, db: DbId, key: Key<'_>, max: usize) -> bool {
         let now_ms = self.now_ms;
         if self.keyspace.next_due(partition_of(key.hash)) > now_ms {
@@ -213,8 +213,8 @@ impl Tx<'_> {
         self.was_by_server();
     }
 
-    /// Records that elements have expired. What a stream forgets of its producers is no change to who
-    /// watches it.
+    /// Records that elements have expired. What a stream forgets of its producers is no change to
+    /// who watches it.
     fn elements_expired(&mut self, db: DbId, key: Key<'_>, kind: ValueKind, op: &[u8]) {
         match kind {
             ValueKind::Stream => self.record_stream_op(db, key, op),

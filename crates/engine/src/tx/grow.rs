@@ -30,8 +30,8 @@ impl<'a> Tx<'a> {
         self.grow_by(PartitionSet::ALL, &|_| false)
     }
 
-    /// As `grow`, unless `is_busy` says, as for [`Keyspace::begin_or_busy`], that a partition should
-    /// not be waited for.
+    /// As `grow`, unless `is_busy` says, as for [`Keyspace::begin_or_busy`], that a partition
+    /// should not be waited for.
     ///
     /// [`Keyspace::begin_or_busy`]: crate::Keyspace::begin_or_busy
     pub fn grow_or_busy(&mut self, hashes: &[KeyHash], is_busy: impl Fn(usize) -> bool) -> Grown {

@@ -72,8 +72,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Before a change: it is seen by those who hold any lock. A change that finds nothing to do shows
-    /// that, and so its reply waits for what was done before.
+    /// Before a change: it is seen by those who hold any lock. A change that finds nothing to do
+    /// shows that, and so its reply waits for what was done before.
     fn begin_library_change(&mut self) {
         self.depend_on_libraries();
         assert!((0..PARTITIONS).all(|index| self.locked.holds(index)), "libraries need all locks");

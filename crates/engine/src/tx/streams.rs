@@ -81,8 +81,8 @@ impl<'a> StreamEdit<'a> {
         self.apply(Step::Remember { producer, id });
     }
 
-    /// Sets how much is remembered of each producer; what is remembered already is forgotten, unless
-    /// nothing changes.
+    /// Sets how much is remembered of each producer; what is remembered already is forgotten,
+    /// unless nothing changes.
     pub fn set_memory(&mut self, memory: Memory) {
         if self.stream.idempotence().map(Idempotence::memory) != Some(memory) {
             self.apply(Step::SetMemory(memory));
@@ -96,7 +96,8 @@ impl<'a> StreamEdit<'a> {
         }
     }
 
-    /// Makes `delivered_until` and `oldest_delivery` quick for a group. No change: it is not logged.
+    /// Makes `delivered_until` and `oldest_delivery` quick for a group. No change: it is not
+    /// logged.
     pub fn index_by_time(&mut self, group: &[u8]) {
         self.stream.index_by_time(group);
     }

@@ -1,7 +1,8 @@
 //! What a transaction notes in order to take its changes back.
 //!
-//! The notes are a list of steps in the order of the changes; [`Tx::abort`] goes through it from the
-//! last to the first (`abort.rs`). A key has one step, made before it is changed for the first time:
+//! The notes are a list of steps in the order of the changes; [`Tx::abort`] goes through it from
+//! the last to the first (`abort.rs`). A key has one step, made before it is changed for the first
+//! time:
 //!
 //! ```text
 //! was                        the step keeps
@@ -50,8 +51,8 @@ pub(super) struct Undo {
     pub(super) begin: Begin,
 }
 
-/// The latest step of each key. Most transactions change a few keys, for which a map costs more than
-/// looking through a list.
+/// The latest step of each key. Most transactions change a few keys, for which a map costs more
+/// than looking through a list.
 #[derive(Default)]
 struct Index {
     few: Vec<(DbId, KeyHash, usize)>,

@@ -54,8 +54,8 @@ pub trait Collection: Sized {
     }
 
     /// Takes changes back: `before` was frozen before them, and `ops` are what they wrote for the
-    /// log, in any order. By default all of it is copied; a type whose ops name the changed elements
-    /// sets only these.
+    /// log, in any order. By default all of it is copied; a type whose ops name the changed
+    /// elements sets only these.
     fn revert(&mut self, before: &Self, ops: &mut dyn Iterator<Item = &[u8]>, env: Env<'_>) {
         let _ = ops;
         *self = before.duplicate(env);

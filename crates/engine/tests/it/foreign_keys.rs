@@ -374,8 +374,8 @@ impl Open {
     }
 }
 
-/// Whatever open transactions did on their copies, what is committed holds together, and is what the
-/// same statements show one transaction after the other.
+/// Whatever open transactions did on their copies, what is committed holds together, and is what
+/// the same statements show one transaction after the other.
 #[test]
 fn transactions_do_not_break_a_key_together() {
     let (mut committed, mut conflicts, mut refused, mut slices) = (0, 0, 0, 0);

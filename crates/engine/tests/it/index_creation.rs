@@ -112,8 +112,8 @@ fn an_index_that_was_built_beside_changes_is_the_one_that_recovery_builds() {
     assert!(broken > 20 && slices > 2_000, "{broken} {slices}");
 }
 
-/// Tuples that have one key end it, whether they were there or come while it is built. Nothing of it
-/// is left.
+/// Tuples that have one key end it, whether they were there or come while it is built. Nothing of
+/// it is left.
 #[test]
 fn what_does_not_fit_ends_it() {
     for comes_late in [false, true] {

@@ -1,6 +1,6 @@
 //! Interactive transactions against an oracle that runs the committed ones one after the other, in
-//! the order of their commits: each shows what it showed while it was open. Commits are made in slices,
-//! between which others go on.
+//! the order of their commits: each shows what it showed while it was open. Commits are made in
+//! slices, between which others go on.
 
 use crate::spaces::{Node, array, dump, index_tuple, number, restored, space_tuple};
 use ladon_engine::{Commit, CommitPace, Interactive};
@@ -307,8 +307,8 @@ fn overtaken(node: &Node, tuples: u64) -> Interactive {
     transaction
 }
 
-/// However many steps are repeated, a slice repeats few: other clients' requests run in between, and
-/// the space is not locked.
+/// However many steps are repeated, a slice repeats few: other clients' requests run in between,
+/// and the space is not locked.
 #[test]
 fn a_long_repetition_is_made_in_slices() {
     const TUPLES: u64 = 20_000;
@@ -337,8 +337,8 @@ fn a_long_repetition_is_made_in_slices() {
     assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), found);
 }
 
-/// A space that is changed again and again does not keep a long transaction from its commit, as long as
-/// its writers wait when they are asked to.
+/// A space that is changed again and again does not keep a long transaction from its commit, as
+/// long as its writers wait when they are asked to.
 #[test]
 fn a_commit_that_is_overtaken_asks_writers_to_wait() {
     const TUPLES: u64 = 400;

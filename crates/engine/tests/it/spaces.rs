@@ -186,8 +186,8 @@ pub fn index_tuple(space: u64, id: u64, kind: &str, is_unique: bool, field: u64)
     array(&[&number(space), &number(id), &name, &kind, &options, &parts])
 }
 
-/// The indexes that are neither TREE nor HASH, and a multikey one: over `c`, and over an array of two
-/// numbers.
+/// The indexes that are neither TREE nor HASH, and a multikey one: over `c`, and over an array of
+/// two numbers.
 pub fn other_index_tuple(space: u64, id: u64, is_unique: bool) -> Vec<u8> {
     let (kind, field, part_kind, path) = match id {
         2 => ("tree", 3, "unsigned", "[*]"),
@@ -402,8 +402,8 @@ fn a_refused_definition_depends_on_what_it_met() {
     assert_eq!((done.0.is_err(), done.1), (true, changed));
 }
 
-/// Who deletes an index that is not there changes no definition, and a checkpoint that is being made
-/// goes on.
+/// Who deletes an index that is not there changes no definition, and a checkpoint that is being
+/// made goes on.
 #[test]
 fn a_definition_that_changes_nothing_begins_no_generation() {
     let node = Node::new();

@@ -48,7 +48,8 @@ impl Plain {
     /// Sends all requests together; their answers, in the order of the requests.
     ///
     /// # Errors
-    /// Errors of the socket; `InvalidData` when a reply cannot be read; `Other` with the server's refusal.
+    /// Errors of the socket; `InvalidData` when a reply cannot be read; `Other` with the server's
+    /// refusal.
     pub fn ask(&mut self, operations: &[Operation]) -> io::Result<Vec<Answer>> {
         let mut out = Vec::new();
         for (tag, operation) in operations.iter().enumerate() {

@@ -70,8 +70,8 @@ impl Control {
     /// Sends one command and reads its reply.
     ///
     /// # Errors
-    /// Errors of the socket; `InvalidData` when the bytes are no reply; `TimedOut`/`WouldBlock` after two
-    /// minutes without one.
+    /// Errors of the socket; `InvalidData` when the bytes are no reply; `TimedOut`/`WouldBlock`
+    /// after two minutes without one.
     pub fn call(&mut self, words: &[&str]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len());
         for word in words {

@@ -50,8 +50,8 @@ impl IprotoControl {
     /// Sends one request and reads the data of its reply.
     ///
     /// # Errors
-    /// Errors of the socket; `InvalidData` when the bytes are no reply to it; `Other` with the server's
-    /// words.
+    /// Errors of the socket; `InvalidData` when the bytes are no reply to it; `Other` with the
+    /// server's words.
     pub fn request(&mut self, request: &Request<'_>) -> io::Result<Vec<Value>> {
         let mut out = Vec::new();
         self.sync += 1;

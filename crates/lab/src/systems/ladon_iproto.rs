@@ -1,7 +1,7 @@
 //! This repository's `ladon`, asked in IPROTO as Tarantool is: the same dialect, the same spaces.
 //!
-//! The spaces are made over IPROTO by `admin`, who inserts their definitions into the system spaces.
-//! RESP listens too, on a port of its own: it tells the settings and makes snapshots.
+//! The spaces are made over IPROTO by `admin`, who inserts their definitions into the system
+//! spaces. RESP listens too, on a port of its own: it tells the settings and makes snapshots.
 
 use std::collections::BTreeMap;
 use std::io;

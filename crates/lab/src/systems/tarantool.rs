@@ -1,8 +1,8 @@
 //! Tarantool, with a program of the lab's own that makes spaces, indexes and functions.
 //!
-//! Its primary indexes are trees, its default, and what a scan needs; or hashes, as another system. Its limit of requests under
-//! way (`net_msg_max`, 768) is raised as the others' limit of clients is. It makes no checkpoint of
-//! its own accord, as no system here does.
+//! Its primary indexes are trees, its default, and what a scan needs; or hashes, as another system.
+//! Its limit of requests under way (`net_msg_max`, 768) is raised as the others' limit of clients
+//! is. It makes no checkpoint of its own accord, as no system here does.
 
 use std::collections::BTreeMap;
 use std::io;

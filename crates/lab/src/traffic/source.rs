@@ -1,5 +1,5 @@
-//! What a source of operations is, and what all of them share: a load thread's part of the users and
-//! keys, and operations whose buffers are reused.
+//! What a source of operations is, and what all of them share: a load thread's part of the users
+//! and keys, and operations whose buffers are reused.
 
 use std::borrow::Cow;
 

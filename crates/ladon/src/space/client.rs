@@ -246,8 +246,8 @@ fn key(parts: &[u32]) -> Vec<u8> {
     out
 }
 
-/// A tuple of `_space`: id, owner, name, engine; and the rest, which is the field count, the flags and
-/// the format.
+/// A tuple of `_space`: id, owner, name, engine; and the rest, which is the field count, the flags
+/// and the format.
 fn space_tuple(id: u32, name: &str, engine: &str, rest: &[u8]) -> Vec<u8> {
     let mut tuple = Vec::new();
     write::array(&mut tuple, 7);

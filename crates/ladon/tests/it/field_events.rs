@@ -28,8 +28,8 @@ impl Listener {
         Listener(client)
     }
 
-    /// The next message: what its channel's name has between `__` and `@0__:`, the rest of the name,
-    /// and the message, with spaces between them.
+    /// The next message: what its channel's name has between `__` and `@0__:`, the rest of the
+    /// name, and the message, with spaces between them.
     fn next(&mut self) -> String {
         let Ok(Value::Array(parts)) = self.0.reply() else { panic!("no message") };
         let text = |at: usize| {

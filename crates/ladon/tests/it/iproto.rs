@@ -1,5 +1,5 @@
-//! IPROTO on the real binary: spaces made as connectors make them, statements and calls on them, durable
-//! at their gate, and nobody's burden.
+//! IPROTO on the real binary: spaces made as connectors make them, statements and calls on them,
+//! durable at their gate, and nobody's burden.
 
 mod client;
 mod index_creation;
@@ -157,8 +157,8 @@ fn rights_are_checked() {
     server.kill().expect("killed");
 }
 
-/// At gate `fsync`, with checkpoints in between: what was acknowledged is there after `kill -9`, with its
-/// definitions and secondary indexes.
+/// At gate `fsync`, with checkpoints in between: what was acknowledged is there after `kill -9`,
+/// with its definitions and secondary indexes.
 #[test]
 fn acknowledged_tuples_survive_kills() {
     let node = Node::new("fsync");

@@ -1,5 +1,5 @@
-//! Scripts on the real binary: atomic whatever they reach for, all or nothing through a kill -9, and
-//! no more than a nuisance when they run for ever.
+//! Scripts on the real binary: atomic whatever they reach for, all or nothing through a kill -9,
+//! and no more than a nuisance when they run for ever.
 
 use crate::live::{bulk, call, info_number, ok, on_both_backends};
 use ladon_crash::{Client, Launch, Server};

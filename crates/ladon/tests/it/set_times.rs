@@ -78,8 +78,8 @@ fn change(key: &str, members: &mut Members, random: &mut Random, most: u64) -> S
 }
 
 /// At gate `fsync`, with checkpoints in between, every member has the time that was acknowledged,
-/// or the one of the request that the crash interrupted. One set is packed, and one is so large that
-/// a checkpoint saves it in pieces.
+/// or the one of the request that the crash interrupted. One set is packed, and one is so large
+/// that a checkpoint saves it in pieces.
 #[test]
 fn acknowledged_times_survive_kills() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -212,8 +212,8 @@ fn an_invalidation_waits_for_its_receivers_gate() {
     }
 }
 
-/// Rounds of `kill -9` while a client writes at the gate `none`. Returns the keys of which a tracker
-/// at its own gate learned that they had changed, and which are gone.
+/// Rounds of `kill -9` while a client writes at the gate `none`. Returns the keys of which a
+/// tracker at its own gate learned that they had changed, and which are gone.
 fn lost(gate: &str, rounds: u32) -> BTreeSet<String> {
     let dir = tempfile::tempdir().expect("a directory");
     let arguments = ["--io-threads", "2", "--gate", "none"];
@@ -315,7 +315,8 @@ fn an_invalidation_follows_the_reply_of_a_wait() {
                 writer.request(&["XADD", &stream, "*", "f", "v"]).expect("sent");
             }
             writers.iter_mut().for_each(|writer| drop(writer.reply().expect("an id")));
-            // What the client knows in the end: how many entries it has read, if that is still valid.
+            // What the client knows in the end: how many entries it has read, if that is still
+            // valid.
             let mut known = None;
             while known.is_none() || cacher.client.has_reply_within(SHORT).expect("open") {
                 match cacher.client.reply().expect("something") {

@@ -1,5 +1,5 @@
-//! What the fuzz targets `cjson`, `cmsgpack` and `struct_format` check; the ordinary tests replay the
-//! kept corpora through the same code.
+//! What the fuzz targets `cjson`, `cmsgpack` and `struct_format` check; the ordinary tests replay
+//! the kept corpora through the same code.
 
 use super::host::{TestHost, reply_of};
 use ladon_lua::{Vm, VmOptions};
@@ -16,8 +16,8 @@ pub fn cjson(data: &[u8]) {
     );
 }
 
-/// Any bytes as MessagePack. What is unpacked and packed comes back as it was packed, but for what is
-/// nested too deep: it becomes nil, which is no key, and within an array nothing.
+/// Any bytes as MessagePack. What is unpacked and packed comes back as it was packed, but for what
+/// is nested too deep: it becomes nil, which is no key, and within an array nothing.
 pub fn cmsgpack(data: &[u8]) {
     run(
         "local ok, v = pcall(function() return {cmsgpack.unpack(ARGV[1])} end) \

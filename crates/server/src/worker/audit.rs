@@ -51,7 +51,8 @@ impl Worker {
         ] {
             assert_eq!(times, usize::from(expected), "client {slot} on the list '{list}'");
         }
-        // One that is about to go gets no more slices, and keeps what is left of its reply until then.
+        // One that is about to go gets no more slices, and keeps what is left of its reply until
+        // then.
         let goes = connection.closed || connection.aborted;
         let has_slices = connection.long_reply.is_none() || self.long_replies.contains(&slot);
         assert!(has_slices || goes, "a long reply without slices");

@@ -101,9 +101,9 @@ impl Worker {
         }
     }
 
-    /// Lets publishers go on once enough messages are delivered: before the requests that came since,
-    /// in the order in which they had to wait, but first those that had no turn. Otherwise who was
-    /// served would be served again.
+    /// Lets publishers go on once enough messages are delivered: before the requests that came
+    /// since, in the order in which they had to wait, but first those that had no turn. Otherwise
+    /// who was served would be served again.
     pub(super) fn resume_publishers(&mut self) {
         if self.await_delivery.is_empty() || self.node.pubsub.is_congested() {
             return;
@@ -133,8 +133,8 @@ impl Worker {
         !self.await_delivery.is_empty()
     }
 
-    /// Delivers the next message to some of its receivers, and returns to how many; `None` if nothing
-    /// is left to deliver.
+    /// Delivers the next message to some of its receivers, and returns to how many; `None` if
+    /// nothing is left to deliver.
     fn fan_out_slice(&mut self) -> Option<usize> {
         let mut pending = self.fan_outs.queue.pop_front()?;
         let mut found = std::mem::take(&mut self.fan_outs.found);

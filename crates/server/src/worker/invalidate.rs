@@ -46,8 +46,8 @@ impl Worker {
         }
     }
 
-    /// Passes an invalidation to the connection that a tracked one has chosen to get it, or tells the
-    /// tracked one that there is no such connection any more.
+    /// Passes an invalidation to the connection that a tracked one has chosen to get it, or tells
+    /// the tracked one that there is no such connection any more.
     fn redirect(&mut self, from: u32, keys: Invalid, depends: Lsn) {
         let Some(connection) = &mut self.connections[from as usize] else { return };
         let Some(tracking) = &mut connection.session.tracking else { return };
@@ -73,8 +73,8 @@ impl Worker {
         }
     }
 
-    /// Delivers an invalidation to the connection that was chosen to get it, if it can take it: over
-    /// RESP2 only a subscriber can.
+    /// Delivers an invalidation to the connection that was chosen to get it, if it can take it:
+    /// over RESP2 only a subscriber can.
     pub(super) fn deliver_redirected(&mut self, invalid: &Redirected) {
         let connection = self.connections.get_mut(invalid.slot as usize).and_then(Option::as_mut);
         let connection = connection.filter(|c| c.session.info.id == invalid.client && !c.closing);

@@ -175,7 +175,8 @@ pub struct Worker {
     waiting: Vec<u32>,
     /// Deadlines of connections that wait for a key: (Unix milliseconds, connection).
     deadlines: BTreeSet<(u64, u32)>,
-    /// Connections whose next request publishes, while messages come faster than they are delivered.
+    /// Connections whose next request publishes, while messages come faster than they are
+    /// delivered.
     await_delivery: Vec<u32>,
     /// Connections held back by `CLIENT PAUSE`.
     paused: Vec<u32>,
@@ -338,8 +339,8 @@ impl Worker {
         self.bench.local.unwoken_reader_canary = true;
     }
 
-    /// Testing only: the commit of a transaction on spaces does not look at the first thing that it has
-    /// read, which the simulator must notice.
+    /// Testing only: the commit of a transaction on spaces does not look at the first thing that it
+    /// has read, which the simulator must notice.
     pub fn plant_skipped_reads(&mut self) {
         self.bench.scratch.skipped_read_canary = true;
     }
@@ -354,8 +355,8 @@ impl Worker {
         self.bench.scratch.forgetful_undo_canary = true;
     }
 
-    /// Testing only, with debug assertions: every command on data first runs in a transaction that is
-    /// taken back, which nobody must notice.
+    /// Testing only, with debug assertions: every command on data first runs in a transaction that
+    /// is taken back, which nobody must notice.
     pub fn rehearse_changes(&mut self) {
         self.bench.local.rehearses = true;
     }

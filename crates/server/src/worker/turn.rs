@@ -54,8 +54,9 @@ pub enum Point {
 /// Testing only: runs what other threads do meanwhile.
 pub type Interrupt = Box<dyn FnMut(Point) + Send>;
 
-/// Testing only: called with each packet of IPROTO that has run: its connection's slot, and the reply,
-/// which is empty if it is made in slices. Without one, a part of its work is done, and it runs again.
+/// Testing only: called with each packet of IPROTO that has run: its connection's slot, and the
+/// reply, which is empty if it is made in slices. Without one, a part of its work is done, and it
+/// runs again.
 pub type PacketRan = Box<dyn FnMut(u32, Option<&[u8]>) + Send>;
 
 /// Testing only: a bug that the simulator must notice.

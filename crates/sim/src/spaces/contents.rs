@@ -89,8 +89,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The tuple's number, if it is put into the space with a sequence: the next one, or the given one,
-    /// after which the sequence goes on.
+    /// The tuple's number, if it is put into the space with a sequence: the next one, or the given
+    /// one, after which the sequence goes on.
     pub(crate) fn number(&mut self, space: usize, statement: &mut Statement) {
         let (Call::Insert | Call::Replace, NUMBERED) = (&statement.call, space) else { return };
         match statement.id {

@@ -105,8 +105,8 @@ pub(crate) struct Ran {
     met: Option<usize>,
 }
 
-/// When something ran: the time at the beginning of the turn, and at its end, in Unix milliseconds. The
-/// node took a time in between.
+/// When something ran: the time at the beginning of the turn, and at its end, in Unix milliseconds.
+/// The node took a time in between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct When {
     pub(crate) turn_ms: u64,
@@ -278,8 +278,8 @@ impl Journal {
         }
     }
 
-    /// Whether a reply says that the log takes no writes, or that there is no memory, where that may
-    /// be.
+    /// Whether a reply says that the log takes no writes, or that there is no memory, where that
+    /// may be.
     fn is_refused(&self, request: &Request, made: &Reply) -> bool {
         let Reply::Error(code) = made else { return false };
         let needs_room = matches!(request, Request::Write(..) | Request::Define(_));

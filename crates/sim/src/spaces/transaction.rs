@@ -6,7 +6,8 @@ use crate::spaces::journal::{Expected, Journal, Operation, Reply, When};
 use crate::spaces::request::{Key, Selection, Statement};
 use std::rc::Rc;
 
-/// So many parts of a commit are never too many. The steps of a space are repeated eight times at most.
+/// So many parts of a commit are never too many. The steps of a space are repeated eight times at
+/// most.
 const PARTS_MAX: u32 = 8;
 
 /// An open transaction, or one that has ended.
@@ -96,8 +97,8 @@ impl Transaction {
         !self.steps.iter().all(|step| step.repeat(Rc::make_mut(&mut tables[step.space])))
     }
 
-    /// After how many changes somebody had changed what it was shown. `None` if changes of definitions,
-    /// or others that leave no trace in the contents, must have been what it met.
+    /// After how many changes somebody had changed what it was shown. `None` if changes of
+    /// definitions, or others that leave no trace in the contents, must have been what it met.
     pub(super) fn conflict_since(&self, states: &[State]) -> Option<usize> {
         let first = self.touched.iter().flatten().map(|it| it.base).min()?;
         let is_changed = |step: &Step, at: usize| {

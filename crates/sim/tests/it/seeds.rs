@@ -53,8 +53,8 @@ fn seeds_without_trouble() {
 /// command had found, and showed what a crash then took back. 2533: a message out of a transaction
 /// that changed nothing did not wait for what its sender had written before. 5226186, 5242218,
 /// 5442086: a `FUNCTION FLUSH` or `DELETE` that found nothing did not wait for what had removed it.
-/// 5001550, 5003682: the oracle took a refused `XADD` for its repetition, and expected an entry that
-/// its own `MINID` had removed.
+/// 5001550, 5003682: the oracle took a refused `XADD` for its repetition, and expected an entry
+/// that its own `MINID` had removed.
 #[test]
 fn seeds_that_failed_once() {
     for seed in [51, 2_533, 5_911, 14_005, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086] {
@@ -64,8 +64,8 @@ fn seeds_that_failed_once() {
     }
 }
 
-/// The oracle took a repetition that ran for its first attempt, which had been refused, and could not
-/// decide.
+/// The oracle took a repetition that ran for its first attempt, which had been refused, and could
+/// not decide.
 #[test]
 fn a_refused_call_is_no_repetition_that_ran() {
     match run_seed(1_708, Canary::None) {
@@ -211,8 +211,8 @@ fn a_forgotten_producer_is_caught() {
     assert_caught(Canary::SentForgotten, 100, 11);
 }
 
-/// Committed transactions on spaces have an order: a commit that does not look at something that its
-/// transaction has read is caught.
+/// Committed transactions on spaces have an order: a commit that does not look at something that
+/// its transaction has read is caught.
 #[test]
 fn a_read_that_a_commit_skips_is_caught() {
     assert_caught(Canary::SkippedRead, 200, 11);

@@ -1,7 +1,7 @@
 //! The text of a primary key: its parts, joined by `:`.
 //!
-//! In each part but the last one, `\` comes before `:` and before `\`. The last part is verbatim, so
-//! a key of one string is that string.
+//! In each part but the last one, `\` comes before `:` and before `\`. The last part is verbatim,
+//! so a key of one string is that string.
 
 use super::value::uuid_text;
 use super::{TextError, shown};

@@ -23,8 +23,8 @@ pub enum SumError {
     Text(#[from] TextError),
 }
 
-/// Appends the sum of an integer field of type unsigned, integer or number, and an integer. No value
-/// counts as zero.
+/// Appends the sum of an integer field of type unsigned, integer or number, and an integer. No
+/// value counts as zero.
 ///
 /// # Errors
 /// If the type is another, the value is no integer, or the sum does not fit.

@@ -1,8 +1,9 @@
-//! Boxes of a spatial index: for each dimension the lowest and the highest coordinate, one after the
-//! other: `[low, high, low, high, ..]`.
+//! Boxes of a spatial index: for each dimension the lowest and the highest coordinate, one after
+//! the other: `[low, high, low, high, ..]`.
 //!
-//! A tuple's box in the tree has one dimension more: a hash, in a range that is next to nothing. Many
-//! tuples may have one box; without the hash, one of them would be found only by looking at all.
+//! A tuple's box in the tree has one dimension more: a hash, in a range that is next to nothing.
+//! Many tuples may have one box; without the hash, one of them would be found only by looking at
+//! all.
 //!
 //! Coordinates may be infinite, and NaN as well. Which tuples an iterator selects is Tarantool's
 //! comparison, word for word, so a NaN fits everything but `EQ`. A box around boxes has no NaN: it

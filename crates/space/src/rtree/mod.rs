@@ -6,11 +6,11 @@
 //!    [box: tuple, ..] A    [box: tuple, ..] B      leaves: each tuple's own box
 //! ```
 //!
-//! Written for spaces: a clone is quickly made and shares nodes, which transactions and long replies
-//! need; the number of dimensions is known at run time only. Nodes are divided along the axis where
-//! the sides of the two boxes are shortest, as in the R*-tree, which has finite numbers even of
-//! infinite boxes. A node that is left with few entries is joined with a neighbour, so a change
-//! touches one path.
+//! Written for spaces: a clone is quickly made and shares nodes, which transactions and long
+//! replies need; the number of dimensions is known at run time only. Nodes are divided along the
+//! axis where the sides of the two boxes are shortest, as in the R*-tree, which has finite numbers
+//! even of infinite boxes. A node that is left with few entries is joined with a neighbour, so a
+//! change touches one path.
 
 pub(crate) mod bounds;
 mod build;
@@ -200,8 +200,8 @@ fn has(inner: &Entries<Node>, at: usize, bounds: &[f64], tuple: &[u8], stride: u
         }
 }
 
-/// Joins a child that has few entries with the neighbour whose box has to grow least, and divides the
-/// two anew if they are too many.
+/// Joins a child that has few entries with the neighbour whose box has to grow least, and divides
+/// the two anew if they are too many.
 fn join(inner: &mut Entries<Node>, at: usize, fanout: Fanout, nodes: &mut usize) {
     let stride = fanout.stride;
     let poor = inner.take(at, stride);

@@ -1,7 +1,7 @@
 //! The nodes of an R-tree, and how they are divided.
 //!
-//! **Invariants:** no node below the root is empty; all leaves have one depth; the box that an inner
-//! node keeps of a child holds all boxes in the child.
+//! **Invariants:** no node below the root is empty; all leaves have one depth; the box that an
+//! inner node keeps of a child holds all boxes in the child.
 
 use super::bounds::{self, Bounds, Margin};
 use crate::tuple::Tuple;

@@ -1,5 +1,5 @@
-//! Update operations by JSON paths: a real Tarantool's replies as data, and random operations against a
-//! plain model.
+//! Update operations by JSON paths: a real Tarantool's replies as data, and random operations
+//! against a plain model.
 
 use super::{Val, array, field, index_def, map, part, space_def};
 use crate::Space;

@@ -135,8 +135,8 @@ fn operations_reply_as_tarantool_does() {
     }
 }
 
-/// The bytes of the second field, `left + right` or `left - right`, in a space without a format; the
-/// index is of the field's type, if there is one.
+/// The bytes of the second field, `left + right` or `left - right`, in a space without a format;
+/// the index is of the field's type, if there is one.
 fn sum(left: &[u8], operator: &str, right: &[u8], index: Option<&str>) -> Vec<u8> {
     let mut space = Space::new(space_def(vec![]).expect("a definition"));
     let of = |id, field, kind| index_def(space.def(), id, "tree", true, vec![part(field, kind)]);

@@ -26,8 +26,8 @@ fn uuid(bytes: &[u8]) -> Option<String> {
     (bytes.len() == 16).then(|| uuid_text(bytes))
 }
 
-/// Seconds since 1970, and perhaps nanoseconds, minutes that local time is ahead, and the number of a
-/// time zone, all from the lowest byte on. The zone is shown by its minutes.
+/// Seconds since 1970, and perhaps nanoseconds, minutes that local time is ahead, and the number of
+/// a time zone, all from the lowest byte on. The zone is shown by its minutes.
 fn datetime(bytes: &[u8]) -> Option<String> {
     let (seconds, tail) = bytes.split_first_chunk()?;
     let (nanoseconds, minutes) = match tail {
@@ -57,8 +57,8 @@ fn datetime(bytes: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// Year, month and day in the Gregorian calendar of a number of days since 1970; `None` if it is beyond
-/// what Tarantool has.
+/// Year, month and day in the Gregorian calendar of a number of days since 1970; `None` if it is
+/// beyond what Tarantool has.
 fn date(days: i64) -> Option<(i64, i64, i64)> {
     i32::try_from(days).ok()?;
     // Years begin in March here, so that the day that may be missing is the last.

@@ -98,9 +98,9 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Begins to fetch what searches for `count` items need, one level after the other, so that they wait
-    /// for memory together. `begun` says of a number and an item whether the item precedes the one
-    /// that is sought under that number, or may be it.
+    /// Begins to fetch what searches for `count` items need, one level after the other, so that
+    /// they wait for memory together. `begun` says of a number and an item whether the item
+    /// precedes the one that is sought under that number, or may be it.
     pub fn fetch_paths(&self, count: usize, begun: impl Fn(usize, &T) -> bool) {
         let mut nodes: SmallVec<[&Node<T>; 64]> = SmallVec::from_elem(&self.root, count);
         while let Some(Node::Inner(_)) = nodes.first() {
@@ -163,8 +163,8 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Puts `item` into the place of the item that is equal by `against`, which returns; if there is
-    /// none, adds it.
+    /// Puts `item` into the place of the item that is equal by `against`, which returns; if there
+    /// is none, adds it.
     pub fn put(&mut self, item: T, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<T> {
         match put_below(&mut self.root, item, hints, &against) {
             Put::Replaced { old, .. } => Some(old),
@@ -190,8 +190,8 @@ impl<T: Item> Tree<T> {
         self.run_behind(hints, before).0
     }
 
-    /// As [`Tree::count_before`], and with the items of one leaf that follow those; there may be none
-    /// of them, and more in the next leaf.
+    /// As [`Tree::count_before`], and with the items of one leaf that follow those; there may be
+    /// none of them, and more in the next leaf.
     pub fn run_behind(&self, hints: Hints, before: impl Fn(&T) -> bool) -> (u64, &[T]) {
         let mut node = &self.root;
         let mut rank = 0;

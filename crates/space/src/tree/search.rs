@@ -1,8 +1,8 @@
 //! Binary search: first by the items' hints, and among equal ones by what is beside the items.
 //!
-//! Hints are compared without branches, which would be predicted wrongly half of the time. Between items
-//! with equal hints, a comparison looks at the tuple, which is seldom in the cache. What the next two
-//! comparisons may need is fetched meanwhile.
+//! Hints are compared without branches, which would be predicted wrongly half of the time. Between
+//! items with equal hints, a comparison looks at the tuple, which is seldom in the cache. What the
+//! next two comparisons may need is fetched meanwhile.
 
 /// An item of a tree.
 pub(crate) trait Item: Clone {
@@ -16,8 +16,8 @@ pub(crate) trait Item: Clone {
     fn fetch_all(&self);
 }
 
-/// The hints that something sought may have: what has a smaller one comes before it, what has a larger
-/// one after it.
+/// The hints that something sought may have: what has a smaller one comes before it, what has a
+/// larger one after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hints {
     low: u64,

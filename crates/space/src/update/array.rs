@@ -1,7 +1,7 @@
 //! An array that is being updated, the tuple itself or one inside of it.
 //!
-//! The array is a list of pieces: runs of elements that are as they were, and single ones. Operations
-//! cut runs, so their number bounds the work, whatever the number of elements.
+//! The array is a list of pieces: runs of elements that are as they were, and single ones.
+//! Operations cut runs, so their number bounds the work, whatever the number of elements.
 
 use super::lexer::Lexer;
 use super::node::Slot;

@@ -1,7 +1,7 @@
 //! A map inside of a tuple that is being updated.
 //!
-//! As in Tarantool, keys that operations named come first in the new map, the last of them in front, and
-//! then the pairs that nobody touched.
+//! As in Tarantool, keys that operations named come first in the new map, the last of them in
+//! front, and then the pairs that nobody touched.
 
 use super::lexer::Lexer;
 use super::node::Slot;

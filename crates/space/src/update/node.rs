@@ -7,9 +7,9 @@
 //!                └─ Route ── Array, Map         the same, behind steps that all of them share
 //! ```
 //!
-//! The first operation inside of a value makes a bar, which parses nothing but what its path passes.
-//! The second one branches: where the paths part, the array or map is taken apart. What was not touched
-//! stays a slice of the old tuple, and is copied once, at the end.
+//! The first operation inside of a value makes a bar, which parses nothing but what its path
+//! passes. The second one branches: where the paths part, the array or map is taken apart. What was
+//! not touched stays a slice of the old tuple, and is copied once, at the end.
 
 use super::array::Array;
 use super::bar::{Bar, Effect};
@@ -143,8 +143,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Does an operation beside those that a bar or route has: takes apart the array or map where the
-    /// paths part.
+    /// Does an operation beside those that a bar or route has: takes apart the array or map where
+    /// the paths part.
     fn branch(
         &mut self,
         operation: &Operation<'a>,
@@ -201,7 +201,8 @@ impl<'a> Node<'a> {
         result
     }
 
-    /// The array or map at the front of `value`, with the operations of a child under one of its places.
+    /// The array or map at the front of `value`, with the operations of a child under one of its
+    /// places.
     fn of(value: &'a [u8], token: Token<'a>, child: Child<'a>, walk: &mut Walk) -> Node<'a> {
         walk.pass(value.len());
         let (child, again) = match child {

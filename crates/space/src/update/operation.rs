@@ -53,7 +53,8 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// The operation with its field counted from the beginning, as messages have it once the field is found.
+    /// The operation with its field counted from the beginning, as messages have it once the field
+    /// is found.
     pub(crate) fn at(&self, field: u64) -> Operation<'a> {
         let field = i32::try_from(field).unwrap_or(i32::MAX);
         Operation { place: Place { field, ..self.place }, ..*self }

@@ -4,9 +4,9 @@ use super::lexer::Token;
 use crate::error::BoxError;
 use ladon_msgpack::{self as msgpack, Value};
 
-/// Bytes of nested values that the operations of one request may pass: some fifty milliseconds' work. One
-/// operation passes each byte of a tuple a few times at most, so only many operations in large nested
-/// values get there.
+/// Bytes of nested values that the operations of one request may pass: some fifty milliseconds'
+/// work. One operation passes each byte of a tuple a few times at most, so only many operations in
+/// large nested values get there.
 const BYTES_MAX: usize = 64 << 20;
 
 /// How far one request may still go.
@@ -38,8 +38,8 @@ pub(super) struct Found<'a> {
     pub(super) value: &'a [u8],
 }
 
-/// Takes a step into the array or map at the front of `value`. As in Tarantool, an index finds a map's
-/// integer key as well.
+/// Takes a step into the array or map at the front of `value`. As in Tarantool, an index finds a
+/// map's integer key as well.
 pub(super) fn step<'a>(value: &'a [u8], token: Token<'_>, walk: &mut Walk) -> Option<Found<'a>> {
     let found = find(value, token);
     let passed = found.as_ref().map_or(value.len(), |found| value.len() - found.value.len());

@@ -1,4 +1,5 @@
-//! The tuples of a fresh server agree with each other, with the ids, and with a real server's bytes.
+//! The tuples of a fresh server agree with each other, with the ids, and with a real server's
+//! bytes.
 
 use ladon_msgpack::{Value, read, read_array, read_str, take, validate};
 use ladon_system_spaces as system;

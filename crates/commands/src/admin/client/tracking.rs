@@ -123,8 +123,8 @@ impl<'a> Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The first prefix that overlaps with a later one, and the first such one, as Redis names them.
-    /// `None`: there are so many that looking would take long.
+    /// The first prefix that overlaps with a later one, and the first such one, as Redis names
+    /// them. `None`: there are so many that looking would take long.
     fn first_overlap(&self) -> Option<(usize, usize)> {
         const COMPARED_MAX: usize = 100;
         let prefixes = &self.prefixes;

@@ -55,8 +55,8 @@ pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
 /// Milliseconds until the next look at keys that a long script holds.
 const BUSY_PAUSE_MS: u64 = 10;
 
-/// Serves a waiter if time has made its command ready, and otherwise notes when to look again. Called
-/// by the client's thread; no lock is held.
+/// Serves a waiter if time has made its command ready, and otherwise notes when to look again.
+/// Called by the client's thread; no lock is held.
 #[cold]
 pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
     let wait = KeyWait::of(waiter);

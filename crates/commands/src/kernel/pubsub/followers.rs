@@ -12,8 +12,8 @@ pub(crate) struct Follower {
     pub from: u64,
 }
 
-/// The clients that follow one name. Most names have one client, which takes no memory of its own: a map
-/// would take some three hundred bytes.
+/// The clients that follow one name. Most names have one client, which takes no memory of its own:
+/// a map would take some three hundred bytes.
 #[derive(Debug, Default)]
 pub(crate) enum Followers {
     #[default]

@@ -1,7 +1,7 @@
 //! The functions that a thread has loaded.
 //!
-//! Each thread's virtual machine runs a library's code when the thread is first asked for one of its
-//! functions. A library that has left the catalog is noticed by its own mark, without a lock.
+//! Each thread's virtual machine runs a library's code when the thread is first asked for one of
+//! its functions. A library that has left the catalog is noticed by its own mark, without a lock.
 
 use crate::kernel::error::CommandError;
 use crate::kernel::scripts::learnt::Learnt;
@@ -18,8 +18,8 @@ const PRUNE_LIBRARIES_MIN: usize = 64;
 /// The same for bytes that were loaded.
 const PRUNE_BYTES_MIN: usize = 16 << 20;
 
-/// A function that this thread can run. Threads do not share it, so that no call touches memory that
-/// another thread's call writes.
+/// A function that this thread can run. Threads do not share it, so that no call touches memory
+/// that another thread's call writes.
 pub struct Callable {
     library: Arc<Library>,
     /// Its place in the library.

@@ -9,13 +9,14 @@
 //!          -> each thread passes it to its own readers (`fan_out.rs`)
 //! ```
 //!
-//! A client in broadcasting mode names prefixes of keys instead, and nothing is noted when it reads.
+//! A client in broadcasting mode names prefixes of keys instead, and nothing is noted when it
+//! reads.
 //!
 //! **Invariants:** a client's reading is noted, and a change finds it, under the same lock: no
-//! change falls between. Within a transaction, reads and changes keep their order. A thread reads its inbox between requests only, so that an invalidation
-//! follows every reply that was made before the change. It carries the change's LSN and leaves at
-//! the gate of the connection that receives it. More invalidations than necessary are allowed
-//! everywhere, fewer nowhere.
+//! change falls between. Within a transaction, reads and changes keep their order. A thread reads
+//! its inbox between requests only, so that an invalidation follows every reply that was made
+//! before the change. It carries the change's LSN and leaves at the gate of the connection that
+//! receives it. More invalidations than necessary are allowed everywhere, fewer nowhere.
 //!
 //! **Lock order:** partitions, a part of the table or the prefixes, an inbox.
 

@@ -1,5 +1,5 @@
-//! Numbers of the clients that the table names: small, so that a key's clients fit into a few bytes,
-//! and such that the thread of a client follows from the number.
+//! Numbers of the clients that the table names: small, so that a key's clients fit into a few
+//! bytes, and such that the thread of a client follows from the number.
 //!
 //! A number is used again only after the table was swept of it.
 

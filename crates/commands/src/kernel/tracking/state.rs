@@ -62,8 +62,8 @@ impl TrackingState {
 
     /// A prefix of its own that overlaps with this one.
     pub(crate) fn overlapping(&self, prefix: &[u8]) -> Option<&[u8]> {
-        // Besides itself, the shorter ones come before it and the longer ones after, and they do not
-        // overlap with each other; an empty one, which may be added to others, is the first.
+        // Besides itself, the shorter ones come before it and the longer ones after, and they do
+        // not overlap with each other; an empty one, which may be added to others, is the first.
         let longer = self.prefixes.range::<[u8], _>((Included(prefix), Unbounded)).next();
         let shorter = self.prefixes.range::<[u8], _>((Unbounded, Excluded(prefix))).next_back();
         let empty = self.prefixes.first().filter(|first| first.is_empty());

@@ -61,8 +61,8 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), CommandError> {
     ))
 }
 
-/// The words of a line, which may be quoted as on the command line of `redis-cli`; `None` if a quote
-/// does not end, or something follows it at once.
+/// The words of a line, which may be quoted as on the command line of `redis-cli`; `None` if a
+/// quote does not end, or something follows it at once.
 fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line;

@@ -118,7 +118,8 @@ impl Slices for List {
     }
 }
 
-/// Writes what comes next of a library; returns what comes then, `None` at the end of its functions.
+/// Writes what comes next of a library; returns what comes then, `None` at the end of its
+/// functions.
 fn write_next(
     next: Next,
     library: &Library,

@@ -1,7 +1,7 @@
 //! `FUNCTION LOAD`.
 //!
-//! Compiling and running a library may take long, so that it is done aside (`kernel/aside.rs`), on a
-//! virtual machine of its own. The request's second run then adds the library under all locks.
+//! Compiling and running a library may take long, so that it is done aside (`kernel/aside.rs`), on
+//! a virtual machine of its own. The request's second run then adds the library under all locks.
 //! Inside `EXEC`, both happen at once.
 
 use super::header::{self, Source};

@@ -1,9 +1,9 @@
 //! Functions: `FUNCTION` and `FCALL`.
 //!
 //! The catalog of libraries is part of the data (`ladon_engine`'s `libraries.rs`): it is in the log
-//! and in checkpoints, and changes in transactions that hold all locks. A library's code is run when
-//! it is loaded, which says what its functions are (`load.rs`), and once more by each thread that is
-//! asked for one of them (`fcall.rs`).
+//! and in checkpoints, and changes in transactions that hold all locks. A library's code is run
+//! when it is loaded, which says what its functions are (`load.rs`), and once more by each thread
+//! that is asked for one of them (`fcall.rs`).
 
 mod fcall;
 mod header;

@@ -1,5 +1,5 @@
-//! The estimate from how often each count occurs: Otmar Ertl, "New cardinality estimation algorithms
-//! for HyperLogLog sketches", arXiv:1702.01284.
+//! The estimate from how often each count occurs: Otmar Ertl, "New cardinality estimation
+//! algorithms for HyperLogLog sketches", arXiv:1702.01284.
 
 use super::{PATTERN_BITS, REGISTERS};
 

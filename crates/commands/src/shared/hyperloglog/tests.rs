@@ -1,4 +1,5 @@
-//! HyperLogLogs against registers in a plain array, and against bytes that redis-server 7.0.15 made.
+//! HyperLogLogs against registers in a plain array, and against bytes that redis-server 7.0.15
+//! made.
 
 use super::sparse::Cursor;
 use super::*;

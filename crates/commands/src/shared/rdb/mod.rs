@@ -163,7 +163,8 @@ mod tests {
         }
     }
 
-    /// Redis' own test vector of this CRC, and a payload that redis-server 7.0.15 made of no functions.
+    /// Redis' own test vector of this CRC, and a payload that redis-server 7.0.15 made of no
+    /// functions.
     #[test]
     fn checksums_are_those_of_redis() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);

@@ -86,8 +86,8 @@ impl<'s> Fields<'s> {
     }
 }
 
-/// The tuple at a key with changed fields, and how many of these are new; made from the key if there
-/// is none.
+/// The tuple at a key with changed fields, and how many of these are new; made from the key if
+/// there is none.
 ///
 /// # Errors
 /// If the primary key would change, or a field that must have a value would have none.

@@ -4,8 +4,8 @@
 use super::common::TestNode;
 use ladon_resp::client::Decoder;
 
-/// Any bytes as a HyperLogLog: an even first byte makes the rest the runs of a sparse one, an odd one
-/// makes it the whole string.
+/// Any bytes as a HyperLogLog: an even first byte makes the rest the runs of a sparse one, an odd
+/// one makes it the whole string.
 ///
 /// No command panics, all agree on whether the registers are damaged, and the log gives back what
 /// the node holds.

@@ -170,8 +170,8 @@ impl SetValue {
         BucketHint::NONE
     }
 
-    /// Adds a member, which does not expire; returns whether it was new. One that was there keeps its
-    /// time.
+    /// Adds a member, which does not expire; returns whether it was new. One that was there keeps
+    /// its time.
     pub fn add(&mut self, hasher: &KeyHasher, limits: SetLimits, member: &[u8]) -> bool {
         match &mut self.0 {
             Repr::Ints(ints) => {

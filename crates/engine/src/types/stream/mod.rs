@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Nodes, runs of the map and groups are shared with frozen copies and copied before their next
-//! change, so that freezing costs a pointer for some thousand entries. A stream without entries is a
-//! value like any other: its key stays, and so do its last id and its groups.
+//! change, so that freezing costs a pointer for some thousand entries. A stream without entries is
+//! a value like any other: its key stays, and so do its last id and its groups.
 
 mod apply;
 mod collection;

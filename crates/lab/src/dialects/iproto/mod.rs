@@ -2,13 +2,13 @@
 //! `sync`.
 //!
 //! The spaces are those of [`crate::systems::tarantool`]'s program: `kv` (key, value), `counters`
-//! (key, number), `sets` (number from a sequence, set, member), `rows` (id, group, value) and `tuples`
-//! (id, value). Keys,
-//! values and members are sent as strings, which Tarantool takes as bytes.
+//! (key, number), `sets` (number from a sequence, set, member), `rows` (id, group, value) and
+//! `tuples` (id, value). Keys, values and members are sent as strings, which Tarantool takes as
+//! bytes.
 //!
-//! An update of a counter that is not there does nothing. So before an addition goes an UPSERT of zero,
-//! until one has been answered: several connections may add first. The UPSERT's reply is cut out
-//! together with the next one on the connection.
+//! An update of a counter that is not there does nothing. So before an addition goes an UPSERT of
+//! zero, until one has been answered: several connections may add first. The UPSERT's reply is cut
+//! out together with the next one on the connection.
 //!
 //! A set has the form of the published test: rows with a number from a sequence as the primary key
 //! and a non-unique index over the set's name. So an existing member is never detected, and works

@@ -1,4 +1,5 @@
-//! An index over many tuples: built beside readers and writers, whole in the end, and after a crash.
+//! An index over many tuples: built beside readers and writers, whole in the end, and after a
+//! crash.
 
 use super::client::{Iproto, array, int, map, text};
 use super::{Node, row};

@@ -1,5 +1,5 @@
-//! Commits of long transactions that others overtake: what the others wait for is counted in requests,
-//! never in time. And what transactions hold, and when the log takes nothing.
+//! Commits of long transactions that others overtake: what the others wait for is counted in
+//! requests, never in time. And what transactions hold, and when the log takes nothing.
 
 use super::client::{Iproto, array, int, text};
 use super::{ADMIN_PASSWORD, Node, make_space, row};
@@ -80,7 +80,8 @@ fn a_long_commit_leaves_turns_to_others() {
     server.kill().expect("killed");
 }
 
-/// Writers that change the space all the time neither fail nor keep long transactions from their commits.
+/// Writers that change the space all the time neither fail nor keep long transactions from their
+/// commits.
 #[test]
 fn long_commits_succeed_beside_writers() {
     const TUPLES: u64 = 1_000;
@@ -186,8 +187,8 @@ fn a_timed_out_transaction_holds_no_memory() {
     server.kill().expect("killed");
 }
 
-/// A statement in a transaction is refused while the log takes nothing: it would log the number of its
-/// sequence at once.
+/// A statement in a transaction is refused while the log takes nothing: it would log the number of
+/// its sequence at once.
 #[test]
 fn a_full_disk_refuses_statements_in_transactions() {
     let ports = Ports::take(1).expect("a port");

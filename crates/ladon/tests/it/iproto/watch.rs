@@ -56,7 +56,8 @@ fn changed_definitions_are_told_once_to_who_waits() {
     server.kill().expect("killed");
 }
 
-/// To connectors, version 0 means that they do not know it: Java's waits for another one without end.
+/// To connectors, version 0 means that they do not know it: Java's waits for another one without
+/// end.
 #[test]
 fn replies_show_the_version_that_they_made() {
     let node = Node::new("write");

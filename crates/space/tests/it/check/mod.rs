@@ -4,9 +4,9 @@
 use ladon_msgpack::{self as msgpack, write};
 use ladon_space::{IndexDef, Space, SpaceDef, Tuple};
 
-/// The bytes are two MessagePack values, a tuple and operations, and what follows is cut off. Operations
-/// leave a tuple that fits the space and is in its indexes, or the tuple as it was; twice the same
-/// operations do twice the same.
+/// The bytes are two MessagePack values, a tuple and operations, and what follows is cut off.
+/// Operations leave a tuple that fits the space and is in its indexes, or the tuple as it was;
+/// twice the same operations do twice the same.
 pub fn update_operations(bytes: &[u8]) {
     let mut rest = bytes;
     let (Ok(tuple), Ok(operations)) = (msgpack::take(&mut rest), msgpack::take(&mut rest)) else {
