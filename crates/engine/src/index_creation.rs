@@ -11,7 +11,7 @@
 
 use crate::keyspace::Keyspace;
 use crate::noting::Noted;
-use crate::space::described_space;
+use crate::space::{SpaceCell, described_space};
 use crate::tx::Scratch;
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoxError, IndexBuild, Space, Written};
@@ -26,6 +26,7 @@ const LAST_MAX: usize = 64;
 
 /// The index.
 pub struct IndexCreation {
+    cell: SpaceCell,
     build: IndexBuild,
     noted: Arc<Noted>,
     counted: Counted,
@@ -54,7 +55,8 @@ impl Keyspace {
     pub fn begin_index(&self, tuple: &[u8]) -> Option<IndexCreation> {
         let space = described_space(tuple).ok().filter(|id| !system::is_system(*id))?;
         let catalog = self.spaces.catalog();
-        let mut content = catalog.get(space)?.lock();
+        let cell = catalog.get(space)?;
+        let mut content = cell.lock();
         let primary = content.space.index(0).filter(|primary| primary.len() > AT_ONCE_MAX)?;
         if content.gone || primary.def().id != 0 {
             return None;
@@ -62,7 +64,7 @@ impl Keyspace {
         let build = IndexBuild::begin(&content.space, tuple).ok()?;
         let noted = content.noting.begin();
         let counted = Counted { bytes: 0, total: self.spaces.bytes_counter() };
-        Some(IndexCreation { build, noted, counted })
+        Some(IndexCreation { cell: cell.clone(), build, noted, counted })
     }
 
     /// As [`Keyspace::define`], of a statement that creates an index which was built before.
@@ -91,6 +93,11 @@ impl IndexCreation {
         let is_ready = self.build.go_on(work)? && self.follow(work)?;
         self.counted.set(self.build.bytes() as i64);
         Ok(if is_ready { Built::Ready } else { Built::GoesOn })
+    }
+
+    /// The LSN that an error's message depends on: it may show any tuple that it has met.
+    pub fn depends(&self) -> Lsn {
+        self.cell.lock().changed
     }
 
     /// Follows changes that were noted. Returns whether few are left.

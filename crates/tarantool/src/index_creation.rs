@@ -53,6 +53,7 @@ impl Running<'_, '_> {
                 self.thread.scratch.garbage.push(Garbage::of(broken));
             }
             Err(error) => {
+                self.depends = self.depends.max(building.creation.depends());
                 self.discard(building);
                 return Err(error);
             }

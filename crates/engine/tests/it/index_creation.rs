@@ -136,6 +136,9 @@ fn what_does_not_fit_ends_it() {
         });
         let error = slices.find_map(Result::err).expect("it does not fit");
         assert_eq!(error.code.0, 3, "{}", error.message);
+        drop(slices);
+        // Who is told of it knows what the last writer wrote.
+        assert_eq!(creation.depends(), node.reserved());
         drop(creation);
         assert!(node.keyspace.spaces.bytes().abs_diff(before) < 2_000, "its memory is counted");
         assert_eq!(node.keyspace.spaces.bytes(), recounted(&node.keyspace));
