@@ -12,7 +12,7 @@
 use crate::oracle_commands::{Call, Datum, State};
 use ladon_resp::client::Value;
 use ladon_testkit::Random;
-use ladon_testkit::reference::stream::IDS_MAX;
+use ladon_testkit::reference::stream::{IDS_MAX, Id};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -142,6 +142,14 @@ pub(crate) fn name_id(call: &mut Call) {
     }
 }
 
+/// The id under which the stream remembers what a call has sent, though the entry may be trimmed
+/// away since. The call's idempotent id is named already.
+pub(crate) fn remembered(data: &State, call: &Call) -> Option<Id> {
+    let at = option(call).filter(|_| call[0] == b"XADD")?;
+    let Some(Datum::Stream(stream)) = data.keys.get(&call[1]) else { return None };
+    stream.sent.find(&call[at + 1], &call[at + 2])
+}
+
 /// What is in a stream twice, if anything. No two messages are alike.
 pub(crate) fn twice(data: &State) -> Option<String> {
     data.keys.iter().find_map(|(key, datum)| {
@@ -216,6 +224,21 @@ mod tests {
         let attempt = [(1, 1, None)];
         assert!(explains("IDMP", &attempt, &[(1, "5-0")]));
         assert!(explains("IDMP", &attempt, &[]));
+    }
+
+    #[test]
+    fn what_had_no_answer_may_be_trimmed_away() {
+        let words = |text: &str| text.split(' ').map(|it| it.as_bytes().to_vec()).collect::<Call>();
+        let mut after = State::new();
+        crate::oracle_commands::apply(&mut after, &words("XADD y0 IDMP p0 1 5-0 f p0:1"));
+        let trims = "XADD y0 MAXLEN 1 IDMP p0 2 5-1 f p0:2";
+        crate::oracle_commands::apply(&mut after, &words(trims));
+        let mut history = [
+            Operation::new(vec![words("XADD y0 IDMP p0 1 * f p0:1")], 1),
+            Operation::new(vec![words(trims)], 1),
+        ];
+        resolve(&mut history, &after);
+        assert_eq!(judge(&history, &[], &State::new(), &after), Verdict::Explained);
     }
 
     #[test]

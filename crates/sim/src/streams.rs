@@ -158,7 +158,7 @@ fn parse(id: &[u8]) -> Option<Id> {
 type Seen = BTreeMap<Vec<u8>, BTreeSet<Id>>;
 
 /// Puts ids in the place of `*` and `$`, as far as anybody has seen them: in a reply, or in
-/// `after`.
+/// `after`, where a stream also remembers what a producer has sent and a later entry has trimmed.
 pub(crate) fn resolve(history: &mut [Operation], after: &State) {
     let mut ids = Seen::new();
     for operation in history.iter() {
@@ -191,8 +191,15 @@ pub(crate) fn resolve(history: &mut [Operation], after: &State) {
             answered => answered.into_iter().map(|(_, reply)| Some(reply.clone())).collect(),
         };
         for (call, reply) in operation.calls.iter_mut().zip(replies) {
-            resolve_call(call, reply.as_ref(), &mut ids);
             producers::name_id(call);
+            resolve_call(call, reply.as_ref(), &mut ids);
+            if let Some(added) = Added::by(call)
+                && call[added.id] == b"*"
+                && let Some((ms, seq)) = producers::remembered(after, call)
+            {
+                let at = added.id;
+                call[at] = format!("{ms}-{seq}").into_bytes();
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct Sent {
 
 impl Sent {
     /// The entry that this producer has sent under this id.
-    fn find(&self, producer: &[u8], id: &[u8]) -> Option<Id> {
+    pub fn find(&self, producer: &[u8], id: &[u8]) -> Option<Id> {
         let sent = self.producers.get(producer)?;
         sent.iter().find(|(known, _)| known == id).map(|(_, entry)| *entry)
     }
