@@ -96,6 +96,9 @@ impl Again {
     }
 }
 
+/// Waiting replies of more bytes than this are not overtaken.
+const OVERTAKEN_BYTES_MAX: usize = 16 << 10;
+
 pub(crate) struct Connection {
     pub(crate) conn: ConnId,
     pub(crate) session: Session,
@@ -117,6 +120,9 @@ pub(crate) struct Connection {
     marks: VecDeque<Mark>,
     /// Number of bytes that have passed the gate in the connection's lifetime.
     sendable: u64,
+    /// End of the last long reply, in bytes of the connection's lifetime: a part of it may have
+    /// passed the gate before the rest.
+    long_reply_end: u64,
     /// The highest LSN that the replies since the last mark depend on.
     pub(crate) depends: Lsn,
     /// Size of the buffer in flight; zero if there is none.
@@ -192,6 +198,7 @@ impl Connection {
             taken: 0,
             marks: VecDeque::new(),
             sendable: 0,
+            long_reply_end: 0,
             depends: Lsn::ZERO,
             in_flight: 0,
             long_reply: None,
@@ -241,7 +248,7 @@ impl Connection {
     }
 
     /// Closes the group of replies written so far. They may leave when `gate` has passed what they
-    /// depend on. A later reply never overtakes an earlier one.
+    /// depend on. No later reply overtakes an earlier one but by [`Connection::overtake`].
     #[inline]
     pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
         let end = self.output_end();
@@ -276,6 +283,33 @@ impl Connection {
             self.sendable = mark.end;
             self.marks.pop_front();
         }
+    }
+
+    /// Moves a reply, the end of the output from `start` on, in front of all replies that wait at
+    /// their gate, if any do; the reply itself depends on nothing that `gate` has not passed. It
+    /// stays where it is behind long replies, so that the bytes which move are few.
+    #[inline]
+    pub(crate) fn overtake(&mut self, start: usize, gate: Gate, positions: Positions) {
+        self.advance(positions);
+        let waits = !self.marks.is_empty() || !positions.passed(gate, self.depends);
+        if !waits || self.sendable < self.long_reply_end.max(self.output_start) {
+            return;
+        }
+        let front = (self.sendable - self.output_start) as usize;
+        if start - front > OVERTAKEN_BYTES_MAX {
+            return;
+        }
+        let length = self.output.len() - start;
+        self.output[front..].rotate_right(length);
+        self.sendable += length as u64;
+        for mark in &mut self.marks {
+            mark.end += length as u64;
+        }
+    }
+
+    /// Notes that a long reply ends here.
+    pub(crate) fn end_long_reply(&mut self) {
+        self.long_reply_end = self.output_end();
     }
 
     /// Discards the replies that have not passed the gate. Returns the buffer for an error in their
@@ -607,5 +641,40 @@ mod tests {
         assert!(!connection.has_sendable());
         connection.advance(Positions { durable: Lsn(4), ..positions });
         assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"unsafe "[..]));
+    }
+    #[test]
+    fn a_reply_overtakes_those_that_wait() {
+        let mut connection =
+            Connection::new(ConnId { slot: 0, generation: 0 }, Session::new(Arc::default(), true));
+        let positions = Positions { written: Lsn(4), durable: Lsn(3) };
+        let reply = |connection: &mut Connection, bytes: &[u8], depends| {
+            let start = connection.output.len();
+            connection.deliver(bytes);
+            connection.depends = connection.depends.max(depends);
+            if positions.passed(Gate::Fsync, depends) {
+                connection.overtake(start, Gate::Fsync, positions);
+            }
+        };
+        reply(&mut connection, b"first ", Lsn(3));
+        reply(&mut connection, b"waits ", Lsn(4));
+        reply(&mut connection, b"second ", Lsn(2));
+        connection.mark(Gate::Fsync, positions);
+        reply(&mut connection, b"third ", Lsn::ZERO);
+        reply(&mut connection, b"waits too ", Lsn(5));
+        reply(&mut connection, b"fourth ", Lsn(3));
+        connection.mark(Gate::Fsync, positions);
+        connection.debug_assert_sound();
+        let sent = |connection: &mut Connection| {
+            let sent = connection.take_sendable(Vec::new);
+            connection.in_flight = 0;
+            sent.map(|sent| String::from_utf8_lossy(&sent).into_owned())
+        };
+        assert_eq!(sent(&mut connection).as_deref(), Some("second third fourth "));
+        assert_eq!(sent(&mut connection), None);
+        connection.advance(Positions { durable: Lsn(4), ..positions });
+        assert_eq!(sent(&mut connection).as_deref(), Some("first waits "));
+        assert_eq!(sent(&mut connection), None);
+        connection.advance(Positions { written: Lsn(5), durable: Lsn(5) });
+        assert_eq!(sent(&mut connection).as_deref(), Some("waits too "));
     }
 }

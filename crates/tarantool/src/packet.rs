@@ -37,6 +37,13 @@ impl<'a> Packet<'a> {
         })
     }
 
+    /// Whether it belongs to a stream, whose replies keep the order of its requests. What is no
+    /// request is no stream's, but ends or follows others'.
+    #[inline]
+    pub fn is_of_stream(&self) -> bool {
+        !matches!(&self.0, Decoded::Request(header, _) if header.stream_id == 0)
+    }
+
     /// What is known of the packet before it runs. One that cannot be read does nothing.
     #[inline]
     pub fn facts(&self, node: &Node, batch: &mut Batch) -> RequestFacts {

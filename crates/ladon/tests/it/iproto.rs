@@ -6,6 +6,7 @@ mod index_creation;
 mod long_commits;
 mod long_selections;
 mod mounts;
+mod overtaking;
 mod sequences;
 mod session_settings;
 mod streams;

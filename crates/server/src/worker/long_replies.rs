@@ -87,6 +87,7 @@ impl Worker {
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
         Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
         connection.mark_up_to(connection.output.len(), gate);
+        connection.end_long_reply();
         connection.release_held();
         connection.make_ready(&mut self.ready);
     }

@@ -1,13 +1,15 @@
 //! Connections that speak IPROTO: the greeting, and one packet at a time.
 //!
-//! Replies leave in the order of the requests, which the protocol allows and does not ask for.
+//! Requests run in the order in which they came. A reply outside of any stream that depends on
+//! nothing new overtakes replies that wait at the gate: the protocol knows them by their syncs, and
+//! many users share one connection. In a stream, replies keep the order of the requests.
 
 use super::requests::Ran;
 use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
 use ladon_commands::{Flow, Outcome, ThreadParts};
-use ladon_record::Lsn;
+use ladon_record::{Gate, Lsn};
 use ladon_tarantool::{Packet, Session};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ impl Worker {
             session.refuse(refusal, &mut connection.output);
         }
         connection.tarantool = Some(Box::new(session));
+        // No reply may overtake it.
+        connection.all_is_sendable();
         connection.touch(&mut self.touched);
     }
 
@@ -47,6 +51,7 @@ impl Worker {
         let packet = &connection.input[item.start..item.end];
         let packet = Packet::decode(packet);
         let facts = packet.facts(&self.node, &mut self.packets);
+        let is_of_stream = packet.is_of_stream();
         if self.log_is_behind && facts.writes {
             connection.tarantool = Some(session);
             return self.waits_for_log_room(item);
@@ -88,7 +93,24 @@ impl Worker {
         }
         connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);
+        let is_whole = matches!(outcome.flow, Flow::Continue) && outcome.deferred.is_none();
+        let depends = outcome.depends;
         self.has_replied(batch, item, Ran { outcome, gate, before, lends: None, again: None });
+        if is_whole && !is_of_stream {
+            self.let_overtake(item.slot, before, depends);
+        }
+    }
+
+    /// Lets a reply, the end of the connection's output, leave before those that wait for a sync.
+    /// What waits for a write leaves at the turn's end.
+    #[inline]
+    fn let_overtake(&mut self, slot: u32, start: usize, depends: Lsn) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let gate = self.node.settings.gate().max(self.turn_gate);
+        let gate = connection.session.gate.unwrap_or(gate);
+        if gate == Gate::Fsync && self.seen.passed(gate, depends) {
+            connection.overtake(start, gate, self.seen);
+        }
     }
 
     /// Notes when a session's next transaction times out.

@@ -159,7 +159,10 @@ impl Client {
         let made = match made {
             [] => None,
             made => {
-                let (reply, rest) = self.decode(made, at)?.ok_or("half a reply was made")?;
+                let (of, reply, rest) = Self::decode(made)?.ok_or("half a reply was made")?;
+                if of != at {
+                    return Err(format!("the reply to {of} was made for {at}"));
+                }
                 if rest != 0 {
                     return Err("more than a reply was made".to_owned());
                 }
@@ -187,17 +190,25 @@ impl Client {
             self.is_greeted = true;
         }
         while !self.input.is_empty() {
-            let &at = self.awaited.front().ok_or("an unasked reply")?;
-            let Some((reply, rest)) = self.decode(&self.input, at)? else { return Ok(()) };
+            let Some((at, reply, rest)) = Self::decode(&self.input)? else { return Ok(()) };
             self.input.drain(..self.input.len() - rest);
-            self.awaited.pop_front();
+            let place = self.awaited.iter().position(|&awaited| awaited == at);
+            let place = place.ok_or_else(|| format!("an unasked reply, to {at}"))?;
+            let stream = journal.operations[at].stream;
+            let in_stream = |&&earlier: &&usize| journal.operations[earlier].stream == stream;
+            if let Some(earlier) = self.awaited.range(..place).find(in_stream)
+                && stream != 0
+            {
+                return Err(format!("in a stream, the reply to {at} overtook that to {earlier}"));
+            }
+            self.awaited.remove(place);
             journal.answered(at, reply, step)?;
         }
         Ok(())
     }
 
-    /// Reads the reply to an operation, if it is all there; and how many bytes follow.
-    fn decode(&self, bytes: &[u8], at: usize) -> Result<Option<(Reply, usize)>, String> {
+    /// Reads a reply, if it is all there: the operation, and how many bytes follow.
+    fn decode(bytes: &[u8]) -> Result<Option<(usize, Reply, usize)>, String> {
         let (start, end) = match frame::next(bytes, frame::PACKET_BYTES_MAX) {
             Progress::Complete { start, end } => (start, end),
             Progress::Incomplete { .. } => return Ok(None),
@@ -205,10 +216,7 @@ impl Client {
         };
         let reply = client::Reply::decode(&bytes[start..end]);
         let reply = reply.map_err(|error| format!("a reply that is none: {error}"))?;
-        if reply.header.sync != at as u64 {
-            return Err(format!("the reply to {} came for {at}", reply.header.sync));
-        }
-        Ok(Some((Reply::of(&reply), bytes.len() - end)))
+        Ok(Some((reply.header.sync as usize, Reply::of(&reply), bytes.len() - end)))
     }
 
     /// The operation that it waits for.

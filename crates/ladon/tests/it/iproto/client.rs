@@ -6,6 +6,7 @@ use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
 use ladon_iproto::request::{Auth, Call, Delete, IndexRef, Put, Select, SpaceRef, Update};
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::{Value, read, write};
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct Iproto {
     /// The stream that requests belong to; 0 for none.
     pub stream_id: u64,
     unread: Vec<u8>,
+    /// Replies that came before the one that was awaited, by sync.
+    early: BTreeMap<u64, Vec<u8>>,
     /// Of the last reply.
     position: Option<Vec<u8>>,
     /// Of the last reply: the schema's version.
@@ -40,6 +43,7 @@ impl Iproto {
             sync: 0,
             stream_id: 0,
             unread: Vec::new(),
+            early: BTreeMap::new(),
             position: None,
             schema_version: 0,
         }
@@ -125,11 +129,10 @@ impl Iproto {
         }
         let mut writer = self.stream.try_clone().expect("a socket");
         let sender = std::thread::spawn(move || writer.write_all(&bytes).expect("sends"));
-        let replies = requests.iter().map(|_| {
-            self.sync += 1;
-            self.receive().expect("the server answers")
-        });
-        let replies = replies.collect();
+        self.sync += requests.len() as u64;
+        let replies = (before + 1..=self.sync)
+            .map(|sync| self.receive_of(sync).expect("the server answers"))
+            .collect();
         sender.join().expect("sent all");
         replies
     }
@@ -144,16 +147,33 @@ impl Iproto {
 
     /// The reply to the last request.
     pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
-        let (start, end) = self.next_packet()?;
-        let reply = Reply::decode(&self.unread[start..end]).expect("a reply");
-        assert_eq!(reply.header.sync, self.sync, "the reply to this request");
+        self.receive_of(self.sync)
+    }
+
+    /// The reply to the request that was sent so many requests before the last one.
+    pub fn receive_earlier(&mut self, before: u64) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+        self.receive_of(self.sync - before)
+    }
+
+    fn receive_of(&mut self, sync: u64) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+        let packet = loop {
+            if let Some(packet) = self.early.remove(&sync) {
+                break packet;
+            }
+            let (start, end) = self.next_packet()?;
+            let packet = self.unread[start..end].to_vec();
+            self.unread.drain(..end);
+            let came = Reply::decode(&packet).expect("a reply").header.sync;
+            assert!(came <= self.sync, "a reply to what was asked");
+            assert!(self.early.insert(came, packet).is_none(), "one reply to each request");
+        };
+        let reply = Reply::decode(&packet).expect("a reply");
         self.position = reply.position.map(<[u8]>::to_vec);
         self.schema_version = reply.header.schema_version;
         let result = match (reply.error_code(), reply.error) {
             (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
             _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),
         };
-        self.unread.drain(..end);
         Some(result)
     }
 

@@ -1,0 +1,62 @@
+//! Replies out of the order of their requests: what waits for the disk does not hold back what does
+//! not, on the same connection.
+
+use super::client::Iproto;
+use super::{ADMIN_PASSWORD, make_space, row};
+use crate::sick_disk::{SickDisk, WHILE};
+use ladon_iproto::Request;
+use ladon_iproto::request::{IndexRef, Put, Select, SpaceRef};
+use ladon_testkit::Ports;
+use std::thread;
+
+fn all_of(space: u32) -> Request<'static> {
+    Request::Select(Select {
+        space: SpaceRef::Id(space),
+        index: IndexRef::Id(0),
+        iterator: 2,
+        offset: 0,
+        limit: 100,
+        key: &[0x90],
+        fetch_position: false,
+        after_position: None,
+        after_tuple: None,
+    })
+}
+
+#[test]
+fn a_reply_that_waits_for_the_disk_holds_back_none_that_does_not() {
+    let ports = Ports::take(1).expect("a port");
+    let iproto = format!("127.0.0.1:{}", ports.first());
+    let arguments =
+        ["--gate", "fsync", "--iproto", &iproto, "--iproto-admin-password", ADMIN_PASSWORD];
+    let disk = SickDisk::new(&arguments);
+    let mut server = disk.start();
+    let mut client = Iproto::connect(ports.first());
+    client.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    make_space(&mut client, 512, "changed");
+    make_space(&mut client, 513, "still");
+    client.insert(513, &row(1, "ada"));
+
+    disk.set("hold-sync");
+    let changed = row(1, "bob");
+    client.tell(&Request::Replace(Put { space: SpaceRef::Id(512), tuple: &changed }));
+    // On the same connection, in one stream of bytes.
+    for _ in 0..100 {
+        assert_eq!(client.ask(&Request::Ping), Ok(vec![]));
+        assert_eq!(client.ask(&all_of(513)), Ok(vec![row(1, "ada")]));
+    }
+    // What shows the change waits with it, and so does a stream behind one of its own.
+    client.tell(&all_of(512));
+    client.stream_id = 7;
+    client.tell(&Request::Replace(Put { space: SpaceRef::Id(512), tuple: &changed }));
+    client.tell(&all_of(513));
+    thread::sleep(WHILE);
+    assert!(!client.has_reply(), "the disk has none of it");
+
+    disk.unset("hold-sync");
+    assert_eq!(client.receive(), Some(Ok(vec![row(1, "ada")])));
+    assert_eq!(client.receive_earlier(1), Some(Ok(vec![changed.clone()])));
+    assert_eq!(client.receive_earlier(2), Some(Ok(vec![changed.clone()])));
+    assert_eq!(client.receive_earlier(203), Some(Ok(vec![changed])));
+    server.kill().expect("killed");
+}
