@@ -1,11 +1,12 @@
 """Real work of tarantool-python."""
 import datetime
 import decimal
+import time
 import uuid
 
 import tarantool
-from tarantool import const
-from tarantool.error import DatabaseError, NetworkError
+from tarantool import Mode, const
+from tarantool.error import DatabaseError, NetworkError, PoolTopologyError
 
 from common import (ANY, COUNTED, DEFINITIONS, FORMAT, LOG, PORT, SPACE, check, check_survived, crash_under_load,
                     done)
@@ -177,6 +178,22 @@ def schema_changes(conn, ann):
     check("not that to write", code(lambda: ann.delete(SPACE, 2)), 42)
 
 
+def pooled():
+    """A pool asks `box.info` of each member, which is writable."""
+    address = {"host": "127.0.0.1", "port": PORT}
+    pool = tarantool.ConnectionPool(addrs=[address], user="admin", password="secret", refresh_delay=0.05)
+    for mode in (Mode.ANY, Mode.RW, Mode.PREFER_RO, Mode.PREFER_RW):
+        check(f"the pool in {mode}", ids(pool.select(SPACE, 2, mode=mode)), [2])
+    check("the pool writes", ids(pool.replace(SPACE, [90, "pooled", 90])), [90])
+    check("and deletes", ids(pool.delete(SPACE, 90)), [90])
+    try:
+        pool.ping(mode=Mode.RO)
+        check("a member that is read-only", "found", "none")
+    except PoolTopologyError:
+        check("a member that is read-only", "none", "none")
+    return pool
+
+
 def main():
     conn = connect()
     define(conn)
@@ -192,10 +209,21 @@ def main():
     schema_changes(conn, ann)
     mesh = tarantool.MeshConnection(addrs=[{"host": "127.0.0.1", "port": PORT}, {"host": "127.0.0.1", "port": PORT}],
                                     user="admin", password="secret")
+    pool = pooled()
     acknowledged = crash_under_load(connect)
     # Connections made before the crash.
     check("reconnects, and the data is there", rows(ann.select(SPACE, 2)), [[2, "name2", 20, "two"]])
     check("a mesh too", len(mesh.select(SPACE)), 4)
+    for _ in range(100):
+        try:
+            found = ids(pool.select(SPACE, 2, mode=Mode.RW))
+            break
+        except (NetworkError, PoolTopologyError) as error:
+            # The pool has not yet asked the member again.
+            found = str(error)
+            time.sleep(0.05)
+    check("a pool too", found, [2])
+    pool.close()
     check_survived(acknowledged, conn.select(LOG))
     check("extension types after the crash", rows(connect().select("values", 1)), [row])
     check("the sequence goes on", conn.insert(COUNTED, [None, "fourth"])[0][0], 510)
