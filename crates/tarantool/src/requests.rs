@@ -125,7 +125,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 ## Connectors
 
 `scripts/connectors.sh` runs real work of these connectors on Ladon, with a `kill -9` under load, and the
-suites of the first four beside a real `tarantool`: go-tarantool 3.0.2, tarantool-python 1.3.0, asynctnt 2.4.0,
+suites of the first four beside a real `tarantool`: go-tarantool 3.0.2 (the suites of 2.3.2 and 1.12.2 too),
+tarantool-python 1.3.0, asynctnt 2.4.0,
 tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. What they do by
 Lua does not work: `eval`, `execute`, `crud` and `box.broadcast`. The pools of go-tarantool and tarantool-python
 work: they ask `box.info` which members are writable, and every Ladon is.
