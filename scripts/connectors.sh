@@ -169,9 +169,12 @@ suite_go_pool() { go_v3 pool; }
 suite_go_v2() { go_v2 .; }
 suite_go_v2_types() { go_v2 uuid decimal datetime; }
 suite_go_v2_pool() { go_v2 pool; }
-suite_go_v1() { go_suite go1 github.com/tarantool/go-tarantool "$go_v1_version" .; }
+suite_go_v1() { go_skipped=$indexes_nothing go_suite go1 github.com/tarantool/go-tarantool "$go_v1_version" .; }
+# Tests of v1 and v2 that end the process where a function in Lua is none: they index its result.
+indexes_nothing='TestFutureMultipleGetGetTyped|TestConnection_Call|TestClient|TestClientSessionPush'
+indexes_nothing+='|TestSQLBindings|TestNewPrepared|TestClientRequestObjects|TestCallRequest'
 go_v3() { go_suite go github.com/tarantool/go-tarantool/v3 "$go_version" "$@"; }
-go_v2() { go_suite go2 github.com/tarantool/go-tarantool/v2 "$go_v2_version" "$@"; }
+go_v2() { go_skipped=$indexes_nothing go_suite go2 github.com/tarantool/go-tarantool/v2 "$go_v2_version" "$@"; }
 suite_python() {
     fetch_source tarantool "$python_version"
     python_suite "$cache/tarantool" test/suites
@@ -190,9 +193,6 @@ suite_node() {
     verdict
 }
 
-# Tests that end the process where a function in Lua is none: they index its result.
-go_skipped='TestFutureMultipleGetGetTyped|TestConnection_Call|TestClient|TestClientSessionPush|TestSQLBindings|TestNewPrepared|TestClientRequestObjects|TestCallRequest'
-
 # go_suite FOLDER MODULE VERSION PACKAGE...: the tests of these packages. Examples end the process
 # when they fail.
 go_suite() {
@@ -203,7 +203,7 @@ go_suite() {
         binary=$cache/$folder.${package//[!a-z]/_}.test
         (cd "$cache/$folder/$package" && go test -c -o "$binary" .)
         beside "$cache/$folder/$package" "$own/go-report" "$package" "$binary" -test.v -test.timeout 5m \
-            -test.run '^Test' -test.skip "^($go_skipped)\$"
+            -test.run '^Test' -test.skip "^(${go_skipped:-})\$"
     done
     verdict
 }
