@@ -13,6 +13,7 @@ use crate::path::{Path, Step};
 use crate::rtree::Distance;
 use crate::rtree::bounds::{DIMENSIONS_DEFAULT, DIMENSIONS_MAX};
 use ladon_msgpack::{self as msgpack, Value};
+use std::collections::HashSet;
 
 /// Longest name.
 const NAME_BYTES_MAX: usize = 65_000;
@@ -238,9 +239,11 @@ fn read_format(mut bytes: &[u8], keys: &mut Vec<ForeignKey>) -> Result<Format, B
     let count =
         msgpack::read_array(&mut bytes).map_err(|_| wrong_system_field(7, "array", peek(bytes)))?;
     let mut format = Format::default();
+    // A format may have a million fields.
+    let mut names = HashSet::new();
     for at in 1..=count {
         let field = read_field(at, msgpack::take(&mut bytes)?, keys)?;
-        if format.number_of(field.name.as_bytes()).is_some() {
+        if !names.insert(field.name.clone()) {
             let message = format!("Space field '{}' is duplicate", field.name);
             return Err(BoxError::new(ErrorCode::SPACE_FIELD_IS_DUPLICATE, message));
         }

@@ -2,6 +2,7 @@
 
 mod bitset;
 mod defaults;
+mod definitions;
 mod keys;
 mod model;
 mod multikey;
