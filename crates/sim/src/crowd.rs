@@ -1,4 +1,5 @@
-//! A crowd that publishes faster than anybody can deliver: is one of them left behind?
+//! A crowd that publishes faster than anybody can deliver: is one of them left behind, and does
+//! what is undelivered stay bounded?
 //!
 //! Its own small world: a node without faults, a subscriber of each thread that takes in
 //! everything, and publishers of messages so large that a few of them make the others wait. Each
@@ -9,6 +10,7 @@ use crate::clock::SimClock;
 use crate::node::SimNode;
 use crate::plan::{Canary, Plan};
 use crate::run::Trouble;
+use ladon_commands::CONGESTED_WEIGHT;
 use ladon_net::ConnId;
 use ladon_resp::client::write_request;
 use ladon_sim_disk::SimDisk;
@@ -25,6 +27,11 @@ const MESSAGES: u64 = 150;
 /// that came before, for one of the same turn, and for one that came just as enough was delivered.
 const OVERTAKEN_MAX: u64 = 3;
 
+/// Weight of a message to the subscriber of each of this many threads.
+const fn weight_of_message(threads: usize) -> usize {
+    threads * (1 + (MESSAGE_BYTES >> 10))
+}
+
 /// A run without trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
@@ -32,6 +39,8 @@ pub struct Crowd {
     pub overtaken: u64,
     /// Turns in which somebody waited and nobody was answered.
     pub congested_turns: u64,
+    /// Weight of undelivered messages between turns, at most.
+    pub undelivered: usize,
 }
 
 struct Publisher {
@@ -46,7 +55,8 @@ struct Publisher {
 /// Runs the crowd of a seed.
 ///
 /// # Errors
-/// A publisher that others overtake again and again, or that gets no answer at all.
+/// A publisher that others overtake again and again, or that gets no answer at all; more that is
+/// undelivered than the bound and one message of a request that began below it.
 pub fn run_crowd(seed: u64, canary: Canary) -> Result<Crowd, Trouble> {
     run(&mut Random::new(seed), canary).map_err(|what| Trouble { seed, what })
 }
@@ -69,7 +79,7 @@ fn run(random: &mut Random, canary: Canary) -> Result<Crowd, String> {
         .collect();
     let mut request = Vec::new();
     write_request(&mut request, &[&b"PUBLISH"[..], b"c", &vec![b'x'; MESSAGE_BYTES]]);
-    let (mut overtaken, mut congested_turns, mut sent) = (0, 0, 0);
+    let (mut overtaken, mut congested_turns, mut undelivered, mut sent) = (0, 0, 0, 0);
     // Far more turns than it takes.
     for _ in 0..MESSAGES * 100 {
         let answers: Vec<u64> = crowd.iter().map(|it| it.answered).collect();
@@ -85,17 +95,21 @@ fn run(random: &mut Random, canary: Canary) -> Result<Crowd, String> {
         for worker in 0..plan.workers {
             node.threads.turn(worker, false);
             take_answers(&node, worker, &mut crowd);
+            undelivered = undelivered.max(node.undelivered());
         }
         node.ran();
         overtaken = overtaken.max(note_answers(&mut crowd, &answers));
         if overtaken > OVERTAKEN_MAX {
             return Err(format!("a publisher was overtaken {overtaken} times by another"));
         }
+        if undelivered > CONGESTED_WEIGHT + weight_of_message(plan.workers) {
+            return Err(format!("messages of weight {undelivered} are undelivered"));
+        }
         let waiting = crowd.iter().filter(|it| it.waits_since.is_some()).count();
         let nobody = crowd.iter().zip(&answers).all(|(it, before)| it.answered == *before);
         congested_turns += u64::from(waiting != 0 && nobody);
         if sent == MESSAGES && waiting == 0 {
-            return Ok(Crowd { overtaken, congested_turns });
+            return Ok(Crowd { overtaken, congested_turns, undelivered });
         }
     }
     Err("a publisher got no answer".to_owned())

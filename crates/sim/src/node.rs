@@ -185,6 +185,9 @@ impl SimNode {
         let tells = plan.workers;
         watch(&mut node, tells, canary);
         apply_limits(&node, &keyspace, plan)?;
+        if canary == Canary::BoundIgnored {
+            node.pubsub.bound_undelivered(usize::MAX);
+        }
         let node = Arc::new(node);
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
@@ -210,6 +213,11 @@ impl SimNode {
         let threads = Threads::new(workers, woken, &log, clock, random);
         let clock = Arc::clone(clock);
         Ok(SimNode { node, keyspace, log, threads, checkpoint: None, clock })
+    }
+
+    /// Weight of the messages that are not delivered yet.
+    pub(crate) fn undelivered(&self) -> usize {
+        self.node.pubsub.undelivered()
     }
 
     /// What the node has run since the last call, in its order, without refused requests.
@@ -415,6 +423,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::StaleStore
         | Canary::StarvedConnections
         | Canary::NewerFirst
+        | Canary::BoundIgnored
         | Canary::PublisherForgotten
         | Canary::LatePublication
         | Canary::SkippedWakeUp

@@ -56,6 +56,8 @@ pub enum Canary {
     UnwokenReader,
     /// Who waits until messages are delivered goes on behind newer requests.
     NewerFirst,
+    /// Publishers never wait, however much is undelivered.
+    BoundIgnored,
     /// Recovery forgets what a stream's producers have sent.
     SentForgotten,
     /// Somebody who waits until messages are delivered is forgotten.

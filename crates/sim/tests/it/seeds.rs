@@ -118,20 +118,27 @@ fn a_connection_that_takes_all_is_caught() {
     }
 }
 
-/// Who publishes while messages come faster than they are delivered gets its turn as the others do.
+/// Who publishes while messages come faster than they are delivered gets its turn as the others do,
+/// and what is undelivered is bounded.
 #[test]
 fn no_publisher_is_left_behind() {
-    let mut congested_turns = 0;
+    let (mut congested_turns, mut undelivered) = (0, 0);
     for seed in 0..40 {
         match run_crowd(seed, Canary::None) {
-            Ok(crowd) => congested_turns += crowd.congested_turns,
+            Ok(crowd) => {
+                congested_turns += crowd.congested_turns;
+                undelivered = undelivered.max(crowd.undelivered);
+            }
             Err(trouble) => panic!("{trouble}"),
         }
     }
     assert!(congested_turns > 50, "somebody had to wait: {congested_turns}");
-    let is_caught = |seed: &u64| run_crowd(*seed, Canary::NewerFirst).is_err();
-    let caught = (0..40).filter(is_caught).take(11).count();
-    assert!(caught > 10, "only {caught} of 40 seeds noticed");
+    assert!(undelivered > 4096, "the bound was reached: {undelivered}");
+    for canary in [Canary::NewerFirst, Canary::BoundIgnored] {
+        let is_caught = |seed: &u64| run_crowd(*seed, canary).is_err();
+        let caught = (0..40).filter(is_caught).take(11).count();
+        assert!(caught > 10, "only {caught} of 40 seeds noticed {canary:?}");
+    }
 }
 
 /// A publisher that is forgotten while it waits is missed among all other work, too.
