@@ -145,6 +145,14 @@ impl Iproto {
         has
     }
 
+    /// Whether a reply, or a part of one, comes in this time.
+    pub fn has_reply_within(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).expect("a timeout");
+        let has = !self.unread.is_empty() || self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        has
+    }
+
     /// The reply to the last request.
     pub fn receive(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
         self.receive_of(self.sync)

@@ -2,9 +2,11 @@
 //! crash.
 
 use super::client::{Iproto, array, int, map, text};
-use super::{Node, row};
+use super::{ADMIN_PASSWORD, Node, row};
+use crate::sick_disk::{SOON, SickDisk, WHILE};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
+use ladon_testkit::Ports;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -18,11 +20,15 @@ fn index(id: u64, name: &str, is_unique: bool, field: u64, kind: &str) -> Vec<u8
     array(&[int(SPACE.into()), int(id), text(name), text("tree"), unique, parts])
 }
 
-fn make_space(admin: &mut Iproto) {
+fn make_empty_space(admin: &mut Iproto) {
     let format = array(&[]);
     let space = [int(SPACE.into()), int(1), text("rows"), text("memtx"), int(0), map(&[]), format];
     admin.insert(280, &array(&space));
     admin.insert(288, &index(0, "pk", true, 0, "unsigned"));
+}
+
+fn make_space(admin: &mut Iproto) {
+    make_empty_space(admin);
     (1..=ROWS).for_each(|id| drop(admin.insert(SPACE, &row(id, &format!("n{id}")))));
 }
 
@@ -106,5 +112,42 @@ fn it_may_be_refused_or_given_up() {
     let created = create(&mut admin, &index(1, "names", false, 1, "string"));
     assert!(created.is_ok() || created.is_err_and(|(code, _)| code == 3));
     assert!(all(&mut admin, 1) == all(&mut admin, 0));
+    server.kill().expect("killed");
+}
+
+/// A refusal shows tuples, and passes no earlier than the disk has them.
+#[test]
+fn its_refusal_waits_for_the_tuples_that_it_shows() {
+    let ports = Ports::take(1).expect("a port");
+    let iproto = format!("127.0.0.1:{}", ports.first());
+    let arguments = ["--gate", "fsync", "--io-threads", "2", "--iproto", &iproto];
+    let password = ["--iproto-admin-password", ADMIN_PASSWORD];
+    let disk = SickDisk::new(&[&arguments[..], &password].concat());
+    let mut server = disk.start();
+    let connect = || {
+        let mut admin = Iproto::connect(ports.first());
+        admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+        admin
+    };
+    let (mut admin, mut writer) = (connect(), connect());
+    let rows: Vec<Vec<u8>> = (1..=1_000).map(|id| row(id, &format!("n{id}"))).collect();
+    let into = |space: u32, tuple| Request::Replace(Put { space: SpaceRef::Id(space), tuple });
+    make_empty_space(&mut admin);
+    let inserts: Vec<Request<'_>> = rows.iter().map(|tuple| into(SPACE, tuple)).collect();
+    assert!(admin.ask_all(&inserts).iter().all(Result::is_ok));
+    disk.set("hold-sync");
+    let second = row(2, "n1");
+    writer.tell(&into(SPACE, &second));
+    assert!(!writer.has_reply_within(WHILE), "the writer waits for the disk");
+    // The first slice meets both tuples.
+    let names = index(1, "names", true, 1, "string");
+    admin.tell(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: &names }));
+    assert!(!admin.has_reply_within(WHILE * 3), "so does the refusal");
+    disk.unset("hold-sync");
+    assert!(admin.has_reply_within(SOON));
+    let (code, message) = admin.receive().expect("a reply").expect_err("a duplicate");
+    assert_eq!(code, 3, "{message}");
+    assert!(message.contains("[2, \"n1\"]"), "{message}");
+    assert_eq!(writer.receive(), Some(Ok(vec![second.clone()])));
     server.kill().expect("killed");
 }
