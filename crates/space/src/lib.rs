@@ -49,7 +49,7 @@ pub use index_build::IndexBuild;
 pub use key::{Key, KeyDef, Part};
 pub use path::{Path, Step};
 pub use rtree::Distance;
-pub use select::{IteratorType, Looked, Selected, Selection};
+pub use select::{Counting, IteratorType, Looked, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};

@@ -128,6 +128,14 @@ pub struct Selection<'a> {
     hint: u64,
 }
 
+/// A count.
+pub enum Counting<'a> {
+    /// It takes little time, and is done.
+    Counted(u64),
+    /// These have to be counted, which are those that [`Index::select`] selects as well.
+    OneByOne(Selection<'a>),
+}
+
 enum Source<'a> {
     One(Option<Found<'a>>),
     /// The ranks from `next` to `end`, by runs.
@@ -332,19 +340,35 @@ impl Index {
     /// # Errors
     /// As [`Index::select`].
     pub fn count(&self, space: &str, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
+        Ok(match self.begin_count(space, iterator, key)? {
+            Counting::Counted(count) => count,
+            Counting::OneByOne(selection) => selection.count() as u64,
+        })
+    }
+
+    /// As [`Index::count`], for a caller that counts one by one by itself.
+    ///
+    /// # Errors
+    /// As [`Index::select`].
+    pub fn begin_count(
+        &self,
+        space: &str,
+        iterator: IteratorType,
+        key: &[u8],
+    ) -> Result<Counting<'_>, BoxError> {
         let key = Key::parse(key)?;
         self.check_iterator(space, iterator, &key)?;
-        match &self.store {
+        Ok(Counting::Counted(match &self.store {
             // It counts all, though a selection may begin with the key.
-            Store::Tree(tree) if iterator == IteratorType::All => Ok(tree.len()),
+            Store::Tree(tree) if iterator == IteratorType::All => tree.len(),
             Store::Tree(tree) if self.def.kind == IndexKind::Tree => {
                 let Ranks { begin, end, .. } = self.ranks(tree, iterator, &key);
-                Ok(end - begin)
+                end - begin
             }
-            Store::Hash(table) if key.count() == 0 => Ok(table.len()),
-            Store::Rtree(tree) if iterator == IteratorType::All => Ok(tree.len()),
-            _ => Ok(self.select_unordered(iterator, &key)?.count() as u64),
-        }
+            Store::Hash(table) if key.count() == 0 => table.len(),
+            Store::Rtree(tree) if iterator == IteratorType::All => tree.len(),
+            _ => return Ok(Counting::OneByOne(self.select_unordered(iterator, &key)?)),
+        }))
     }
 
     /// The position behind a tuple: its key with the primary key's parts.

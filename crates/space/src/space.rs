@@ -9,7 +9,7 @@ use crate::format::{Field, Format, Rules};
 use crate::index::{Index, Sought};
 use crate::index_build::IndexBuild;
 use crate::key::{Key, Part};
-use crate::select::{IteratorType, Selection};
+use crate::select::{Counting, IteratorType, Selection};
 use crate::tuple::Tuple;
 use ladon_msgpack::Value;
 
@@ -426,6 +426,19 @@ impl Space {
     /// Tarantool's.
     pub fn count(&self, index: u32, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
         self.require_index(index)?.count(&self.def.name, iterator, key)
+    }
+
+    /// As [`Space::count`], for a caller that counts one by one by itself.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn begin_count(
+        &self,
+        index: u32,
+        iterator: IteratorType,
+        key: &[u8],
+    ) -> Result<Counting<'_>, BoxError> {
+        self.require_index(index)?.begin_count(&self.def.name, iterator, key)
     }
 
     /// The first tuple of an index, of those with a key if it is not empty: `index:min()`.

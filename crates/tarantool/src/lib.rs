@@ -15,6 +15,7 @@ mod call;
 mod error;
 mod execute;
 mod index_creation;
+mod long_count;
 mod long_select;
 mod lookahead;
 mod packet;

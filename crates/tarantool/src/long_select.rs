@@ -29,7 +29,7 @@ pub(crate) struct Shape {
 
 self_cell!(
     /// A copy of a space, and how far a selection of its tuples has come.
-    struct Selecting {
+    pub(crate) struct Selecting {
         owner: Space,
         #[not_covariant]
         dependent: Selection,

@@ -2,8 +2,10 @@
 
 use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of, lua_numbers};
 use crate::error;
+use crate::long_count::{CountShape, Counted, LongCount};
 use crate::session_settings;
 use crate::statements::{Running, Seen, position_of};
+use ladon_commands::LongReply;
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_msgpack::{self as msgpack, Value, write};
@@ -84,6 +86,9 @@ impl Running<'_, '_> {
         if method == Method::Select {
             return self.call_select(of, arguments, is_16, out);
         }
+        if method == Method::Count {
+            return self.call_count(of, arguments, is_16, out);
+        }
         let returned = self.call_method(space, index, method, arguments)?;
         let data = reply::begin_data(out, self.sync, self.schema_version);
         let count = match returned {
@@ -135,6 +140,42 @@ impl Running<'_, '_> {
         Ok(())
     }
 
+    fn call_count(
+        &mut self,
+        of: (SpaceId, u32),
+        arguments: &mut Arguments<'_>,
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let (space, index) = of;
+        let key = key_of(arguments.next()?);
+        let iterator = Options::iterator(arguments.next()?);
+        let may_be_long = self.thread.local.replies_later;
+        let counted = self.read(space, Seen::All, |space| {
+            if space.index(0).is_none() {
+                return Ok((Counted::All(0), None));
+            }
+            let iterator = iterator.map_err(refused)?.unwrap_or_else(|| iterator_for(&key));
+            let key = (&*key).into();
+            let (offset, limit, after) = (0, u64::MAX, None);
+            let selected = Selected { index, iterator, key, offset, limit, after };
+            Ok((Counted::of(space, &selected, may_be_long)?, Some(selected)))
+        })?;
+        let shape = CountShape { sync: self.sync, schema_version: self.schema_version, is_16 };
+        match counted {
+            (Counted::TooMany(space), Some(selected)) => {
+                let long = LongCount::new(space, &selected, shape)?;
+                let began_ms = self.thread.now_ms;
+                self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
+                Ok(())
+            }
+            (Counted::TooMany(_), None) => unreachable!("nothing was selected"),
+            (Counted::All(count), _) => {
+                shape.write(out, count).map_err(|long| error::illegal(&long.to_string()))
+            }
+        }
+    }
+
     fn call_method(
         &mut self,
         space: SpaceId,
@@ -145,7 +186,7 @@ impl Running<'_, '_> {
         let tuple = |tuple: Option<Tuple>| tuple.map_or(Returned::Nothing, Returned::Tuple);
         let number = |number| Ok(Returned::Number(number));
         match method {
-            Method::Select => unreachable!("it has a reply of its own"),
+            Method::Select | Method::Count => unreachable!("they have replies of their own"),
             Method::Get => {
                 let key = key_of(arguments.next()?);
                 let rights = self.rights()?.clone();
@@ -184,17 +225,6 @@ impl Running<'_, '_> {
             Method::Delete => {
                 let key = key_of(arguments.next()?);
                 Ok(tuple(self.write(space, Statement::Delete { index, key: &key })?.old))
-            }
-            Method::Count => {
-                let key = key_of(arguments.next()?);
-                let iterator = Options::iterator(arguments.next()?);
-                number(self.read(space, Seen::All, |space| {
-                    if space.index(0).is_none() {
-                        return Ok(0);
-                    }
-                    let iterator = iterator.map_err(refused)?;
-                    space.count(index, iterator.unwrap_or_else(|| iterator_for(&key)), &key)
-                })?)
             }
             Method::Len => number(self.read(space, Seen::All, |space| Ok(space.len()))?),
             Method::Bsize => number(self.read(space, Seen::All, |space| Ok(space.bsize()))?),

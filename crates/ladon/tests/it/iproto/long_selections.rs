@@ -3,7 +3,7 @@
 use super::Node;
 use super::client::{Iproto, array, int, map, text};
 use ladon_iproto::Request;
-use ladon_iproto::request::{IndexRef, Select, SpaceRef};
+use ladon_iproto::request::{Begin, Call, IndexRef, Put, Select, SpaceRef};
 use std::collections::BTreeSet;
 
 const SPACE: u32 = 512;
@@ -99,6 +99,87 @@ fn they_show_one_moment() {
         }
         let shown = reader.receive().expect("a reply").expect("selects").len() as u64;
         assert!((ROWS - 1..=ROWS).contains(&shown), "{shown} rows");
+    }
+    server.kill().expect("killed");
+}
+
+fn insert_all(admin: &mut Iproto) {
+    let tuples: Vec<Vec<u8>> = (1..=ROWS).map(tuple).collect();
+    let space = SpaceRef::Id(SPACE);
+    let inserts: Vec<Request<'_>> =
+        tuples.iter().map(|tuple| Request::Insert(Put { space, tuple })).collect();
+    assert!(admin.ask_all(&inserts).iter().all(Result::is_ok));
+}
+
+/// `index:count(key, {iterator = iterator})`, and the number as a reply has it.
+fn count(admin: &mut Iproto, index: &str, iterator: &str, key: Vec<u8>) -> Vec<Vec<u8>> {
+    let arguments = array(&[key, map(&[(text("iterator"), text(iterator))])]);
+    admin.call(&format!("box.space.rows.index.{index}:count"), &arguments).expect("counts")
+}
+
+/// Counts that have to look at tuples are what a selection finds; others have their turns beside
+/// them.
+#[test]
+fn long_counts_are_exact_and_leave_turns_to_others() {
+    /// A count in one turn lets two at most pass.
+    const OTHERS_MIN: u32 = 5;
+    let node = Node { io_threads: 1, ..Node::new("none") };
+    let mut server = node.start();
+    let (mut admin, mut polite) = (node.admin(), node.admin());
+    make_space(&mut admin);
+    insert_all(&mut admin);
+    let boxed = |left: u64, right: u64| array(&[array(&[left, 0, right, 1_000].map(int))]);
+    for (index, (number, iterator), named, key) in [
+        ("pk", (0, 6), "GT", array(&[int(7)])),
+        ("bits", (1, 8), "BITS_ANY_SET", array(&[int(3)])),
+        ("bits", (1, 9), "BITS_ALL_NOT_SET", array(&[int(1 << 40)])),
+        ("bits", (1, 7), "BITS_ALL_SET", array(&[int(1 << 14 | 1 << 13 | 1 << 12)])),
+        ("boxes", (2, 10), "OVERLAPS", boxed(10, 59)),
+        ("boxes", (2, 11), "NEIGHBOR", array(&[array(&[int(50), int(100)])])),
+    ] {
+        let found = select(&mut admin, (number, iterator), &key, (0, u32::MAX)).len() as u64;
+        assert_eq!(count(&mut admin, index, named, key), [int(found)], "{index} {named}");
+    }
+    let arguments = array(&[array(&[int(1 << 40)]), text("BITS_ALL_NOT_SET")]);
+    let name = b"box.space.rows.index.bits:count";
+    let counts = Call { name, arguments: &arguments };
+    assert_eq!(admin.ask(&Request::Call16(counts)), Ok(vec![array(&[int(ROWS)])]));
+    admin.tell(&Request::Call(counts));
+    let mut others = 0;
+    while !admin.has_reply() {
+        assert_eq!(polite.ask(&Request::Ping), Ok(vec![]));
+        others += 1;
+    }
+    assert_eq!(admin.receive(), Some(Ok(vec![int(ROWS)])));
+    assert!(others >= OTHERS_MIN, "{others} requests of another client in between");
+    server.kill().expect("killed");
+}
+
+/// A count is of one moment, and in a transaction it stays true until the commit.
+#[test]
+fn long_counts_are_of_one_moment() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let (mut admin, mut writer) = (node.admin(), node.admin());
+    make_space(&mut admin);
+    insert_all(&mut admin);
+    let all = || (array(&[int(1 << 40)]), "BITS_ALL_NOT_SET");
+    admin.stream_id = 1;
+    for is_changed in [false, true] {
+        admin.ask(&Request::Begin(Begin::default())).expect("begins");
+        let (key, iterator) = all();
+        assert_eq!(count(&mut admin, "bits", iterator, key), [int(ROWS)]);
+        admin.insert(SPACE, &tuple(ROWS + 1));
+        let (key, iterator) = all();
+        assert_eq!(count(&mut admin, "bits", iterator, key), [int(ROWS + 1)], "its own change");
+        if is_changed {
+            writer.insert(SPACE, &tuple(ROWS + 2));
+        }
+        let committed = admin.ask(&Request::Commit(None));
+        assert_eq!(committed.is_err_and(|(code, _)| code == 97), is_changed);
+        if !is_changed {
+            writer.delete(SPACE, &array(&[int(ROWS + 1)]));
+        }
     }
     server.kill().expect("killed");
 }
