@@ -32,14 +32,15 @@ use commit::Repetition;
 use encoded::Encoded;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, ErrorCode, OwnedStatement, Selected, Space, Statement, Tuple, Written,
+    BoxError, ErrorCode, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// A read of more tuples is not repeated at the commit.
-const REPEATED_TUPLES_MAX: usize = 1_000;
+/// A read that has to look more often is not repeated at the commit. A look finds a tuple; or, in an
+/// index without an order, it passes some that are not selected.
+const REPEATED_LOOKS_MAX: usize = 1_000;
 /// What a transaction may hold, and those of a connection together.
 const BYTES_MAX: usize = 64 << 20;
 /// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each
@@ -91,7 +92,8 @@ struct View {
 enum Step {
     /// The statement, its result, and how many keys of multikey indexes it made and removed.
     Wrote(OwnedStatement, Result<Written, ErrorCode>, usize),
-    Selected(Selected, Vec<Tuple>),
+    /// What was selected, and how often the selection had to look.
+    Selected(Selected, Vec<Tuple>, usize),
 }
 
 impl View {
@@ -148,14 +150,12 @@ impl Interactive {
     /// If the transaction holds too much.
     pub fn note_selected(&mut self, id: SpaceId, selected: Selected) -> Result<(), BoxError> {
         let Some(touched) = self.touched.get_mut(&id) else { return Ok(()) };
-        let tuples = |space| Some(selected.of(space).ok()?.take(REPEATED_TUPLES_MAX + 1).cloned());
-        let tuples: Vec<Tuple> = tuples(&touched.view.space).into_iter().flatten().collect();
-        if tuples.len() > REPEATED_TUPLES_MAX {
+        let Some((tuples, looks)) = shown_by(&selected, &touched.view.space) else {
             touched.is_read_whole = true;
             return Ok(());
-        }
+        };
         let bytes = size_of_val(&tuples[..]) + selected.key.len();
-        touched.keep(Step::Selected(selected, tuples));
+        touched.keep(Step::Selected(selected, tuples, looks));
         self.hold(bytes)
     }
 
@@ -258,6 +258,20 @@ impl Interactive {
             scratch.garbage.push(Garbage::of_bytes(held, self.bytes));
         }
     }
+}
+
+/// The selected tuples, and how many looks that took; `None` if it takes too many.
+fn shown_by(selected: &Selected, space: &Space) -> Option<(Vec<Tuple>, usize)> {
+    let Ok(mut selection) = selected.of(space) else { return Some((Vec::new(), 0)) };
+    let mut tuples = Vec::new();
+    for looks in 0..=REPEATED_LOOKS_MAX {
+        match selection.look() {
+            Looked::Found((_, tuple)) => tuples.push(tuple.clone()),
+            Looked::AtSome => {}
+            Looked::AtAll => return Some((tuples, looks)),
+        }
+    }
+    None
 }
 
 impl Touched {

@@ -12,7 +12,7 @@
 //! asks the writers of its spaces to wait. That only decides how soon it succeeds: the versions are
 //! compared under the locks in any case.
 
-use super::{Interactive, Step, View};
+use super::{Interactive, Step, View, shown_by};
 use crate::interactive::encoded::Encoded;
 use crate::keyspace::Keyspace;
 use crate::space::{Catalog, Content, SpaceTx, conflict};
@@ -22,7 +22,7 @@ use ladon_space::{BoxError, Tuple};
 
 /// Statements that a turn has time for: some two hundred microseconds.
 const WORK_PER_TURN: usize = 32;
-/// What takes about as long as a usual statement: tuples selected, keys of multikey indexes, or
+/// What takes about as long as a usual statement: looks of a selection, keys of multikey indexes, or
 /// bytes copied.
 const TUPLES_PER_WORK: usize = 8;
 const BYTES_PER_WORK: usize = 16 << 10;
@@ -103,8 +103,8 @@ impl Step {
                 let new = result.as_ref().ok().and_then(|written| written.new.as_ref());
                 (*keys, statement.bytes() + new.map_or(0, Tuple::memory))
             }
-            Step::Selected(_, tuples) => {
-                (tuples.len(), tuples.iter().map(|tuple| tuple.bytes().len()).sum())
+            Step::Selected(_, tuples, looks) => {
+                (*looks, tuples.iter().map(|tuple| tuple.bytes().len()).sum())
             }
         };
         1 + tuples / TUPLES_PER_WORK + bytes / BYTES_PER_WORK
@@ -113,10 +113,9 @@ impl Step {
     /// Runs it again, and returns whether it shows what it showed before.
     fn shows_the_same(&self, view: &mut View) -> bool {
         match self {
-            Step::Selected(selected, before) => {
-                let now = selected.of(&view.space);
-                now.map_or(before.is_empty(), |now| {
-                    now.map(Tuple::bytes).eq(before.iter().map(Tuple::bytes))
+            Step::Selected(selected, before, _) => {
+                shown_by(selected, &view.space).is_some_and(|(now, _)| {
+                    now.iter().map(Tuple::bytes).eq(before.iter().map(Tuple::bytes))
                 })
             }
             Step::Wrote(statement, before, _) => {

@@ -409,3 +409,31 @@ fn a_long_transaction_is_one_record() {
     assert_eq!((found[&(512, 0)].len(), found[&(513, 1)].len()), (10, 10));
     assert_eq!(dump(&restored(&node, &[], Lsn::ZERO)), found);
 }
+
+/// A selection that looks at many tuples is not repeated, whether it finds them or not.
+#[test]
+fn a_long_search_that_finds_nothing_is_not_repeated() {
+    const TUPLES: u64 = 100_000;
+    for (key, is_repeated) in [(1, false), (TUPLES, true)] {
+        let node = node();
+        let bits = index_tuple(512, 1, "bitset", false, 0);
+        node.write(system::INDEX, |indexes| indexes.insert(&bits)).unwrap();
+        for id in 0..TUPLES {
+            node.write(512, |space| space.replace(&row(2 * id, 0))).unwrap();
+        }
+        let mut transaction = Interactive::new(&node.keyspace.spaces);
+        let iterator = if is_repeated { IteratorType::Eq } else { IteratorType::BitsAllSet };
+        let key = array(&[&number(key)]).into();
+        let selected = Selected { index: 1, iterator, key, offset: 0, limit: 10, after: None };
+        let (space, _) = transaction.space(&node.keyspace, 512).unwrap();
+        assert_eq!(select(&selected, space).len(), usize::from(is_repeated));
+        transaction.note_selected(512, selected).unwrap();
+        transaction.write(&node.keyspace, 512, Statement::Replace(&row(1, 1))).unwrap();
+        node.write(512, |space| space.replace(&row(2, 2))).unwrap();
+        let mut scratch = node.scratch.borrow_mut();
+        let append = |record: Record<'_>| node.append(&record);
+        let pace = CommitPace::of_turn(1);
+        let done = transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
+        assert_eq!(done.is_ok(), is_repeated, "{done:?}");
+    }
+}
