@@ -82,7 +82,7 @@ pub fn execute(
 /// is no reply, and stays.
 #[cold]
 fn silence(local: &Local, session: &mut Session, flow: &Flow, out: &mut Vec<u8>, start: usize) {
-    let is_later = matches!(flow, Flow::Paused | Flow::Compute | Flow::Again);
+    let is_later = matches!(flow, Flow::Paused | Flow::Compute | Flow::Again | Flow::AwaitsCommit);
     match session.reply_mode {
         // The reply comes later.
         ReplyMode::Skip if matches!(flow, Flow::Block(_)) => return,
@@ -234,6 +234,12 @@ impl Running<'_, '_> {
             let flow = queue(node, multi, id, flags, args);
             Reply::new(self.out, self.session.proto).simple("QUEUED");
             return Outcome::new(Lsn::ZERO, flow);
+        }
+        if flags.has(Flags::WRITE)
+            && node.keyspace.spaces.has_mounts()
+            && mounted::awaits_commit(node, self.session, command, now_ms)
+        {
+            return Outcome::new(Lsn::ZERO, Flow::AwaitsCommit);
         }
         self.session.info.set_command(id);
         let ThreadParts { local, scratch, append, pump, .. } = self.thread;

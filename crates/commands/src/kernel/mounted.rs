@@ -9,7 +9,8 @@ use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::kernel::flags::Flags;
 use crate::kernel::invoke::Command;
-use crate::kernel::session::{Multi, WatchedKey};
+use crate::kernel::node::Node;
+use crate::kernel::session::{Multi, Session, WatchedKey};
 use crate::kernel::spec::{CommandSpec, KeyPositions, LockNeed, OnTuples};
 use ladon_engine::{Catalog, Locks, MOUNTS_DATABASE, Mount, Tx, WatchFlag};
 use ladon_record::SpaceId;
@@ -86,6 +87,35 @@ pub(crate) fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
         }
     }
     command.handler = |_, _| Err(UNSETTLED);
+}
+
+/// Whether a command, or one in its `EXEC`, would change tuples of a space whose writers a commit
+/// has asked to wait. None of them lends an argument, so the request can just run again.
+#[cold]
+pub(crate) fn awaits_commit(
+    node: &Node,
+    session: &Session,
+    command: Command<'_>,
+    now_ms: u64,
+) -> bool {
+    if session.db != MOUNTS_DATABASE {
+        return false;
+    }
+    let catalog = node.keyspace.spaces.catalog();
+    let is_kept_still = |space| catalog.get(space).is_some_and(|cell| cell.is_kept_still(now_ms));
+    let awaits = |spec: &CommandSpec, args: &[&[u8]]| {
+        let changes_tuples = spec.flags.has(Flags::WRITE)
+            && is_of_data(spec)
+            && !matches!(spec.on_tuples, OnTuples::Refused);
+        changes_tuples && mounts_of(&catalog, spec, args).any(|(it, _)| is_kept_still(it.space))
+    };
+    match &session.multi {
+        None => awaits(command.spec, command.args),
+        Some(multi) => {
+            let mut queued = multi.queued.iter();
+            queued.any(|&queued| awaits(node.table.spec(queued.id), &multi.args(queued)))
+        }
+    }
 }
 
 /// Whether a command is about tuples: most are not, and pay for this only.

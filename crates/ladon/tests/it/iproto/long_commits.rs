@@ -20,7 +20,7 @@ fn replace(client: &mut Iproto, tuple: &[u8]) {
 }
 
 /// Begins a transaction that gives the tuples of these numbers a name.
-fn begin_naming(client: &mut Iproto, ids: std::ops::Range<u64>, name: &str) {
+pub(super) fn begin_naming(client: &mut Iproto, ids: std::ops::Range<u64>, name: &str) {
     client.ask(&Request::Begin(Begin::default())).expect("begins");
     let operations = array(&[array(&[text("="), int(1), text(name)])]);
     let keys: Vec<Vec<u8>> = ids.map(|id| array(&[int(id)])).collect();

@@ -133,7 +133,7 @@ fn long_counts_are_exact_and_leave_turns_to_others() {
         ("pk", (0, 6), "GT", array(&[int(7)])),
         ("bits", (1, 8), "BITS_ANY_SET", array(&[int(3)])),
         ("bits", (1, 9), "BITS_ALL_NOT_SET", array(&[int(1 << 40)])),
-        ("bits", (1, 7), "BITS_ALL_SET", array(&[int(1 << 14 | 1 << 13 | 1 << 12)])),
+        ("bits", (1, 7), "BITS_ALL_SET", array(&[int(1 << 13 | 1 << 12)])),
         ("boxes", (2, 10), "OVERLAPS", boxed(10, 59)),
         ("boxes", (2, 11), "NEIGHBOR", array(&[array(&[int(50), int(100)])])),
     ] {

@@ -1,6 +1,7 @@
 //! Mounted spaces on the real binary: RESP and IPROTO on the same tuples, through kills.
 
 use super::client::{array, int, map, text};
+use super::long_commits::begin_naming;
 use super::{ADMIN_PASSWORD, Node};
 use ladon_crash::{Client, Server};
 use ladon_iproto::Request;
@@ -337,5 +338,65 @@ fn scan(client: &mut Client, options: &str) -> u64 {
         if cursor == "0" {
             return found;
         }
+    }
+}
+
+/// Hashes that clients of RESP change all the time, alone and in MULTI, keep no transaction of
+/// IPROTO from its commit.
+#[test]
+fn long_commits_succeed_beside_writers_of_hashes() {
+    const TUPLES: u64 = 1_000;
+    for io_threads in [1, 3] {
+        let node = Node { io_threads, ..Node::new("none") };
+        let mut server = node.start();
+        make_users(&node);
+        let mut admin = node.admin();
+        let rows: Vec<Vec<u8>> = (0..TUPLES).map(|id| user(id, "before")).collect();
+        let space = SpaceRef::Id(USERS);
+        let inserts: Vec<Request<'_>> =
+            rows.iter().map(|tuple| Request::Insert(Put { space, tuple })).collect();
+        assert!(admin.ask_all(&inserts).iter().all(Result::is_ok));
+        let (over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            for at in 0..2 {
+                let mut redis = server.connect().expect("connects");
+                let (over, written) = (&over, &written);
+                scope.spawn(move || {
+                    let hset = format!("HSET user:{} name other", TUPLES + at);
+                    while !over.load(SeqCst) {
+                        if at == 0 {
+                            call(&mut redis, &hset);
+                        } else {
+                            assert_eq!(call(&mut redis, "MULTI"), crate::live::ok());
+                            call(&mut redis, &hset);
+                            assert!(call(&mut redis, "EXEC").as_slice().is_some());
+                        }
+                        written.fetch_add(1, SeqCst);
+                    }
+                });
+            }
+            while written.load(SeqCst) < 100 {
+                thread::yield_now();
+            }
+            admin.stream_id = 1;
+            for round in 0..4 {
+                begin_naming(&mut admin, 0..TUPLES, &format!("round {round}"));
+                let before = written.load(SeqCst);
+                let committed = admin.ask(&Request::Commit(None));
+                if committed.is_err() || round == 3 {
+                    over.store(true, SeqCst);
+                }
+                assert_eq!(
+                    committed,
+                    Ok(vec![]),
+                    "beside {} writes",
+                    written.load(SeqCst) - before
+                );
+            }
+        });
+        let mut redis = server.connect().expect("connects");
+        let last = call(&mut redis, &format!("HGET user:{} name", TUPLES - 1));
+        assert_eq!(last.as_bytes(), Some(&b"round 3"[..]), "{io_threads} threads");
+        server.kill().expect("killed");
     }
 }
