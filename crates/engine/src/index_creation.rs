@@ -6,8 +6,9 @@
 //! end     under the catalog's and the space's locks: the last noted changes; the space gets the index
 //! ```
 //!
-//! What is not noted (a commit that puts a copy into the space's place, another definition) ends
-//! the noting: the index is then built in one go, with the space locked.
+//! Several may be built at once; other indexes may come and go. What is not noted (another
+//! definition of the space, of its primary index, or of an index with the same number) ends the
+//! noting: the index is then built in one go, with the space locked.
 
 use crate::keyspace::Keyspace;
 use crate::noting::Noted;
@@ -50,9 +51,10 @@ struct Counted {
 }
 
 impl Keyspace {
-    /// Begins to build the index that a new tuple of `_index` describes, if that would take long.
-    /// `None` if it does not, or if the definition is at fault, which making it will show.
-    pub fn begin_index(&self, tuple: &[u8]) -> Option<IndexCreation> {
+    /// Begins to build the index that a tuple for `_index` describes, if that would take long.
+    /// It may take the place of one with its number if it `may_replace` it. `None` if it does not
+    /// take long, or if the definition is at fault, which making it will show.
+    pub fn begin_index(&self, tuple: &[u8], may_replace: bool) -> Option<IndexCreation> {
         let space = described_space(tuple).ok().filter(|id| !system::is_system(*id))?;
         let catalog = self.spaces.catalog();
         let cell = catalog.get(space)?;
@@ -61,8 +63,11 @@ impl Keyspace {
         if content.gone || primary.def().id != 0 {
             return None;
         }
-        let build = IndexBuild::begin(&content.space, tuple).ok()?;
-        let noted = content.noting.begin();
+        let build = IndexBuild::begin(&content.space, tuple).ok()??;
+        if !may_replace && content.space.index(build.def().id).is_some() {
+            return None;
+        }
+        let noted = content.noting.begin(build.def().id);
         let counted = Counted { bytes: 0, total: self.spaces.bytes_counter() };
         Some(IndexCreation { cell: cell.clone(), build, noted, counted })
     }
@@ -76,8 +81,7 @@ impl Keyspace {
         append: impl FnOnce(Record<'_>) -> Lsn,
         prepared: IndexCreation,
     ) -> (Result<Written, BoxError>, Lsn) {
-        let add = |space: &mut Space| prepared.end(space);
-        self.define_with(id, scratch, statement, append, Some(Box::new(add)))
+        self.define_with(id, scratch, statement, append, Some(prepared))
     }
 }
 
@@ -107,18 +111,27 @@ impl IndexCreation {
         Ok(left <= LAST_MAX)
     }
 
-    /// Adds the index to its space, which is locked, unless the space has changed in a way that was
-    /// not noted. Returns whether it was added.
+    /// Follows the last changes of its space, which is locked. Returns whether the index can be
+    /// added to it now: not if the space has changed in a way that was not noted.
     ///
     /// # Errors
-    /// As [`IndexCreation::go_on`].
-    fn end(mut self, space: &mut Space) -> Result<bool, BoxError> {
+    /// As [`IndexCreation::go_on`]; or if the index does not go with others.
+    pub(crate) fn catch_up(&mut self, space: &Space) -> Result<bool, BoxError> {
         self.follow(usize::MAX)?;
         if self.noted.is_broken() {
             return Ok(false);
         }
-        space.adopt_index(self.build)?;
+        space.check_adopted(&self.build)?;
         Ok(true)
+    }
+
+    /// Adds the index to its space, which is locked, after it has caught up with it. Returns
+    /// what may take long to drop.
+    ///
+    /// # Errors
+    /// As [`IndexCreation::catch_up`].
+    pub(crate) fn add_to(self, space: &mut Space) -> Result<Space, BoxError> {
+        space.adopt_index(self.build)
     }
 }
 

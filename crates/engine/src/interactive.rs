@@ -84,7 +84,7 @@ struct View {
     changed: Lsn,
     is_written: bool,
     changes: Encoded,
-    /// What was done, if somebody may look at the space's tuples as keys.
+    /// What was done, for those who follow the space's changes.
     noted: Vec<Written>,
 }
 
@@ -114,9 +114,7 @@ impl View {
     fn note(&mut self, written: &Written) {
         self.is_written = true;
         self.changes.push(&self.space, written);
-        if self.space.def().resp_prefix.is_some() {
-            self.noted.push(written.clone());
-        }
+        self.noted.push(written.clone());
     }
 }
 

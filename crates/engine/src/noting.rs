@@ -1,7 +1,8 @@
-//! The changes of a space since an index of it began to be built.
+//! The changes of a space since indexes of it began to be built: each has its own list.
 
 use ladon_space::Written;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
@@ -9,9 +10,9 @@ use std::sync::{Arc, Weak};
 /// off.
 const NOTED_MAX: usize = 1 << 20;
 
-/// Who notes the changes of a space, if anybody does.
+/// Who notes the changes of a space, if anybody does, and for the index with which number.
 #[derive(Default)]
-pub(crate) struct Noting(Option<Weak<Noted>>);
+pub(crate) struct Noting(SmallVec<[(u32, Weak<Noted>); 1]>);
 
 /// The changes.
 #[derive(Default)]
@@ -25,41 +26,60 @@ struct Changes {
 }
 
 impl Noting {
-    /// Begins to note; what was noted before for somebody else is broken off.
-    pub(crate) fn begin(&mut self) -> Arc<Noted> {
-        self.break_off();
+    /// Begins to note for the index with this number.
+    pub(crate) fn begin(&mut self, index: u32) -> Arc<Noted> {
+        self.0.retain(|(_, noted)| noted.strong_count() > 0);
         let noted = Arc::<Noted>::default();
-        self.0 = Some(Arc::downgrade(&noted));
+        self.0.push((index, Arc::downgrade(&noted)));
         noted
     }
 
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.0.is_some()
+        !self.0.is_empty()
     }
 
     /// Notes what a statement that has committed did.
     #[inline]
     pub(crate) fn note(&mut self, written: &Written) {
         if self.is_on() {
-            self.note_for_index(written);
+            self.note_for_indexes(written);
         }
     }
 
     #[cold]
-    fn note_for_index(&mut self, written: &Written) {
-        match self.0.as_ref().and_then(Weak::upgrade) {
-            Some(noted) => noted.add(written),
-            None => self.0 = None,
-        }
+    fn note_for_indexes(&mut self, written: &Written) {
+        self.0.retain(|(_, noted)| match noted.upgrade() {
+            Some(noted) => {
+                noted.add(written);
+                true
+            }
+            None => false,
+        });
     }
 
     /// Something has changed that is not noted.
     #[inline]
     pub(crate) fn break_off(&mut self) {
-        if let Some(noted) = self.0.take().and_then(|noting| noting.upgrade()) {
-            noted.0.lock().break_off();
+        if self.is_on() {
+            self.break_off_where(|_| true);
         }
+    }
+
+    /// The index with this number has got another definition.
+    pub(crate) fn break_off_index(&mut self, index: u32) {
+        self.break_off_where(|other| other == index);
+    }
+
+    #[cold]
+    fn break_off_where(&mut self, is_broken: impl Fn(u32) -> bool) {
+        self.0.retain(|(index, noted)| {
+            let breaks = is_broken(*index);
+            if breaks && let Some(noted) = noted.upgrade() {
+                noted.0.lock().break_off();
+            }
+            !breaks
+        });
     }
 }
 

@@ -133,6 +133,11 @@ impl Index {
         }
     }
 
+    /// Whether a tuple may have several keys.
+    pub fn is_multikey(&self) -> bool {
+        self.key.is_multikey()
+    }
+
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

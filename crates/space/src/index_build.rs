@@ -1,6 +1,7 @@
 //! An index that is built a few tuples at a time, from a copy of its space, while that goes on
 //! changing.
 
+use crate::definition::IndexDef;
 use crate::error::BoxError;
 use crate::format::Rules;
 use crate::index::Index;
@@ -13,7 +14,7 @@ pub struct IndexBuild {
     /// The space as it was at the beginning.
     space: Space,
     index: Index,
-    /// What the index demands of tuples, beside what the space demands.
+    /// What the format and this index demand of tuples. Other indexes may come and go meanwhile.
     rules: Rules,
     /// The primary key of the last tuple that is in the index.
     after: Option<Vec<u8>>,
@@ -21,17 +22,21 @@ pub struct IndexBuild {
 }
 
 impl IndexBuild {
-    /// Begins to build the index that a tuple of `_index` describes. The space has a primary index,
-    /// and none with the new one's number.
+    /// Begins to build the index that a tuple of `_index` describes: a new one, or another order of
+    /// one that is there. `None` if that has the order already, or is the primary index, of which
+    /// the others have the parts.
     ///
     /// # Errors
     /// Tarantool's, as far as the definition shows them.
-    pub fn begin(space: &Space, tuple: &[u8]) -> Result<IndexBuild, BoxError> {
+    pub fn begin(space: &Space, tuple: &[u8]) -> Result<Option<IndexBuild>, BoxError> {
         let def = space.new_index_def(tuple)?;
-        space.check_is_new(&def)?;
-        let (index, rules) = space.planned_index(def)?;
+        if def.id == 0 || space.index(def.id).is_some_and(|old| old.def().has_same_order(&def)) {
+            return Ok(None);
+        }
+        let (index, _) = space.planned_index(def)?;
+        let rules = space.rules_with_only(index.def())?;
         let space = space.clone();
-        Ok(IndexBuild { space, index, rules, after: None, is_copied: false })
+        Ok(Some(IndexBuild { space, index, rules, after: None, is_copied: false }))
     }
 
     /// Bytes of memory that the index takes.
@@ -78,9 +83,14 @@ impl IndexBuild {
         }
     }
 
-    /// The index, once it has followed all changes.
-    pub(crate) fn into_index(self) -> Index {
-        self.index
+    /// What the index will be.
+    pub fn def(&self) -> &IndexDef {
+        self.index.def()
+    }
+
+    /// The index, once it has followed all changes, and the space as it was at the beginning.
+    pub(crate) fn into_parts(self) -> (Index, Space) {
+        (self.index, self.space)
     }
 }
 

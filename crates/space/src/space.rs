@@ -142,6 +142,11 @@ impl Space {
         Rules::new(&def.format, def.field_count, parts)
     }
 
+    /// The rules of the definition and of one index alone.
+    pub(crate) fn rules_with_only(&self, index: &IndexDef) -> Result<Rules, BoxError> {
+        Rules::new(&self.def.format, self.def.field_count, index.parts.iter())
+    }
+
     fn check_tuples(&self, rules: &Rules) -> Result<(), BoxError> {
         match self.indexes.first() {
             Some(primary) => primary.tuples().try_for_each(|tuple| rules.check(tuple.bytes())),
@@ -238,17 +243,30 @@ impl Space {
         Err(BoxError::new(ErrorCode::INDEX_EXISTS, message))
     }
 
-    /// Adds an index that was built beside the space, and has followed all of its changes.
+    /// Checks that an index which was built beside the space goes with the other indexes that there
+    /// are now.
     ///
     /// # Errors
     /// As [`Space::create_index`].
-    pub fn adopt_index(&mut self, build: IndexBuild) -> Result<(), BoxError> {
-        let index = build.into_index();
-        let rules = self.rules_with(&self.def, Some(&index.def))?;
-        let at = self.indexes.partition_point(|other| other.def.id < index.def.id);
-        self.indexes.insert(at, index);
+    pub fn check_adopted(&self, build: &IndexBuild) -> Result<(), BoxError> {
+        self.planned_index(build.def().clone()).map(drop)
+    }
+
+    /// Adds an index that was built beside the space, has followed all of its changes, and was
+    /// checked. It takes the place of the one with its number, if there is one. Returns what is
+    /// left, which may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Space::check_adopted`].
+    pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
+        let rules = self.rules_with(&self.def, Some(build.def()))?;
+        let (index, before) = build.into_parts();
+        match self.indexes.binary_search_by_key(&index.def.id, |other| other.def.id) {
+            Ok(at) => self.indexes[at] = index,
+            Err(at) => self.indexes.insert(at, index),
+        }
         self.set_rules(rules);
-        Ok(())
+        Ok(before)
     }
 
     /// The definition of an index that is to be added.

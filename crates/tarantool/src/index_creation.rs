@@ -8,8 +8,7 @@ use ladon_system_spaces as system;
 
 /// Tuples that a turn has time for: some hundred microseconds.
 const TUPLES_PER_TURN: usize = 128;
-/// How often it begins again, if definitions or commits of transactions break it off. Then it is
-/// built in one go.
+/// How often it begins again, if other definitions break it off. Then it is built in one go.
 const ROUNDS_MAX: u32 = 8;
 
 /// An index that a connection's request is building.
@@ -21,9 +20,13 @@ pub(crate) struct Building {
 }
 
 impl Running<'_, '_> {
-    /// Builds the index that a new tuple of `_index` describes, or a part of it; then the request
-    /// runs again. `None` if it is to be built in one go, or cannot be.
-    pub(crate) fn build_index(&mut self, tuple: &[u8]) -> Result<Option<IndexCreation>, BoxError> {
+    /// Builds the index that a tuple for `_index` describes, or a part of it; then the request runs
+    /// again. `None` if it is to be built in one go, or cannot be.
+    pub(crate) fn build_index(
+        &mut self,
+        tuple: &[u8],
+        may_replace: bool,
+    ) -> Result<Option<IndexCreation>, BoxError> {
         let building = self.session.building.take();
         let going = building.filter(|building| *building.tuple == *tuple);
         let mut building = match going {
@@ -35,7 +38,9 @@ impl Running<'_, '_> {
                     self.catalog.read(system::INDEX, |space| check_write(rights, space));
                 self.depends = self.depends.max(lsn);
                 may?;
-                let Some(creation) = node.keyspace.begin_index(tuple) else { return Ok(None) };
+                let Some(creation) = node.keyspace.begin_index(tuple, may_replace) else {
+                    return Ok(None);
+                };
                 Box::new(Building { tuple: tuple.into(), creation, rounds: 0 })
             }
         };
@@ -44,7 +49,7 @@ impl Running<'_, '_> {
             Ok(Built::GoesOn) => {}
             Ok(Built::Broken) => {
                 building.rounds += 1;
-                let again = self.thread.node.keyspace.begin_index(tuple);
+                let again = self.thread.node.keyspace.begin_index(tuple, may_replace);
                 let Some(creation) = again.filter(|_| building.rounds < ROUNDS_MAX) else {
                     self.discard(building);
                     return Ok(None);

@@ -106,15 +106,16 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Foreign keys** of fields and of spaces, as in Tarantool 2.11, but to system spaces. A write locks the spaces that keys
   bind to its own as well. A key is checked after the statement, so where a tuple breaks uniqueness too, that is named.
 - **Definitions** of system spaces are fixed. Absent, and refused by name: constraints by functions, triggers.
-  A second index on a large space is built while its IO thread waits.
+  A secondary index of a large space is built, or built anew with other parts, while that is read and written. Another
+  order of the primary index, and the check of the tuples that a new format needs, are made with the space locked.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
 - **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and
   only where a result would differ from what was shown. Where many statements have to run again, writers of their spaces may
   wait for the commit. Refused in one: definitions. A transaction whose time is over gives back what it holds at once. A
   connection has 1,000 of them at most, which hold 64 MiB together.
-- **Long replies** are made in slices, from a copy that shares memory with the space. `count` over a `HASH`, `BITSET` or
-  `RTREE` index is not: the space is locked meanwhile.
+- **Long replies** are made in slices, from a copy that shares memory with the space. So are counts that have to look at
+  many tuples (over `BITSET` and `RTREE` indexes).
 - **Streams of replies**: replies of a connection come in the order of its requests.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.

@@ -166,7 +166,9 @@ impl Running<'_, '_> {
         let node = self.thread.node;
         self.check_stillness(id)?;
         let prepared = match statement {
-            Statement::Insert(tuple) if id == system::INDEX => self.build_index(tuple)?,
+            Statement::Insert(tuple) | Statement::Replace(tuple) if id == system::INDEX => {
+                self.build_index(tuple, matches!(statement, Statement::Replace(_)))?
+            }
             _ => None,
         };
         let ThreadParts { scratch, append, .. } = &mut *self.thread;

@@ -288,7 +288,9 @@ impl Interactive {
             tx.space(*id);
             if touched.view.is_written {
                 tx.adopt(*id, &mut touched.view.space);
-                touched.view.noted.drain(..).for_each(|written| tx.note(*id, written));
+                if tx.is_followed(*id) {
+                    touched.view.noted.drain(..).for_each(|written| tx.note(*id, written));
+                }
                 views.push(&mut touched.view);
             }
         }

@@ -12,22 +12,20 @@
 //! The effect comes after the system space's own statement and all its checks. If the effect is
 //! refused, the statement is taken back.
 
-use super::catalog::{Catalog, Changing, Spaces, described_space};
+use super::catalog::{Catalog, Changing, Content, Spaces, described_space};
 use super::error::{
     cannot_alter, cannot_drop, cannot_drop_sequence, cannot_mount, no_such_sequence, no_such_space,
 };
 use super::transaction::SpaceTx;
+use crate::index_creation::IndexCreation;
 use crate::keyspace::Keyspace;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{
-    BoxError, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
+    BoxError, Index, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
-
-/// Adds an index that was built before to its space. Returns whether it did; it may be too old.
-pub(crate) type Prepared<'a> = Box<dyn FnOnce(&mut Space) -> Result<bool, BoxError> + 'a>;
 
 /// Whether a change of this space's tuples has an effect beyond them.
 pub fn defines(id: SpaceId) -> bool {
@@ -65,11 +63,28 @@ impl Keyspace {
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        prepared: Option<Prepared<'_>>,
+        mut prepared: Option<IndexCreation>,
+    ) -> (Result<Written, BoxError>, Lsn) {
+        let mut garbage = Vec::new();
+        let done =
+            self.define_or_leave(id, scratch, statement, append, (&mut prepared, &mut garbage));
+        // Nobody has use for it, and it may take long to drop.
+        garbage.extend(prepared.map(Garbage::of));
+        scratch.garbage.append(&mut garbage);
+        done
+    }
+
+    /// As `define_with`. Leaves an index that was not added, and what may take long to drop.
+    fn define_or_leave(
+        &self,
+        id: SpaceId,
+        scratch: &mut Scratch,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+        (prepared, garbage): (&mut Option<IndexCreation>, &mut Vec<Garbage>),
     ) -> (Result<Written, BoxError>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
-        let mut garbage = Vec::new();
         let mut tx = match self.begin_on_spaces(&catalog, &[id], scratch) {
             Ok(tx) => tx,
             Err(error) => return (Err(error), Lsn::ZERO),
@@ -84,12 +99,11 @@ impl Keyspace {
             return (Ok(written), tx.commit(append));
         }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
-        if let Err(error) = effect.take(&mut tx, &mut garbage, prepared) {
+        if let Err(error) = effect.take(&mut tx, garbage, prepared) {
             return (Err(error), tx.abort());
         }
         let lsn = tx.commit(append);
         effect.publish(&self.spaces, &changing, |def| self.spaces.new_space(def));
-        scratch.garbage.append(&mut garbage);
         (Ok(written), lsn)
     }
 }
@@ -108,7 +122,7 @@ impl Effect<'_> {
         &self,
         tx: &mut SpaceTx<'_>,
         garbage: &mut Vec<Garbage>,
-        prepared: Option<Prepared<'_>>,
+        prepared: &mut Option<IndexCreation>,
     ) -> Result<(), BoxError> {
         if self.id == system::SEQUENCE {
             return self.check_sequence(tx);
@@ -140,11 +154,8 @@ impl Effect<'_> {
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
         let was_mounted = whole.def().resp_prefix.is_some();
-        if prepared.is_none() {
-            tx.guard(described).noting.break_off();
-        }
         let out = self.apply(tx.space_mut(described), prepared)?;
-        tx.guard(described).noting.break_off();
+        self.break_off_creations(tx.guard(described));
         if let Err(error) = self.check_foreign_keys(tx) {
             *tx.space_mut(described) = whole;
             return Err(error);
@@ -158,7 +169,24 @@ impl Effect<'_> {
             tx.mark_gone(described);
         }
         garbage.extend(out.map(Garbage::of));
+        garbage.push(Garbage::of(whole));
         Ok(())
+    }
+
+    /// Breaks off what builds indexes that are not as they have to be any more.
+    fn break_off_creations(&self, content: &mut Content) {
+        let Content { noting, space, .. } = content;
+        let Some(tuple) = self.new.or(self.old).filter(|_| self.id == system::INDEX) else {
+            return noting.break_off();
+        };
+        match IndexDef::from_tuple(tuple.bytes(), space.def()).map(|def| def.id) {
+            // The others have its parts as well. Tuples have a number of keys at most in all
+            // multikey indexes together.
+            Ok(id) if id != 0 && !space.index(id).is_some_and(Index::is_multikey) => {
+                noting.break_off_index(id);
+            }
+            _ => noting.break_off(),
+        }
     }
 
     /// Checks that a space is not mounted where another one is.
@@ -200,7 +228,7 @@ impl Effect<'_> {
     pub(super) fn apply(
         &self,
         space: &mut Space,
-        prepared: Option<Prepared<'_>>,
+        prepared: &mut Option<IndexCreation>,
     ) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {
@@ -209,18 +237,20 @@ impl Effect<'_> {
             (system::SPACE, Some(_), None) if space.indexes().next().is_some() => {
                 return Err(cannot_drop(&space.def().name, "the space has indexes"));
             }
-            (system::INDEX, None, Some(new)) => {
-                let def = space.new_index_def(new.bytes())?;
-                let is_there = match prepared {
-                    Some(add) => add(space)?,
+            (system::INDEX, old, Some(new)) => {
+                let def = match old {
+                    None => space.new_index_def(new.bytes())?,
+                    Some(_) => IndexDef::from_tuple(new.bytes(), space.def())?,
+                };
+                let is_built = match prepared {
+                    Some(creation) => creation.catch_up(space)?,
                     None => false,
                 };
-                if !is_there {
-                    space.create_index(def)?;
+                match (prepared.take_if(|_| is_built), old) {
+                    (Some(creation), _) => return creation.add_to(space).map(Some),
+                    (None, None) => space.create_index(def)?,
+                    (None, Some(_)) => space.replace_index(def)?,
                 }
-            }
-            (system::INDEX, Some(_), Some(new)) => {
-                space.replace_index(IndexDef::from_tuple(new.bytes(), space.def())?)?;
             }
             (system::INDEX, Some(old), None) => {
                 let def = IndexDef::from_tuple(old.bytes(), space.def())?;

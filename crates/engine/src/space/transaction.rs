@@ -258,18 +258,24 @@ impl<'a> SpaceTx<'a> {
         &mut self.guards[at].1
     }
 
-    /// Exchanges a held space for one that statements have changed elsewhere.
+    /// Exchanges a held space for one that statements have changed elsewhere. What they did has to
+    /// be noted if [`SpaceTx::is_followed`].
     pub(crate) fn adopt(&mut self, id: SpaceId, space: &mut Space) {
         let guard = self.guard(id);
         guard.version += 1;
-        guard.noting.break_off();
         let delta = space.bytes() as i64 - guard.space.bytes() as i64;
         std::mem::swap(&mut guard.space, space);
         self.count_bytes(delta);
     }
 
-    /// Notes what a statement did to a space that was adopted, for those who look at its tuples as
-    /// keys.
+    /// Whether somebody follows the changes of a held space: looks at its tuples as keys, or builds
+    /// an index of it.
+    pub(crate) fn is_followed(&mut self, id: SpaceId) -> bool {
+        let guard = self.guard(id);
+        guard.noting.is_on() || guard.space.def().resp_prefix.is_some()
+    }
+
+    /// Notes what a statement did to a space that was adopted.
     pub(crate) fn note(&mut self, id: SpaceId, written: Written) {
         self.done.push((id, written));
     }

@@ -3,7 +3,7 @@
 
 use super::client::{Iproto, array, int, map, text};
 use super::{ADMIN_PASSWORD, Node, row};
-use crate::sick_disk::{SOON, SickDisk, WHILE};
+use crate::sick_disk::{SOON, SickDisk, WHILE, until};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
 use ladon_testkit::Ports;
@@ -115,14 +115,18 @@ fn it_may_be_refused_or_given_up() {
     server.kill().expect("killed");
 }
 
+/// Arguments of a server at this gate that listens here.
+fn with_iproto<'a>(address: &'a str, gate: &'a str) -> [&'a str; 8] {
+    let [password, threads] = ["--iproto-admin-password", "--io-threads"];
+    ["--gate", gate, "--iproto", address, password, ADMIN_PASSWORD, threads, "2"]
+}
+
 /// A refusal shows tuples, and passes no earlier than the disk has them.
 #[test]
 fn its_refusal_waits_for_the_tuples_that_it_shows() {
     let ports = Ports::take(1).expect("a port");
     let iproto = format!("127.0.0.1:{}", ports.first());
-    let arguments = ["--gate", "fsync", "--io-threads", "2", "--iproto", &iproto];
-    let password = ["--iproto-admin-password", ADMIN_PASSWORD];
-    let disk = SickDisk::new(&[&arguments[..], &password].concat());
+    let disk = SickDisk::new(&with_iproto(&iproto, "fsync"));
     let mut server = disk.start();
     let connect = || {
         let mut admin = Iproto::connect(ports.first());
@@ -149,5 +153,87 @@ fn its_refusal_waits_for_the_tuples_that_it_shows() {
     assert_eq!(code, 3, "{message}");
     assert!(message.contains("[2, \"n1\"]"), "{message}");
     assert_eq!(writer.receive(), Some(Ok(vec![second.clone()])));
+    server.kill().expect("killed");
+}
+
+/// Many connections create indexes of one space at once, beside a writer. They do not keep each
+/// other from their ends, and after a kill in the midst of it, each index is whole or not there.
+#[test]
+fn many_at_once_come_to_their_ends() {
+    const INDEXES: u64 = 10;
+    /// Built in one go, each would let a request of the writer pass or two.
+    const WRITES_MIN: u64 = 10 * INDEXES;
+    let node = Node { io_threads: 1, ..Node::new("none") };
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    let (mut writer, mut creators) = (node.admin(), Vec::new());
+    for id in 1..=INDEXES {
+        let mut creator = node.admin();
+        let tuple = index(id, &format!("by_name_{id}"), false, 1, "string");
+        creator.tell(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: &tuple }));
+        creators.push(creator);
+    }
+    let mut written = 0;
+    while creators.iter_mut().any(|creator| !creator.has_reply()) {
+        let tuple = row(written % ROWS + 1, &format!("w{written}"));
+        let put = Put { space: SpaceRef::Id(SPACE), tuple: &tuple };
+        writer.ask(&Request::Replace(put)).expect("replaces");
+        written += 1;
+    }
+    assert!(written > WRITES_MIN, "{written} writes meanwhile");
+    for creator in &mut creators {
+        assert!(creator.receive().expect("a reply").is_ok());
+    }
+    let found = all(&mut admin, 0);
+    (1..=INDEXES as u32).for_each(|id| assert!(all(&mut admin, id) == found, "index {id}"));
+
+    for (id, mut creator) in (INDEXES + 1..).zip(creators) {
+        let tuple = index(id, &format!("by_name_{id}"), false, 1, "string");
+        creator.tell(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: &tuple }));
+        drop(writer.insert(SPACE, &row(ROWS + id, "late")));
+    }
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    let found = all(&mut admin, 0);
+    let key = array(&[int(SPACE.into())]);
+    for described in 0..admin.select(288, 0, &key).len() as u32 {
+        assert!(all(&mut admin, described) == found, "index {described} after the kill");
+    }
+    server.kill().expect("killed");
+}
+
+/// An index that the log does not take is not there, and can be created as soon as it does.
+#[test]
+fn a_full_disk_refuses_it() {
+    const WAL_IO: u32 = 40;
+    let ports = Ports::take(1).expect("a port");
+    let disk = SickDisk::new(&with_iproto(&format!("127.0.0.1:{}", ports.first()), "write"));
+    let mut server = disk.start();
+    let mut redis = server.connect().expect("connects");
+    let mut admin = Iproto::connect(ports.first());
+    admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    make_space(&mut admin);
+    let names = index(1, "names", false, 1, "string");
+    let create = Request::Insert(Put { space: SpaceRef::Id(288), tuple: &names });
+    admin.tell(&create);
+    disk.set("full");
+    let mut other = server.connect().expect("connects");
+    other.request(&["SET", "pending", "v"]).expect("sent");
+    until(&mut redis, &["INFO", "persistence"], |info| {
+        let info = info.as_bytes().unwrap_or_default();
+        String::from_utf8_lossy(info).contains("aof_last_write_status:err")
+    });
+    disk.unset("full");
+    until(&mut redis, &["SET", "healed", "v"], |value| *value == crate::live::ok());
+    // It may have come to its end before the log knew.
+    let code = admin.receive().expect("a reply").err().map_or(WAL_IO, |(code, _)| code);
+    assert_eq!(code, WAL_IO);
+    match admin.ask(&create) {
+        Ok(_) => {}
+        Err((code, message)) => assert_eq!(code, 3, "{message}"),
+    }
+    assert!(all(&mut admin, 1) == all(&mut admin, 0));
     server.kill().expect("killed");
 }
