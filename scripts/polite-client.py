@@ -12,9 +12,10 @@ In the rows named `two-` the server has both cores, and Ladon has an IO thread f
 client's connection is on one thread, the polite one's on the other. Beside a busy loop, three threads
 want two cores.
 
-The rows `commit` and `index` are Ladon's alone, over IPROTO. Another connection commits a transaction of
-20,000 updates in a space that has changed since, so that they run again; or it creates an index over a
-million tuples. The figure is the longest wait of the polite client from that request to its reply.
+The rows from `commit` on are Ladon's alone, over IPROTO. Another connection commits a transaction of
+20,000 updates in a space that has changed since, so that they run again; or it sends one request about a
+million tuples; or 12 connections create an index each at once. The figure is the longest wait of the
+polite client from that request to its reply.
 """
 import multiprocessing, os, statistics, sys, threading, time
 
@@ -24,6 +25,7 @@ from servers import Server, connect, options, print_head, request
 SECONDS = 2
 UPDATES = 20_000
 TUPLES = 1_000_000
+INDEXES = 12
 PASSWORD = "polite"
 
 
@@ -69,20 +71,61 @@ def commit(port, begins, ends):
     ends.set()
 
 
-def index(port, begins, ends):
-    """Creates an index over many tuples, between two moments."""
-    os.sched_setaffinity(0, {1})
+def filled(port, *indexes):
+    """A client, and a space of many tuples with these indexes beside the primary one."""
     client = iproto.Iproto(port, PASSWORD)
     client.make_space(512, "rows")
+    for number, kind in enumerate(indexes, 1):
+        client.call(index_request(number, kind))
     put = lambda number: iproto.packet(
         iproto.REPLACE, {iproto.SPACE_ID: 512, iproto.TUPLE: [number, number * 7919 % TUPLES, "x" * 40]})
     for first in range(0, TUPLES, 10_000):
         client.call(*map(put, range(first, first + 10_000)))
+    return client
+
+
+def index_request(number, kind="tree"):
+    index = [512, number, "i%d" % number, kind, {"unique": False}, [[1, "unsigned"]]]
+    return iproto.packet(iproto.INSERT, {iproto.SPACE_ID: 288, iproto.TUPLE: index})
+
+
+def one_request(packet, *indexes):
+    """Sends one request about many tuples, between two moments."""
+
+    def run(port, begins, ends):
+        os.sched_setaffinity(0, {1})
+        client = filled(port, *indexes)
+        begins.set()
+        time.sleep(0.1)
+        client.call(packet)
+        time.sleep(0.1)
+        ends.set()
+
+    return run
+
+
+def indexes(port, begins, ends):
+    """Creates indexes over many tuples from many connections at once, between two moments."""
+    os.sched_setaffinity(0, {1})
+    filled(port)
+    clients = [iproto.Iproto(port, PASSWORD) for _ in range(INDEXES)]
     begins.set()
     time.sleep(0.1)
-    parts = [512, 1, "by_number", "tree", {"unique": False}, [[1, "unsigned"]]]
-    client.call(iproto.packet(iproto.INSERT, {iproto.SPACE_ID: 288, iproto.TUPLE: parts}))
+    for number, client in enumerate(clients, 1):
+        client.socket.sendall(index_request(number))
+    for client in clients:
+        client.reply()
     ends.set()
+
+
+COUNT = {iproto.FUNCTION_NAME: "box.space.rows.index.i1:count",
+         iproto.TUPLE: [[1 << 40], "BITS_ALL_NOT_SET"]}
+TRUNCATE = {iproto.SPACE_ID: 330, iproto.TUPLE: [512, 1]}
+FORMAT = {iproto.SPACE_ID: 280, iproto.TUPLE: [512, 1, "rows", "memtx", 0, {}, [
+    {"name": "id", "type": "unsigned"}, {"name": "number", "type": "unsigned"},
+    {"name": "text", "type": "string"}]]}
+REBUILD = {iproto.SPACE_ID: 288, iproto.TUPLE: [
+    512, 1, "i1", "tree", {"unique": False}, [[2, "string"], [1, "unsigned"]]]}
 
 
 class Beside:
@@ -98,7 +141,18 @@ IMPOLITE = {
     "load": Beside("SETs of new keys in a pipeline without end", loads),
     "delete": Beside("SETs of 2,000 keys and a DEL of them, without end", deletes),
     "commit": Beside("a COMMIT of %d updates that run again; the longest wait" % UPDATES, once=commit),
-    "index": Beside("an index created over %d tuples; the longest wait" % TUPLES, once=index),
+    "index": Beside("an index created over %d tuples; the longest wait" % TUPLES,
+                    once=one_request(index_request(1))),
+    "indexes": Beside("%d indexes created at once over %d tuples; the longest wait" % (INDEXES, TUPLES),
+                      once=indexes),
+    "count": Beside("a count of %d tuples by a BITSET index; the longest wait" % TUPLES,
+                    once=one_request(iproto.packet(iproto.CALL, COUNT), "bitset")),
+    "truncate": Beside("%d tuples truncated; the longest wait" % TUPLES,
+                       once=one_request(iproto.packet(iproto.REPLACE, TRUNCATE), "tree")),
+    "format": Beside("a new format for %d tuples; the longest wait" % TUPLES,
+                     once=one_request(iproto.packet(iproto.REPLACE, FORMAT))),
+    "rebuild": Beside("an index of %d tuples with other parts; the longest wait" % TUPLES,
+                      once=one_request(iproto.packet(iproto.REPLACE, REBUILD), "tree")),
     "two-slow": Beside("BITCOUNTs of 100 MB on another thread, two cores", slow, cores=2),
     "two-slow-loop": Beside("the same, and a busy loop", slow, cores=2, loops=1),
     "two-loops": Beside("two busy loops and nothing else, two cores", cores=2, loops=2),
