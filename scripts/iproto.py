@@ -5,9 +5,9 @@ import struct
 
 from servers import connect
 
-SELECT, INSERT, REPLACE, UPDATE, AUTH, CALL, BEGIN, COMMIT = 1, 2, 3, 4, 7, 10, 14, 15
+SELECT, INSERT, REPLACE, UPDATE, AUTH, EVAL, CALL, BEGIN, COMMIT = 1, 2, 3, 4, 7, 8, 10, 14, 15
 REQUEST_TYPE, SYNC, STREAM_ID = 0, 1, 10
-SPACE_ID, INDEX_ID, KEY, TUPLE, FUNCTION_NAME, USER_NAME = 16, 17, 32, 33, 34, 35
+SPACE_ID, INDEX_ID, KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION = 16, 17, 32, 33, 34, 35, 39
 
 
 def pack(value):
@@ -52,10 +52,11 @@ class Iproto:
         return data
 
     def reply(self):
-        """The next reply, whose header begins with the code: 0 for no error."""
+        """The next reply, header and body; the header begins with the code: 0 for no error."""
         data = self.read(struct.unpack(">BI", self.read(5))[1])
         if data[:3] != b"\x83\x00\xce" or data[3:7] != b"\0\0\0\0":
             raise ValueError("an error: %r" % data)
+        return data
 
     def call(self, *packets):
         """Sends requests and reads their replies."""
