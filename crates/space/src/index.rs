@@ -5,6 +5,7 @@ use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
 use crate::error::BoxError;
 use crate::hash_table::ShardedTable;
+use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
 use crate::rtree::Rtree;
 use crate::rtree::bounds::{self, Bounds};
@@ -41,11 +42,8 @@ impl Item for Entry {
 /// the hints of all tuples change.
 const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
 
-/// The ranks, of so many, between which most keys are; a few may begin otherwise.
-fn usual_ends(len: u64) -> Option<(u64, u64)> {
-    let few = len / 64;
-    Some((few, len.checked_sub(1)? - few))
-}
+/// With more strings on one side of most, their hints are not changed: that would take too long.
+const SIDE_MAX: u64 = 4 * REHINTED_AT[3];
 
 #[derive(Clone)]
 pub(crate) enum Store {
@@ -73,6 +71,8 @@ pub struct Index {
     pub(crate) key: KeyDef,
     pub(crate) store: Store,
     secrets: RapidSecrets,
+    /// How many tuples were added whose strings come before most, and after them.
+    added_beside: [u64; 2],
 }
 
 impl Index {
@@ -86,7 +86,8 @@ impl Index {
         }
         let key = KeyDef::new(&own, primary, def.is_unique);
         let store = Index::empty_store(&def);
-        Index { def, key, store, secrets: RapidSecrets::seed(seed) }
+        let secrets = RapidSecrets::seed(seed);
+        Index { def, key, store, secrets, added_beside: [0; 2] }
     }
 
     fn empty_store(def: &IndexDef) -> Store {
@@ -236,7 +237,7 @@ impl Index {
         let (key, bytes) = (&self.key, tuple.bytes());
         match &mut self.store {
             Store::Tree(tree) => {
-                let mut replaced = None;
+                let (mut replaced, mut last_hint) = (None, 0);
                 key.hints(bytes).for_each(|hint| {
                     let against =
                         |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
@@ -244,9 +245,14 @@ impl Index {
                     if let Some(old) = tree.put(entry, key.alike(hint), against) {
                         replaced = Some(old.tuple);
                     }
+                    last_hint = hint;
                 });
-                if replaced.is_none() && REHINTED_AT.contains(&tree.len()) {
-                    self.choose_hints();
+                if replaced.is_none() {
+                    if REHINTED_AT.contains(&tree.len()) {
+                        self.choose_hints();
+                    } else if let Some(side) = key.side_of(last_hint) {
+                        self.count_beside(side);
+                    }
                 }
                 replaced
             }
@@ -273,11 +279,35 @@ impl Index {
     #[cold]
     pub(crate) fn choose_hints(&mut self) {
         let Store::Tree(tree) = &mut self.store else { return };
-        let Some((first, last)) = usual_ends(tree.len()) else { return };
-        let (Some(first), Some(last)) = (tree.at(first), tree.at(last)) else { return };
-        if self.key.choose_window(first.tuple.bytes(), last.tuple.bytes()) {
+        let tuple = |rank| tree.at(rank).map(|entry| &entry.tuple);
+        if self.key.choose_window(tree.len(), tuple) {
             let key = &self.key;
-            tree.for_each_mut(&mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
+            let ranks = 0..tree.len();
+            tree.change(ranks, &mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
+            self.added_beside = [0; 2];
+        }
+    }
+
+    /// Counts a tuple whose string does not begin as most do, and now and then has the hints of
+    /// such tuples show what tells them apart.
+    fn count_beside(&mut self, side: Side) {
+        let added = &mut self.added_beside[side as usize];
+        *added += 1;
+        if REHINTED_AT.contains(added) {
+            self.choose_side_hints(side);
+        }
+    }
+
+    #[cold]
+    fn choose_side_hints(&mut self, side: Side) {
+        let Store::Tree(tree) = &mut self.store else { return };
+        let mut suited = self.key.clone();
+        let tuple = |rank| tree.at(rank).map(|entry| &entry.tuple);
+        let Some(ranks) = suited.choose_side(side, tree.len(), tuple) else { return };
+        if ranks.end - ranks.start <= SIDE_MAX {
+            self.key = suited;
+            let key = &self.key;
+            tree.change(ranks, &mut |entry| entry.hint = key.hint(entry.tuple.bytes()));
         }
     }
 
@@ -362,20 +392,19 @@ impl Index {
         if let Some(two) = entries.windows(2).find(|two| compare(&two[0], &two[1]).is_eq()) {
             return Err((two[0].tuple.clone(), two[1].tuple.clone()));
         }
-        if let Some((first, last)) = usual_ends(entries.len() as u64) {
-            let tuple = |rank: u64| entries[rank as usize].tuple.clone();
-            let (first, last) = (tuple(first), tuple(last));
-            if self.key.choose_window(first.bytes(), last.bytes()) {
-                let key = &self.key;
-                entries.iter_mut().for_each(|entry| entry.hint = key.hint(entry.tuple.bytes()));
-            }
+        let tuple = |rank: u64| entries.get(rank as usize).map(|entry| &entry.tuple);
+        if self.key.choose_window(entries.len() as u64, tuple) {
+            let key = &self.key;
+            entries.iter_mut().for_each(|entry| entry.hint = key.hint(entry.tuple.bytes()));
         }
+        self.added_beside = [0; 2];
         self.store = Store::Tree(Tree::of_sorted(entries));
         Ok(())
     }
 
     pub(crate) fn clear(&mut self) {
         self.store = Index::empty_store(&self.def);
+        self.added_beside = [0; 2];
     }
 
     /// All tuples: in order if it is a TREE.

@@ -5,7 +5,7 @@ use crate::compare;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
-use crate::hint_window::HintWindow;
+use crate::hint_window::{HintWindow, Side};
 use crate::multikey::Elements;
 use crate::path::{self, Path, Step};
 use crate::tree::Hints;
@@ -13,6 +13,7 @@ use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// One part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -278,16 +279,36 @@ impl KeyDef {
         }
     }
 
-    /// Has hints show what suits the tuples from `first` to `last`, in the order of the index.
-    /// Returns whether tuples have other hints now.
-    pub(crate) fn choose_window(&mut self, first: &[u8], last: &[u8]) -> bool {
+    /// Has hints show what suits `len` tuples; `tuple` returns the tuple of a rank, in the order of
+    /// the index. Returns whether tuples have other hints now.
+    pub(crate) fn choose_window<'a>(
+        &mut self,
+        len: u64,
+        tuple: impl Fn(u64) -> Option<&'a Tuple>,
+    ) -> bool {
         let Some(window) = &mut self.window else { return false };
-        let part = &self.parts[0];
-        let value = |tuple| compare::string(part_of(tuple, part)).unwrap_or_default();
-        let suited = HintWindow::between(value(first), value(last));
+        let suited = HintWindow::of(len, |rank| first_string(&self.parts[0], tuple(rank)));
         let is_other = *window != suited;
         *window = suited;
         is_other
+    }
+
+    /// As [`KeyDef::choose_window`], for the strings on one side of most. Returns the ranks of the
+    /// tuples that have other hints now.
+    pub(crate) fn choose_side<'a>(
+        &mut self,
+        side: Side,
+        len: u64,
+        tuple: impl Fn(u64) -> Option<&'a Tuple>,
+    ) -> Option<Range<u64>> {
+        let window = self.window.as_mut()?;
+        window.choose_side(side, len, |rank| first_string(&self.parts[0], tuple(rank)))
+    }
+
+    /// The side of tuples with this hint, if their strings do not begin as most do.
+    #[inline]
+    pub(crate) fn side_of(&self, hint: u64) -> Option<Side> {
+        self.window.as_ref()?.side_of(hint)
     }
 
     /// The hint of a key with at least one value.
@@ -452,6 +473,12 @@ impl KeyDef {
 }
 
 const NIL: [u8; 1] = [0xc0];
+
+/// The string that a tuple's key begins with; an empty one without a tuple.
+fn first_string<'a>(part: &Part, tuple: Option<&'a Tuple>) -> &'a [u8] {
+    let value = tuple.and_then(|tuple| compare::string(part_of(tuple.bytes(), part)));
+    value.unwrap_or_default()
+}
 
 /// The tuple from this part's value on; an absent one is nil.
 #[inline]

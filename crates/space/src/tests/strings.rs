@@ -23,12 +23,15 @@ fn tuple(key: &str, group: &str) -> Vec<u8> {
 
 fn random_key(random: &mut Random) -> String {
     let number = random.below(9_000);
-    match random.below(9) {
+    match random.below(12) {
         0..=3 => format!("key:{number:016}"),
         4 => format!("key:{number}"),
         5 => format!("key:00000000{}", "0".repeat(number as usize % 40)),
         6 => format!("user:{}:of the house of {number}", number % 50),
-        7 => "k".repeat(number as usize % 5),
+        7 => format!("key-new:{}:{number}", number % 50),
+        8 => format!("counter:{number}"),
+        9 => format!("key\u{ff}:{number}"),
+        10 => "k".repeat(number as usize % 5),
         _ => format!("{number}"),
     }
 }
@@ -113,6 +116,28 @@ fn hints_tell_apart_keys_that_begin_alike() {
     loaded.finish_loading().expect("no duplicates");
     assert_eq!(hints(&loaded), 20_001);
     assert_eq!(loaded.len(), 20_001);
+}
+
+#[test]
+fn hints_tell_apart_keys_that_begin_otherwise_than_most() {
+    let mut space = new_space();
+    for number in 0..20_000 {
+        space.insert(&tuple(&format!("key:{number:010}"), "group")).expect("a tuple");
+    }
+    let grown = hints(&space);
+    for number in 0..3_000 {
+        // Before most, and after them.
+        for name in ["key-new", "user"] {
+            let key = format!("{name}:{}:{}", number % 50, number / 50);
+            space.insert(&tuple(&key, "group")).expect("a tuple");
+        }
+    }
+    assert_eq!(hints(&space), grown + 6_000);
+    let mut loaded = new_space();
+    loaded.begin_loading();
+    space.index(0).expect("an index").tuples().for_each(|tuple| loaded.load(tuple.clone()));
+    loaded.finish_loading().expect("no duplicates");
+    assert_eq!(hints(&loaded), grown + 6_000);
 }
 
 #[test]

@@ -179,9 +179,10 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Changes each item, in a way that changes neither its order nor its equality to others.
-    pub fn for_each_mut(&mut self, change: &mut impl FnMut(&mut T)) {
-        change_below(&mut self.root, change);
+    /// Changes the items of these ranks, in a way that changes neither their order nor their
+    /// equality to others.
+    pub fn change(&mut self, ranks: Range<u64>, change: &mut impl FnMut(&mut T)) {
+        change_below(&mut self.root, ranks, change);
     }
 
     /// How many items come before what `before` says; it must be true of none after one of which
@@ -244,7 +245,7 @@ impl<T: Item> Tree<T> {
     /// Removes the equal item.
     pub fn remove(&mut self, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<T> {
         let counts = (&mut self.leaves, &mut self.inners);
-        let removed = remove_equal(&mut self.root, hints, &against, counts)?;
+        let (removed, _) = remove_equal(&mut self.root, hints, &against, counts)?;
         self.len -= 1;
         self.lower_root();
         Some(removed)
@@ -346,38 +347,59 @@ fn put_below<T: Item>(
     put
 }
 
-fn change_below<T: Item>(node: &mut Node<T>, change: &mut impl FnMut(&mut T)) {
+fn change_below<T: Item>(node: &mut Node<T>, ranks: Range<u64>, change: &mut impl FnMut(&mut T)) {
     match node {
-        Node::Leaf(leaf) => Arc::make_mut(leaf).items.iter_mut().for_each(change),
+        Node::Leaf(leaf) => {
+            let items = &mut Arc::make_mut(leaf).items;
+            let end = items.len().min(ranks.end as usize);
+            items[ranks.start as usize..end].iter_mut().for_each(change);
+        }
         Node::Inner(inner) => {
-            let Inner { firsts, children, .. } = Arc::make_mut(inner);
-            firsts.iter_mut().for_each(&mut *change);
-            children.iter_mut().for_each(|child| change_below(child, change));
+            let Inner { firsts, counts, children } = Arc::make_mut(inner);
+            let mut rank = 0;
+            for ((first, &count), child) in firsts.iter_mut().zip(&*counts).zip(children) {
+                let within = ranks.start.max(rank)..ranks.end.min(rank + count);
+                if !within.is_empty() {
+                    if within.start == rank {
+                        change(first);
+                    }
+                    change_below(child, within.start - rank..within.end - rank, &mut *change);
+                }
+                rank += count;
+            }
         }
     }
 }
 
+/// The removed item, and whether it was the node's first one.
 fn remove_equal<T: Item>(
     node: &mut Node<T>,
     hints: Hints,
     against: &impl Fn(&T) -> Ordering,
     (leaves, inners): (&mut usize, &mut usize),
-) -> Option<T> {
+) -> Option<(T, bool)> {
     match node {
         Node::Leaf(leaf) => {
             let at = place_of(&leaf.items, hints, against).ok()?;
-            Some(Arc::make_mut(leaf).items.remove(at))
+            Some((Arc::make_mut(leaf).items.remove(at), at == 0))
         }
         Node::Inner(inner) => {
             let at = child_of(inner, hints, against);
             let inner = Arc::make_mut(inner);
             let is_leaf = matches!(inner.children[at], Node::Leaf(_));
             let child = &mut inner.children[at];
-            let removed = remove_equal(child, hints, against, (&mut *leaves, &mut *inners))?;
+            child.fetch();
+            let counts = (&mut *leaves, &mut *inners);
+            let (removed, was_first) = remove_equal(child, hints, against, counts)?;
+            inner.counts[at] -= 1;
+            // Another one is left alone: its count of owners is seldom in the cache.
+            if was_first && let Some(first) = child.first() {
+                inner.firsts[at] = first.clone();
+            }
             if inner.shrunk(at) {
                 *(if is_leaf { leaves } else { inners }) -= 1;
             }
-            Some(removed)
+            Some((removed, was_first && at == 0))
         }
     }
 }

@@ -222,15 +222,14 @@ impl<T: Clone> Inner<T> {
         }
     }
 
-    /// After items were taken out from under child `at`: keeps it from staying empty or poor.
-    /// Whether there is a child less now.
+    /// After items were taken out from under child `at`, and its count and first item updated:
+    /// keeps it from staying empty or poor. Whether there is a child less now.
     pub(in crate::tree) fn shrunk(&mut self, at: usize) -> bool {
         let len = self.children[at].len();
         if len == 0 {
             self.remove_child(at);
             return true;
         }
-        self.refresh(at);
         if len >= POOR || self.children.len() == 1 {
             return false;
         }
