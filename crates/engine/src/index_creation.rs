@@ -12,7 +12,7 @@
 
 use crate::keyspace::Keyspace;
 use crate::noting::Noted;
-use crate::space::{SpaceCell, described_space};
+use crate::space::{Prepared, SpaceCell, described_space};
 use crate::tx::Scratch;
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoxError, IndexBuild, Space, Written};
@@ -81,7 +81,7 @@ impl Keyspace {
         append: impl FnOnce(Record<'_>) -> Lsn,
         prepared: IndexCreation,
     ) -> (Result<Written, BoxError>, Lsn) {
-        self.define_with(id, scratch, statement, append, Some(prepared))
+        self.define_with(id, scratch, statement, append, Some(Box::new(prepared)))
     }
 }
 
@@ -110,13 +110,10 @@ impl IndexCreation {
         next.iter().try_for_each(|written| self.build.follow(written))?;
         Ok(left <= LAST_MAX)
     }
+}
 
-    /// Follows the last changes of its space, which is locked. Returns whether the index can be
-    /// added to it now: not if the space has changed in a way that was not noted.
-    ///
-    /// # Errors
-    /// As [`IndexCreation::go_on`]; or if the index does not go with others.
-    pub(crate) fn catch_up(&mut self, space: &Space) -> Result<bool, BoxError> {
+impl Prepared for IndexCreation {
+    fn catch_up(&mut self, space: &Space) -> Result<bool, BoxError> {
         self.follow(usize::MAX)?;
         if self.noted.is_broken() {
             return Ok(false);
@@ -125,12 +122,7 @@ impl IndexCreation {
         Ok(true)
     }
 
-    /// Adds the index to its space, which is locked, after it has caught up with it. Returns
-    /// what may take long to drop.
-    ///
-    /// # Errors
-    /// As [`IndexCreation::catch_up`].
-    pub(crate) fn add_to(self, space: &mut Space) -> Result<Space, BoxError> {
+    fn add_to(self: Box<Self>, space: &mut Space) -> Result<Space, BoxError> {
         space.adopt_index(self.build)
     }
 }

@@ -17,7 +17,6 @@ use super::error::{
     cannot_alter, cannot_drop, cannot_drop_sequence, cannot_mount, no_such_sequence, no_such_space,
 };
 use super::transaction::SpaceTx;
-use crate::index_creation::IndexCreation;
 use crate::keyspace::Keyspace;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
@@ -26,6 +25,23 @@ use ladon_space::{
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
+
+/// An index that is built before its definition comes.
+pub(crate) trait Prepared: Send + Sync {
+    /// Follows the last changes of its space, which is locked. Returns whether the index can be
+    /// added to it now: not if the space has changed in a way that was not noted.
+    ///
+    /// # Errors
+    /// A tuple has no place in the index, or the index does not go with others.
+    fn catch_up(&mut self, space: &Space) -> Result<bool, BoxError>;
+
+    /// Adds the index to its space, which is locked, after it has caught up with it. Returns what
+    /// may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Prepared::catch_up`].
+    fn add_to(self: Box<Self>, space: &mut Space) -> Result<Space, BoxError>;
+}
 
 /// Whether a change of this space's tuples has an effect beyond them.
 pub fn defines(id: SpaceId) -> bool {
@@ -63,7 +79,7 @@ impl Keyspace {
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        mut prepared: Option<IndexCreation>,
+        mut prepared: Option<Box<dyn Prepared>>,
     ) -> (Result<Written, BoxError>, Lsn) {
         let mut garbage = Vec::new();
         let done =
@@ -81,7 +97,7 @@ impl Keyspace {
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        (prepared, garbage): (&mut Option<IndexCreation>, &mut Vec<Garbage>),
+        (prepared, garbage): (&mut Option<Box<dyn Prepared>>, &mut Vec<Garbage>),
     ) -> (Result<Written, BoxError>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
@@ -122,7 +138,7 @@ impl Effect<'_> {
         &self,
         tx: &mut SpaceTx<'_>,
         garbage: &mut Vec<Garbage>,
-        prepared: &mut Option<IndexCreation>,
+        prepared: &mut Option<Box<dyn Prepared>>,
     ) -> Result<(), BoxError> {
         if self.id == system::SEQUENCE {
             return self.check_sequence(tx);
@@ -228,7 +244,7 @@ impl Effect<'_> {
     pub(super) fn apply(
         &self,
         space: &mut Space,
-        prepared: &mut Option<IndexCreation>,
+        prepared: &mut Option<Box<dyn Prepared>>,
     ) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {

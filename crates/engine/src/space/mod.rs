@@ -30,6 +30,7 @@ mod saving;
 mod transaction;
 
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
+pub(crate) use definition::Prepared;
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
