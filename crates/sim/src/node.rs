@@ -184,10 +184,7 @@ impl SimNode {
         });
         let tells = plan.workers;
         watch(&mut node, tells, canary);
-        apply_limits(&node, &keyspace, plan)?;
-        if canary == Canary::BoundIgnored {
-            node.pubsub.bound_undelivered(usize::MAX);
-        }
+        apply_limits(&node, &keyspace, plan, canary)?;
         let node = Arc::new(node);
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
@@ -516,8 +513,15 @@ fn watch(node: &mut Node, tells: usize, canary: Canary) {
 const SPACES_BYTES: u64 = 48 << 10;
 
 /// The plan's limits of memory, and of what counts as large.
-fn apply_limits(node: &Node, keyspace: &Keyspace, plan: &Plan) -> Result<(), String> {
-    plan.undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
+fn apply_limits(
+    node: &Node,
+    keyspace: &Keyspace,
+    plan: &Plan,
+    canary: Canary,
+) -> Result<(), String> {
+    let is_ignored = canary == Canary::BoundIgnored;
+    let undelivered_max = if is_ignored { Some(usize::MAX) } else { plan.undelivered_max };
+    undelivered_max.into_iter().for_each(|max| node.pubsub.bound_undelivered(max));
     if let Some(limit) = plan.memory {
         let mut bytes = keyspace.fixed_bytes() + limit.bytes;
         if plan.spaces.is_some() {

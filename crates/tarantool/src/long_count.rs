@@ -12,7 +12,7 @@ use ladon_space::{BoxError, Counting, Looked, Selected, Selection, Space};
 pub(crate) enum Counted {
     All(u64),
     /// There is so much to look at that the reply is to be long: a copy of the space.
-    TooMany(Space),
+    TooMany(Box<Space>),
 }
 
 /// How the reply looks around the number.
@@ -49,7 +49,7 @@ impl Counted {
         };
         let most = if may_be_long { TUPLES_MAX as usize } else { usize::MAX };
         let (count, is_all) = count_some(&mut selection, most);
-        Ok(if is_all { Counted::All(count) } else { Counted::TooMany(space.clone()) })
+        Ok(if is_all { Counted::All(count) } else { Counted::TooMany(Box::new(space.clone())) })
     }
 }
 

@@ -164,7 +164,7 @@ impl Running<'_, '_> {
         let shape = CountShape { sync: self.sync, schema_version: self.schema_version, is_16 };
         match counted {
             (Counted::TooMany(space), Some(selected)) => {
-                let long = LongCount::new(space, &selected, shape)?;
+                let long = LongCount::new(*space, &selected, shape)?;
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
                 Ok(())

@@ -218,15 +218,9 @@ impl Running<'_, '_> {
         if let Err(error) = admit(node, self.session, memory, id, flags) {
             return self.reject(Some((id, spec)), &error);
         }
-        if flags.0 & PUBLISHES != 0 && node.pubsub.is_congested() {
-            return Outcome::new(Lsn::ZERO, Flow::Again);
-        }
         let paused = node.paused(now_ms);
-        if let Some(paused) = paused
-            && is_held_back(flags, paused)
-            && self.session.pausing.is_none()
-        {
-            return Outcome::new(Lsn::ZERO, Flow::Paused);
+        if let Some(flow) = self.comes_later(flags, paused) {
+            return Outcome::new(Lsn::ZERO, flow);
         }
         if let Some(multi) = &mut self.session.multi
             && !flags.has(Flags::NOT_QUEUED)
@@ -279,6 +273,16 @@ impl Running<'_, '_> {
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
         std::mem::forget(ctx);
         outcome
+    }
+
+    /// Whether messages that are still to be delivered, or a pause, hold the command back.
+    #[inline(always)]
+    fn comes_later(&self, flags: Flags, paused: Option<Paused>) -> Option<Flow> {
+        if flags.0 & PUBLISHES != 0 && self.thread.node.pubsub.is_congested() {
+            return Some(Flow::Again);
+        }
+        let is_paused = paused.is_some_and(|paused| is_held_back(flags, paused));
+        (is_paused && self.session.pausing.is_none()).then_some(Flow::Paused)
     }
 
     /// A script decides for itself what it does while memory is short, unless it is queued, or in
