@@ -116,7 +116,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   connection has 1,000 of them at most, which hold 64 MiB together.
 - **Long replies** are made in slices, from a copy that shares memory with the space. So are counts that have to look at
   many tuples (over `BITSET` and `RTREE` indexes).
-- **Streams of replies**: replies of a connection come in the order of its requests.
+- **Order of replies**: requests of a connection run one after the other. At gate `fsync`, a reply outside of streams that
+  shows nothing which is still to be synced leaves before those that wait for the disk. Otherwise, and within a stream,
+  replies come in the order of the requests: a long reply or a long commit is not overtaken.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
