@@ -506,6 +506,13 @@ fn make(setup: &[Op], frequency: bool) -> Made {
     Made { keyspace, scratch, observers }
 }
 
+/// Pops all members of a set. Which of them a few random ones are depends on where they lie in the
+/// table, and members that were put back may lie elsewhere.
+fn of_no_chance(op: Op) -> Op {
+    let (what, key, other, a, b) = op;
+    if what == 11 { (what, key, other, a, b | 3) } else { op }
+}
+
 fn cases() -> ProptestConfig {
     ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 })
 }
@@ -563,12 +570,15 @@ proptest! {
             if undoable {
                 tx.make_undoable();
             }
-            ops.iter().for_each(|&op| run(&mut tx, op));
+            ops.iter().for_each(|&op| run(&mut tx, of_no_chance(op)));
             let (_, wrote) = tx.commit(|changes| {
                 record = changes.changes().into_owned();
                 Lsn(1000)
             });
             check_accounts(&keyspace, scratch.counters.bytes_delta);
+            // Members that were put back may lie elsewhere in their table, whose order a whole
+            // value is written in.
+            record.sort_unstable();
             (record, wrote, picture(&keyspace, &observers), buffers(&scratch))
         };
         prop_assert_eq!(outcome(true), outcome(false));
