@@ -642,6 +642,7 @@ mod tests {
         connection.advance(Positions { durable: Lsn(4), ..positions });
         assert_eq!(connection.take_sendable(Vec::new).as_deref(), Some(&b"unsafe "[..]));
     }
+
     #[test]
     fn a_reply_overtakes_those_that_wait() {
         let mut connection =

@@ -82,7 +82,7 @@ pub fn execute(
 /// is no reply, and stays.
 #[cold]
 fn silence(local: &Local, session: &mut Session, flow: &Flow, out: &mut Vec<u8>, start: usize) {
-    let is_later = matches!(flow, Flow::Paused | Flow::Compute | Flow::Again | Flow::AwaitsCommit);
+    let is_later = flow.runs_again();
     match session.reply_mode {
         // The reply comes later.
         ReplyMode::Skip if matches!(flow, Flow::Block(_)) => return,

@@ -33,6 +33,17 @@ pub enum Flow {
     AwaitsCommit,
 }
 
+impl Flow {
+    /// Whether the request has no reply yet because it is retried.
+    #[inline]
+    pub fn runs_again(&self) -> bool {
+        match self {
+            Flow::Compute | Flow::Paused | Flow::Again | Flow::GoesOn | Flow::AwaitsCommit => true,
+            Flow::Continue | Flow::Close | Flow::Drop | Flow::Block(_) => false,
+        }
+    }
+}
+
 /// What a request led to. Its reply, or the beginning of it, is in the buffer.
 #[derive(Debug)]
 pub struct Outcome {

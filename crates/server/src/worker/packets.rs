@@ -88,8 +88,8 @@ impl Worker {
             outcome.depends = Lsn::ZERO;
         }
         if let Some(packet_ran) = &mut self.packet_ran {
-            let runs_again = matches!(outcome.flow, Flow::GoesOn | Flow::AwaitsCommit);
-            packet_ran(item.slot, (!runs_again).then(|| &connection.output[before..]));
+            let has_run = !outcome.flow.runs_again();
+            packet_ran(item.slot, has_run.then(|| &connection.output[before..]));
         }
         connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);

@@ -31,11 +31,9 @@ pub(crate) fn note_reads(ctx: &mut Ctx<'_>, command: Command<'_>) {
 /// request, unless it belongs to a transaction that is still open.
 #[cold]
 pub(crate) fn after_request(session: &mut Session, name: &[u8], flow: &Flow) {
-    let runs_again =
-        matches!(flow, Flow::Again | Flow::Paused | Flow::Compute | Flow::AwaitsCommit);
     if let Some(tracking) = &mut session.tracking
         && session.multi.is_none()
-        && !runs_again
+        && !flow.runs_again()
         && !name.eq_ignore_ascii_case(b"client")
     {
         tracking.caching = false;
