@@ -11,8 +11,9 @@ use ladon_space::{BoxError, Counting, Looked, Selected, Selection, Space};
 /// What a request has counted.
 pub(crate) enum Counted {
     All(u64),
-    /// There is so much to look at that the reply is to be long: a copy of the space.
-    TooMany(Box<Space>),
+    /// There is so much to look at that the reply is to be long: a copy of the space, and what is
+    /// selected.
+    TooMany(Box<(Space, Selected)>),
 }
 
 /// How the reply looks around the number.
@@ -39,17 +40,20 @@ impl Counted {
     /// If the space has no such tuples to select.
     pub(crate) fn of(
         space: &Space,
-        selected: &Selected,
+        selected: Selected,
         may_be_long: bool,
     ) -> Result<Counted, BoxError> {
-        let Selected { index, iterator, key, .. } = selected;
+        let Selected { index, iterator, key, .. } = &selected;
         let mut selection = match space.begin_count(*index, *iterator, key)? {
             Counting::Counted(count) => return Ok(Counted::All(count)),
             Counting::OneByOne(selection) => selection,
         };
         let most = if may_be_long { TUPLES_MAX as usize } else { usize::MAX };
         let (count, is_all) = count_some(&mut selection, most);
-        Ok(if is_all { Counted::All(count) } else { Counted::TooMany(Box::new(space.clone())) })
+        if is_all {
+            return Ok(Counted::All(count));
+        }
+        Ok(Counted::TooMany(Box::new((space.clone(), selected))))
     }
 }
 

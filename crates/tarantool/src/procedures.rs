@@ -153,24 +153,24 @@ impl Running<'_, '_> {
         let may_be_long = self.thread.local.replies_later;
         let counted = self.read(space, Seen::All, |space| {
             if space.index(0).is_none() {
-                return Ok((Counted::All(0), None));
+                return Ok(Counted::All(0));
             }
             let iterator = iterator.map_err(refused)?.unwrap_or_else(|| iterator_for(&key));
             let key = (&*key).into();
             let (offset, limit, after) = (0, u64::MAX, None);
             let selected = Selected { index, iterator, key, offset, limit, after };
-            Ok((Counted::of(space, &selected, may_be_long)?, Some(selected)))
+            Counted::of(space, selected, may_be_long)
         })?;
         let shape = CountShape { sync: self.sync, schema_version: self.schema_version, is_16 };
         match counted {
-            (Counted::TooMany(space), Some(selected)) => {
-                let long = LongCount::new(*space, &selected, shape)?;
+            Counted::TooMany(counting) => {
+                let (space, selected) = *counting;
+                let long = LongCount::new(space, &selected, shape)?;
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
                 Ok(())
             }
-            (Counted::TooMany(_), None) => unreachable!("nothing was selected"),
-            (Counted::All(count), _) => {
+            Counted::All(count) => {
                 shape.write(out, count).map_err(|long| error::illegal(&long.to_string()))
             }
         }
