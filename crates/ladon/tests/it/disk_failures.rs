@@ -1,7 +1,7 @@
 //! A full disk, a failing sync, a failing checkpoint, on the real binary.
 
 use crate::live::{bulk, call, ok};
-use crate::sick_disk::{SickDisk, until};
+use crate::sick_disk::{SickDisk, until, until_writes_fail};
 use ladon_crash::{Client, ladon_check};
 use ladon_resp::client::Value;
 
@@ -46,9 +46,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_heals_by_itself() {
         disk.set("full");
         // Who meets the full disk waits until it has the change, which is neither lost nor denied.
         other.request(&["SET", "pending", "v"]).expect("sent");
-        until(&mut client, &["INFO", "persistence"], |info| {
-            says(info, "aof_last_write_status:err")
-        });
+        until_writes_fail(&mut client);
         let refused = call(&mut client, &["SET", "k", "refused"]);
         assert!(is_error(&refused, "MISCONF ", "No space left"), "{gate}: {refused:?}");
         assert!(is_error(&refused, "MISCONF ", ".log"), "it names the file: {refused:?}");

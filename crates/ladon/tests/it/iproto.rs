@@ -12,6 +12,7 @@ mod session_settings;
 mod streams;
 mod watch;
 
+use crate::sick_disk::SickDisk;
 use client::{Iproto, array, int, map, text};
 use ladon_crash::{Launch, Server};
 use ladon_iproto::request::{IndexRef, Put, Select, SpaceRef};
@@ -39,18 +40,8 @@ impl Node {
     }
 
     fn start(&self) -> Server {
-        let iproto = format!("127.0.0.1:{}", self.ports.first());
-        let io_threads = self.io_threads.to_string();
-        let arguments = [
-            "--gate",
-            self.gate,
-            "--io-threads",
-            &io_threads,
-            "--iproto",
-            &iproto,
-            "--iproto-admin-password",
-            ADMIN_PASSWORD,
-        ];
+        let arguments = arguments(&self.ports, self.gate, self.io_threads);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let launch =
             Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), self.dir.path(), &arguments);
         launch.start().expect("starts")
@@ -61,10 +52,40 @@ impl Node {
     }
 
     fn admin(&self) -> Iproto {
-        let mut admin = self.guest();
-        admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
-        admin
+        admin_at(&self.ports)
     }
+}
+
+/// A server that also speaks IPROTO, on a disk that fails on command.
+struct SickNode {
+    disk: SickDisk,
+    ports: Ports,
+}
+
+impl SickNode {
+    fn new(gate: &str) -> SickNode {
+        let ports = Ports::take(1).expect("a port");
+        let arguments = arguments(&ports, gate, 2);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        SickNode { disk: SickDisk::new(&arguments), ports }
+    }
+
+    fn admin(&self) -> Iproto {
+        admin_at(&self.ports)
+    }
+}
+
+fn arguments(ports: &Ports, gate: &str, io_threads: usize) -> [String; 8] {
+    let (iproto, io_threads) = (format!("127.0.0.1:{}", ports.first()), io_threads.to_string());
+    let [listen, password] = ["--iproto", "--iproto-admin-password"];
+    ["--gate", gate, "--io-threads", &io_threads, listen, &iproto, password, ADMIN_PASSWORD]
+        .map(str::to_owned)
+}
+
+fn admin_at(ports: &Ports) -> Iproto {
+    let mut admin = Iproto::connect(ports.first());
+    admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    admin
 }
 
 /// A space of numbered rows, with a secondary index on the second field.

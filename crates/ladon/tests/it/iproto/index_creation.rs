@@ -2,11 +2,10 @@
 //! crash.
 
 use super::client::{Iproto, array, int, map, text};
-use super::{ADMIN_PASSWORD, Node, row};
-use crate::sick_disk::{SOON, SickDisk, WHILE, until};
+use super::{Node, SickNode, row};
+use crate::sick_disk::{SOON, WHILE, until, until_writes_fail};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
-use ladon_testkit::Ports;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -115,25 +114,13 @@ fn it_may_be_refused_or_given_up() {
     server.kill().expect("killed");
 }
 
-/// Arguments of a server at this gate that listens here.
-fn with_iproto<'a>(address: &'a str, gate: &'a str) -> [&'a str; 8] {
-    let [password, threads] = ["--iproto-admin-password", "--io-threads"];
-    ["--gate", gate, "--iproto", address, password, ADMIN_PASSWORD, threads, "2"]
-}
-
 /// A refusal shows tuples, and passes no earlier than the disk has them.
 #[test]
 fn its_refusal_waits_for_the_tuples_that_it_shows() {
-    let ports = Ports::take(1).expect("a port");
-    let iproto = format!("127.0.0.1:{}", ports.first());
-    let disk = SickDisk::new(&with_iproto(&iproto, "fsync"));
+    let node = SickNode::new("fsync");
+    let disk = &node.disk;
     let mut server = disk.start();
-    let connect = || {
-        let mut admin = Iproto::connect(ports.first());
-        admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
-        admin
-    };
-    let (mut admin, mut writer) = (connect(), connect());
+    let (mut admin, mut writer) = (node.admin(), node.admin());
     let rows: Vec<Vec<u8>> = (1..=1_000).map(|id| row(id, &format!("n{id}"))).collect();
     let into = |space: u32, tuple| Request::Replace(Put { space: SpaceRef::Id(space), tuple });
     make_empty_space(&mut admin);
@@ -208,12 +195,11 @@ fn many_at_once_come_to_their_ends() {
 #[test]
 fn a_full_disk_refuses_it() {
     const WAL_IO: u32 = 40;
-    let ports = Ports::take(1).expect("a port");
-    let disk = SickDisk::new(&with_iproto(&format!("127.0.0.1:{}", ports.first()), "write"));
+    let node = SickNode::new("write");
+    let disk = &node.disk;
     let mut server = disk.start();
     let mut redis = server.connect().expect("connects");
-    let mut admin = Iproto::connect(ports.first());
-    admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    let mut admin = node.admin();
     make_space(&mut admin);
     let names = index(1, "names", false, 1, "string");
     let create = Request::Insert(Put { space: SpaceRef::Id(288), tuple: &names });
@@ -221,10 +207,7 @@ fn a_full_disk_refuses_it() {
     disk.set("full");
     let mut other = server.connect().expect("connects");
     other.request(&["SET", "pending", "v"]).expect("sent");
-    until(&mut redis, &["INFO", "persistence"], |info| {
-        let info = info.as_bytes().unwrap_or_default();
-        String::from_utf8_lossy(info).contains("aof_last_write_status:err")
-    });
+    until_writes_fail(&mut redis);
     disk.unset("full");
     until(&mut redis, &["SET", "healed", "v"], |value| *value == crate::live::ok());
     // It may have come to its end before the log knew.

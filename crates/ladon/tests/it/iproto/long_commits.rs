@@ -2,12 +2,11 @@
 //! requests, never in time. And what transactions hold, and when the log takes nothing.
 
 use super::client::{Iproto, array, int, text};
-use super::{ADMIN_PASSWORD, Node, make_space, row};
+use super::{Node, SickNode, make_space, row};
 use crate::live::info_number;
-use crate::sick_disk::{SickDisk, until};
+use crate::sick_disk::{until, until_writes_fail};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Begin, IndexRef, Put, SpaceRef, Update};
-use ladon_testkit::Ports;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
@@ -191,15 +190,11 @@ fn a_timed_out_transaction_holds_no_memory() {
 /// its sequence at once.
 #[test]
 fn a_full_disk_refuses_statements_in_transactions() {
-    let ports = Ports::take(1).expect("a port");
-    let iproto = format!("127.0.0.1:{}", ports.first());
-    let arguments =
-        ["--gate", "write", "--iproto", &iproto, "--iproto-admin-password", ADMIN_PASSWORD];
-    let disk = SickDisk::new(&arguments);
+    let node = SickNode::new("write");
+    let disk = &node.disk;
     let mut server = disk.start();
     let mut redis = server.connect().expect("connects");
-    let mut admin = Iproto::connect(ports.first());
-    admin.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    let mut admin = node.admin();
     make_space(&mut admin, 512, "users");
     let no = vec![0xc2];
     let limits = [int(1), int(1), int(100), int(1), int(0), no.clone()];
@@ -214,10 +209,7 @@ fn a_full_disk_refuses_statements_in_transactions() {
     disk.set("full");
     let mut other = server.connect().expect("connects");
     other.request(&["SET", "pending", "v"]).expect("sent");
-    until(&mut redis, &["INFO", "persistence"], |info| {
-        let info = info.as_bytes().unwrap_or_default();
-        String::from_utf8_lossy(info).contains("aof_last_write_status:err")
-    });
+    until_writes_fail(&mut redis);
     assert_eq!(admin.ask(&insert).expect_err("a full disk").0, WAL_IO);
     // No number was used.
     admin.stream_id = 0;

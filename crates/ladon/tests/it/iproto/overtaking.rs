@@ -1,12 +1,10 @@
 //! Replies out of the order of their requests: what waits for the disk does not hold back what does
 //! not, on the same connection.
 
-use super::client::Iproto;
-use super::{ADMIN_PASSWORD, make_space, row};
-use crate::sick_disk::{SickDisk, WHILE};
+use super::{SickNode, make_space, row};
+use crate::sick_disk::WHILE;
 use ladon_iproto::Request;
 use ladon_iproto::request::{IndexRef, Put, Select, SpaceRef};
-use ladon_testkit::Ports;
 use std::thread;
 
 fn all_of(space: u32) -> Request<'static> {
@@ -25,14 +23,10 @@ fn all_of(space: u32) -> Request<'static> {
 
 #[test]
 fn a_reply_that_waits_for_the_disk_holds_back_none_that_does_not() {
-    let ports = Ports::take(1).expect("a port");
-    let iproto = format!("127.0.0.1:{}", ports.first());
-    let arguments =
-        ["--gate", "fsync", "--iproto", &iproto, "--iproto-admin-password", ADMIN_PASSWORD];
-    let disk = SickDisk::new(&arguments);
+    let node = SickNode::new("fsync");
+    let disk = &node.disk;
     let mut server = disk.start();
-    let mut client = Iproto::connect(ports.first());
-    client.log_in("admin", ADMIN_PASSWORD).expect("logs in");
+    let mut client = node.admin();
     make_space(&mut client, 512, "changed");
     make_space(&mut client, 513, "still");
     client.insert(513, &row(1, "ada"));

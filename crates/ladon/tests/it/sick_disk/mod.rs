@@ -62,6 +62,14 @@ pub const SOON: Duration = Duration::from_secs(20);
 /// Long enough to see that no reply comes.
 pub const WHILE: Duration = Duration::from_millis(150);
 
+/// Waits until the log says that a write has failed.
+pub fn until_writes_fail(client: &mut Client) {
+    until(client, &["INFO", "persistence"], |info| {
+        let info = info.as_bytes().unwrap_or_default();
+        String::from_utf8_lossy(info).contains("aof_last_write_status:err")
+    });
+}
+
 /// Asks again until the reply is as wanted.
 pub fn until(client: &mut Client, words: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
