@@ -58,7 +58,7 @@ fn they_come_whole_whatever_the_index() {
     let mut server = node.start();
     let mut admin = node.admin();
     make_space(&mut admin);
-    (1..=ROWS).for_each(|id| drop(admin.insert(SPACE, &tuple(id))));
+    insert_all(&mut admin);
     let middle = array(&[array(&[int(50), int(100)])]);
     for (index, iterator, key, count) in [
         (0, ALL, array(&[]), ROWS),
@@ -89,7 +89,7 @@ fn they_show_one_moment() {
     let mut server = node.start();
     let (mut reader, mut writer) = (node.admin(), node.admin());
     make_space(&mut reader);
-    (1..=ROWS).for_each(|id| drop(reader.insert(SPACE, &tuple(id))));
+    insert_all(&mut reader);
     for round in 0..10 {
         reader.send_select(SPACE);
         // Each moment has one row fewer, and another one more.
