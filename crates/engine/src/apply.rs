@@ -98,8 +98,7 @@ impl<'a> Recovering<'a> {
             return loaded;
         }
         if let Some(&Ok(Change::SpacePut { space, .. })) = changes.peek() {
-            self.spaces.block(block, space, encoded);
-            return Ok(());
+            return Ok(self.spaces.block(block, space, encoded)?);
         }
         if let Some(Ok(Change::Library { .. })) = changes.peek() {
             return changes.try_for_each(|change| self.library(change?));

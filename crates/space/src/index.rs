@@ -40,7 +40,7 @@ impl Item for Entry {
 
 /// Lengths at which a growing tree looks what its hints should show. All of them are short, because
 /// the hints of all tuples change.
-const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
+pub(crate) const REHINTED_AT: [u64; 4] = [64, 256, 1024, 4096];
 
 /// With more strings on one side of most, their hints are not changed: that would take too long.
 const SIDE_MAX: u64 = 4 * REHINTED_AT[3];

@@ -6,6 +6,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
 use crate::hint_window::{HintWindow, Side};
+use crate::index::Entry;
 use crate::multikey::Elements;
 use crate::path::{self, Path, Step};
 use crate::tree::Hints;
@@ -319,6 +320,12 @@ impl KeyDef {
             return part.hint(key.values);
         }
         self.plain_hint(part, key.values)
+    }
+
+    /// The order of two of the index's entries.
+    #[inline]
+    pub(crate) fn order(&self, a: &Entry, b: &Entry) -> Ordering {
+        self.compare(a.hint, &a.tuple, b.hint, b.tuple.bytes())
     }
 
     /// Compares two tuples whose hints are `a_hint` and `b_hint`, the order of the index.

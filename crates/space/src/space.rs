@@ -12,6 +12,7 @@ use crate::key::{Key, Part};
 use crate::select::{Counting, IteratorType, Selection};
 use crate::tuple::Tuple;
 use ladon_msgpack::Value;
+use std::sync::Arc;
 
 /// Tarantool's default for `memtx_max_tuple_size`.
 const TUPLE_BYTES_MAX: usize = 1024 * 1024;
@@ -25,7 +26,7 @@ pub struct Space {
     pub(crate) def: SpaceDef,
     /// By number; the primary index is the first.
     pub(crate) indexes: Vec<Index>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
     /// Whether an index is multikey.
     pub(crate) has_multikey: bool,
     /// Bytes that the tuples take.
@@ -40,7 +41,7 @@ impl Space {
     /// A space without indexes.
     pub fn new(def: SpaceDef) -> Space {
         let mut space = Space {
-            rules: Rules::default(),
+            rules: Arc::default(),
             def,
             indexes: Vec::new(),
             has_multikey: false,
@@ -126,7 +127,7 @@ impl Space {
 
     /// Takes the rules over, after the indexes.
     fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
+        self.rules = Arc::new(rules);
         self.has_multikey = self.indexes.iter().any(|index| index.key.is_multikey());
     }
 
@@ -176,7 +177,7 @@ impl Space {
         self.check_types(&def.format, None)?;
         let rules = self.rules_with(&def, None)?;
         self.check_tuples(&rules)?;
-        (self.def, self.rules) = (def, rules);
+        (self.def, self.rules) = (def, Arc::new(rules));
         Ok(())
     }
 

@@ -288,74 +288,6 @@ impl Space {
         before
     }
 
-    /// Begins loading: secondary indexes are left alone, for their keys may not be unique before
-    /// the end. Until then only [`Space::load`], [`Space::apply_put`] and [`Space::apply_delete`]
-    /// change tuples.
-    pub fn begin_loading(&mut self) {
-        self.is_loading = true;
-    }
-
-    /// Ends loading: builds the secondary indexes, and checks the tuples.
-    ///
-    /// # Errors
-    /// Tarantool's, if the tuples break a rule; the space is not usable then.
-    pub fn finish_loading(&mut self) -> Result<(), BoxError> {
-        self.is_loading = false;
-        let Some((primary, others)) = self.indexes.split_first_mut() else { return Ok(()) };
-        primary.choose_hints();
-        let mut duplicate = None;
-        for (at, index) in others.iter_mut().enumerate() {
-            if let Err(two) = index.fill(primary.tuples()) {
-                duplicate = Some((at + 1, two));
-                break;
-            }
-        }
-        match duplicate {
-            Some((at, (old, new))) => Err(self.duplicate(&self.indexes[at], &old, new.bytes())),
-            None => Ok(()),
-        }
-    }
-
-    /// Puts in a tuple that was checked when it was first written.
-    pub fn load(&mut self, tuple: Tuple) {
-        let Some(primary) = self.indexes.first_mut() else { return };
-        let old = primary.put(&tuple);
-        if !self.is_loading {
-            for index in &mut self.indexes[1..] {
-                if let Some(old) = &old {
-                    index.remove(old.bytes());
-                }
-                index.put(&tuple);
-            }
-        }
-        self.account(old.as_ref(), Some(&tuple));
-    }
-
-    /// Does again what a put did before it was logged.
-    ///
-    /// # Errors
-    /// Tarantool's, if the tuple does not fit the format: the log is damaged, or of another space.
-    pub fn apply_put(&mut self, tuple: &[u8]) -> Result<(), BoxError> {
-        self.require_index(0)?;
-        self.rules.check(tuple)?;
-        self.load(Tuple::new(tuple));
-        Ok(())
-    }
-
-    /// Does again what a delete did before it was logged; `key` is a primary key.
-    ///
-    /// # Errors
-    /// Tarantool's, if the key does not fit.
-    pub fn apply_delete(&mut self, key: &[u8]) -> Result<(), BoxError> {
-        let primary = self.require_index(0)?;
-        let key = Key::parse(key)?;
-        primary.key.check_exact(&key)?;
-        if let Some(old) = primary.find_key(&key).map(|(_, tuple)| tuple.clone()) {
-            self.take_out(&old);
-        }
-        Ok(())
-    }
-
     fn check_tuple(&self, tuple: &[u8]) -> Result<(), BoxError> {
         if tuple.len() > self.tuple_bytes_max {
             return Err(BoxError::tuple_too_large(tuple.len()));
@@ -473,7 +405,7 @@ impl Space {
         Written { old, new: Some(new) }
     }
 
-    fn take_out(&mut self, old: &Tuple) {
+    pub(crate) fn take_out(&mut self, old: &Tuple) {
         let count = if self.is_loading { 1 } else { self.indexes.len() };
         for index in self.indexes.iter_mut().take(count) {
             index.remove(old.bytes());
@@ -481,7 +413,7 @@ impl Space {
         self.account(Some(old), None);
     }
 
-    fn account(&mut self, old: Option<&Tuple>, new: Option<&Tuple>) {
+    pub(crate) fn account(&mut self, old: Option<&Tuple>, new: Option<&Tuple>) {
         self.tuple_bytes += new.map_or(0, Tuple::memory);
         self.tuple_bytes -= old.map_or(0, Tuple::memory);
     }

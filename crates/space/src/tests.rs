@@ -4,6 +4,7 @@ mod bitset;
 mod defaults;
 mod definitions;
 mod keys;
+mod loading;
 mod model;
 mod multikey;
 mod rtree;

@@ -4,16 +4,18 @@
 //! spaces come first, because they define the others. Secondary indexes are built at the very end:
 //! blocks are of different moments, so uniqueness may not hold in between.
 
-use super::catalog::{Catalog, Spaces, define_index, described_space};
+use super::catalog::{Catalog, SpaceCell, Spaces, define_index, described_space};
 use super::definition::{Effect, defines};
 use super::error::no_such_space;
 use crate::keyspace::Keyspace;
 use crate::save::SavedBlock;
 use ladon_record::{Change, ChangeError, Changes, Lsn, SpaceId};
-use ladon_space::{BoxError, Space, SpaceDef, Tuple, Written};
+use ladon_space::{BoxError, Rules, Space, SpaceDef, Tuple, Written};
 use ladon_system_spaces as system;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 /// Spaces being rebuilt.
 #[derive(Default)]
@@ -25,11 +27,28 @@ pub(crate) struct RecoveringSpaces {
 struct Loaded {
     /// Of the newest generation so far.
     generation: Lsn,
-    /// Blocks by space, encoded.
-    blocks: BTreeMap<SpaceId, Vec<Vec<u8>>>,
+    /// Blocks of system spaces, encoded.
+    definitions: BTreeMap<SpaceId, Vec<Vec<u8>>>,
+    /// The tuples of other spaces, each block's by itself: in the order of a primary index that has
+    /// one.
+    tuples: BTreeMap<SpaceId, Vec<Vec<Tuple>>>,
     /// The blocks were loaded.
     is_done: bool,
+    /// What records put into user's spaces, by space.
+    puts: BTreeMap<SpaceId, Puts>,
 }
+
+/// Tuples that are put in together: so, those beside each other take one way down the index, and
+/// the others wait for memory together.
+struct Puts {
+    /// What they are checked by, before they are taken.
+    rules: Arc<Rules>,
+    /// In the log's order.
+    run: Vec<Tuple>,
+}
+
+/// So many tuples are put in together.
+const RUN_TUPLES: usize = 1024;
 
 /// Why spaces cannot be rebuilt.
 #[derive(Debug)]
@@ -41,16 +60,35 @@ pub(crate) enum SpaceFault {
 
 impl RecoveringSpaces {
     /// Takes in a block of the space `id`.
-    pub(crate) fn block(&self, block: &SavedBlock, id: SpaceId, changes: &[u8]) {
+    pub(crate) fn block(
+        &self,
+        block: &SavedBlock,
+        id: SpaceId,
+        changes: &[u8],
+    ) -> Result<(), SpaceFault> {
+        let mut run = Vec::new();
+        if !system::is_system(id) {
+            // Outside the lock: most of loading is this, and several threads do it.
+            run.reserve_exact((block.keys as usize).min(changes.len()));
+            tuples(changes, |tuple| {
+                run.push(Tuple::new(tuple));
+                Ok(())
+            })?;
+        }
         let generation = Lsn(block.hash_first);
         let mut loaded = self.loaded.lock();
         if generation > loaded.generation {
-            loaded.generation = generation;
-            loaded.blocks.clear();
+            *loaded = Loaded { generation, ..Loaded::default() };
         }
-        if generation == loaded.generation {
-            loaded.blocks.entry(id).or_default().push(changes.to_vec());
+        if generation < loaded.generation {
+            return Ok(());
         }
+        if system::is_system(id) {
+            loaded.definitions.entry(id).or_default().push(changes.to_vec());
+        } else {
+            loaded.tuples.entry(id).or_default().push(run);
+        }
+        Ok(())
     }
 
     /// Applies a change of a record. Called by one thread, in the log's order.
@@ -60,32 +98,27 @@ impl RecoveringSpaces {
         lsn: Lsn,
         change: Change<'_>,
     ) -> Result<(), SpaceFault> {
-        let generation = self.load(keyspace)?;
-        if lsn <= generation {
+        let mut loaded = self.loaded.lock();
+        loaded.load(keyspace)?;
+        if lsn <= loaded.generation {
             return Ok(());
         }
-        let (Change::SpacePut { space: id, .. } | Change::SpaceDelete { space: id, .. }) = change
-        else {
-            return Ok(());
-        };
-        let fault = |error| SpaceFault::Tuple(id, error);
-        let catalog = keyspace.spaces.catalog();
-        let none = || fault(no_such_space(id));
-        let cell = catalog.get(id).ok_or_else(none)?;
-        let written = {
-            let mut held = cell.lock();
-            redo(&mut held.space, id, change).map_err(fault)?
-        };
-        if defines(id) {
-            let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
-            take_effect(keyspace, &catalog, effect).map_err(fault)?;
+        match change {
+            Change::SpacePut { space: id, tuple } if !system::is_system(id) => {
+                loaded.put(keyspace, id, tuple)
+            }
+            Change::SpacePut { space: id, .. } | Change::SpaceDelete { space: id, .. } => {
+                loaded.redo(keyspace, id, change)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Ends recovery: builds the secondary indexes.
     pub(crate) fn finish(&self, keyspace: &Keyspace) -> Result<(), SpaceFault> {
-        self.load(keyspace)?;
+        let mut loaded = self.loaded.lock();
+        loaded.load(keyspace)?;
+        loaded.end_puts(keyspace)?;
         if !keyspace.spaces.are_in_use() {
             return Ok(());
         }
@@ -99,46 +132,102 @@ impl RecoveringSpaces {
         keyspace.spaces.add_bytes(bytes - keyspace.spaces.bytes() as i64);
         Ok(())
     }
+}
 
-    /// Loads the blocks, the first time. Returns their generation.
-    fn load(&self, keyspace: &Keyspace) -> Result<Lsn, SpaceFault> {
-        let mut loaded = self.loaded.lock();
-        if !std::mem::replace(&mut loaded.is_done, true) && loaded.generation > Lsn::ZERO {
-            load_definitions(keyspace, &mut loaded.blocks)?;
-            let catalog = keyspace.spaces.catalog();
-            for (id, blocks) in std::mem::take(&mut loaded.blocks) {
-                let none = || SpaceFault::Tuple(id, no_such_space(id));
-                let mut held = catalog.get(id).ok_or_else(none)?.lock();
-                tuples(&blocks, |tuple| {
-                    held.space.load(Tuple::new(tuple));
-                    Ok(())
-                })?;
-            }
+impl Loaded {
+    /// Loads the blocks, the first time.
+    fn load(&mut self, keyspace: &Keyspace) -> Result<(), SpaceFault> {
+        if std::mem::replace(&mut self.is_done, true) || self.generation == Lsn::ZERO {
+            return Ok(());
         }
-        Ok(loaded.generation)
+        load_definitions(keyspace, &std::mem::take(&mut self.definitions))?;
+        let catalog = keyspace.spaces.catalog();
+        for (id, runs) in std::mem::take(&mut self.tuples) {
+            cell(&catalog, id)?.lock().space.load_runs(runs);
+        }
+        Ok(())
     }
+
+    /// Puts a tuple into a user's space, soon.
+    fn put(&mut self, keyspace: &Keyspace, id: SpaceId, tuple: &[u8]) -> Result<(), SpaceFault> {
+        let fault = |error| SpaceFault::Tuple(id, error);
+        let puts = match self.puts.entry(id) {
+            Entry::Occupied(puts) => puts.into_mut(),
+            Entry::Vacant(place) => {
+                let catalog = keyspace.spaces.catalog();
+                let rules = cell(&catalog, id)?.lock().space.rules_of_puts().map_err(fault)?;
+                place.insert(Puts { rules, run: Vec::new() })
+            }
+        };
+        puts.rules.check(tuple).map_err(fault)?;
+        puts.run.push(Tuple::new(tuple));
+        if puts.run.len() >= RUN_TUPLES { self.end_puts_into(keyspace, id) } else { Ok(()) }
+    }
+
+    fn end_puts_into(&mut self, keyspace: &Keyspace, id: SpaceId) -> Result<(), SpaceFault> {
+        if let Some(puts) = self.puts.get_mut(&id)
+            && !puts.run.is_empty()
+        {
+            let catalog = keyspace.spaces.catalog();
+            cell(&catalog, id)?.lock().space.put_run(&mut puts.run);
+        }
+        Ok(())
+    }
+
+    fn end_puts(&mut self, keyspace: &Keyspace) -> Result<(), SpaceFault> {
+        let ids: Vec<SpaceId> = self.puts.keys().copied().collect();
+        ids.into_iter().try_for_each(|id| self.end_puts_into(keyspace, id))
+    }
+
+    /// Does a change of a space again.
+    fn redo(
+        &mut self,
+        keyspace: &Keyspace,
+        id: SpaceId,
+        change: Change<'_>,
+    ) -> Result<(), SpaceFault> {
+        if defines(id) {
+            self.end_puts(keyspace)?;
+            // Rules may be others afterwards.
+            self.puts.clear();
+        } else {
+            self.end_puts_into(keyspace, id)?;
+        }
+        let fault = |error| SpaceFault::Tuple(id, error);
+        let catalog = keyspace.spaces.catalog();
+        let written = {
+            let mut held = cell(&catalog, id)?.lock();
+            redo(&mut held.space, id, change).map_err(fault)?
+        };
+        if defines(id) {
+            let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
+            take_effect(keyspace, &catalog, effect).map_err(fault)?;
+        }
+        Ok(())
+    }
+}
+
+fn cell(catalog: &Catalog, id: SpaceId) -> Result<&SpaceCell, SpaceFault> {
+    catalog.get(id).ok_or_else(|| SpaceFault::Tuple(id, no_such_space(id)))
 }
 
 /// Loads the system spaces, and creates what they define.
 fn load_definitions(
     keyspace: &Keyspace,
-    blocks: &mut BTreeMap<SpaceId, Vec<Vec<u8>>>,
+    definitions: &BTreeMap<SpaceId, Vec<Vec<u8>>>,
 ) -> Result<(), SpaceFault> {
     let changing = keyspace.spaces.lock_catalog();
-    let users = blocks.split_off(&system::USER_ID_MIN);
-    let system_blocks = std::mem::replace(blocks, users);
     for cell in keyspace.spaces.catalog().cells() {
         cell.lock().space.truncate();
     }
-    for (id, blocks) in &system_blocks {
+    for (id, blocks) in definitions {
         let catalog = keyspace.spaces.catalog();
-        let none = || SpaceFault::Tuple(*id, no_such_space(*id));
-        let mut held = catalog.get(*id).ok_or_else(none)?.lock();
-        tuples(blocks, |tuple| held.space.apply_put(tuple))?;
+        let mut held = cell(&catalog, *id)?.lock();
+        in_all(blocks, |tuple| held.space.apply_put(tuple))?;
     }
-    let of = |id| system_blocks.get(&id).map_or(&[][..], Vec::as_slice);
+    let of = |id| definitions.get(&id).map_or(&[][..], Vec::as_slice);
     let mut defs = Vec::new();
-    tuples(of(system::SPACE), |tuple| {
+    in_all(of(system::SPACE), |tuple| {
         if !system::is_system(described_space(tuple)?) {
             defs.push(SpaceDef::from_tuple(tuple)?);
         }
@@ -150,7 +239,7 @@ fn load_definitions(
         }
     });
     for id in [system::SEQUENCE, system::SPACE_SEQUENCE] {
-        tuples(of(id), |tuple| {
+        in_all(of(id), |tuple| {
             let tuple = Tuple::new(tuple);
             let effect = Effect { id, old: None, new: Some(&tuple) };
             effect.described()?;
@@ -159,7 +248,7 @@ fn load_definitions(
         })?;
     }
     let catalog = keyspace.spaces.catalog();
-    tuples(of(system::INDEX), |tuple| {
+    in_all(of(system::INDEX), |tuple| {
         let id = described_space(tuple)?;
         if system::is_system(id) { Ok(()) } else { define_index(&catalog, tuple) }
     })
@@ -206,20 +295,26 @@ fn take_effect(keyspace: &Keyspace, catalog: &Catalog, effect: Effect<'_>) -> Re
     Ok(())
 }
 
-/// Visits the tuples of blocks.
+/// Visits the tuples of a block.
 fn tuples(
-    blocks: &[Vec<u8>],
+    block: &[u8],
     mut visit: impl FnMut(&[u8]) -> Result<(), BoxError>,
 ) -> Result<(), SpaceFault> {
-    for block in blocks {
-        for change in Changes::new(block) {
-            match change.map_err(SpaceFault::Change)? {
-                Change::SpacePut { space, tuple } => {
-                    visit(tuple).map_err(|error| SpaceFault::Tuple(space, error))?;
-                }
-                _ => return Err(SpaceFault::Change(ChangeError::UnknownTag(0))),
+    for change in Changes::new(block) {
+        match change.map_err(SpaceFault::Change)? {
+            Change::SpacePut { space, tuple } => {
+                visit(tuple).map_err(|error| SpaceFault::Tuple(space, error))?;
             }
+            _ => return Err(SpaceFault::Change(ChangeError::UnknownTag(0))),
         }
     }
     Ok(())
+}
+
+/// Visits the tuples of blocks.
+fn in_all(
+    blocks: &[Vec<u8>],
+    mut visit: impl FnMut(&[u8]) -> Result<(), BoxError>,
+) -> Result<(), SpaceFault> {
+    blocks.iter().try_for_each(|block| tuples(block, &mut visit))
 }

@@ -11,10 +11,13 @@
 //! edges are left full when items arrive in order, so leaves are about four fifths full, or
 //! completely.
 
+mod build;
 mod node;
+mod run;
 mod search;
 
-use node::{FANOUT, Inner, Node, RightEdge};
+pub(crate) use build::TreeBuild;
+use node::{Inner, Node, RightEdge};
 pub(crate) use search::{Hints, Item, partition_point};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -44,27 +47,10 @@ impl<T: Item> Tree<T> {
     }
 
     /// A tree of items that are in order, with a little room in every leaf.
-    pub fn of_sorted(items: Vec<T>) -> Tree<T> {
-        const FILLED: usize = FANOUT - FANOUT / 8;
-        if items.is_empty() {
-            return Tree::new();
-        }
-        let len = items.len();
-        let mut items = items.into_iter();
-        let mut level: Vec<Node<T>> = evenly(len, FILLED)
-            .map(|range| Node::of_items(items.by_ref().take(range.len())))
-            .collect();
-        let (leaves, mut inners) = (level.len(), 0);
-        while level.len() > 1 {
-            let ranges = evenly(level.len(), FILLED);
-            let mut children = level.into_iter();
-            level = ranges.map(|range| Node::over(children.by_ref().take(range.len()))).collect();
-            inners += level.len();
-        }
-        match level.pop() {
-            Some(root) => Tree { root, len: len as u64, leaves, inners },
-            None => Tree::new(),
-        }
+    pub fn of_sorted(items: impl IntoIterator<Item = T>) -> Tree<T> {
+        let mut build = TreeBuild::new();
+        items.into_iter().for_each(|item| build.push(item));
+        build.finish()
     }
 
     /// How many items there are.
@@ -402,12 +388,6 @@ fn remove_equal<T: Item>(
             Some((removed, was_first && at == 0))
         }
     }
-}
-
-/// Cuts `0..len` into ranges of about the same length, at most `max`.
-fn evenly(len: usize, max: usize) -> impl Iterator<Item = Range<usize>> {
-    let parts = len.div_ceil(max);
-    (0..parts).map(move |part| len * part / parts..len * (part + 1) / parts)
 }
 
 #[cfg(test)]
