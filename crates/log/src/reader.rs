@@ -14,8 +14,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Bytes read from the file at once; a longer frame makes its batch longer.
-const BATCH_BYTES: usize = 1 << 20;
+/// Bytes read from the file at once; a longer frame makes its batch longer. They are still in a
+/// processor's cache when the frames are checked and applied.
+const BATCH_BYTES: usize = 1 << 18;
 
 /// Complete frames that were read together.
 #[derive(Debug, Default)]

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// Batches of about a megabyte that may wait for a worker: enough to even out the load, little
-/// memory.
-const QUEUED_BATCHES: usize = 4;
+/// Batches that may wait for a worker: enough to even out the load, little memory.
+const QUEUED_BATCHES: usize = 16;
 
 type Item = Arc<(Batch, PathBuf)>;
 
