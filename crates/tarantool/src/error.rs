@@ -80,8 +80,7 @@ pub(crate) fn no_such_index(index: &str, space: &str) -> BoxError {
 }
 
 pub(crate) fn no_such_procedure(name: &str) -> BoxError {
-    // Tarantool shows a name up to a byte 0.
-    let name = name.split('\0').next().unwrap_or_default();
+    let name = up_to_zero(name);
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
@@ -125,6 +124,20 @@ pub(crate) fn of_lua(message: String) -> BoxError {
 
 pub(crate) fn illegal(what: &str) -> BoxError {
     BoxError::new(ErrorCode::ILLEGAL_PARAMS, what)
+}
+
+pub(crate) fn not_array() -> BoxError {
+    BoxError::new(ErrorCode::TUPLE_NOT_ARRAY, "Tuple/Key must be MsgPack array")
+}
+
+pub(crate) fn unknown_iterator(name: &str) -> BoxError {
+    let name = up_to_zero(name);
+    BoxError::new(ErrorCode::ITERATOR_TYPE, format!("Unknown iterator type '{name}'"))
+}
+
+/// Tarantool shows a name up to a byte 0.
+fn up_to_zero(name: &str) -> &str {
+    name.split('\0').next().unwrap_or_default()
 }
 
 /// Appends an error reply.
