@@ -77,6 +77,10 @@ fn operations_reply_as_tarantool_does() {
             vec![op(&["#".into(), 2.into(), 0.into()])],
             "29 Field 2 UPDATE error: cannot delete 0 fields",
         ),
+        (
+            vec![op(&["#".into(), 2.into(), (1u64 << 32).into()])],
+            "29 Field 2 UPDATE error: cannot delete 0 fields",
+        ),
         (vec![op(&["#".into(), neg(-1), 1.into()])], "[1]"),
         // Since 2.8, what is not there can be deleted.
         (vec![op(&["#".into(), 5.into(), 1.into()])], "[1, \"hello\"]"),

@@ -259,8 +259,11 @@ fn read_action<'a>(
         b'=' => Action::Set(argument),
         b'!' => Action::Insert(argument),
         b'#' => match value {
-            Value::Uint(0) => return Err(field_error(&place.label(), "cannot delete 0 fields")),
-            Value::Uint(count) => Action::Delete(u32::try_from(count).unwrap_or(u32::MAX)),
+            // Tarantool keeps 32 bits of it.
+            Value::Uint(count) => match count as u32 {
+                0 => return Err(field_error(&place.label(), "cannot delete 0 fields")),
+                count => Action::Delete(count),
+            },
             _ => return Err(wrong("a positive integer")),
         },
         b'+' => Action::Add(Number::of(&value).ok_or_else(|| wrong("a number"))?),
