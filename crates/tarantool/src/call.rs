@@ -9,7 +9,7 @@
 use crate::error;
 use crate::lua_value::LuaValue;
 use ladon_msgpack::{Error, Value, read, read_array, take, write};
-use ladon_space::{BoxError, IteratorType, extension_text};
+use ladon_space::{BoxError, ErrorCode, IteratorType, extension_text};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -53,6 +53,26 @@ impl Method {
         })
     }
 
+    /// Its name, which is one of several for some.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Select => "select",
+            Method::Get => "get",
+            Method::Insert => "insert",
+            Method::Replace => "replace",
+            Method::Update => "update",
+            Method::Upsert => "upsert",
+            Method::Delete => "delete",
+            Method::Count => "count",
+            Method::Len => "len",
+            Method::Min => "min",
+            Method::Max => "max",
+            Method::Random => "random",
+            Method::Bsize => "bsize",
+            Method::Pairs => "pairs",
+        }
+    }
+
     /// Whether the method of a space is one of its primary index.
     pub(crate) fn needs_primary(self) -> bool {
         matches!(self, Method::Select | Method::Get | Method::Update | Method::Delete)
@@ -80,8 +100,17 @@ pub(crate) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Reads a function's name; `None` if it names no method.
     pub(crate) fn parse(name: &'a str) -> Option<Target<'a>> {
+        Target::before(':', name)
+    }
+
+    /// Reads a function's name with a dot in place of the colon, by which a method gets no object.
+    pub(crate) fn without_object(name: &'a str) -> Option<Target<'a>> {
+        Target::before('.', name)
+    }
+
+    fn before(separator: char, name: &'a str) -> Option<Target<'a>> {
         let rest = name.strip_prefix("box.space.")?;
-        let (object, method) = rest.rsplit_once(':')?;
+        let (object, method) = rest.rsplit_once(separator)?;
         let method = Method::named(method)?;
         let (space, index) = match object.split_once(".index.") {
             Some((space, index)) => (space, Some(index)),
@@ -192,8 +221,8 @@ fn check_extension(kind: i8, bytes: &[u8]) -> Result<(), BoxError> {
     Err(error::of_lua(match kind {
         ERROR => "Can not parse an error from MsgPack".to_owned(),
         _ if KNOWN.contains(&kind) => "msgpack.decode: invalid MsgPack".to_owned(),
-        // The spelling is Tarantool's.
-        _ => format!("Unsuported MsgPack extension type: {kind}"),
+        // The spelling, and a negative number's text, are Tarantool's.
+        _ => format!("Unsuported MsgPack extension type: {}", i32::from(kind) as u32),
     }))
 }
 
@@ -286,9 +315,14 @@ impl<'a> Options<'a> {
             None | Some(LuaValue::Null) => Ok(otherwise),
             Some(value) => value.to_u32(FUNCTION, argument),
         };
-        options.iterator = named.iterator.map_or(Ok(None), iterator_of)?;
+        // Names are looked up first; a number is judged by the function that selects.
+        let iterator = match named.iterator.map_or(Ok(None), iterator_of) {
+            Err(unknown) if unknown.code == ErrorCode::ITERATOR_TYPE => return Err(unknown),
+            iterator => iterator,
+        };
         options.offset = number(named.offset, options.offset, OFFSET)?;
         options.limit = number(named.limit, options.limit, LIMIT)?;
+        options.iterator = iterator?;
         let is_after = named.after.is_some_and(|after| after != [0xc0]);
         options.after = Named::of(argument.passed)?.and_then(|it| it.after).filter(|_| is_after);
         Ok(options)
@@ -374,6 +408,8 @@ mod tests {
         for name in ["box.space.users", "box.space.users:drop", "f", "box.space.a.index.i:insert"] {
             assert_eq!(Target::parse(name), None, "{name}");
         }
+        let target = Target::without_object("box.space.a.b.index.i.get").unwrap();
+        assert_eq!(target, Target { space: "a.b", index: Some("i"), method: Method::Get });
     }
 
     #[test]
@@ -426,6 +462,10 @@ mod tests {
         let refused = |bytes: &[u8]| through_lua(bytes).unwrap_err().message;
         assert_eq!(through_lua(&[0x91, 0xd5, 1, 0, 0x1c]), Ok(None));
         assert_eq!(refused(&[0x91, 0xd4, 5, 0]), "Unsuported MsgPack extension type: 5");
+        assert_eq!(
+            refused(&[0x91, 0xd4, 0xc3, 0]),
+            "Unsuported MsgPack extension type: 4294967235"
+        );
         assert_eq!(refused(&[0x91, 0xd4, 3, 0]), "Can not parse an error from MsgPack");
         assert_eq!(refused(&[0x91, 0xd4, 2, 0]), "msgpack.decode: invalid MsgPack");
         let uuid = |byte| [&[0x91, 0xd8, 2][..], &[0; 8], &[byte], &[0; 7]].concat();
@@ -452,7 +492,8 @@ mod tests {
         assert_eq!(iterator(&[0xc3]), unknown("true"));
         assert_eq!(iterator(&[0x90]), unknown("table"));
         assert_eq!(iterator(&[0xc0]), unknown("cdata<void *>: NULL"));
-        assert_eq!(iterator(&[0xa3, b'x', 0, b'y']), unknown("x"));
+        let cut = Err("Unknown iterator type 'x".to_owned());
+        assert_eq!(iterator(&[0xa3, b'x', 0, b'y']), cut);
         let large = packed(|out| write::uint(out, 100_000_000_000_000));
         assert_eq!(iterator(&large), unknown("100000000000000ULL"));
     }

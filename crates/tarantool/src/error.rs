@@ -122,6 +122,11 @@ pub(crate) fn of_lua(message: String) -> BoxError {
     BoxError::new(PROC_LUA, message)
 }
 
+pub(crate) fn without_object(is_of_index: bool, method: &str) -> BoxError {
+    let object = if is_of_index { "index" } else { "space" };
+    of_lua(format!("Use {object}:{method}(...) instead of {object}.{method}(...)"))
+}
+
 pub(crate) fn illegal(what: &str) -> BoxError {
     BoxError::new(ErrorCode::ILLEGAL_PARAMS, what)
 }
@@ -131,13 +136,13 @@ pub(crate) fn not_array() -> BoxError {
 }
 
 pub(crate) fn unknown_iterator(name: &str) -> BoxError {
-    let name = up_to_zero(name);
-    BoxError::new(ErrorCode::ITERATOR_TYPE, format!("Unknown iterator type '{name}'"))
+    let message = format!("Unknown iterator type '{name}'");
+    BoxError::new(ErrorCode::ITERATOR_TYPE, up_to_zero(&message))
 }
 
-/// Tarantool shows a name up to a byte 0.
-fn up_to_zero(name: &str) -> &str {
-    name.split('\0').next().unwrap_or_default()
+/// Tarantool shows a text up to a byte 0.
+fn up_to_zero(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
 }
 
 /// Appends an error reply.

@@ -40,7 +40,10 @@ impl Running<'_, '_> {
             return self.reply_with_value(&info, is_16, out);
         }
         let undefined = || error::no_such_procedure(&name);
-        let target = Target::parse(&name).ok_or_else(undefined)?;
+        let (target, has_object) = match Target::parse(&name) {
+            Some(target) => (target, true),
+            None => (Target::without_object(&name).ok_or_else(undefined)?, false),
+        };
         let space = session_settings::named(target.space)
             .or_else(|| self.catalog.named(target.space))
             .ok_or_else(undefined)?;
@@ -53,6 +56,9 @@ impl Running<'_, '_> {
                 .ok_or_else(undefined)?,
         };
         let passed = through_lua(call.arguments)?;
+        if !has_object {
+            return Err(error::without_object(target.index.is_some(), target.method.name()));
+        }
         let mut arguments = Arguments::new(call.arguments, passed.as_deref())?;
         let of = (space, index);
         let done = self.call_method_of(of, target, &mut arguments, is_16, out);
