@@ -11,6 +11,8 @@ use super::value::Value;
 
 /// How long a reply may take.
 const REPLY_LIMIT: Duration = Duration::from_secs(20);
+/// Why there is no reply on a connection that was closed.
+pub const CLOSED: &str = "the connection was closed";
 const GREETING_BYTES: usize = 128;
 const AUTH: u8 = 7;
 const PING: u8 = 64;
@@ -123,7 +125,7 @@ impl Client {
     /// The replies to so many requests, by their numbers.
     pub fn read(&mut self, count: usize) -> Vec<Reply> {
         let mut replies = vec![None; count];
-        let mut why = String::from("the connection was closed");
+        let mut why = String::from(CLOSED);
         for _ in 0..count {
             match self.read_one() {
                 Ok((sync, reply)) => match replies.get_mut(sync) {
@@ -131,7 +133,8 @@ impl Client {
                     _ => why = format!("a reply to request {sync}: {}", reply.show()),
                 },
                 Err(error) => {
-                    if error.kind() != io::ErrorKind::UnexpectedEof {
+                    use io::ErrorKind::{ConnectionReset, UnexpectedEof};
+                    if !matches!(error.kind(), UnexpectedEof | ConnectionReset) {
                         why = error.to_string();
                     }
                     break;
