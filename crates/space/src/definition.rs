@@ -22,7 +22,7 @@ const SPACE_ID_MAX: u32 = i32::MAX as u32;
 /// Indexes of a space.
 const INDEXES_MAX: u32 = 128;
 /// Fields that a format or a key may name.
-const FIELDS_MAX: u32 = i32::MAX as u32;
+const FIELDS_MAX: u32 = i16::MAX as u32;
 /// Longest prefix of keys of a mounted space.
 const PREFIX_BYTES_MAX: usize = 256;
 /// Parts of a key.
@@ -623,7 +623,11 @@ fn wrong_parts(why: &str) -> BoxError {
     BoxError::new(ErrorCode::WRONG_INDEX_PARTS, message)
 }
 
-fn check_identifier(name: &str) -> Result<(), BoxError> {
+/// Checks a name of a space, an index or a user.
+///
+/// # Errors
+/// `IDENTIFIER`, if it is empty, too long or has characters that are not printable.
+pub fn check_identifier(name: &str) -> Result<(), BoxError> {
     let is_printable = !name.is_empty() && !name.chars().any(char::is_control);
     if is_printable && name.len() <= NAME_BYTES_MAX {
         return Ok(());

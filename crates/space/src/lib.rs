@@ -39,7 +39,7 @@ mod update;
 mod tests;
 
 pub use collation::{Collation, Unicode};
-pub use definition::{IndexDef, IndexKind, SpaceDef};
+pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use foreign_key::ForeignKey;
