@@ -144,6 +144,14 @@ impl Client {
         replies.into_iter().map(|it| it.unwrap_or_else(|| Reply::Lost(why.clone()))).collect()
     }
 
+    /// Sends a packet as it is, and reads its reply.
+    pub fn ask_raw(&mut self, packet: &[u8]) -> Reply {
+        let bytes = [&[0xce][..], &(packet.len() as u32).to_be_bytes(), packet].concat();
+        let sent = self.stream.write_all(&bytes);
+        let read = sent.and_then(|()| self.read_one());
+        read.map_or_else(|error| Reply::Lost(error.to_string()), |(_, reply)| reply)
+    }
+
     fn read_one(&mut self) -> io::Result<(usize, Reply)> {
         let mut length = [0; 5];
         self.stream.read_exact(&mut length)?;
@@ -153,12 +161,22 @@ impl Client {
         };
         let mut packet = vec![0; length];
         self.stream.read_exact(&mut packet)?;
-        let mut rest = packet.as_slice();
+        Reply::of_packet(&packet)
+    }
+}
+
+impl Reply {
+    /// A reply's packet: its request's number and what it says.
+    ///
+    /// # Errors
+    /// If the bytes are no reply.
+    pub fn of_packet(packet: &[u8]) -> io::Result<(usize, Reply)> {
+        let mut rest = packet;
         let header = Value::decode(&mut rest);
         let body =
             if rest.is_empty() { Some(Value::Map(Vec::new())) } else { Value::decode(&mut rest) };
         let (Some(header), Some(body), []) = (header, body, rest) else {
-            return Err(io::Error::other(format!("no packet: {}", super::value::hex(&packet))));
+            return Err(io::Error::other(format!("no packet: {}", super::value::hex(packet))));
         };
         let Some(Value::Int(status)) = field(&header, 0) else {
             return Err(io::Error::other("a reply without a status"));

@@ -364,6 +364,11 @@ fn is_told_otherwise(request: &Request) -> bool {
     if line.starts_with("CALL") && line.split('e').skip(1).any(|text| exponent(text) >= 18) {
         return true;
     }
+    // It makes decimals of doubles with fifteen digits.
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    if line.split('.').skip(1).any(|text| digits(text) >= 14) {
+        return true;
+    }
     let sets = line.contains("[\"=\"") || line.contains("[\"!\"");
     line.contains("e-") || (sets && line.to_ascii_lowercase().contains("upsert"))
 }

@@ -99,18 +99,27 @@ impl Request {
             let body = self.body.iter().map(|(key, value)| shown(key_name(*key), value));
             return format!("{name} {}", body.collect::<Vec<_>>().join(" "));
         };
-        // What the bytes are as values, as far as they are any.
-        let mut rest = raw.as_slice();
-        let body = match (Value::decode(&mut rest), rest) {
-            (Some(Value::Map(pairs)), []) => pairs,
-            _ => Vec::new(),
-        };
-        let body = body.iter().map(|(key, value)| match key {
-            Value::Int(key @ 0..=255) => shown(key_name(*key as u8), value),
-            key => shown(key.show(), value),
-        });
-        format!("{name} bytes {} {}", hex(raw), body.collect::<Vec<_>>().join(" "))
+        format!("{name} bytes {} {}", hex(raw), fields(raw))
     }
+}
+
+/// A request of this type with the bytes of a body, as one line.
+pub fn line_of(request_type: u8, body: &[u8]) -> String {
+    format!("{} {}", name(request_type), fields(body))
+}
+
+/// What bytes are as the fields of a body, as far as they are any.
+fn fields(bytes: &[u8]) -> String {
+    let mut rest = bytes;
+    let body = match (Value::decode(&mut rest), rest) {
+        (Some(Value::Map(pairs)), []) => pairs,
+        _ => Vec::new(),
+    };
+    let body = body.iter().map(|(key, value)| match key {
+        Value::Int(key @ 0..=255) => shown(key_name(*key as u8), value),
+        key => shown(key.show(), value),
+    });
+    body.collect::<Vec<_>>().join(" ")
 }
 
 fn shown(name: String, value: &Value) -> String {
