@@ -54,6 +54,7 @@ fn operations_reply_as_tarantool_does() {
             "201 Field 'z' was not found in the tuple",
         ),
         (vec![op(&["x".into(), 1.into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
+        (vec![op(&["x\0y".into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
         (
             vec![op(&["=".into(), 1.into()])],
             "28 Unknown UPDATE operation #1: wrong number of arguments, expected 3, got 2",

@@ -192,7 +192,11 @@ fn read_operation<'a>(
     let (operator, expected) = match name {
         [operator @ (b'=' | b'+' | b'-' | b'&' | b'|' | b'^' | b'!' | b'#')] => (*operator, 3),
         b":" => (b':', 5),
-        _ => return Err(unknown(&format!("\"{}\"", String::from_utf8_lossy(name)))),
+        _ => {
+            // Tarantool shows it up to a byte 0.
+            let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            return Err(unknown(&format!("\"{}\"", String::from_utf8_lossy(shown))));
+        }
     };
     if count != expected {
         let what = format!("wrong number of arguments, expected {expected}, got {count}");
