@@ -41,13 +41,11 @@ impl Decimal {
         let halves = digits.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
         let mut coefficient = 0i128;
         for digit in halves.chain([last >> 4]) {
-            if digit > 9 {
+            // One more digit would be too many.
+            if digit > 9 || coefficient >= LIMIT / 10 {
                 return None;
             }
             coefficient = coefficient * 10 + i128::from(digit);
-            if coefficient >= LIMIT {
-                return None;
-            }
         }
         (-SCALE_MAX..=SCALE_MAX)
             .contains(&scale)
@@ -277,6 +275,16 @@ mod tests {
 
     fn decimal(coefficient: i128, scale: i32) -> Decimal {
         Decimal { coefficient, scale }
+    }
+
+    #[test]
+    fn a_decimal_of_39_digits_is_none() {
+        let nines = |count: usize, last: u8| [&[0][..], &vec![0x99; count], &[last]].concat();
+        assert!(Decimal::unpack(&nines(18, 0x9c)).is_some());
+        for count in [19, 20, 60] {
+            assert!(Decimal::unpack(&nines(count, 0x9c)).is_none());
+        }
+        assert!(Decimal::unpack(&[&[0][..], &[0; 60], &[0x1c]].concat()).is_some());
     }
 
     #[test]
