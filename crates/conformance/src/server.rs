@@ -158,6 +158,23 @@ impl Server {
         self.wait_until_ready()
     }
 
+    /// Whether its process has ended, or ends within this time.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn ends_within(&mut self, time: Duration) -> io::Result<bool> {
+        let start = Instant::now();
+        loop {
+            if self.process.try_wait()?.is_some() {
+                return Ok(true);
+            }
+            if start.elapsed() >= time {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.address.port()

@@ -41,13 +41,11 @@ impl Decimal {
         let halves = digits.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
         let mut coefficient = 0i128;
         for digit in halves.chain([last >> 4]) {
-            if digit > 9 {
+            // One more digit would be too many.
+            if digit > 9 || coefficient >= LIMIT / 10 {
                 return None;
             }
             coefficient = coefficient * 10 + i128::from(digit);
-            if coefficient >= LIMIT {
-                return None;
-            }
         }
         (-SCALE_MAX..=SCALE_MAX)
             .contains(&scale)
@@ -118,7 +116,8 @@ impl Decimal {
         loop {
             match (a.at_scale(scale), b.at_scale(scale)) {
                 (Some(a), Some(b)) => {
-                    return Decimal { coefficient: a + b, scale }.fitted();
+                    let sum = a.checked_add(b).map(|coefficient| Decimal { coefficient, scale });
+                    return sum.unwrap_or_else(|| Decimal::sum_of_tenths(a, b, scale)).fitted();
                 }
                 _ if scale <= -SCALE_MAX => return None,
                 // Digits that the larger number has no room for are rounded.
@@ -128,6 +127,13 @@ impl Decimal {
                 }
             }
         }
+    }
+
+    /// The sum of two large coefficients of one sign without their last digit, rounded.
+    fn sum_of_tenths(a: i128, b: i128, scale: i32) -> Decimal {
+        let last = a % 10 + b % 10;
+        let coefficient = a / 10 + b / 10 + (last + 5 * last.signum()) / 10;
+        Decimal { coefficient, scale: scale - 1 }
     }
 
     /// The difference; `None` if it has too many digits before the point.
@@ -269,6 +275,35 @@ mod tests {
 
     fn decimal(coefficient: i128, scale: i32) -> Decimal {
         Decimal { coefficient, scale }
+    }
+
+    #[test]
+    fn a_decimal_of_39_digits_is_none() {
+        let nines = |count: usize, last: u8| [&[0][..], &vec![0x99; count], &[last]].concat();
+        assert!(Decimal::unpack(&nines(18, 0x9c)).is_some());
+        for count in [19, 20, 60] {
+            assert!(Decimal::unpack(&nines(count, 0x9c)).is_none());
+        }
+        assert!(Decimal::unpack(&[&[0][..], &[0; 60], &[0x1c]].concat()).is_some());
+    }
+
+    #[test]
+    fn sums_of_two_times_38_digits_are_rounded_or_refused() {
+        let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
+        let nines = "9".repeat(38);
+        assert!(decimal(&nines).add(decimal(&nines)).is_none());
+        let negative = format!("-{nines}");
+        assert!(decimal(&negative).subtract(decimal(&nines)).is_none());
+        assert_eq!(
+            decimal(&nines).subtract(decimal(&nines)).map(|it| it.to_string()),
+            Some("0".into())
+        );
+        let fractions = format!("{}.9", "9".repeat(37));
+        let sum = decimal(&fractions).add(decimal(&fractions)).map(|it| it.to_string());
+        assert_eq!(sum, Some(format!("2{}", "0".repeat(37))));
+        let seven = format!("{}.7", "9".repeat(37));
+        let sum = decimal(&seven).add(decimal(&seven)).map(|it| it.to_string());
+        assert_eq!(sum, Some(format!("1{}", "9".repeat(37))));
     }
 
     #[test]

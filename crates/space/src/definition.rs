@@ -22,7 +22,7 @@ const SPACE_ID_MAX: u32 = i32::MAX as u32;
 /// Indexes of a space.
 const INDEXES_MAX: u32 = 128;
 /// Fields that a format or a key may name.
-const FIELDS_MAX: u32 = i32::MAX as u32;
+const FIELDS_MAX: u32 = i16::MAX as u32;
 /// Longest prefix of keys of a mounted space.
 const PREFIX_BYTES_MAX: usize = 256;
 /// Parts of a key.
@@ -97,8 +97,8 @@ pub struct IndexDef {
     pub is_unique: bool,
     /// What it orders by.
     pub parts: Vec<Part>,
-    /// How many dimensions an RTREE index has.
-    pub dimension: u32,
+    /// How many dimensions an RTREE index is to have.
+    pub dimension: i64,
     /// Which distance `NEIGHBOR` orders by.
     pub distance: Distance,
 }
@@ -324,24 +324,25 @@ impl IndexDef {
         check_identifier(&name)?;
         let parts = read_parts(fields.next().unwrap_or(&[0x90]))?;
         let IndexOptions { is_unique, dimension, distance } = options;
-        let dimension_of = u32::try_from(dimension).unwrap_or(u32::MAX);
-        let def = IndexDef {
-            space_id,
-            id,
-            name,
-            kind,
-            is_unique,
-            parts,
-            dimension: dimension_of,
-            distance,
-        };
+        let def = IndexDef { space_id, id, name, kind, is_unique, parts, dimension, distance };
         def.check(space)?;
-        if kind == IndexKind::Rtree && !(1..=DIMENSIONS_MAX).contains(&dimension_of) {
-            let why =
-                format!("dimension ({dimension}): must belong to range [1, {DIMENSIONS_MAX}]");
-            return Err(def.no_feature(&space.name, &why));
-        }
         Ok(def)
+    }
+
+    /// How many dimensions an RTREE index has.
+    pub(crate) fn dimensions(&self) -> u32 {
+        u32::try_from(self.dimension).unwrap_or(u32::MAX)
+    }
+
+    /// Checks what Tarantool checks only when it makes the index: that an RTREE index has a number
+    /// of dimensions that it may have.
+    pub(crate) fn check_dimensions(&self, space: &str) -> Result<(), BoxError> {
+        let dimension = self.dimension;
+        if self.kind != IndexKind::Rtree || (1..=DIMENSIONS_MAX).contains(&self.dimensions()) {
+            return Ok(());
+        }
+        let why = format!("dimension ({dimension}): must belong to range [1, {DIMENSIONS_MAX}]");
+        Err(self.no_feature(space, &why))
     }
 
     /// Whether the index would be the same but for its name.
@@ -622,7 +623,11 @@ fn wrong_parts(why: &str) -> BoxError {
     BoxError::new(ErrorCode::WRONG_INDEX_PARTS, message)
 }
 
-fn check_identifier(name: &str) -> Result<(), BoxError> {
+/// Checks a name of a space, an index or a user.
+///
+/// # Errors
+/// `IDENTIFIER`, if it is empty, too long or has characters that are not printable.
+pub fn check_identifier(name: &str) -> Result<(), BoxError> {
     let is_printable = !name.is_empty() && !name.chars().any(char::is_control);
     if is_printable && name.len() <= NAME_BYTES_MAX {
         return Ok(());

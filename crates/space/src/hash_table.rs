@@ -166,7 +166,8 @@ impl<T: Clone> ShardedTable<T> {
     /// Some item, chosen by a number that is random.
     pub fn random(&self, number: u64) -> Option<&T> {
         // A shard is chosen by the highest bits, as hashes do; empty ones are passed.
-        let first = self.place(number);
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let first = self.place(number.wrapping_mul(SPREAD));
         let mut places = self.directory[first..].iter().chain(&self.directory[..first]);
         let shard = places.find_map(|shard| {
             let items = &self.shards[*shard as usize].items;

@@ -94,7 +94,7 @@ impl Index {
         match def.kind {
             IndexKind::Tree | IndexKind::Bitset => Store::Tree(Tree::new()),
             IndexKind::Hash => Store::Hash(ShardedTable::new()),
-            IndexKind::Rtree => Store::Rtree(Rtree::new(def.dimension)),
+            IndexKind::Rtree => Store::Rtree(Rtree::new(def.dimensions())),
         }
     }
 
@@ -111,7 +111,7 @@ impl Index {
     }
 
     pub(crate) fn box_of(&self, tuple: &[u8]) -> Result<Bounds, BoxError> {
-        let bounds = bounds::of_field(self.key.first_value(tuple), self.def.dimension)?;
+        let bounds = bounds::of_field(self.key.first_value(tuple), self.def.dimensions())?;
         Ok(bounds::with_hash(bounds, rapidhash_v3_seeded(tuple, &self.secrets)))
     }
 
@@ -242,7 +242,10 @@ impl Index {
                     let against =
                         |entry: &Entry| key.compare(entry.hint, &entry.tuple, hint, bytes);
                     let entry = Entry { hint, tuple: tuple.clone() };
-                    if let Some(old) = tree.put(entry, key.alike(hint), against) {
+                    // Equal elements take each other's places; another tuple is what was replaced.
+                    if let Some(old) = tree.put(entry, key.alike(hint), against)
+                        && replaced.as_ref().is_none_or(|it: &Tuple| it.is_same(tuple))
+                    {
                         replaced = Some(old.tuple);
                     }
                     last_hint = hint;
@@ -362,7 +365,7 @@ impl Index {
         if let IndexKind::Rtree = self.def.kind {
             let of = |tuple: &'a Tuple| Some((self.box_of(tuple.bytes()).ok()?, tuple.clone()));
             let entries: Vec<(Bounds, Tuple)> = tuples.filter_map(of).collect();
-            self.store = Store::Rtree(Rtree::of(self.def.dimension, entries));
+            self.store = Store::Rtree(Rtree::of(self.def.dimensions(), entries));
             return Ok(());
         }
         let key = &self.key;

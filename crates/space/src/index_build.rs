@@ -7,7 +7,6 @@ use crate::format::Rules;
 use crate::index::Index;
 use crate::space::Space;
 use crate::statement::Written;
-use crate::tuple::Tuple;
 
 /// The index, and how far it has come.
 pub struct IndexBuild {
@@ -58,7 +57,7 @@ impl IndexBuild {
         let mut last = None;
         let mut selected = primary.select_after(after.as_deref());
         for tuple in selected.by_ref().take(tuples) {
-            add(space, index, rules, tuple)?;
+            space.add_to(index, rules, tuple)?;
             last = Some(tuple);
         }
         *is_copied = last.is_none();
@@ -78,7 +77,7 @@ impl IndexBuild {
             index.remove(old.bytes());
         }
         match &written.new {
-            Some(new) => add(space, index, rules, new),
+            Some(new) => space.add_to(index, rules, new),
             None => Ok(()),
         }
     }
@@ -91,16 +90,5 @@ impl IndexBuild {
     /// The index, once it has followed all changes, and the space as it was at the beginning.
     pub(crate) fn into_parts(self) -> (Index, Space) {
         (self.index, self.space)
-    }
-}
-
-fn add(space: &Space, index: &mut Index, rules: &Rules, tuple: &Tuple) -> Result<(), BoxError> {
-    rules.check(tuple.bytes())?;
-    index.check_box(tuple.bytes())?;
-    space.check_multikeys_of(index, tuple)?;
-    match index.put(tuple) {
-        // Equal elements of a tuple have one place in a multikey index.
-        Some(old) if !old.is_same(tuple) => Err(space.duplicate(index, &old, tuple.bytes())),
-        _ => Ok(()),
     }
 }

@@ -40,7 +40,7 @@ mod update;
 mod tests;
 
 pub use collation::{Collation, Unicode};
-pub use definition::{IndexDef, IndexKind, SpaceDef};
+pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use foreign_key::ForeignKey;
@@ -54,4 +54,5 @@ pub use select::{Counting, IteratorType, Looked, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
+pub use text::{extension_text, number_text};
 pub use tuple::Tuple;

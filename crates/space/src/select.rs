@@ -324,7 +324,7 @@ impl Index {
                 Selection::new(Source::Boxes(Box::new(tree.tuples())))
             }
             Store::Rtree(tree) => {
-                let key = bounds::of_key(key, self.def.dimension)?;
+                let key = bounds::of_key(key, self.def.dimensions())?;
                 Selection::new(match iterator {
                     IteratorType::Neighbor => {
                         Source::Neighbors(Box::new(tree.neighbors(self.def.distance, key)))
@@ -413,7 +413,7 @@ impl Index {
         };
         if key.count() > 0 || !may_be_empty {
             match kind {
-                IndexKind::Rtree => drop(bounds::of_key(key, self.def.dimension)?),
+                IndexKind::Rtree => drop(bounds::of_key(key, self.def.dimensions())?),
                 _ => self.check_key(key)?,
             }
         }

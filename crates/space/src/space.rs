@@ -176,7 +176,12 @@ impl Space {
         }
         self.check_types(&def.format, None)?;
         let rules = self.rules_with(&def, None)?;
-        self.check_tuples(&rules)?;
+        // An index that is gone may have let in what the format by itself does not: a tuple without
+        // the array of a multikey index. Tarantool does not look at it again for the same format.
+        let demands = |def: &SpaceDef| (def.format.clone(), def.field_count);
+        if demands(&def) != demands(&self.def) {
+            self.check_tuples(&rules)?;
+        }
         (self.def, self.rules) = (def, Arc::new(rules));
         Ok(())
     }
@@ -197,8 +202,9 @@ impl Space {
     fn check_types(&self, format: &Format, new: Option<&IndexDef>) -> Result<(), BoxError> {
         let others = self.indexes.iter().map(|other| &other.def);
         let others = others.filter(|other| new.is_none_or(|new| new.id != other.id));
+        // A new index comes after those that there are; only the primary one is always first.
         let mut defs: Vec<&IndexDef> = others.chain(new).collect();
-        defs.sort_by_key(|def| def.id);
+        defs.sort_by_key(|def| def.id != 0);
         // The narrowest type of each field so far.
         let mut parts: Vec<&Part> = Vec::new();
         for part in defs.iter().flat_map(|def| &def.parts) {
@@ -332,6 +338,7 @@ impl Space {
         self.check_new_name(&def)?;
         self.check_types(&self.def.format, Some(&def))?;
         let rules = self.rules_with(&self.def, Some(&def))?;
+        def.check_dimensions(&self.def.name)?;
         let primary: &[Part] = match self.indexes.first() {
             Some(primary) if def.id != 0 => &primary.def.parts,
             _ => &[],
@@ -342,18 +349,49 @@ impl Space {
 
     fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
         let (mut index, rules) = self.planned_index(def)?;
-        if !self.is_loading {
-            self.check_tuples(&rules)?;
+        if self.is_loading {
+            self.check_multikeys(&index)?;
+            self.check_boxes(&index)?;
+            return Ok((index, rules));
         }
-        self.check_multikeys(&index)?;
-        self.check_boxes(&index)?;
-        if let Some(primary) = self.indexes.first()
-            && !self.is_loading
-        {
-            let filled = index.fill(primary.tuples());
-            filled.map_err(|(old, new)| self.duplicate(&index, &old, new.bytes()))?;
+        match self.fill_all(&mut index, &rules) {
+            Ok(()) => Ok((index, rules)),
+            Err(error) => Err(self.first_misfit(index.def, &rules).unwrap_or(error)),
         }
-        Ok((index, rules))
+    }
+
+    fn fill_all(&self, index: &mut Index, rules: &Rules) -> Result<(), BoxError> {
+        self.check_tuples(rules)?;
+        self.check_multikeys(index)?;
+        self.check_boxes(index)?;
+        let Some(primary) = self.indexes.first() else { return Ok(()) };
+        let filled = index.fill(primary.tuples());
+        filled.map_err(|(old, new)| self.duplicate(index, &old, new.bytes()))
+    }
+
+    /// What is wrong with the first tuple that does not go into an index, as it is built a tuple
+    /// after the other.
+    fn first_misfit(&self, def: IndexDef, rules: &Rules) -> Option<BoxError> {
+        let (mut index, _) = self.planned_index(def).ok()?;
+        let mut tuples = self.indexes.first()?.tuples();
+        tuples.find_map(|tuple| self.add_to(&mut index, rules, tuple).err())
+    }
+
+    /// Puts a tuple into an index that is being built.
+    pub(crate) fn add_to(
+        &self,
+        index: &mut Index,
+        rules: &Rules,
+        tuple: &Tuple,
+    ) -> Result<(), BoxError> {
+        rules.check(tuple.bytes())?;
+        index.check_box(tuple.bytes())?;
+        self.check_multikeys_of(index, tuple)?;
+        match index.put(tuple) {
+            // Equal elements of a tuple have one place in a multikey index.
+            Some(old) if !old.is_same(tuple) => Err(self.duplicate(index, &old, tuple.bytes())),
+            _ => Ok(()),
+        }
     }
 
     /// Drops an index. With the primary index, all tuples go.

@@ -3,6 +3,7 @@
 mod bitset;
 mod defaults;
 mod definitions;
+mod index_creation;
 mod keys;
 mod loading;
 mod model;

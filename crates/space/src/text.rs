@@ -84,30 +84,39 @@ fn write_value(out: &mut String, value: &Value<'_>, most: usize) {
     };
 }
 
-/// A floating-point number with six digits, as C's `%g` has it.
+/// A floating-point number with six digits.
 fn write_number(out: &mut String, value: f64) -> std::fmt::Result {
+    out.push_str(&number_text(value, 6));
+    Ok(())
+}
+
+/// A floating-point number with so many digits at most, as C's `%.6g` has it.
+pub fn number_text(value: f64, digits: u8) -> String {
     if !value.is_finite() {
         let sign = if value.is_sign_negative() { "-" } else { "" };
-        return write!(out, "{sign}{}", if value.is_nan() { "nan" } else { "inf" });
+        return format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" });
     }
-    let rounded = format!("{value:.5e}");
-    let Some((digits, exponent)) = rounded.split_once('e') else { return Ok(()) };
+    let behind_first = usize::from(digits.max(1) - 1);
+    let rounded = format!("{value:.behind_first$e}");
+    let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let without_zeros = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text.to_owned(),
     };
-    match exponent {
-        -4..6 => {
-            let decimals = (5 - exponent) as usize;
-            out.push_str(&without_zeros(&format!("{value:.decimals$}")));
-            Ok(())
-        }
-        _ => {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            write!(out, "{}e{sign}{:02}", without_zeros(digits), exponent.unsigned_abs())
-        }
+    if (-4..i32::from(digits)).contains(&exponent) {
+        let decimals = (i32::from(digits) - 1 - exponent) as usize;
+        return without_zeros(&format!("{value:.decimals$}"));
     }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.unsigned_abs())
+}
+
+/// The text of an extension that Tarantool knows: a decimal, UUID, datetime or interval. `None` if
+/// it is another one, or its bytes are damaged.
+pub fn extension_text(kind: i8, bytes: &[u8]) -> Option<String> {
+    let mut out = String::new();
+    extensions::write(&mut out, kind, bytes).then_some(out)
 }
 
 fn write_string(out: &mut String, value: &[u8], most: usize) -> std::fmt::Result {

@@ -6,8 +6,12 @@
 //! box.space.NAME.index.INDEX:METHOD(args...)
 //! ```
 
-use ladon_msgpack::{Error, Value, read, read_array, read_map, read_str, take, write};
-use ladon_space::IteratorType;
+use crate::error;
+use crate::lua_value::LuaValue;
+use ladon_msgpack::{Error, Value, read, read_array, take, write};
+use ladon_space::{BoxError, ErrorCode, IteratorType, extension_text};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A method of a space or of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,7 @@ pub(crate) enum Method {
     Max,
     Random,
     Bsize,
+    Pairs,
 }
 
 impl Method {
@@ -43,8 +48,29 @@ impl Method {
             "max" => Method::Max,
             "random" => Method::Random,
             "bsize" => Method::Bsize,
+            "pairs" => Method::Pairs,
             _ => return None,
         })
+    }
+
+    /// Its name, which is one of several for some.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Select => "select",
+            Method::Get => "get",
+            Method::Insert => "insert",
+            Method::Replace => "replace",
+            Method::Update => "update",
+            Method::Upsert => "upsert",
+            Method::Delete => "delete",
+            Method::Count => "count",
+            Method::Len => "len",
+            Method::Min => "min",
+            Method::Max => "max",
+            Method::Random => "random",
+            Method::Bsize => "bsize",
+            Method::Pairs => "pairs",
+        }
     }
 
     /// Whether the method of a space is one of its primary index.
@@ -54,7 +80,7 @@ impl Method {
 
     /// Whether an index has the method too.
     fn is_of_index(self) -> bool {
-        !matches!(self, Method::Insert | Method::Replace | Method::Upsert | Method::Len)
+        !matches!(self, Method::Insert | Method::Replace | Method::Upsert)
     }
 
     /// Whether a space has the method, not only an index.
@@ -74,8 +100,17 @@ pub(crate) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Reads a function's name; `None` if it names no method.
     pub(crate) fn parse(name: &'a str) -> Option<Target<'a>> {
+        Target::before(':', name)
+    }
+
+    /// Reads a function's name with a dot in place of the colon, by which a method gets no object.
+    pub(crate) fn without_object(name: &'a str) -> Option<Target<'a>> {
+        Target::before('.', name)
+    }
+
+    fn before(separator: char, name: &'a str) -> Option<Target<'a>> {
         let rest = name.strip_prefix("box.space.")?;
-        let (object, method) = rest.rsplit_once(':')?;
+        let (object, method) = rest.rsplit_once(separator)?;
         let method = Method::named(method)?;
         let (space, index) = match object.split_once(".index.") {
             Some((space, index)) => (space, Some(index)),
@@ -91,30 +126,57 @@ impl<'a> Target<'a> {
 /// The arguments of a call: the elements of a MessagePack array.
 pub(crate) struct Arguments<'a> {
     rest: &'a [u8],
+    /// As they were sent, if that is something else.
+    sent: Option<&'a [u8]>,
     count: u32,
 }
 
+/// An argument.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument<'a> {
+    /// With its numbers as Lua passes them on.
+    pub(crate) passed: &'a [u8],
+    /// As it was sent, which is what Lua itself sees.
+    pub(crate) sent: &'a [u8],
+}
+
 impl<'a> Arguments<'a> {
-    pub(crate) fn new(tuple: &'a [u8]) -> Result<Arguments<'a>, Error> {
-        let mut rest = tuple;
+    /// The arguments `sent`, and what [`through_lua`] made of them.
+    pub(crate) fn new(sent: &'a [u8], passed: Option<&'a [u8]>) -> Result<Arguments<'a>, Error> {
+        let mut rest = passed.unwrap_or(sent);
         let count = read_array(&mut rest)?;
-        Ok(Arguments { rest, count })
+        let mut sent = passed.map(|_| sent);
+        if let Some(sent) = &mut sent {
+            read_array(sent)?;
+        }
+        Ok(Arguments { rest, sent, count })
     }
 
     /// The next argument; `None` if it is not there or nil.
-    pub(crate) fn next(&mut self) -> Result<Option<&'a [u8]>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<Argument<'a>>, Error> {
         if self.count == 0 {
             return Ok(None);
         }
         self.count -= 1;
-        let argument = take(&mut self.rest)?;
-        Ok((argument != [0xc0]).then_some(argument))
+        let passed = take(&mut self.rest)?;
+        let sent = self.sent.as_mut().map_or(Ok(passed), take)?;
+        Ok((passed != [0xc0]).then_some(Argument { passed, sent }))
+    }
+
+    /// The next argument as Lua sees it; `None` if it is not there.
+    pub(crate) fn next_or_null(&mut self) -> Result<Option<LuaValue<'a>>, Error> {
+        let is_there = self.count > 0;
+        let next = self.next()?.map_or(LuaValue::Null, |argument| LuaValue::of(argument.sent));
+        Ok(is_there.then_some(next))
     }
 }
 
 /// The arguments with their numbers as Lua passes them on: whole ones as integers, others as
 /// doubles. `None` if they are so already.
-pub(crate) fn lua_numbers(arguments: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+///
+/// # Errors
+/// If they have an extension that Lua cannot read.
+pub(crate) fn through_lua(arguments: &[u8]) -> Result<Option<Vec<u8>>, BoxError> {
     let mut rest = arguments;
     let mut out: Option<Vec<u8>> = None;
     while !rest.is_empty() {
@@ -122,7 +184,10 @@ pub(crate) fn lua_numbers(arguments: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let number = match read(&mut rest)? {
             Value::Float(number) => f64::from(number),
             Value::Double(number) if number.fract() == 0.0 => number,
-            _ => {
+            value => {
+                if let Value::Ext(kind, bytes) = value {
+                    check_extension(kind, bytes)?;
+                }
                 if let Some(out) = &mut out {
                     out.extend_from_slice(&before[..before.len() - rest.len()]);
                 }
@@ -144,137 +209,184 @@ pub(crate) fn lua_numbers(arguments: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     Ok(out)
 }
 
-/// A key as Lua takes it: a table of parts, or one part by itself.
-pub(crate) fn key_of(argument: Option<&[u8]>) -> std::borrow::Cow<'_, [u8]> {
-    match argument {
-        None => (&[0x90][..]).into(),
-        Some(argument) if is_array(argument) => argument.into(),
-        // Clients whose tables are maps send an empty one for a key without parts.
-        Some([0x80]) => (&[0x90][..]).into(),
-        Some(part) => {
-            let mut key = Vec::with_capacity(part.len() + 1);
-            write::array(&mut key, 1);
-            key.extend_from_slice(part);
-            key.into()
-        }
+fn check_extension(kind: i8, bytes: &[u8]) -> Result<(), BoxError> {
+    const KNOWN: [i8; 4] = [1, 2, 4, 6];
+    const UUID: i8 = 2;
+    const ERROR: i8 = 3;
+    // The variant of a UUID has these bits if it is one that is reserved.
+    let is_reserved = kind == UUID && bytes.get(8).is_some_and(|byte| byte & 0xe0 == 0xe0);
+    if extension_text(kind, bytes).is_some() && !is_reserved {
+        return Ok(());
+    }
+    Err(error::of_lua(match kind {
+        ERROR => "Can not parse an error from MsgPack".to_owned(),
+        _ if KNOWN.contains(&kind) => "msgpack.decode: invalid MsgPack".to_owned(),
+        // The spelling, and a negative number's text, are Tarantool's.
+        _ => format!("Unsuported MsgPack extension type: {}", i32::from(kind) as u32),
+    }))
+}
+
+/// A key as functions that read take it: a table of parts, or one part by itself. Of a table with
+/// names, the parts are what stands under 1, 2 and so on.
+pub(crate) fn key_of(argument: Option<Argument<'_>>) -> Result<Cow<'_, [u8]>, Error> {
+    let Some(Argument { passed, .. }) = argument else { return Ok((&[0x90][..]).into()) };
+    let mut rest = passed;
+    let parts = match read(&mut rest)? {
+        Value::Array(_) => return Ok(passed.into()),
+        Value::Map(count) => numbered(rest, count)?,
+        _ => vec![passed],
+    };
+    let mut key = Vec::with_capacity(passed.len() + 1);
+    // A packet has no room for more.
+    write::array(&mut key, parts.len() as u32);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    Ok(key.into())
+}
+
+/// As [`key_of`], for functions that write: a table with names is refused.
+pub(crate) fn key_to_write(argument: Option<Argument<'_>>) -> Result<Cow<'_, [u8]>, BoxError> {
+    match argument.map(|argument| read(&mut { argument.passed })) {
+        Some(Ok(Value::Map(_))) => Err(error::not_array()),
+        _ => Ok(key_of(argument)?),
     }
 }
 
-fn is_array(mut value: &[u8]) -> bool {
-    matches!(read(&mut value), Ok(Value::Array(_)))
+/// The values of a map's pairs that stand under 1, 2 and so on.
+fn numbered(mut pairs: &[u8], count: u32) -> Result<Vec<&[u8]>, Error> {
+    let mut found = BTreeMap::new();
+    for _ in 0..count {
+        let name = LuaValue::of(take(&mut pairs)?);
+        let value = take(&mut pairs)?;
+        if let LuaValue::Number(number) = name
+            && number >= 1.0
+            && number.fract() == 0.0
+        {
+            found.insert(number as u64, value);
+        }
+    }
+    let in_order = found.into_iter().zip(1..);
+    Ok(in_order.take_while(|((number, _), at)| number == at).map(|((_, value), _)| value).collect())
 }
 
 /// What `select` and `count` take after the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Options<'a> {
     pub(crate) iterator: Option<IteratorType>,
-    pub(crate) offset: u64,
-    pub(crate) limit: u64,
+    pub(crate) offset: u32,
+    pub(crate) limit: u32,
     pub(crate) after: Option<&'a [u8]>,
 }
 
-/// Why options are refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OptionFault {
-    /// The iterator has no such type; its name as it was given.
-    Iterator(String),
-    /// What Lua's message says.
-    Illegal(String),
+/// The values of a table's names that are options; the last one of each counts.
+#[derive(Default)]
+struct Named<'a> {
+    iterator: Option<&'a [u8]>,
+    offset: Option<&'a [u8]>,
+    limit: Option<&'a [u8]>,
+    after: Option<&'a [u8]>,
 }
 
 impl<'a> Options<'a> {
-    /// Reads what `count` takes: as [`Options::parse`], but only the iterator counts.
-    pub(crate) fn iterator(argument: Option<&[u8]>) -> Result<Option<IteratorType>, OptionFault> {
-        let Some(mut rest) = argument else { return Ok(None) };
-        let Ok(count @ 1..) = read_map(&mut rest) else {
-            return Options::parse(argument).map(|options| options.iterator);
-        };
-        let illegal = |error: Error| OptionFault::Illegal(error.to_string());
-        let mut found = None;
-        for _ in 0..count {
-            let name = read_str(&mut rest).map_err(illegal)?;
-            let value = take(&mut rest).map_err(illegal)?;
-            if name == b"iterator" && value != [0xc0] {
-                found = Some(iterator_of(value)?);
-            }
+    /// Reads what `count` and `pairs` take: as [`Options::parse`], but only the iterator counts.
+    pub(crate) fn iterator(
+        argument: Option<Argument<'a>>,
+    ) -> Result<Option<IteratorType>, BoxError> {
+        let Some(Argument { sent, .. }) = argument else { return Ok(None) };
+        match Named::of(sent)? {
+            Some(named) => named.iterator.map_or(Ok(None), iterator_of),
+            None => iterator_of(sent),
         }
-        Ok(found)
     }
 
     /// Reads options: a table with `iterator`, `offset`, `limit`, `after`, or an iterator's name or
     /// number by itself.
-    pub(crate) fn parse(argument: Option<&'a [u8]>) -> Result<Options<'a>, OptionFault> {
-        let mut options =
-            Options { iterator: None, offset: 0, limit: u64::from(u32::MAX), after: None };
-        let Some(mut rest) = argument else { return Ok(options) };
-        let illegal = |error: Error| OptionFault::Illegal(error.to_string());
-        let head = rest;
-        match read(&mut rest).map_err(illegal)? {
-            Value::Map(_) => {}
-            // A table without the names: all is as if nothing was given.
-            Value::Array(_) => return Ok(options),
-            _ => {
-                options.iterator = Some(iterator_of(head)?);
-                return Ok(options);
-            }
-        }
-        let mut rest = head;
-        for _ in 0..read_map(&mut rest).map_err(illegal)? {
-            let name = read_str(&mut rest).map_err(illegal)?;
-            let value = take(&mut rest).map_err(illegal)?;
-            match name {
-                b"iterator" => options.iterator = Some(iterator_of(value)?),
-                _ if value == [0xc0] => {}
-                b"offset" => options.offset = number_of(value, "offset")?,
-                b"limit" => options.limit = number_of(value, "limit")?,
-                b"after" => options.after = Some(value),
-                // As in Tarantool, unknown options are passed over.
-                _ => {}
-            }
-        }
+    pub(crate) fn parse(argument: Option<Argument<'a>>) -> Result<Options<'a>, BoxError> {
+        let mut options = Options { iterator: None, offset: 0, limit: u32::MAX, after: None };
+        let Some(argument) = argument else { return Ok(options) };
+        let Some(named) = Named::of(argument.sent)? else {
+            options.iterator = iterator_of(argument.sent)?;
+            return Ok(options);
+        };
+        // The arguments of the function that selects.
+        const FUNCTION: &str = "box_select";
+        const OFFSET: u32 = 4;
+        const LIMIT: u32 = 5;
+        let number = |value: Option<&[u8]>, otherwise, argument| match value.map(LuaValue::of) {
+            None | Some(LuaValue::Null) => Ok(otherwise),
+            Some(value) => value.to_u32(FUNCTION, argument),
+        };
+        // Names are looked up first; a number is judged by the function that selects.
+        let iterator = match named.iterator.map_or(Ok(None), iterator_of) {
+            Err(unknown) if unknown.code == ErrorCode::ITERATOR_TYPE => return Err(unknown),
+            iterator => iterator,
+        };
+        options.offset = number(named.offset, options.offset, OFFSET)?;
+        options.limit = number(named.limit, options.limit, LIMIT)?;
+        options.iterator = iterator?;
+        let is_after = named.after.is_some_and(|after| after != [0xc0]);
+        options.after = Named::of(argument.passed)?.and_then(|it| it.after).filter(|_| is_after);
         Ok(options)
     }
 }
 
-fn number_of(mut value: &[u8], name: &str) -> Result<u64, OptionFault> {
-    match read(&mut value) {
-        Ok(Value::Uint(number)) => Ok(number),
-        Ok(Value::Double(number)) if number >= 0.0 => Ok(number as u64),
-        _ => Err(OptionFault::Illegal(format!(
-            "options parameter '{name}' should be of type number"
-        ))),
+impl<'a> Named<'a> {
+    /// The options of a table; `None` if it is none.
+    fn of(table: &'a [u8]) -> Result<Option<Named<'a>>, Error> {
+        let mut rest = table;
+        let mut named = Named::default();
+        let count = match read(&mut rest)? {
+            // A table without names: all is as if nothing was given.
+            Value::Array(_) => return Ok(Some(named)),
+            Value::Map(count) => count,
+            _ => return Ok(None),
+        };
+        for _ in 0..count {
+            let name = take(&mut rest)?;
+            let value = take(&mut rest)?;
+            let place = match read(&mut { name })? {
+                Value::Str(b"iterator") => &mut named.iterator,
+                Value::Str(b"offset") => &mut named.offset,
+                Value::Str(b"limit") => &mut named.limit,
+                Value::Str(b"after") => &mut named.after,
+                // As in Tarantool, other names are passed over.
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        Ok(Some(named))
     }
 }
 
-fn iterator_of(mut value: &[u8]) -> Result<IteratorType, OptionFault> {
-    let found = match read(&mut value) {
-        Ok(Value::Str(name)) => {
-            let name = String::from_utf8_lossy(name).into_owned();
-            return named(&name.to_ascii_uppercase()).ok_or(OptionFault::Iterator(name));
+/// The iterator that a value names; `None` for false, which is as good as none.
+fn iterator_of(value: &[u8]) -> Result<Option<IteratorType>, BoxError> {
+    let value = LuaValue::of(value);
+    let found = match &value {
+        LuaValue::Bool(false) => return Ok(None),
+        LuaValue::Text(name) => named(&name.to_ascii_uppercase()),
+        LuaValue::Number(number) => {
+            let is_any = (-1.0 < *number) && *number < f64::from(u8::MAX);
+            let number = if is_any { *number as u64 } else { u64::MAX };
+            return IteratorType::of_number(number).map(Some);
         }
-        Ok(Value::Uint(number)) => IteratorType::of_number(number).ok(),
-        Ok(Value::Int(_)) => None,
-        Ok(Value::Bool(value)) => return Err(OptionFault::Iterator(value.to_string())),
-        _ => return Err(OptionFault::Iterator("unknown".to_owned())),
+        _ => None,
     };
-    let none = "Illegal parameters, Invalid iterator type";
-    found.ok_or_else(|| OptionFault::Illegal(none.to_owned()))
+    found.map(Some).ok_or_else(|| error::unknown_iterator(&value.shown()))
 }
 
-fn named(name: &str) -> Option<IteratorType> {
+fn named(name: &[u8]) -> Option<IteratorType> {
     Some(match name {
-        "EQ" => IteratorType::Eq,
-        "REQ" => IteratorType::Req,
-        "ALL" => IteratorType::All,
-        "LT" => IteratorType::Lt,
-        "LE" => IteratorType::Le,
-        "GE" => IteratorType::Ge,
-        "GT" => IteratorType::Gt,
-        "BITS_ALL_SET" => IteratorType::BitsAllSet,
-        "BITS_ANY_SET" => IteratorType::BitsAnySet,
-        "BITS_ALL_NOT_SET" => IteratorType::BitsAllNotSet,
-        "OVERLAPS" => IteratorType::Overlaps,
-        "NEIGHBOR" => IteratorType::Neighbor,
+        b"EQ" => IteratorType::Eq,
+        b"REQ" => IteratorType::Req,
+        b"ALL" => IteratorType::All,
+        b"LT" => IteratorType::Lt,
+        b"LE" => IteratorType::Le,
+        b"GE" => IteratorType::Ge,
+        b"GT" => IteratorType::Gt,
+        b"BITS_ALL_SET" => IteratorType::BitsAllSet,
+        b"BITS_ANY_SET" => IteratorType::BitsAnySet,
+        b"BITS_ALL_NOT_SET" => IteratorType::BitsAllNotSet,
+        b"OVERLAPS" => IteratorType::Overlaps,
+        b"NEIGHBOR" => IteratorType::Neighbor,
         _ => return None,
     })
 }
@@ -296,6 +408,8 @@ mod tests {
         for name in ["box.space.users", "box.space.users:drop", "f", "box.space.a.index.i:insert"] {
             assert_eq!(Target::parse(name), None, "{name}");
         }
+        let target = Target::without_object("box.space.a.b.index.i.get").unwrap();
+        assert_eq!(target, Target { space: "a.b", index: Some("i"), method: Method::Get });
     }
 
     #[test]
@@ -306,51 +420,116 @@ mod tests {
             bytes.push(0xc0);
             bytes
         };
-        let converted = |number: f64| lua_numbers(&double(number)).unwrap();
+        let converted = |number: f64| through_lua(&double(number)).unwrap();
         assert_eq!(converted(1.0), Some(vec![0x93, 0xa1, b'a', 1, 0xc0]));
         assert_eq!(converted(-0.0), Some(vec![0x93, 0xa1, b'a', 0, 0xc0]));
         assert_eq!(converted(-2.0), Some(vec![0x93, 0xa1, b'a', 0xfe, 0xc0]));
         assert_eq!(converted(1.5), None);
         assert_eq!(converted(1e20), Some(double(1e20)));
         assert_eq!(converted(f64::INFINITY), None);
-        assert_eq!(lua_numbers(&[0x91, 0xca, 0xc0, 0x40, 0, 0]), Ok(Some(vec![0x91, 0xfd])));
+        assert_eq!(through_lua(&[0x91, 0xca, 0xc0, 0x40, 0, 0]), Ok(Some(vec![0x91, 0xfd])));
         let half = Some([&[0x91, 0xcb][..], &0.5f64.to_be_bytes()].concat());
-        assert_eq!(lua_numbers(&[0x91, 0xca, 0x3f, 0, 0, 0]), Ok(half));
+        assert_eq!(through_lua(&[0x91, 0xca, 0x3f, 0, 0, 0]), Ok(half));
+    }
+
+    fn sent(value: &[u8]) -> Option<Argument<'_>> {
+        Some(Argument { passed: value, sent: value })
+    }
+
+    fn packed(value: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        value(&mut bytes);
+        bytes
     }
 
     #[test]
     fn a_key_may_be_one_part() {
-        assert_eq!(&*key_of(Some(&[0x07])), [0x91, 0x07]);
-        assert_eq!(&*key_of(Some(&[0x92, 0x07, 0x08])), [0x92, 0x07, 0x08]);
-        assert_eq!(&*key_of(None), [0x90]);
+        let key = |value| key_of(sent(value)).unwrap();
+        assert_eq!(&*key(&[0x07]), [0x91, 0x07]);
+        assert_eq!(&*key(&[0x92, 0x07, 0x08]), [0x92, 0x07, 0x08]);
+        assert_eq!(&*key_of(None).unwrap(), [0x90]);
+        // {}, {a = 7}, {[2] = 7}, {[2] = 8, [1] = 7, [4] = 9}
+        assert_eq!(&*key(&[0x80]), [0x90]);
+        assert_eq!(&*key(&[0x81, 0xa1, b'a', 7]), [0x90]);
+        assert_eq!(&*key(&[0x81, 2, 7]), [0x90]);
+        assert_eq!(&*key(&[0x83, 2, 8, 1, 7, 4, 9]), [0x92, 7, 8]);
+        assert!(key_to_write(sent(&[0x80])).is_err());
+        assert_eq!(&*key_to_write(sent(&[0x07])).unwrap(), [0x91, 0x07]);
+    }
+
+    #[test]
+    fn extensions_are_those_that_lua_reads() {
+        let refused = |bytes: &[u8]| through_lua(bytes).unwrap_err().message;
+        assert_eq!(through_lua(&[0x91, 0xd5, 1, 0, 0x1c]), Ok(None));
+        assert_eq!(refused(&[0x91, 0xd4, 5, 0]), "Unsuported MsgPack extension type: 5");
+        assert_eq!(
+            refused(&[0x91, 0xd4, 0xc3, 0]),
+            "Unsuported MsgPack extension type: 4294967235"
+        );
+        assert_eq!(refused(&[0x91, 0xd4, 3, 0]), "Can not parse an error from MsgPack");
+        assert_eq!(refused(&[0x91, 0xd4, 2, 0]), "msgpack.decode: invalid MsgPack");
+        let uuid = |byte| [&[0x91, 0xd8, 2][..], &[0; 8], &[byte], &[0; 7]].concat();
+        assert_eq!(through_lua(&uuid(0xc0)), Ok(None));
+        assert_eq!(refused(&uuid(0xe0)), "msgpack.decode: invalid MsgPack");
+    }
+
+    #[test]
+    fn an_iterator_is_a_name_or_a_number() {
+        let iterator = |value: &[u8]| iterator_of(value).map_err(|error| error.message);
+        let found = |value: &[u8]| iterator(value).unwrap();
+        assert_eq!(found(&packed(|out| write::str(out, b"ge"))), Some(IteratorType::Ge));
+        assert_eq!(found(&packed(|out| write::double(out, 2.5))), Some(IteratorType::All));
+        assert_eq!(found(&packed(|out| write::double(out, -0.5))), Some(IteratorType::Eq));
+        assert_eq!(found(&[0xc2]), None);
+        let none = Err("Illegal parameters, Invalid iterator type".to_owned());
+        for number in [&[12][..], &[0xff], &[0xcd, 1, 0]] {
+            assert_eq!(iterator(number), none, "{number:?}");
+        }
+        for number in [1e20, -1e20, f64::NAN] {
+            assert_eq!(iterator(&packed(|out| write::double(out, number))), none);
+        }
+        let unknown = |name: &str| Err(format!("Unknown iterator type '{name}'"));
+        assert_eq!(iterator(&[0xc3]), unknown("true"));
+        assert_eq!(iterator(&[0x90]), unknown("table"));
+        assert_eq!(iterator(&[0xc0]), unknown("cdata<void *>: NULL"));
+        let cut = Err("Unknown iterator type 'x".to_owned());
+        assert_eq!(iterator(&[0xa3, b'x', 0, b'y']), cut);
+        let large = packed(|out| write::uint(out, 100_000_000_000_000));
+        assert_eq!(iterator(&large), unknown("100000000000000ULL"));
     }
 
     #[test]
     fn options_are_a_table_or_an_iterator() {
-        let none = OptionFault::Illegal("Illegal parameters, Invalid iterator type".to_owned());
-        for number in [&[12][..], &[0xff], &[0xcd, 1, 0]] {
-            assert_eq!(iterator_of(number), Err(none.clone()), "{number:?}");
-        }
-        let unknown = |name: &str| Err(OptionFault::Iterator(name.to_owned()));
-        assert_eq!(iterator_of(&[0xc3]), unknown("true"));
-        assert_eq!(iterator_of(&[0x90]), unknown("unknown"));
-        assert_eq!(iterator_of(&[0xa1, b'x']), unknown("x"));
-        let mut table = Vec::new();
-        write::map(&mut table, 3);
-        write::str(&mut table, b"iterator");
-        write::str(&mut table, b"ge");
-        write::str(&mut table, b"limit");
-        write::uint(&mut table, 10);
-        write::str(&mut table, b"fetch_pos");
-        write::bool(&mut table, true);
-        let options = Options::parse(Some(&table)).unwrap();
-        assert_eq!((options.iterator, options.limit), (Some(IteratorType::Ge), 10));
-        let mut name = Vec::new();
-        write::str(&mut name, b"LT");
-        assert_eq!(Options::parse(Some(&name)).unwrap().iterator, Some(IteratorType::Lt));
-        name.clear();
-        write::str(&mut name, b"NEAR");
-        let fault = OptionFault::Iterator("NEAR".to_owned());
-        assert_eq!(Options::parse(Some(&name)), Err(fault));
+        let table = packed(|out| {
+            write::map(out, 6);
+            write::uint(out, 1);
+            write::nil(out);
+            write::str(out, b"iterator");
+            write::str(out, b"ge");
+            write::str(out, b"limit");
+            write::uint(out, 10);
+            write::str(out, b"fetch_pos");
+            write::bool(out, true);
+            write::str(out, b"limit");
+            write::double(out, 2.5);
+            write::str(out, b"offset");
+            write::int(out, -1);
+        });
+        let options = Options::parse(sent(&table)).unwrap();
+        assert_eq!(options.iterator, Some(IteratorType::Ge));
+        assert_eq!((options.limit, options.offset), (2, u32::MAX));
+        let name = packed(|out| write::str(out, b"LT"));
+        assert_eq!(Options::parse(sent(&name)).unwrap().iterator, Some(IteratorType::Lt));
+        let name = packed(|out| write::str(out, b"NEAR"));
+        assert_eq!(Options::parse(sent(&name)), Err(error::unknown_iterator("NEAR")));
+        let text = packed(|out| {
+            write::map(out, 1);
+            write::str(out, b"limit");
+            write::str(out, b"1");
+        });
+        let refused = "bad argument #5 to 'box_select' (cannot convert 'string' to 'unsigned int')";
+        assert_eq!(Options::parse(sent(&text)).unwrap_err().message, refused);
+        // What only `select` looks at.
+        assert_eq!(Options::iterator(sent(&text)), Ok(None));
     }
 }

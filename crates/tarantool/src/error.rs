@@ -80,8 +80,7 @@ pub(crate) fn no_such_index(index: &str, space: &str) -> BoxError {
 }
 
 pub(crate) fn no_such_procedure(name: &str) -> BoxError {
-    // Tarantool shows a name up to a byte 0.
-    let name = name.split('\0').next().unwrap_or_default();
+    let name = up_to_zero(name);
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
@@ -123,8 +122,27 @@ pub(crate) fn of_lua(message: String) -> BoxError {
     BoxError::new(PROC_LUA, message)
 }
 
+pub(crate) fn without_object(is_of_index: bool, method: &str) -> BoxError {
+    let object = if is_of_index { "index" } else { "space" };
+    of_lua(format!("Use {object}:{method}(...) instead of {object}.{method}(...)"))
+}
+
 pub(crate) fn illegal(what: &str) -> BoxError {
     BoxError::new(ErrorCode::ILLEGAL_PARAMS, what)
+}
+
+pub(crate) fn not_array() -> BoxError {
+    BoxError::new(ErrorCode::TUPLE_NOT_ARRAY, "Tuple/Key must be MsgPack array")
+}
+
+pub(crate) fn unknown_iterator(name: &str) -> BoxError {
+    let message = format!("Unknown iterator type '{name}'");
+    BoxError::new(ErrorCode::ITERATOR_TYPE, up_to_zero(&message))
+}
+
+/// Tarantool shows a text up to a byte 0.
+fn up_to_zero(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
 }
 
 /// Appends an error reply.

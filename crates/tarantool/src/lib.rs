@@ -18,6 +18,7 @@ mod index_creation;
 mod long_count;
 mod long_select;
 mod lookahead;
+mod lua_value;
 mod packet;
 mod procedures;
 mod quick;

@@ -1,8 +1,11 @@
 //! CALL: methods of spaces and indexes by their names, without Lua.
 
-use crate::call::{Arguments, Method, OptionFault, Options, Target, key_of, lua_numbers};
+use crate::call::{
+    Argument, Arguments, Method, Options, Target, key_of, key_to_write, through_lua,
+};
 use crate::error;
 use crate::long_count::{CountShape, Counted, LongCount};
+use crate::lua_value::LuaValue;
 use crate::session_settings;
 use crate::statements::{Running, Seen, position_of};
 use ladon_commands::LongReply;
@@ -37,7 +40,10 @@ impl Running<'_, '_> {
             return self.reply_with_value(&info, is_16, out);
         }
         let undefined = || error::no_such_procedure(&name);
-        let target = Target::parse(&name).ok_or_else(undefined)?;
+        let (target, has_object) = match Target::parse(&name) {
+            Some(target) => (target, true),
+            None => (Target::without_object(&name).ok_or_else(undefined)?, false),
+        };
         let space = session_settings::named(target.space)
             .or_else(|| self.catalog.named(target.space))
             .ok_or_else(undefined)?;
@@ -49,9 +55,13 @@ impl Running<'_, '_> {
                 })?
                 .ok_or_else(undefined)?,
         };
-        let converted = lua_numbers(call.arguments)?;
-        let mut arguments = Arguments::new(converted.as_deref().unwrap_or(call.arguments))?;
-        let done = self.call_method_of((space, index), target.method, &mut arguments, is_16, out);
+        let passed = through_lua(call.arguments)?;
+        if !has_object {
+            return Err(error::without_object(target.index.is_some(), target.method.name()));
+        }
+        let mut arguments = Arguments::new(call.arguments, passed.as_deref())?;
+        let of = (space, index);
+        let done = self.call_method_of(of, target, &mut arguments, is_16, out);
         if done.is_err() && target.index.is_none() && target.method.needs_primary() {
             // Lua looks for the primary index before it looks at the arguments.
             self.read_any(space, Seen::Definition, |space| space.require_index(0).map(|_| ()))?;
@@ -77,19 +87,22 @@ impl Running<'_, '_> {
     fn call_method_of(
         &mut self,
         of: (SpaceId, u32),
-        method: Method,
+        target: Target<'_>,
         arguments: &mut Arguments<'_>,
         is_16: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
-        let (space, index) = of;
+        let (method, is_of_index) = (target.method, target.index.is_some());
         if method == Method::Select {
             return self.call_select(of, arguments, is_16, out);
         }
         if method == Method::Count {
             return self.call_count(of, arguments, is_16, out);
         }
-        let returned = self.call_method(space, index, method, arguments)?;
+        if method == Method::Pairs {
+            return self.call_pairs(of, arguments);
+        }
+        let returned = self.call_method(of, is_of_index, method, arguments)?;
         let data = reply::begin_data(out, self.sync, self.schema_version);
         let count = match returned {
             Returned::Nothing => 0,
@@ -116,8 +129,8 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
         let (space, index) = of;
-        let key = key_of(arguments.next()?);
-        let options = Options::parse(arguments.next()?).map_err(refused)?;
+        let key = key_of(arguments.next()?)?;
+        let options = Options::parse(arguments.next()?)?;
         let Options { iterator, offset, limit, after } = options;
         let after = match after {
             Some(tuple) => {
@@ -127,6 +140,7 @@ impl Running<'_, '_> {
         };
         let iterator = iterator.unwrap_or_else(|| iterator_for(&key));
         let key = (&*key).into();
+        let (offset, limit) = (offset.into(), limit.into());
         let selected = Selected { index, iterator, key, offset, limit, after };
         let begin = out.len();
         let count = self.reply_with(space, selected, !is_16, false, out)?;
@@ -148,14 +162,14 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
         let (space, index) = of;
-        let key = key_of(arguments.next()?);
+        let key = key_of(arguments.next()?)?;
         let iterator = Options::iterator(arguments.next()?);
         let may_be_long = self.thread.local.replies_later;
         let counted = self.read(space, Seen::All, |space| {
             if space.index(0).is_none() {
                 return Ok(Counted::All(0));
             }
-            let iterator = iterator.map_err(refused)?.unwrap_or_else(|| iterator_for(&key));
+            let iterator = iterator?.unwrap_or_else(|| iterator_for(&key));
             let key = (&*key).into();
             let (offset, limit, after) = (0, u64::MAX, None);
             let selected = Selected { index, iterator, key, offset, limit, after };
@@ -178,17 +192,19 @@ impl Running<'_, '_> {
 
     fn call_method(
         &mut self,
-        space: SpaceId,
-        index: u32,
+        of: (SpaceId, u32),
+        is_of_index: bool,
         method: Method,
         arguments: &mut Arguments<'_>,
     ) -> Result<Returned, BoxError> {
+        let (space, index) = of;
         let tuple = |tuple: Option<Tuple>| tuple.map_or(Returned::Nothing, Returned::Tuple);
-        let number = |number| Ok(Returned::Number(number));
         match method {
-            Method::Select | Method::Count => unreachable!("they have replies of their own"),
+            Method::Select | Method::Count | Method::Pairs => {
+                unreachable!("they have replies of their own")
+            }
             Method::Get => {
-                let key = key_of(arguments.next()?);
+                let key = key_of(arguments.next()?)?;
                 let rights = self.rights()?.clone();
                 let selected = one_with(index, &key);
                 let seen = Seen::Tuples(&selected);
@@ -199,48 +215,91 @@ impl Running<'_, '_> {
                 Ok(tuple(found.filter(|found| !is_hidden(found))))
             }
             Method::Insert => {
-                let new = tuple_of(arguments.next()?)?;
+                let new = tuple_of(arguments.next()?);
                 Ok(tuple(self.write(space, Statement::Insert(new))?.new))
             }
             Method::Replace => {
-                let new = tuple_of(arguments.next()?)?;
+                let new = tuple_of(arguments.next()?);
                 Ok(tuple(self.write(space, Statement::Replace(new))?.new))
             }
             Method::Update => {
-                let key = key_of(arguments.next()?);
-                let usage = "Usage index:update(key, ops)";
-                let operations = table_of(arguments.next()?, usage)?;
+                let key = arguments.next()?;
+                let operations = a_table(arguments.next()?, "Usage index:update(key, ops)")?;
+                let (key, operations) = (key_to_write(key)?, an_array(operations)?);
                 let (key, index_base) = (&*key, INDEX_BASE);
                 let update = Statement::Update { index, key, operations, index_base };
                 Ok(tuple(self.write(space, update)?.new))
             }
             Method::Upsert => {
                 let usage = "Usage space:upsert(tuple_key, ops)";
-                let tuple = table_of(arguments.next()?, usage)?;
-                let operations = table_of(arguments.next()?, usage)?;
+                let (tuple, operations) = (arguments.next()?, arguments.next()?);
+                if let Some(extra) = arguments.next()? {
+                    return Err(extra_argument(extra));
+                }
+                let (tuple, operations) = (a_table(tuple, usage)?, a_table(operations, usage)?);
+                let (tuple, operations) = (an_array(tuple)?, an_array(operations)?);
                 let index_base = INDEX_BASE;
                 self.write(space, Statement::Upsert { tuple, operations, index_base })?;
                 Ok(Returned::Nothing)
             }
             Method::Delete => {
-                let key = key_of(arguments.next()?);
+                let key = key_to_write(arguments.next()?)?;
                 Ok(tuple(self.write(space, Statement::Delete { index, key: &key })?.old))
             }
-            Method::Len => number(self.read(space, Seen::All, |space| Ok(space.len()))?),
-            Method::Bsize => number(self.read(space, Seen::All, |space| Ok(space.bsize()))?),
+            Method::Len | Method::Bsize => {
+                self.call_size(of, method, is_of_index).map(Returned::Number)
+            }
             Method::Min => {
-                let key = key_of(arguments.next()?);
+                let key = key_of(arguments.next()?)?;
                 self.read(space, Seen::All, |space| space.min(index, &key)).map(tuple)
             }
             Method::Max => {
-                let key = key_of(arguments.next()?);
+                let key = key_of(arguments.next()?)?;
                 self.read(space, Seen::All, |space| space.max(index, &key)).map(tuple)
             }
             Method::Random => {
-                let seed = self.thread.local.rng.next_u64();
-                self.read(space, Seen::All, |space| space.random(index, seed)).map(tuple)
+                // The same number finds the same tuple, as long as nothing changes.
+                let number = match arguments.next_or_null()? {
+                    Some(number) => number.to_u32("box_index_random", 3)?.into(),
+                    None => self.thread.local.rng.next_u64(),
+                };
+                self.read(space, Seen::All, |space| space.random(index, number)).map(tuple)
             }
         }
+    }
+
+    /// The number of tuples or bytes of a space, or of an index.
+    fn call_size(
+        &mut self,
+        (space, index): (SpaceId, u32),
+        method: Method,
+        is_of_index: bool,
+    ) -> Result<u64, BoxError> {
+        self.read(space, Seen::All, |space| {
+            if !is_of_index {
+                return Ok(if method == Method::Len { space.len() } else { space.bsize() });
+            }
+            let index = space.require_index(index)?;
+            Ok(if method == Method::Len { index.len() } else { index.bytes() as u64 })
+        })
+    }
+
+    /// `pairs` checks what it is given; the functions that it returns cannot leave the server.
+    fn call_pairs(
+        &mut self,
+        (space, index): (SpaceId, u32),
+        arguments: &mut Arguments<'_>,
+    ) -> Result<(), BoxError> {
+        let key = key_of(arguments.next()?)?;
+        let iterator = Options::iterator(arguments.next()?);
+        self.read(space, Seen::All, |space| {
+            if space.index(0).is_none() {
+                return Err(error::of_lua("unsupported Lua type 'function'".to_owned()));
+            }
+            let iterator = iterator?.unwrap_or_else(|| iterator_for(&key));
+            space.select(index, iterator, &key, 0, 0, None)?;
+            Err(error::of_lua("unsupported Lua type 'cdata'".to_owned()))
+        })
     }
 }
 
@@ -255,30 +314,30 @@ pub(crate) fn iterator_for(key: &[u8]) -> IteratorType {
     if key == [0x90] { IteratorType::All } else { IteratorType::Eq }
 }
 
-fn tuple_of(argument: Option<&[u8]>) -> Result<&[u8], BoxError> {
+fn tuple_of(argument: Option<Argument<'_>>) -> &[u8] {
     // Nil is no array either; the space says so.
-    Ok(argument.unwrap_or(&[0xc0]))
+    argument.map_or(&[0xc0], |argument| argument.passed)
 }
 
 /// An argument that Lua takes only if it is a table.
-fn table_of<'a>(argument: Option<&'a [u8]>, usage: &str) -> Result<&'a [u8], BoxError> {
-    let mut head = argument.unwrap_or_default();
-    match (argument, msgpack::read(&mut head)) {
-        (Some(table), Ok(Value::Array(_))) => Ok(table),
-        (Some(_), Ok(Value::Map(_))) => Err(BoxError::new(
-            ladon_space::ErrorCode::TUPLE_NOT_ARRAY,
-            "Tuple/Key must be MsgPack array",
-        )),
-        _ => Err(error::of_lua(usage.to_owned())),
+fn a_table<'a>(argument: Option<Argument<'a>>, usage: &str) -> Result<&'a [u8], BoxError> {
+    let is_table =
+        |table: &[u8]| matches!(msgpack::read(&mut { table }), Ok(Value::Array(_) | Value::Map(_)));
+    let table = argument.map(|argument| argument.passed).filter(|table| is_table(table));
+    table.ok_or_else(|| error::of_lua(usage.to_owned()))
+}
+
+/// A table without names.
+fn an_array(table: &[u8]) -> Result<&[u8], BoxError> {
+    match msgpack::read(&mut { table }) {
+        Ok(Value::Array(_)) => Ok(table),
+        _ => Err(error::not_array()),
     }
 }
 
-fn refused(fault: OptionFault) -> BoxError {
-    match fault {
-        OptionFault::Iterator(name) => BoxError::new(
-            ladon_space::ErrorCode::ITERATOR_TYPE,
-            format!("Unknown iterator type '{name}'"),
-        ),
-        OptionFault::Illegal(why) => error::illegal(&why),
-    }
+fn extra_argument(extra: Argument<'_>) -> BoxError {
+    let shown = LuaValue::of(extra.sent).shown();
+    error::of_lua(format!(
+        "Error: extra argument in upsert call: {shown}. Usage :upsert(tuple, operations)"
+    ))
 }

@@ -5,7 +5,7 @@
 //! mistake here delays others' replies, and does no other harm.
 
 use crate::batch::Batch;
-use crate::call::{Arguments, Method, Target};
+use crate::call::{Arguments, Method, Target, key_of};
 use crate::long_select::TUPLES_MAX;
 use ladon_commands::Node;
 use ladon_engine::Catalog;
@@ -55,8 +55,8 @@ fn called_space(catalog: &Catalog, call: &Call<'_>) -> Option<u32> {
     let target = Target::parse(std::str::from_utf8(call.name).ok()?)?;
     let is_short = match target.method {
         Method::Select => {
-            let mut arguments = Arguments::new(call.arguments).ok()?;
-            let has_key = arguments.next().ok()?.is_some_and(|key| key != [0x90]);
+            let mut arguments = Arguments::new(call.arguments, None).ok()?;
+            let has_key = *key_of(arguments.next().ok()?).ok()? != [0x90];
             // Options may ask for what follows the key.
             has_key && arguments.next().ok()?.is_none()
         }

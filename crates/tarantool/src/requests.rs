@@ -121,6 +121,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   replies come in the order of the requests: a long reply or a long commit is not overtaken.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
+- **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are
+  cut to 32 bits, and of a table with names the values under 1, 2 and so on are the parts of a key. `bin` stays `bin`, as in
+  Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
   replication, the log or memory.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.

@@ -5,8 +5,9 @@
 //! cargo run --release -p ladon-conformance --bin side-by-side-iproto -- --commands 1000000
 //! ```
 //!
-//! Prints each difference with the requests that it needs, and the seed that repeats it. Exit
-//! status: 0 if nothing differed, 1 if something did, 2 if a server could not be started or asked.
+//! Prints each difference with the requests that it needs, and the seed that repeats it. If the
+//! real server crashes or hangs, both are started again, and the round's seed is shown. Exit status:
+//! 0 if nothing differed, 1 if something did, 2 if a server could not be started or asked.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,17 +59,23 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
         Ok(path) => path,
         Err(_) => arguments.tarantool.clone(),
     };
-    let reference = Server::tarantool(&tarantool)?;
-    let subject = Server::ladon_with_iproto(&ladon, &[])?;
-    let mut duel = Duel::new(&reference, &subject)?;
+    let mut duel = Duel::new(
+        Box::new(move || Server::tarantool(&tarantool)),
+        Box::new(move || Server::ladon_with_iproto(&ladon, &[])),
+    )?;
     let Arguments { seed, commands, length, differences, .. } = *arguments;
     let started = Instant::now();
     let sum = Hunt { seed, commands, length, differences };
     let sum = hunt(sum, &mut duel, |found| println!("{found}\n"));
+    let (reference, subject) = duel.servers();
     let sum = sum.inspect_err(|_| eprintln!("{}\n{}", reference.output(), subject.output()))?;
+    if !duel.crashes.is_empty() {
+        println!("the real server crashed or hung in the rounds of the seeds {:?}", duel.crashes);
+    }
     for (met, why) in duel.known.met() {
         println!("known, {met} times: {why}");
     }
-    println!("{}", sum.show(seed, started.elapsed()));
+    let crashes = duel.crashes.len();
+    println!("{}, {crashes} crashes of the real server", sum.show(seed, started.elapsed()));
     Ok(sum.differences == 0)
 }

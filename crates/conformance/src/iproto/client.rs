@@ -11,6 +11,8 @@ use super::value::Value;
 
 /// How long a reply may take.
 const REPLY_LIMIT: Duration = Duration::from_secs(20);
+/// Why there is no reply on a connection that was closed.
+pub const CLOSED: &str = "the connection was closed";
 const GREETING_BYTES: usize = 128;
 const AUTH: u8 = 7;
 const PING: u8 = 64;
@@ -123,7 +125,7 @@ impl Client {
     /// The replies to so many requests, by their numbers.
     pub fn read(&mut self, count: usize) -> Vec<Reply> {
         let mut replies = vec![None; count];
-        let mut why = String::from("the connection was closed");
+        let mut why = String::from(CLOSED);
         for _ in 0..count {
             match self.read_one() {
                 Ok((sync, reply)) => match replies.get_mut(sync) {
@@ -131,7 +133,8 @@ impl Client {
                     _ => why = format!("a reply to request {sync}: {}", reply.show()),
                 },
                 Err(error) => {
-                    if error.kind() != io::ErrorKind::UnexpectedEof {
+                    use io::ErrorKind::{ConnectionReset, UnexpectedEof};
+                    if !matches!(error.kind(), UnexpectedEof | ConnectionReset) {
                         why = error.to_string();
                     }
                     break;
@@ -139,6 +142,14 @@ impl Client {
             }
         }
         replies.into_iter().map(|it| it.unwrap_or_else(|| Reply::Lost(why.clone()))).collect()
+    }
+
+    /// Sends a packet as it is, and reads its reply.
+    pub fn ask_raw(&mut self, packet: &[u8]) -> Reply {
+        let bytes = [&[0xce][..], &(packet.len() as u32).to_be_bytes(), packet].concat();
+        let sent = self.stream.write_all(&bytes);
+        let read = sent.and_then(|()| self.read_one());
+        read.map_or_else(|error| Reply::Lost(error.to_string()), |(_, reply)| reply)
     }
 
     fn read_one(&mut self) -> io::Result<(usize, Reply)> {
@@ -150,12 +161,22 @@ impl Client {
         };
         let mut packet = vec![0; length];
         self.stream.read_exact(&mut packet)?;
-        let mut rest = packet.as_slice();
+        Reply::of_packet(&packet)
+    }
+}
+
+impl Reply {
+    /// A reply's packet: its request's number and what it says.
+    ///
+    /// # Errors
+    /// If the bytes are no reply.
+    pub fn of_packet(packet: &[u8]) -> io::Result<(usize, Reply)> {
+        let mut rest = packet;
         let header = Value::decode(&mut rest);
         let body =
             if rest.is_empty() { Some(Value::Map(Vec::new())) } else { Value::decode(&mut rest) };
         let (Some(header), Some(body), []) = (header, body, rest) else {
-            return Err(io::Error::other(format!("no packet: {}", super::value::hex(&packet))));
+            return Err(io::Error::other(format!("no packet: {}", super::value::hex(packet))));
         };
         let Some(Value::Int(status)) = field(&header, 0) else {
             return Err(io::Error::other("a reply without a status"));

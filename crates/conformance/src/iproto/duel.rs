@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::time::Duration;
 
-use super::client::{Client, Reply};
+use super::client::{CLOSED, Client, Reply};
 use super::generate::{Round, round};
 use super::request::Request;
 use super::setup::{clean, read_definitions};
@@ -38,39 +38,78 @@ pub struct Found {
     difference: Difference,
 }
 
-/// Two servers that get the same requests.
-#[derive(Debug)]
+/// What starts a server without data.
+pub type Start = Box<dyn Fn() -> io::Result<Server>>;
+
+/// How long the real server may take to end after it has closed a connection.
+const END_LIMIT: Duration = Duration::from_secs(10);
+
+/// Two servers that get the same requests. If the real one crashes, both are started again.
 pub struct Duel {
-    reference: SocketAddr,
-    subject: SocketAddr,
+    start: [Start; 2],
+    reference: Server,
+    subject: Server,
     /// How often each known difference was met.
     pub known: Rules,
+    /// The seeds of the rounds in which the real server crashed or hung.
+    pub crashes: Vec<u64>,
+    /// The round that is played.
+    seed: u64,
 }
 
 impl Duel {
-    /// `reference` is the real server, `subject` the one to judge.
+    /// `reference` starts the real server, `subject` the one to judge.
     ///
     /// # Errors
-    /// If one of them does not speak IPROTO.
-    pub fn new(reference: &Server, subject: &Server) -> io::Result<Duel> {
-        let speaks = |server: &Server| {
-            server.iproto.ok_or_else(|| io::Error::other("a server does not speak IPROTO"))
-        };
+    /// If one of them does not start, or does not speak IPROTO.
+    pub fn new(reference: Start, subject: Start) -> io::Result<Duel> {
         let known = Rules::parse("iproto_known.txt", KNOWN, "tarantool-2.6");
         let known = known.map_err(io::Error::other)?;
-        Ok(Duel { reference: speaks(reference)?, subject: speaks(subject)?, known })
+        let start = [reference, subject];
+        let (reference, subject) = ((start[0])()?, (start[1])()?);
+        Ok(Duel { start, reference, subject, known, crashes: Vec::new(), seed: 0 })
+    }
+
+    /// The real server and the one to judge, as they are now.
+    pub fn servers(&self) -> (&Server, &Server) {
+        (&self.reference, &self.subject)
+    }
+
+    /// Starts both again, because the real one has crashed or answers no more.
+    fn start_again(&mut self) -> io::Result<()> {
+        self.crashes.push(self.seed);
+        self.reference = (self.start[0])()?;
+        self.subject = (self.start[1])()?;
+        Ok(())
+    }
+
+    fn connect(&mut self) -> io::Result<Pair> {
+        let reference = match connect(&self.reference, "the real server") {
+            Ok(reference) => reference,
+            Err(_) => {
+                self.start_again()?;
+                connect(&self.reference, "the real server")?
+            }
+        };
+        Ok(Pair { reference, subject: connect(&self.subject, "ladon")? })
+    }
+
+    /// Whether the real server gave no reply because it crashed or hangs.
+    fn has_crashed(&mut self, wanted: &Reply) -> io::Result<bool> {
+        match wanted {
+            Reply::Lost(why) if why == CLOSED => self.reference.ends_within(END_LIMIT),
+            Reply::Lost(_) => Ok(true),
+            _ => Ok(false),
+        }
     }
 
     /// The first difference that these requests make, if there is one.
     fn play(&mut self, round: &Round, requests: &[Request]) -> io::Result<Option<Difference>> {
-        let mut pair = Pair {
-            reference: connect(self.reference, "the real server")?,
-            subject: connect(self.subject, "ladon")?,
-        };
+        let mut pair = self.connect()?;
         pair.ask(&clean());
         let replies = pair.ask(requests);
         for (at, (request, (wanted, got))) in requests.iter().zip(replies).enumerate() {
-            match self.judge(request, wanted, got) {
+            match self.judge(request, wanted, got)? {
                 Outcome::Same => {}
                 Outcome::Diverged => return Ok(None),
                 Outcome::Differs(found) => return Ok(Some(Difference { at, ..found })),
@@ -92,7 +131,7 @@ impl Duel {
         }
         let replies = pair.ask(&requests);
         for (request, (wanted, got)) in requests.iter().zip(replies) {
-            match self.judge(request, wanted, got) {
+            match self.judge(request, wanted, got)? {
                 Outcome::Same => {}
                 Outcome::Diverged => return Ok(None),
                 Outcome::Differs(found) => {
@@ -105,16 +144,20 @@ impl Duel {
     }
 
     /// What differs, if it is not known to.
-    fn judge(&mut self, request: &Request, wanted: Reply, got: Reply) -> Outcome {
+    fn judge(&mut self, request: &Request, wanted: Reply, got: Reply) -> io::Result<Outcome> {
         if request.same(&wanted, &got) {
-            return Outcome::Same;
+            return Ok(Outcome::Same);
         }
         let line = request.line();
-        match self.known.verdict(&line, &wanted.show(), &got.show()) {
+        if self.has_crashed(&wanted)? {
+            self.start_again()?;
+            return Ok(Outcome::Diverged);
+        }
+        Ok(match self.known.verdict(&line, &wanted.show(), &got.show()) {
             Verdict::Known => Outcome::Same,
             Verdict::Diverged => Outcome::Diverged,
             Verdict::Unknown => Outcome::Differs(Difference { request: line, wanted, got, at: 0 }),
-        }
+        })
     }
 }
 
@@ -126,6 +169,7 @@ pub fn hunt(hunt: Hunt, duel: &mut Duel, mut found: impl FnMut(Found)) -> io::Re
     let mut seen = BTreeSet::new();
     hunt.rounds(|seed| {
         let round = round(seed, hunt.length);
+        duel.seed = seed;
         let Some(difference) = duel.play(&round, &round.requests)? else {
             return Ok((round.requests.len(), false));
         };
@@ -165,8 +209,9 @@ impl Pair {
     }
 }
 
-fn connect(address: SocketAddr, who: &str) -> io::Result<Client> {
-    let connected = Client::connect(address).and_then(|mut client| {
+fn connect(server: &Server, who: &str) -> io::Result<Client> {
+    let address = server.iproto.ok_or_else(|| io::Error::other("a server without IPROTO"));
+    let connected = address.and_then(Client::connect).and_then(|mut client| {
         client.log_in("admin", ADMIN_PASSWORD)?;
         Ok(client)
     });
@@ -187,6 +232,12 @@ impl Found {
     /// How many requests it takes.
     pub fn requests(&self) -> usize {
         self.requests.len()
+    }
+}
+
+impl fmt::Debug for Duel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Duel").field("crashes", &self.crashes).finish_non_exhaustive()
     }
 }
 

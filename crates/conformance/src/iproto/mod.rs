@@ -25,7 +25,7 @@ pub mod value;
 pub mod values;
 
 pub use client::{Client, Reply};
-pub use duel::{Difference, Duel, Found, hunt};
+pub use duel::{Difference, Duel, Found, Start, hunt};
 pub use generate::round;
 pub use request::Request;
 pub use value::Value;

@@ -27,7 +27,8 @@ pub fn operations(rng: &mut Rng, space: &Space) -> Vec<Value> {
         };
         let path = path(rng);
         // Another one may end in front of it, but not the other way round.
-        if used.iter().any(|(field, other)| *field == number && path.starts_with(other)) {
+        let plain = path.replace("['", ".").replace("']", "");
+        if used.iter().any(|(field, other)| *field == number && plain.starts_with(other)) {
             continue;
         }
         let name = match space.fields.get(number) {
@@ -36,7 +37,7 @@ pub fn operations(rng: &mut Rng, space: &Space) -> Vec<Value> {
             _ => format!("[{}]", number + 1),
         };
         operations.push(one(rng, &format!("{name}{path}")));
-        used.push((number, path));
+        used.push((number, plain));
     }
     operations
 }

@@ -43,6 +43,8 @@ pub enum Check {
     Count,
     /// Whether it is an error, and which.
     Kind,
+    /// Whether it is an error: which tuple of a HASH index is found to be wrong first.
+    Refusal,
 }
 
 /// A request.
@@ -77,9 +79,13 @@ impl Request {
 
     /// Whether `got` agrees with `wanted`, as far as that is defined.
     pub fn same(&self, wanted: &Reply, got: &Reply) -> bool {
-        let (Reply::Data(wanted), Reply::Data(got)) = (wanted, got) else { return wanted == got };
+        let (wanted, got) = match (wanted, got) {
+            (Reply::Data(wanted), Reply::Data(got)) => (wanted, got),
+            (Reply::Error(..), Reply::Error(..)) if self.check == Check::Refusal => return true,
+            _ => return wanted == got,
+        };
         match self.check {
-            Check::Exact => wanted == got,
+            Check::Exact | Check::Refusal => wanted == got,
             Check::Unordered => in_order(wanted) == in_order(got),
             Check::Count => flat(wanted).len() == flat(got).len(),
             Check::Kind => true,
@@ -89,13 +95,35 @@ impl Request {
     /// The request as one line.
     pub fn line(&self) -> String {
         let name = name(self.request_type);
-        if let Some(raw) = &self.raw {
-            return format!("{name} bytes {}", hex(raw));
-        }
-        let pair = |(key, value): &(u8, Value)| format!("{}={}", key_name(*key), value.show());
-        let pairs: Vec<String> = self.body.iter().map(pair).collect();
-        format!("{name} {}", pairs.join(" "))
+        let Some(raw) = &self.raw else {
+            let body = self.body.iter().map(|(key, value)| shown(key_name(*key), value));
+            return format!("{name} {}", body.collect::<Vec<_>>().join(" "));
+        };
+        format!("{name} bytes {} {}", hex(raw), fields(raw))
     }
+}
+
+/// A request of this type with the bytes of a body, as one line.
+pub fn line_of(request_type: u8, body: &[u8]) -> String {
+    format!("{} {}", name(request_type), fields(body))
+}
+
+/// What bytes are as the fields of a body, as far as they are any.
+fn fields(bytes: &[u8]) -> String {
+    let mut rest = bytes;
+    let body = match (Value::decode(&mut rest), rest) {
+        (Some(Value::Map(pairs)), []) => pairs,
+        _ => Vec::new(),
+    };
+    let body = body.iter().map(|(key, value)| match key {
+        Value::Int(key @ 0..=255) => shown(key_name(*key as u8), value),
+        key => shown(key.show(), value),
+    });
+    body.collect::<Vec<_>>().join(" ")
+}
+
+fn shown(name: String, value: &Value) -> String {
+    format!("{name}={}", value.show())
 }
 
 /// The tuples of a reply: those of SELECT, or the ones that a call returned in one value.

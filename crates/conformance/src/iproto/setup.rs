@@ -63,6 +63,13 @@ pub struct Space {
     pub indexes: Vec<Index>,
 }
 
+impl Index {
+    /// How many fields each of its tuples has, at least.
+    pub fn width(&self) -> usize {
+        self.parts.iter().map(|(number, _)| number + 1).max().unwrap_or(1)
+    }
+}
+
 /// What the arrays of a field are.
 const ARRAYS: [&str; 5] = ["array", "numbers", "numbers", "box", "box"];
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -140,8 +147,9 @@ impl Space {
             }
         }
         let unique = if is_first || is_hash { !rng.percent(2) } else { rng.percent(40) };
-        // 2.6 hashes a decimal otherwise than the integer that it equals.
-        let is_mixed = parts.iter().any(|(_, kind)| matches!(*kind, "number" | "scalar"));
+        // 2.6 hashes a decimal otherwise than the integer or the decimal that it equals.
+        let is_mixed =
+            parts.iter().any(|(_, kind)| matches!(*kind, "number" | "scalar" | "decimal"));
         let is_hash = is_hash && !is_mixed;
         let (name, kind) = (format!("i{id}"), if is_hash { "hash" } else { "tree" });
         Index { id, name, kind, is_multikey: false, is_unordered: is_hash, unique, parts }
@@ -149,9 +157,7 @@ impl Space {
 
     /// How many fields each of its tuples has, at least.
     pub fn width_min(&self) -> usize {
-        let primary = self.indexes.iter().find(|index| index.id == 0);
-        let parts = primary.iter().flat_map(|index| &index.parts);
-        parts.map(|(number, _)| number + 1).max().unwrap_or(1)
+        self.indexes.iter().find(|index| index.id == 0).map_or(1, Index::width)
     }
 
     /// Whether an index's order is not defined.

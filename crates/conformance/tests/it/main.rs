@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one binary: linking is most of what they cost.
 
 mod go_redis;
+mod iproto_transcript;
 mod real_users;
 mod redis_benchmark;
 mod redis_cli;

@@ -20,8 +20,10 @@ use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
+use ladon_space::fields::Fields;
 use ladon_space::{
     BoxError, Index, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
+    check_identifier,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
@@ -143,6 +145,9 @@ impl Effect<'_> {
         if self.id == system::SEQUENCE {
             return self.check_sequence(tx);
         }
+        if self.id == system::USER {
+            self.check_user_name()?;
+        }
         let Some(described) = self.described()? else { return Ok(()) };
         // Also of numbers that no system space has: a user's space is locked after those that
         // define it.
@@ -238,6 +243,13 @@ impl Effect<'_> {
             system::SPACE_SEQUENCE => Some(SpaceSequence::from_tuple(tuple.bytes())?.space),
             _ => None,
         })
+    }
+
+    fn check_user_name(&self) -> Result<(), BoxError> {
+        const NAME: usize = 2;
+        let name = self.new.and_then(|user| Fields::of(user.bytes()).nth(NAME));
+        let name = name.and_then(|mut name| ladon_msgpack::read_str(&mut name).ok());
+        name.map_or(Ok(()), |name| check_identifier(&String::from_utf8_lossy(name)))
     }
 
     /// Changes the space that the tuple describes. Returns what it no longer needs.

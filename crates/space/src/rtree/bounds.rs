@@ -62,11 +62,13 @@ pub(crate) fn of_key(key: &Key<'_>, dimensions: u32) -> Result<Bounds, BoxError>
         count = msgpack::read_array(&mut values)?;
         check_count("Key", count, dimensions)?;
     }
+    let is_array = key.count() == 1;
     let mut rest = values;
-    for _ in 0..count {
+    for at in 0..count {
         let is_number = peek(rest).is_some_and(|value| FieldType::Number.accepts(&value));
         if !is_number {
-            return Err(BoxError::key_part_type(0, FieldType::Number));
+            let part = if is_array { 0 } else { at as usize };
+            return Err(BoxError::key_part_type(part, FieldType::Number));
         }
         msgpack::skip(&mut rest)?;
     }

@@ -54,6 +54,7 @@ fn operations_reply_as_tarantool_does() {
             "201 Field 'z' was not found in the tuple",
         ),
         (vec![op(&["x".into(), 1.into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
+        (vec![op(&["x\0y".into(), 1.into()])], "28 Unknown UPDATE operation #1: \"x\""),
         (
             vec![op(&["=".into(), 1.into()])],
             "28 Unknown UPDATE operation #1: wrong number of arguments, expected 3, got 2",
@@ -75,6 +76,10 @@ fn operations_reply_as_tarantool_does() {
         (vec![op(&["#".into(), 2.into(), 1.into()])], "[1]"),
         (
             vec![op(&["#".into(), 2.into(), 0.into()])],
+            "29 Field 2 UPDATE error: cannot delete 0 fields",
+        ),
+        (
+            vec![op(&["#".into(), 2.into(), (1u64 << 32).into()])],
             "29 Field 2 UPDATE error: cannot delete 0 fields",
         ),
         (vec![op(&["#".into(), neg(-1), 1.into()])], "[1]"),

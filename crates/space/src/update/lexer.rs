@@ -83,6 +83,8 @@ impl<'a> Lexer<'a> {
             }
             '.' if self.is_at_end() => Err(self.characters + 1),
             '.' => self.identifier(),
+            // Only the first name needs no dot.
+            _ if before.offset > 0 => Err(self.characters),
             _ => {
                 *self = before;
                 self.identifier()
@@ -187,7 +189,8 @@ mod tests {
             ("a.b_1[2]", "<a><b_1>[1]"),
             (".a[\"x y\"]['\"']", "<a><x y><\">"),
             ("[3][*]", "[2][*]"),
-            ("[1]x", "[0]<x>"),
+            ("[1]x", "[0] wrong at 4"),
+            ("a['b']c.d", "<a><b> wrong at 7"),
             ("ы.ы1", "<ы><ы1>"),
             ("b.y[0]", "<b><y> wrong at 5"),
             ("b.y[", "<b><y> wrong at 4"),
@@ -207,6 +210,7 @@ mod tests {
         }
         assert_eq!(steps(b"a.\xff"), "<a> wrong at 3");
         assert_eq!(steps(b"ab\xff.c"), "<ab\u{fffd}><c>");
+        assert_eq!(steps(b"ab\xffc"), "<ab\u{fffd}> wrong at 3");
         assert_eq!(steps(b"['\xe2\x82']"), " wrong at 3");
     }
 

@@ -192,7 +192,11 @@ fn read_operation<'a>(
     let (operator, expected) = match name {
         [operator @ (b'=' | b'+' | b'-' | b'&' | b'|' | b'^' | b'!' | b'#')] => (*operator, 3),
         b":" => (b':', 5),
-        _ => return Err(unknown(&format!("\"{}\"", String::from_utf8_lossy(name)))),
+        _ => {
+            // Tarantool shows it up to a byte 0.
+            let shown = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            return Err(unknown(&format!("\"{}\"", String::from_utf8_lossy(shown))));
+        }
     };
     if count != expected {
         let what = format!("wrong number of arguments, expected {expected}, got {count}");
@@ -259,8 +263,11 @@ fn read_action<'a>(
         b'=' => Action::Set(argument),
         b'!' => Action::Insert(argument),
         b'#' => match value {
-            Value::Uint(0) => return Err(field_error(&place.label(), "cannot delete 0 fields")),
-            Value::Uint(count) => Action::Delete(u32::try_from(count).unwrap_or(u32::MAX)),
+            // Tarantool keeps 32 bits of it.
+            Value::Uint(count) => match count as u32 {
+                0 => return Err(field_error(&place.label(), "cannot delete 0 fields")),
+                count => Action::Delete(count),
+            },
             _ => return Err(wrong("a positive integer")),
         },
         b'+' => Action::Add(Number::of(&value).ok_or_else(|| wrong("a number"))?),

@@ -1,4 +1,5 @@
 //! Integration tests of the spaces.
 
 mod check;
+mod check_paths;
 mod corpus;

@@ -1,0 +1,4 @@
+//! Integration tests of MessagePack.
+
+mod check;
+mod corpus;

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""Records what a real tarantool replies to every kind of request that Ladon knows too.
+
+    scripts/record-iproto-transcript.py PORT > crates/conformance/recorded/iproto_transcript.txt
+
+Starts `tarantool` on the port with an empty folder, and ends it. One exchange a line: its name, the
+packet that was sent and the one that came back, in hexadecimal and without their lengths. All run on
+one connection, first as `admin`, then as `guest`, who may do nothing but read one space.
+"""
+import base64
+import hashlib
+import itertools
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+SCRIPT = """
+box.cfg{{listen = '127.0.0.1:{port}', log_level = 0, wal_mode = 'none'}}
+box.schema.user.passwd('admin', 'secret')
+require('fiber').sleep(600)
+"""
+SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL_16, AUTH, UPSERT, CALL, NOP, PING = 1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 64
+SPACE, INDEX, USER, PRIV, TRUNCATE, SEQUENCE = 280, 288, 304, 312, 330, 284
+ITERATORS = ["EQ", "REQ", "ALL", "LT", "LE", "GE", "GT", "BITS_ALL_SET", "BITS_ANY_SET", "BITS_ALL_NOT_SET", "OVERLAPS", "NEIGHBOR"]
+class Packed(bytes):
+    """MessagePack as it is."""
+
+
+# 1.5, 38 nines, and a UUID.
+DECIMAL, NINES, UUID = b"\xc7\x03\x01\x01\x01\x5c", Packed(b"\xc7\x15\x01\x00\x09" + b"\x99" * 18 + b"\x9c"), b"\xd8\x02" + bytes(range(16))
+
+
+
+def head(short, longs, length):
+    if short is not None and length < short[1]:
+        return bytes([short[0] | length])
+    for first, size in longs:
+        if length < 1 << 8 * size:
+            return bytes([first]) + length.to_bytes(size, "big")
+
+
+def pack(value):
+    if isinstance(value, Packed):
+        return bytes(value)
+    if value is None or isinstance(value, bool):
+        return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
+    if isinstance(value, int):
+        if value < 0:
+            return struct.pack("b", value) if value >= -32 else b"\xd3" + struct.pack(">q", value)
+        return head((0, 128), [(0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8)], value)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    if isinstance(value, str):
+        data = value.encode()
+        return head((0xA0, 32), [(0xD9, 1), (0xDA, 2), (0xDB, 4)], len(data)) + data
+    if isinstance(value, bytes):
+        return head(None, [(0xC4, 1), (0xC5, 2), (0xC6, 4)], len(value)) + value
+    if isinstance(value, list):
+        return head((0x90, 16), [(0xDC, 2), (0xDD, 4)], len(value)) + b"".join(map(pack, value))
+    return head((0x80, 16), [(0xDE, 2), (0xDF, 4)], len(value)) + b"".join(pack(k) + pack(v) for k, v in value.items())
+
+
+def select(space, key, index=0, iterator=0, limit=100, offset=0):
+    return SELECT, {16: space, 17: index, 18: limit, 19: offset, 20: iterator, 32: key}
+
+
+def put(space, row, kind=INSERT):
+    return kind, {16: space, 33: row}
+
+
+def update(space, key, operations, index=0, base=0):
+    return UPDATE, {16: space, 17: index, 21: base, 32: key, 33: operations}
+
+
+def upsert(space, row, operations, base=0):
+    return UPSERT, {16: space, 21: base, 33: row, 40: operations}
+
+
+def delete(space, key, index=0):
+    return DELETE, {16: space, 17: index, 32: key}
+
+
+def call(name, *arguments, kind=CALL):
+    return kind, {34: name, 33: list(arguments)}
+
+
+def space(number, name, form=(), **more):
+    row = [number, 1, name, more.get("engine", "memtx"), more.get("count", 0), more.get("options", {}), list(form)]
+    return put(SPACE, row)
+
+
+def index(of, number, kind, parts, name=None, **options):
+    options = {"unique": kind in ("tree", "hash"), **options}
+    return put(INDEX, [of, number, name or "i%d" % number, kind, options, parts])
+
+
+def field(name, kind, **more):
+    return {"name": name, "type": kind, **more}
+
+
+# The tuple that is updated: a field of each type.
+CHANGED = [1, 5, "text", {"a": [1, {"b": 2}], "c": 3}, [1, 2, 3], 2.5, Packed(DECIMAL), True, None, b"b", -4]
+
+
+def spaces():
+    """The spaces of all that follows: 600 has every kind of index, 601 what is odd."""
+    form = [field("id", "unsigned"), field("bits", "unsigned"), field("box", "array"), field("name", "string"),
+            field("tags", "array"), field("any", "any", is_nullable=True)]
+    yield space(600, "all", form)
+    yield index(600, 0, "tree", [[0, "unsigned"]])
+    yield index(600, 1, "hash", [[0, "unsigned"]])
+    yield index(600, 2, "tree", [[3, "string"], [0, "unsigned"]], unique=False)
+    yield index(600, 3, "bitset", [[1, "unsigned"]])
+    yield index(600, 4, "rtree", [[2, "array"]])
+    yield index(600, 5, "tree", [{"field": 4, "type": "unsigned", "path": "[*]"}], unique=False)
+    yield index(600, 6, "bitset", [[3, "string"]])
+    yield index(600, 7, "rtree", [[2, "array"]], distance="manhattan")
+    for number, (bits, name) in enumerate([(1, "a"), (3, "a"), (6, "b"), (8, "c")]):
+        yield put(600, [number, bits, [number, number + 1, number + 3, number + 2], name, [number, 7]])
+    yield space(601, "free")
+    yield index(601, 0, "tree", [[0, "unsigned"]])
+    yield put(601, CHANGED)
+
+
+def kinds_of_requests():
+    yield PING, None
+    yield PING, {}
+    yield NOP, None
+    for kind, (number, row) in itertools.product((INSERT, REPLACE), enumerate(([10], [1], [], ["x"], 5, None, {}))):
+        yield put(601, row, kind)
+    for kind in (SELECT, INSERT, REPLACE, UPDATE, DELETE, UPSERT, CALL, CALL_16):
+        yield kind, {}
+        yield kind, {16: 600}
+        yield kind, {33: []}
+    yield delete(601, [10])
+    yield delete(601, [10])
+    yield delete(600, ["a"], 2)
+    for key in ([], [1, 2], [None], ["1"], [-1], [1.0], 1, {}, [[1]]):
+        yield delete(601, key)
+        yield select(601, key)
+        yield update(601, key, [["=", 1, 5]])
+        yield call("box.space.free:get", key)
+        yield call("box.space.free:delete", key, "x")
+    for limit, offset in itertools.product((0, 1, 2, 100), (0, 1, 3, 9)):
+        yield select(600, [], 0, 2, limit, offset)
+        yield call("box.space.all:select", [], {"iterator": "GE", "limit": limit, "offset": offset})
+    yield upsert(601, [20, 1], [["+", 1, 1]])
+    yield upsert(601, [20, 1], [["+", 1, 1]])
+    yield upsert(TRUNCATE, [601, 1], [["+", 1, 1]])
+    yield select(601, [], 0, 2)
+    yield put(601, CHANGED)
+
+
+def selections():
+    """Every iterator of every kind of index, with keys of every form."""
+    keys = {0: [[], [1], [9]], 1: [[], [1], [9]], 2: [[], ["a"], ["a", 1], ["aa"]], 3: [[], [2], [0]],
+            4: [[], [1, 2], [[1, 2]], [1, 2, 4, 3], [[0, 0, 9, 9]], [5], ["a", 1], [1, 2, 3]],
+            5: [[], [7], [2]], 6: [[], ["a"], ["\x01"]], 7: [[3, 3]]}
+    for number, iterator in itertools.product(keys, range(13)):
+        for key in keys[number]:
+            # The order of a HASH index is any, and so is the part of it that follows a tuple.
+            if number != 1 or (key and iterator not in (2, 6)):
+                yield select(600, key, number, iterator)
+                name = (ITERATORS + ["NEAR"])[iterator]
+                yield call("box.space.all.index.i%d:select" % number, key, name)
+                yield call("box.space.all.index.i%d:count" % number, key, {"iterator": name})
+    for number, method in itertools.product(keys, ("get", "min", "max", "len", "pairs")):
+        # 2.6 crashes over the length of a BITSET index.
+        for key in [] if (method, number) in (("len", 3), ("len", 6)) else keys[number]:
+            yield call("box.space.all.index.i%d:%s" % (number, method), key)
+    for method in ("len", "bsize", "count", "select", "get", "min", "random", "nothing"):
+        yield call("box.space.all:" + method, kind=CALL_16)
+        yield call("box.space.nowhere:" + method)
+        yield call("box.space.all.index.nothing:" + method)
+
+
+def updates():
+    """Every operation on a field of every type, by number, from the end, by name and by path."""
+    arguments = {
+        "+": [3, -7, 1.5, Packed(DECIMAL), "x", 1 << 63], "-": [3, -7, 1.5, Packed(DECIMAL), "x", 1 << 63],
+        "&": [6, -1, 1.5], "|": [6, -1, 1.5], "^": [6, -1, 1.5],
+        "=": [9, "nine", None, [1], {"k": 1}], "!": [9, None, [1]], "#": [1, 2, 0, -1, "x"],
+    }
+    targets = [1, 2, 3, 4, 5, 6, 11, -1, -3, 30, -30, "[2]", "[4].a[1]", "[4].a[2].b", "[4].x", "[5][2]", "[5][9]", "[4", "zz", 0, 1.5, True]
+    for code in arguments:
+        for target, argument in itertools.product(targets, arguments[code]):
+            yield update(601, [1], [[code, target, argument]])
+            yield put(601, CHANGED, REPLACE)
+    for offset, length, text in itertools.product((0, 2, -1, -9, 9, "x"), (0, 2, -1, -9, 9), ("", "new", 5)):
+        yield update(601, [1], [[":", 2, offset, length, text]])
+        yield put(601, [1, 5, "text"], REPLACE)
+    for operations in (
+        [], [["=", 1, 1], ["=", 1, 2]], [["+", 1, 1], ["+", 1, 2]], [["!", 1, 1], ["#", 2, 1]], [["=", -1, 1], ["!", -1, 2]],
+        [["%", 1, 1]], [[]], [5], 5, [["="]], [["=", 1]], [["=", 1, 2, 3]], [[5, 1, 1]], [["", 1, 1]], [["=", 0, 5]], [["++", 1, 1]],
+    ):
+        for base in (0, 1):
+            yield update(601, [1], operations, base=base)
+            yield upsert(601, [1, 5], operations, base)
+            yield put(601, [1, 5, "text"], REPLACE)
+        yield call("box.space.free:update", 1, operations)
+        yield call("box.space.free:upsert", [1, 5], operations)
+        yield put(601, [1, 5, "text"], REPLACE)
+    yield update(600, ["a", 1], [["=", 1, 1]], index=2)
+    yield update(600, [1], [["=", 1, 2]], index=1)
+    yield update(600, [1], [["=", "name", "z"], ["=", "bits", 5], ["+", "id", 1]])
+
+
+def refusals():
+    """What else is refused, by the code of its error where that can be reached."""
+    yield space(602, "")
+    yield space(602, "all")
+    yield space(602, "x", engine="disk")
+    yield space(602, "x", count=1, options={"group_id": "x"})
+    yield space(602, "x", [field("a", "unknown")])
+    yield space(602, "x", [field("a", "any"), field("a", "any")])
+    yield space(602, "x", [{"type": "any"}])
+    yield space(602, "x" * 70000)
+    yield space(603, "typed", [field("a", "unsigned"), field("b", "string")])
+    yield index(603, 1, "tree", [[0, "unsigned"]])
+    yield index(603, 0, "tree", [[0, "string"]])
+    yield index(603, 0, "tree", [[0, "unsigned"]], unique=False)
+    yield index(603, 0, "tree", [])
+    yield index(603, 0, "tree", [[0, "unsigned"], [0, "unsigned"]])
+    yield index(603, 0, "tree", [{"field": 0, "type": "unsigned", "is_nullable": True}])
+    yield index(603, 0, "list", [[0, "unsigned"]])
+    yield index(603, 0, "bitset", [[0, "unsigned"]])
+    yield index(603, 0, "rtree", [[0, "array"]])
+    yield index(603, 0, "tree", [[0, "thing"]])
+    yield index(603, 0, "tree", [[70000, "unsigned"]])
+    yield index(603, 0, "tree", [[0, "unsigned"]], dimension="x")
+    yield index(603, 0, "tree", [{"field": 1, "type": "string", "collation": 999}])
+    yield index(603, 0, "tree", [[0, "unsigned"]])
+    yield index(603, 0, "tree", [[0, "unsigned"]])
+    yield index(603, 1, "tree", [[1, "string"]], name="i0")
+    yield index(603, 1, "tree", [[1, "unsigned"]])
+    yield index(603, 1, "hash", [[1, "string"]], unique=False)
+    yield index(603, 1, "rtree", [[2, "array"]], dimension=21)
+    yield index(603, 1, "rtree", [[2, "array"]], distance="far")
+    yield index(603, 1, "tree", [[2, "unsigned"]])
+    yield index(603, 2, "tree", [[2, "string"]])
+    yield index(603, 2, "list", [[1, "string"]])
+    yield index(600, 8, "tree", [{"field": 4, "type": "unsigned", "path": "[1]"}])
+    yield space(604, "x", [5])
+    yield space(604, "pairs", count=2)
+    yield index(604, 0, "tree", [[0, "unsigned"]])
+    yield put(604, [1])
+    yield put(600, [9, 1, [1, 2, 3], "x", []])
+    yield update(380, ["sql_default_engine"], [["=", 1, 5]])
+    yield index(603, 128, "tree", [[1, "string"]])
+    for row in ([1, "a", 2], [1, "a", 2], [2, "b", 2], [2], [2, 3], ["x", "y", 1], [2, "b", "c"], [2, "b"]):
+        yield put(603, row)
+    yield put(603, [3, "x" * (1 << 20), 3])
+    yield select(603, [1], 9)
+    yield select(999, [1])
+    yield delete(603, ["a"], 1)
+    yield update(603, [1], [["=", 0, 5]])
+    yield update(603, [1], [["+", 0, 1 << 63]])
+    yield put(601, [29, Packed(UUID)])
+    yield put(601, [30, 18446744073709551615, NINES])
+    yield update(601, [30], [["+", 1, 1]])
+    yield update(601, [30], [["+", 2, NINES]])
+    yield index(600, 8, "tree", [{"field": 4, "type": "unsigned"}])
+    yield index(600, 8, "tree", [{"field": 5, "type": "unsigned", "path": "[*]"}])
+    yield delete(INDEX, [603, 0])
+    yield delete(INDEX, [603, 1])
+    yield delete(SPACE, [603])
+    yield delete(SPACE, [280])
+    yield put(281, [1])
+    yield put(USER, [50, 1, "alice", "user", {}, [], 0])
+    yield put(USER, [51, 1, "alice", "user", {}, [], 0])
+    yield put(USER, [51, 1, "", "user", {}, [], 0])
+    yield put(PRIV, [1, 0, "space", 601, 1])
+    yield call("nothing")
+    yield call("box.space.all.select", [1])
+    yield CALL, {34: 5, 33: []}
+    for kind in (55, 200):
+        yield kind, {}
+    yield AUTH, {35: "nobody", 33: ["chap-sha1", Packed(b"\xb4" + b"x" * 20)]}
+    yield AUTH, {35: "admin", 33: ["chap-sha1", Packed(b"\xb4" + b"x" * 20)]}
+    yield AUTH, {35: "admin", 33: ["chap-sha1", "short"]}
+    yield AUTH, {35: "admin", 33: ["md5", "x"]}
+    yield AUTH, {35: "admin", 33: []}
+    yield AUTH, {35: "guest"}
+
+
+def as_guest():
+    yield AUTH, {35: "guest", 33: []}
+    yield select(601, [1])
+    for request in (select(600, [1]), put(601, [1]), put(601, [1], REPLACE), update(601, [1], []), upsert(601, [1], []), delete(601, [1]),
+                    put(SPACE, [700, 1, "new", "memtx", 0, {}, []]), call("box.space.free:get", 1), call("nothing"), select(281, [600])):
+        yield request
+
+
+def exchanges():
+    for part in (spaces, kinds_of_requests, selections, updates, refusals, as_guest):
+        for number, request in enumerate(part()):
+            yield "%s %d" % (part.__name__, number), request
+
+
+def receive(stream, count):
+    data = b""
+    while len(data) < count:
+        got = stream.recv(count - len(data))
+        if not got:
+            raise EOFError("the server has closed the connection")
+        data += got
+    return data
+
+
+def exchange(stream, packet):
+    stream.sendall(b"\xce" + struct.pack(">I", len(packet)) + packet)
+    return receive(stream, struct.unpack(">I", receive(stream, 5)[1:])[0])
+
+
+def shown(data):
+    """Hexadecimal digits; a byte that comes more than 64 times in a row is followed by {its count}."""
+    runs = re.finditer(rb"(?s)(.)\1{64,}", data)
+    text, at = "", 0
+    for run in runs:
+        text += data[at:run.start() + 1].hex() + "{%d}" % (run.end() - run.start())
+        at = run.end()
+    return text + data[at:].hex()
+
+
+def record(port):
+    for _ in range(100):
+        time.sleep(0.1)
+        try:
+            stream = socket.create_connection(("127.0.0.1", port))
+            break
+        except OSError:
+            continue
+    time.sleep(0.5)
+    stream.settimeout(10)
+    greeting = receive(stream, 128)
+    salt = base64.b64decode(greeting[64:108])[:20]
+    once = hashlib.sha1(b"secret").digest()
+    mask = hashlib.sha1(salt + hashlib.sha1(once).digest()).digest()
+    scramble = Packed(b"\xb4" + bytes(a ^ b for a, b in zip(once, mask)))
+    exchange(stream, pack({0: AUTH, 1: 0}) + pack({35: "admin", 33: ["chap-sha1", scramble]}))
+    print("# Made by scripts/record-iproto-transcript.py:", greeting[:20].decode())
+    for sync, (name, (kind, body)) in enumerate(exchanges()):
+        sent = pack({0: kind, 1: sync}) + (b"" if body is None else pack(body))
+        print("%s|%s|%s" % (name, shown(sent), shown(exchange(stream, sent))))
+
+
+def main():
+    port = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/init.lua", "w") as file:
+            file.write(SCRIPT.format(port=port))
+        server = subprocess.Popen(["tarantool", "init.lua"], cwd=folder)
+        try:
+            record(port)
+        finally:
+            server.kill()
+            server.wait()
+
+
+main()
