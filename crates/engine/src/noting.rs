@@ -1,4 +1,4 @@
-//! The changes of a space since indexes of it began to be built: each has its own list.
+//! The changes of a space since definitions of it began to be prepared: each has its own list.
 
 use ladon_space::Written;
 use parking_lot::Mutex;
@@ -10,9 +10,20 @@ use std::sync::{Arc, Weak};
 /// off.
 const NOTED_MAX: usize = 1 << 20;
 
-/// Who notes the changes of a space, if anybody does, and for the index with which number.
+/// What is being prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prepares {
+    /// A secondary index with this number.
+    Index(u32),
+    /// The primary index, and the others with it.
+    AllIndexes,
+    /// A format.
+    Format,
+}
+
+/// Who notes the changes of a space, if anybody does, and for what.
 #[derive(Default)]
-pub(crate) struct Noting(SmallVec<[(u32, Weak<Noted>); 1]>);
+pub(crate) struct Noting(SmallVec<[(Prepares, Weak<Noted>); 1]>);
 
 /// The changes.
 #[derive(Default)]
@@ -21,16 +32,19 @@ pub(crate) struct Noted(Mutex<Changes>);
 #[derive(Default)]
 struct Changes {
     waiting: VecDeque<Written>,
+    /// How long it takes to follow those that wait, and all since the beginning, in short tuples.
+    waiting_work: usize,
+    work: usize,
     /// Something is missing.
     is_broken: bool,
 }
 
 impl Noting {
-    /// Begins to note for the index with this number.
-    pub(crate) fn begin(&mut self, index: u32) -> Arc<Noted> {
+    /// Begins to note.
+    pub(crate) fn begin(&mut self, prepares: Prepares) -> Arc<Noted> {
         self.0.retain(|(_, noted)| noted.strong_count() > 0);
         let noted = Arc::<Noted>::default();
-        self.0.push((index, Arc::downgrade(&noted)));
+        self.0.push((prepares, Arc::downgrade(&noted)));
         noted
     }
 
@@ -43,12 +57,12 @@ impl Noting {
     #[inline]
     pub(crate) fn note(&mut self, written: &Written) {
         if self.is_on() {
-            self.note_for_indexes(written);
+            self.note_for_all(written);
         }
     }
 
     #[cold]
-    fn note_for_indexes(&mut self, written: &Written) {
+    fn note_for_all(&mut self, written: &Written) {
         self.0.retain(|(_, noted)| match noted.upgrade() {
             Some(noted) => {
                 noted.add(written);
@@ -58,27 +72,14 @@ impl Noting {
         });
     }
 
-    /// Something has changed that is not noted.
-    #[inline]
-    pub(crate) fn break_off(&mut self) {
-        if self.is_on() {
-            self.break_off_where(|_| true);
-        }
-    }
-
-    /// The index with this number has got another definition.
-    pub(crate) fn break_off_index(&mut self, index: u32) {
-        self.break_off_where(|other| other == index);
-    }
-
-    #[cold]
-    fn break_off_where(&mut self, is_broken: impl Fn(u32) -> bool) {
-        self.0.retain(|(index, noted)| {
-            let breaks = is_broken(*index);
-            if breaks && let Some(noted) = noted.upgrade() {
+    /// Something has changed that is not noted, and breaks off some of what is being prepared.
+    pub(crate) fn break_off(&mut self, breaks: impl Fn(Prepares) -> bool) {
+        self.0.retain(|(prepares, noted)| {
+            let is_broken = breaks(*prepares);
+            if is_broken && let Some(noted) = noted.upgrade() {
                 noted.0.lock().break_off();
             }
-            !breaks
+            !is_broken
         });
     }
 }
@@ -90,6 +91,9 @@ impl Noted {
             changes.break_off();
         }
         if !changes.is_broken {
+            let work = written.work();
+            changes.waiting_work += work;
+            changes.work += work;
             changes.waiting.push_back(written.clone());
         }
     }
@@ -99,17 +103,34 @@ impl Noted {
         self.0.lock().is_broken
     }
 
-    /// The next changes, so many at most, and how many are left.
-    pub(crate) fn take(&self, most: usize) -> (Vec<Written>, usize) {
-        let waiting = &mut self.0.lock().waiting;
-        let count = most.min(waiting.len());
-        (waiting.drain(..count).collect(), waiting.len())
+    /// How long it takes to follow all changes since the beginning, in short tuples.
+    pub(crate) fn work(&self) -> usize {
+        self.0.lock().work
+    }
+
+    /// How long it takes to follow those that were not taken yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.lock().waiting_work
+    }
+
+    /// The next changes: as many as make so much work, one at least.
+    pub(crate) fn take(&self, work: usize) -> Vec<Written> {
+        let Changes { waiting, waiting_work, .. } = &mut *self.0.lock();
+        let mut done = 0;
+        let fits = |written: &&Written| {
+            let fits = done < work;
+            done += written.work();
+            fits
+        };
+        let count = waiting.iter().take_while(fits).count();
+        let next: Vec<Written> = waiting.drain(..count).collect();
+        *waiting_work -= next.iter().map(Written::work).sum::<usize>();
+        next
     }
 }
 
 impl Changes {
     fn break_off(&mut self) {
-        self.is_broken = true;
-        self.waiting = VecDeque::new();
+        *self = Changes { is_broken: true, ..Changes::default() };
     }
 }

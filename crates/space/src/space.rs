@@ -6,6 +6,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
+use crate::format_check::FormatCheck;
 use crate::index::{Index, Sought};
 use crate::index_build::IndexBuild;
 use crate::key::{Key, Part};
@@ -159,6 +160,30 @@ impl Space {
     /// # Errors
     /// Tarantool's; nothing has changed then.
     pub fn alter(&mut self, def: SpaceDef) -> Result<(), BoxError> {
+        let rules = self.planned_rules(&def)?;
+        if !rules.are_met_by(&self.rules) {
+            self.check_tuples(&rules)?;
+        }
+        (self.def, self.rules) = (def, rules);
+        Ok(())
+    }
+
+    /// As [`Space::alter`], with a definition whose demands the tuples are known to meet. Returns
+    /// what is left, which may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Space::alter`], if other indexes that came meanwhile do not go with it.
+    pub fn adopt_format(&mut self, check: FormatCheck) -> Result<Space, BoxError> {
+        let rules = self.planned_rules(check.def())?;
+        (self.def, self.rules) = (check.def().clone(), rules);
+        Ok(check.into_space())
+    }
+
+    /// What another definition would demand of tuples.
+    ///
+    /// # Errors
+    /// Tarantool's, if the space cannot have it whatever its tuples are.
+    pub(crate) fn planned_rules(&self, def: &SpaceDef) -> Result<Rules, BoxError> {
         if def.id != self.def.id {
             return Err(BoxError::alter_space(&self.def.name, "space id is immutable"));
         }
@@ -169,15 +194,12 @@ impl Space {
             let why = "can not switch temporary flag on a non-empty space";
             return Err(BoxError::alter_space(&self.def.name, why));
         }
-        self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
+        self.indexes.iter().try_for_each(|index| index.def.check(def))?;
         if let Some(primary) = self.indexes.first() {
-            check_mount(&def, &primary.def)?;
+            check_mount(def, &primary.def)?;
         }
         self.check_types(&def.format, None)?;
-        let rules = self.rules_with(&def, None)?;
-        self.check_tuples(&rules)?;
-        (self.def, self.rules) = (def, rules);
-        Ok(())
+        self.rules_with(def, None)
     }
 
     fn check_new_name(&self, def: &IndexDef) -> Result<(), BoxError> {
@@ -260,7 +282,11 @@ impl Space {
     /// As [`Space::check_adopted`].
     pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
         let rules = self.rules_with(&self.def, Some(build.def()))?;
-        let (index, before) = build.into_parts();
+        let (index, others, before) = build.into_parts();
+        if index.def.id == 0 {
+            self.indexes.truncate(1);
+            self.indexes.extend(others);
+        }
         match self.indexes.binary_search_by_key(&index.def.id, |other| other.def.id) {
             Ok(at) => self.indexes[at] = index,
             Err(at) => self.indexes.insert(at, index),
@@ -307,18 +333,23 @@ impl Space {
             self.set_rules(rules);
             return Ok(());
         }
-        // The primary key's parts order the other indexes as well.
-        let primary = index.def.parts.clone();
-        let mut indexes = vec![index];
-        for other in &self.indexes[1..] {
-            let mut rebuilt = Index::new(other.def.clone(), &primary, self.hash_seed);
+        let mut others = self.reordered_by(&index);
+        for rebuilt in others.iter_mut().filter(|_| !self.is_loading) {
             let filled = rebuilt.fill(self.indexes[0].tuples());
-            filled.map_err(|(old, new)| self.duplicate(&rebuilt, &old, new.bytes()))?;
-            indexes.push(rebuilt);
+            filled.map_err(|(old, new)| self.duplicate(rebuilt, &old, new.bytes()))?;
         }
-        self.indexes = indexes;
+        others.insert(0, index);
+        self.indexes = others;
         self.set_rules(rules);
         Ok(())
+    }
+
+    /// The secondary indexes with another primary index, whose parts order them as well: without
+    /// tuples.
+    pub(crate) fn reordered_by(&self, primary: &Index) -> Vec<Index> {
+        let others = self.indexes.iter().filter(|other| other.def.id != primary.def.id);
+        let of = |other: &Index| Index::new(other.def.clone(), &primary.def.parts, self.hash_seed);
+        others.map(of).collect()
     }
 
     /// An index without tuples as a definition describes it, and the rules of tuples with it.
@@ -346,8 +377,9 @@ impl Space {
         }
         self.check_multikeys(&index)?;
         self.check_boxes(&index)?;
+        // The primary index has the tuples: the others are filled at the end of loading.
         if let Some(primary) = self.indexes.first()
-            && !self.is_loading
+            && (!self.is_loading || index.def.id == 0)
         {
             let filled = index.fill(primary.tuples());
             filled.map_err(|(old, new)| self.duplicate(&index, &old, new.bytes()))?;

@@ -54,7 +54,7 @@ pub fn execute(
         out.truncate(before);
         return Outcome::new(depends, flow);
     }
-    running.end_building();
+    running.end_preparing();
     if let Err(told) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());

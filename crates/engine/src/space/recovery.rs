@@ -200,7 +200,7 @@ fn take_effect(keyspace: &Keyspace, catalog: &Catalog, effect: Effect<'_>) -> Re
         && let Some(cell) = catalog.get(described)
         && !system::is_system(described)
     {
-        effect.apply(&mut cell.lock().space, &mut None)?;
+        effect.apply(&mut cell.lock().space)?;
     }
     effect.publish(&keyspace.spaces, &changing, |def| loading_space(&keyspace.spaces, def));
     Ok(())

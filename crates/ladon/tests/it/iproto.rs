@@ -2,7 +2,7 @@
 //! durable at their gate, and nobody's burden.
 
 mod client;
-mod index_creation;
+mod large_definitions;
 mod long_commits;
 mod long_selections;
 mod mounts;
