@@ -12,16 +12,17 @@ In the rows named `two-` the server has both cores, and Ladon has an IO thread f
 client's connection is on one thread, the polite one's on the other. Beside a busy loop, three threads
 want two cores.
 
-In the rows from `commit` to `primary` all speak IPROTO, and `tarantool` can be among the systems (without
+In the rows from `commit` to `storm` all speak IPROTO, and `tarantool` can be among the systems (without
 `commit`: Debian's has no streams). Another connection commits a transaction of 20,000 updates in a space
 that has changed since, so that they run again; or it sends one request about a million tuples; or 12
-connections create an index each at once. The polite client sends PING, and REPLACE and SELECT of a tuple of
-a space of its own. The figures are its 99 % and its longest wait from that request to its reply, and the
+connections create an index each at once; or 50 define whatever they like for 20 seconds (`storm`, see
+`definition_storm.py`). The polite client sends PING, and REPLACE and SELECT of a tuple of
+a space of its own. The figures are its 99 %, 99.9 % and longest waits from that request to its reply, and the
 seconds that the request took.
 """
 import multiprocessing, os, statistics, sys, threading, time
 
-import iproto
+import definition_storm, iproto
 from servers import Server, connect, is_tarantool, options, print_head, request
 
 SECONDS = 2
@@ -32,6 +33,7 @@ POLITE_SPACE = 513
 # `ER_ALTER_SPACE`.
 ALTER_SPACE = 12
 ONCE_MAX_SECONDS = 120
+STORM_SECONDS = 20
 PASSWORD = "polite"
 
 
@@ -77,7 +79,7 @@ def commit(port):
     return lambda: client.call(iproto.packet(iproto.COMMIT, {}, stream=1))
 
 
-def filled(port, *indexes):
+def filled(port, *indexes, tuples=TUPLES):
     """A client, and a space of many tuples with these indexes beside the primary one."""
     client = iproto.Iproto(port, PASSWORD)
     client.make_space(512, "rows")
@@ -85,7 +87,7 @@ def filled(port, *indexes):
         client.call(index_request(number, kind))
     put = lambda number: iproto.packet(
         iproto.REPLACE, {iproto.SPACE_ID: 512, iproto.TUPLE: [number, number * 7919 % TUPLES, "x" * 40]})
-    for first in range(0, TUPLES, 10_000):
+    for first in range(0, tuples, 10_000):
         client.call(*map(put, range(first, first + 10_000)))
     return client
 
@@ -125,14 +127,29 @@ def indexes(port):
 def run_once(prepare, port, begins, over, seconds):
     """Does what was prepared between two moments, and says how long it took."""
     os.sched_setaffinity(0, {1})
-    run = prepare(port)
-    begins.set()
-    time.sleep(SETTLE_SECONDS)
-    began = time.perf_counter()
-    run()
-    seconds.put(time.perf_counter() - began)
-    time.sleep(SETTLE_SECONDS)
-    over.set()
+    try:
+        run = prepare(port)
+        begins.set()
+        time.sleep(SETTLE_SECONDS)
+        began = time.perf_counter()
+        run()
+        seconds.put(time.perf_counter() - began)
+        time.sleep(SETTLE_SECONDS)
+    finally:
+        begins.set()
+        over.set()
+
+
+def storm(port):
+    """Definitions of a large space from many connections, for a while."""
+    definition_storm.fill(filled(port, tuples=0))
+    storm = definition_storm.Storm(port, PASSWORD)
+
+    def run():
+        storm.run(STORM_SECONDS)
+        print("    %s" % storm, file=sys.stderr)
+
+    return run
 
 
 COUNT = {iproto.FUNCTION_NAME: "box.space.rows.index.i1:count",
@@ -180,6 +197,7 @@ IMPOLITE = {
                       once=one_request(iproto.packet(iproto.REPLACE, REBUILD), "tree")),
     "primary": Beside("another primary key, with a secondary index, of %d tuples" % TUPLES,
                       once=one_request(iproto.packet(iproto.REPLACE, PRIMARY), "tree")),
+    "storm": Beside("definitions of a space of %d tuples from 50 connections" % TUPLES, once=storm),
     "two-slow": Beside("BITCOUNTs of 100 MB on another thread, two cores", slow, cores=2),
     "two-slow-loop": Beside("the same, and a busy loop", slow, cores=2, loops=1),
     "two-loops": Beside("two busy loops and nothing else, two cores", cores=2, loops=2),
@@ -236,7 +254,7 @@ def be_polite(port, answer):
 
 
 def be_polite_in_space(port, answer, begins, over):
-    """As `be_polite`, over IPROTO between two moments: the 99 % and the longest wait, in milliseconds."""
+    """As `be_polite`, over IPROTO between two moments: the 99 %, the 99.9 % and the longest wait, in milliseconds."""
     be_first()
     client = iproto.Iproto(port, PASSWORD)
     client.make_space(POLITE_SPACE, "polite")
@@ -253,7 +271,7 @@ def be_polite_in_space(port, answer, begins, over):
         client.call(requests[len(waits) % 3])
         waits.append((time.perf_counter() - began) * 1000)
         time.sleep(0.0005)
-    answer.put(shares(waits, 0.99, 1))
+    answer.put(shares(waits, 0.99, 0.999, 1))
 
 
 def shares(waits, *of):
@@ -274,7 +292,15 @@ def measure(path, port, beside):
                 begins, over, seconds = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Queue()
                 start(be_polite_in_space, server.iproto_port, answer, begins, over)
                 start(run_once, beside.once, server.iproto_port, begins, over, seconds)
-                return answer.get(timeout=ONCE_MAX_SECONDS) + [seconds.get(timeout=1)]
+                begins.wait(ONCE_MAX_SECONDS)
+                memory = [server.resident_bytes()]
+                while not over.wait(1):
+                    memory.append(server.resident_bytes())
+                time.sleep(3)  # What was discarded is freed by another thread.
+                memory.append(server.resident_bytes())
+                print("    %s: MiB resident before, at most, after: %d, %d, %d" % (
+                    path, memory[0] >> 20, max(memory) >> 20, memory[-1] >> 20), file=sys.stderr)
+                return answer.get(timeout=10) + [seconds.get(timeout=1)]
             if beside.requests:
                 start(be_impolite, port, beside.requests)
                 time.sleep(0.3)  # The polite client connects later, so that it gets the other thread.
@@ -296,7 +322,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     systems = [system.split("=", 1) for system in given.systems.split(",")]
-    print_head("wait at 50 / 99 / 99.9 %, ms, beside; or 99 %, longest, ms / seconds", systems)
+    print_head("wait at 50 / 99 / 99.9 %, ms, beside; or 99 / 99.9 % / longest, ms / seconds", systems)
     for name in given.names or IMPOLITE:
         beside = IMPOLITE[name]
         waits = {system: [] for system, _ in systems}

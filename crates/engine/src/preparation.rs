@@ -164,6 +164,11 @@ impl Preparation {
         Ok(Progress::GoesOn)
     }
 
+    /// Whether the space has changed in a way that was not noted: it is of no use any more.
+    pub fn is_broken(&self) -> bool {
+        self.noted.is_broken()
+    }
+
     /// Whether the definition is this tuple.
     pub fn is_of(&self, definition: &[u8]) -> bool {
         *self.definition == *definition

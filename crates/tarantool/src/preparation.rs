@@ -10,12 +10,11 @@ use ladon_system_spaces as system;
 
 /// Short tuples that a turn has time for: some hundred microseconds.
 const TUPLES_PER_TURN: usize = 128;
-/// How often it begins again, if other definitions break it off, before it asks them to wait.
-const ROUNDS_WITHOUT_WAITING: u32 = 2;
 
 /// What a connection's request prepares.
 pub(crate) struct Preparing {
-    preparation: Preparation,
+    /// None while another one claims the space's definitions and has broken it off.
+    preparation: Option<Preparation>,
     cell: SpaceCell,
     rounds: u32,
     /// Who asks others to wait: the client's number.
@@ -34,18 +33,20 @@ impl Running<'_, '_> {
         if !matches!(id, system::SPACE | system::INDEX | system::TRUNCATE) {
             return Ok(None);
         }
-        let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
-        let Some(cell) = self.defined_cell(&written) else { return Ok(None) };
+        let Some(cell) = self.defined_cell(id, statement)? else { return Ok(None) };
         let (owner, now_ms) = (self.session.client().0, self.thread.now_ms);
         if cell.is_claimed_beside(owner, now_ms) {
+            self.discard_broken();
             return Err(self.run_again(Flow::AwaitsCommit));
         }
+        let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
-        if preparing.rounds > ROUNDS_WITHOUT_WAITING && !cell.claim(owner, now_ms) {
+        // Who was broken off asks others to wait.
+        if preparing.rounds > 0 && !cell.claim(owner, now_ms) {
             self.session.preparing = Some(preparing);
             return Err(self.run_again(Flow::AwaitsCommit));
         }
-        match preparing.preparation.go_on(TUPLES_PER_TURN, now_ms) {
+        match preparing.preparation().go_on(TUPLES_PER_TURN, now_ms) {
             Ok(Progress::Ready) => Ok(Some(preparing)),
             Ok(Progress::GoesOn) => Err(self.goes_on_preparing(preparing)),
             Ok(Progress::Broken) => match self.begin_again(id, &written, preparing) {
@@ -53,7 +54,7 @@ impl Running<'_, '_> {
                 None => Ok(None),
             },
             Err(error) => {
-                self.depends = self.depends.max(preparing.preparation.depends());
+                self.depends = self.depends.max(preparing.preparation().depends());
                 self.discard(preparing);
                 Err(error)
             }
@@ -80,10 +81,28 @@ impl Running<'_, '_> {
         Ok(written.ok())
     }
 
-    /// The space that a definition is about.
-    fn defined_cell(&self, written: &Written) -> Option<SpaceCell> {
-        let tuple = written.new.as_ref().or(written.old.as_ref())?;
-        self.catalog.get(described_space(tuple.bytes()).ok()?).cloned()
+    /// The space that a definition is about. Many requests may wait for one, so it is found without
+    /// a look at the system space: its number is the first part of that one's primary key.
+    fn defined_cell(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+    ) -> Result<Option<SpaceCell>, BoxError> {
+        let of = |tuple: &[u8]| described_space(tuple).ok();
+        let space = match statement {
+            Statement::Insert(tuple)
+            | Statement::Replace(tuple)
+            | Statement::Upsert { tuple, .. } => of(tuple),
+            Statement::Update { index: 0, key, .. } | Statement::Delete { index: 0, key } => {
+                of(key)
+            }
+            // By a name.
+            Statement::Update { .. } | Statement::Delete { .. } => {
+                let written = self.foreseen(id, statement)?.unwrap_or_default();
+                written.new.or(written.old).and_then(|tuple| of(tuple.bytes()))
+            }
+        };
+        Ok(space.and_then(|space| self.catalog.get(space)).cloned())
     }
 
     /// What the request is preparing, or what it begins to prepare.
@@ -94,15 +113,15 @@ impl Running<'_, '_> {
         cell: &SpaceCell,
     ) -> Option<Box<Preparing>> {
         let Some(preparing) = self.session.preparing.take() else {
-            let preparation = self.thread.node.keyspace.prepare(id, written)?;
+            let preparation = Some(self.thread.node.keyspace.prepare(id, written)?);
             let owner = self.session.client().0;
             return Some(Box::new(Preparing { preparation, cell: cell.clone(), rounds: 0, owner }));
         };
         let new = written.new.as_ref().map_or(&[][..], |new| new.bytes());
-        if preparing.preparation.is_of(new) {
+        if preparing.preparation.as_ref().is_some_and(|preparation| preparation.is_of(new)) {
             return Some(preparing);
         }
-        // An update, of a definition that has changed meanwhile.
+        // It was broken off, or it is an update of a definition that has changed meanwhile.
         self.begin_again(id, written, preparing)
     }
 
@@ -117,9 +136,17 @@ impl Running<'_, '_> {
             self.discard(preparing);
             return None;
         };
-        let broken = std::mem::replace(&mut preparing.preparation, preparation);
-        self.thread.scratch.garbage.push(Garbage::of(broken));
+        let broken = preparing.preparation.replace(preparation);
+        self.thread.scratch.garbage.extend(broken.map(Garbage::of));
         Some(preparing)
+    }
+
+    /// What is of no use need not follow changes.
+    fn discard_broken(&mut self) {
+        if let Some(preparing) = &mut self.session.preparing {
+            let broken = preparing.preparation.take_if(|preparation| preparation.is_broken());
+            self.thread.scratch.garbage.extend(broken.map(Garbage::of));
+        }
     }
 
     /// It may take long to drop.
@@ -137,8 +164,8 @@ impl Running<'_, '_> {
 }
 
 impl Preparing {
-    /// What was prepared.
+    /// What was prepared, of a request that goes on with it.
     pub(crate) fn preparation(&mut self) -> &mut Preparation {
-        &mut self.preparation
+        self.preparation.as_mut().expect("it was begun again")
     }
 }

@@ -289,7 +289,9 @@ fn some_definitions_break_it_off() {
         (index(3, "tree", false, 1), [false, false, true, false]),
         (multikey, [true, true, true, true]),
         (index(0, "tree", true, 2), [true; 4]),
-        (format(&["number"]), [true; 4]),
+        (index(0, "tree", true, 0), [false; 4]),
+        (format(&["number"]), [true, true, true, false]),
+        (format(&[]), [false; 4]),
         (truncate, [true; 4]),
     ];
     for (happened, breaks) in happens {
