@@ -7,6 +7,7 @@ use crate::transactions::Transactions;
 use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
+use ladon_record::Lsn;
 use ladon_space::{BoxError, Space};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -99,6 +100,12 @@ impl Session {
     pub(crate) fn log_in(&mut self, user: u32) {
         self.user = user;
         self.rights = None;
+    }
+
+    /// The LSN that the user's rights are from, if they were asked for: errors show them.
+    #[inline]
+    pub(crate) fn rights_changed(&self) -> Lsn {
+        self.rights.as_ref().map_or(Lsn::ZERO, |(_, rights)| rights.changed)
     }
 
     /// The user's rights as they are now.

@@ -62,6 +62,7 @@ impl Running<'_, '_> {
         let refused = |error| error::of_request(&error);
         let credentials = Credentials::decode(auth.tuple).map_err(refused)?;
         let access = Access::of(node, self.thread.scratch)?;
+        self.depends = self.depends.max(access.changed);
         let name = String::from_utf8_lossy(auth.user_name);
         let user = access.user_named(&name).ok_or_else(error::bad_credentials)?;
         let Some(credentials) = credentials else {
@@ -217,8 +218,10 @@ impl Running<'_, '_> {
         self.depends = self.depends.max(lsn);
         if written.as_ref().is_ok_and(|written| *written != Written::default()) {
             schema_changed(node, lsn);
-            // The reply shows the version that it made.
-            self.schema_version = node.keyspace.spaces.catalog().version;
+            // The reply shows the version that it made, or a later one.
+            let catalog = node.keyspace.spaces.catalog();
+            self.schema_version = catalog.version;
+            self.depends = self.depends.max(catalog.changed);
         }
         written
     }

@@ -53,6 +53,9 @@ struct Held {
 pub struct Catalog {
     /// Counts changes of definitions: what IPROTO calls the schema's version.
     pub version: u64,
+    /// The LSN of the last change of a definition: what shows the version, or what is defined,
+    /// depends on it. Zero if it is from before the start.
+    pub changed: Lsn,
     by_id: BTreeMap<SpaceId, SpaceCell>,
     by_name: HashMap<Box<str>, SpaceId>,
     sequences: BTreeMap<u32, SequenceDef>,
@@ -452,11 +455,17 @@ impl Spaces {
         Changing { _guard: guard, _held: lock_order::taken(Place::CATALOG) }
     }
 
-    /// Replaces the catalog by a changed copy.
-    pub(crate) fn change_catalog(&self, _: &Changing<'_>, change: impl FnOnce(&mut Catalog)) {
+    /// Replaces the catalog by a changed copy; the change is in the log at `lsn`.
+    pub(crate) fn change_catalog(
+        &self,
+        _: &Changing<'_>,
+        lsn: Lsn,
+        change: impl FnOnce(&mut Catalog),
+    ) {
         let mut next = Catalog::clone(&self.held().catalog.load());
         change(&mut next);
         next.version += 1;
+        next.changed = lsn;
         let has_mounts = !next.mounts.is_empty();
         let version = next.version;
         self.held().catalog.store(Arc::new(next));

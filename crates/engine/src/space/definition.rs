@@ -138,7 +138,7 @@ impl Keyspace {
             return (Err(hindered), tx.abort());
         }
         let lsn = tx.commit(append);
-        effect.publish(&self.spaces, &changing, |def| self.spaces.new_space(def));
+        effect.publish(&self.spaces, (&changing, lsn), |def| self.spaces.new_space(def));
         (Ok(written), lsn)
     }
 }
@@ -214,18 +214,39 @@ impl Effect<'_> {
         if !noting.is_on() {
             return;
         }
-        let tuple = self.new.or(self.old).filter(|_| self.id == system::INDEX);
-        let def = tuple.and_then(|tuple| IndexDef::from_tuple(tuple.bytes(), space.def()).ok());
-        let Some(def) = def.filter(|def| def.id != 0) else { return noting.break_off(|_| true) };
-        let has_paths = |def: &IndexDef| def.parts.iter().any(|part| !part.path.steps().is_empty());
-        let old = self.old.and_then(|old| IndexDef::from_tuple(old.bytes(), space.def()).ok());
-        let is_multikey = space.index(def.id).is_some_and(Index::is_multikey);
-        let changes_paths = has_paths(&def) || old.as_ref().is_some_and(has_paths);
-        noting.break_off(|prepares| match prepares {
+        if self.id == system::SPACE {
+            let format = |tuple: Option<&Tuple>| {
+                let def = SpaceDef::from_tuple(tuple?.bytes()).ok()?;
+                Some((def.format, def.field_count))
+            };
+            // Indexes are checked with the format that there is. A new one does not depend on it.
+            let is_kept = format(self.old) == format(self.new);
+            let is_dropped = self.new.is_none();
+            noting.break_off(|it| is_dropped || it != Prepares::Format && !is_kept);
+            return;
+        }
+        let def = |tuple: Option<&Tuple>| {
+            let tuple = tuple.filter(|_| self.id == system::INDEX)?;
+            IndexDef::from_tuple(tuple.bytes(), space.def()).ok()
+        };
+        let (old, new) = (def(self.old), def(self.new));
+        if let (Some(old), Some(new)) = (&old, &new)
+            && old.has_same_order(new)
+        {
+            return;
+        }
+        let defs = [old, new];
+        let Some(id) = defs.iter().flatten().map(|def| def.id).next().filter(|id| *id != 0) else {
+            return noting.break_off(|_| true);
+        };
+        let mut parts = defs.iter().flatten().flat_map(|def| &def.parts);
+        let reaches_into_fields = parts.any(|part| !part.path.steps().is_empty());
+        let is_multikey = space.index(id).is_some_and(Index::is_multikey);
+        noting.break_off(|it| match it {
             // Tuples have a number of keys at most in all multikey indexes together.
-            Prepares::Index(id) => id == def.id || is_multikey,
+            Prepares::Index(other) => other == id || is_multikey,
             // Where an index reaches into a field, the format does not demand that it is there.
-            Prepares::Format => changes_paths,
+            Prepares::Format => reaches_into_fields,
             Prepares::AllIndexes => true,
         });
     }
@@ -379,11 +400,11 @@ impl Effect<'_> {
         }
     }
 
-    /// Shows everybody what has changed.
+    /// Shows everybody what has changed, in the log at `lsn`.
     pub(super) fn publish(
         &self,
         spaces: &Spaces,
-        changing: &Changing<'_>,
+        (changing, lsn): (&Changing<'_>, Lsn),
         create: impl FnOnce(SpaceDef) -> Space,
     ) {
         match self.id {
@@ -393,11 +414,11 @@ impl Effect<'_> {
                     def.map(|def| def.expect("it was read before"))
                 };
                 let (old, new) = (of(self.old), of(self.new));
-                spaces.change_catalog(changing, |catalog| change(catalog, old, new, create));
+                spaces.change_catalog(changing, lsn, |catalog| change(catalog, old, new, create));
             }
-            system::INDEX => spaces.change_catalog(changing, |_| {}),
+            system::INDEX => spaces.change_catalog(changing, lsn, |_| {}),
             system::SEQUENCE | system::SPACE_SEQUENCE => {
-                spaces.change_catalog(changing, |catalog| self.set_sequences(catalog));
+                spaces.change_catalog(changing, lsn, |catalog| self.set_sequences(catalog));
             }
             system::USER | system::PRIV | system::FUNC => spaces.count_access_change(),
             _ => {}

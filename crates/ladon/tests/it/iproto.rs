@@ -2,6 +2,7 @@
 //! durable at their gate, and nobody's burden.
 
 mod client;
+mod definitions_wait;
 mod large_definitions;
 mod long_commits;
 mod long_selections;
@@ -63,6 +64,10 @@ struct SickNode {
 }
 
 impl SickNode {
+    fn guest(&self) -> Iproto {
+        Iproto::connect(self.ports.first())
+    }
+
     fn new(gate: &str) -> SickNode {
         let ports = Ports::take(1).expect("a port");
         let arguments = arguments(&ports, gate, 2);
