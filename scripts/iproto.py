@@ -5,9 +5,9 @@ import struct
 
 from servers import connect
 
-SELECT, INSERT, REPLACE, UPDATE, AUTH, EVAL, CALL, BEGIN, COMMIT = 1, 2, 3, 4, 7, 8, 10, 14, 15
+SELECT, INSERT, REPLACE, UPDATE, DELETE, AUTH, EVAL, CALL, BEGIN, COMMIT, PING = 1, 2, 3, 4, 5, 7, 8, 10, 14, 15, 64
 REQUEST_TYPE, SYNC, STREAM_ID = 0, 1, 10
-SPACE_ID, INDEX_ID, KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION = 16, 17, 32, 33, 34, 35, 39
+SPACE_ID, INDEX_ID, LIMIT, OFFSET, ITERATOR, KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION = 16, 17, 18, 19, 20, 32, 33, 34, 35, 39
 
 
 def pack(value):
@@ -25,6 +25,13 @@ def pack(value):
 def packet(kind, body, stream=0):
     content = pack({REQUEST_TYPE: kind, SYNC: 1, STREAM_ID: stream}) + pack(body)
     return struct.pack(">BI", 0xCE, len(content)) + content
+
+
+def code_of(reply):
+    """The code of an error that a reply is; 0 of none."""
+    if reply[:3] != b"\x83\x00\xce":
+        raise ValueError("no reply: %r" % reply)
+    return struct.unpack(">I", reply[3:7])[0] & 0x7FFF
 
 
 class Iproto:
@@ -53,10 +60,14 @@ class Iproto:
 
     def reply(self):
         """The next reply, header and body; the header begins with the code: 0 for no error."""
-        data = self.read(struct.unpack(">BI", self.read(5))[1])
-        if data[:3] != b"\x83\x00\xce" or data[3:7] != b"\0\0\0\0":
+        data = self.any_reply()
+        if code_of(data):
             raise ValueError("an error: %r" % data)
         return data
+
+    def any_reply(self):
+        """The next reply, header and body, also of an error."""
+        return self.read(struct.unpack(">BI", self.read(5))[1])
 
     def call(self, *packets):
         """Sends requests and reads their replies."""

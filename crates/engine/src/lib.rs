@@ -13,7 +13,6 @@ mod compact;
 mod events;
 mod evict;
 mod expiry;
-mod index_creation;
 mod interactive;
 mod keyspace;
 mod libraries;
@@ -27,6 +26,7 @@ mod partition_lock;
 mod pieces;
 mod prefetch;
 mod prefetch_target;
+mod preparation;
 mod save;
 mod space;
 mod sync_primitives;
@@ -43,7 +43,6 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
-pub use index_creation::{Built, IndexCreation};
 pub use interactive::{Commit, CommitPace, Interactive};
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};
@@ -52,8 +51,11 @@ pub use lookahead::Lookahead;
 pub use object::{Object, Variant};
 pub use partition::{PARTITIONS, partition_of};
 pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
+pub use preparation::{Preparation, Progress};
 pub use save::{SaveCursor, SavedBlock};
-pub use space::{Catalog, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines};
+pub use space::{
+    Catalog, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines, described_space,
+};
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{
     CommitLimits, CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit,

@@ -1,115 +1,190 @@
-//! The changes of a space since indexes of it began to be built: each has its own list.
+//! The changes of a space since definitions of it began to be prepared: one list, which each
+//! preparation follows at its own pace.
+//!
+//! ```text
+//! chunk -> chunk -> chunk -> tail     writers add to the tail, under the space's lock
+//!   ^                 ^
+//!   a preparation     another one     what nobody is before any more is freed
+//! ```
 
 use ladon_space::Written;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, OnceLock, Weak};
 
-/// Changes that wait to be followed. Who changes a space faster than they are followed breaks it
-/// off.
-const NOTED_MAX: usize = 1 << 20;
+/// Changes of a chunk: no list is ever copied to grow.
+const CHUNK: usize = 256;
+/// Changes, in short tuples, that wait for one preparation: with more, it is broken off. Writers
+/// wait earlier, if the preparation goes on.
+const WAITING_MAX: usize = 1 << 20;
 
-/// Who notes the changes of a space, if anybody does, and for the index with which number.
+/// What is being prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prepares {
+    /// A secondary index with this number.
+    Index(u32),
+    /// The primary index, and the others with it.
+    AllIndexes,
+    /// A format.
+    Format,
+}
+
+/// Who notes the changes of a space, if anybody does, and for what.
 #[derive(Default)]
-pub(crate) struct Noting(SmallVec<[(u32, Weak<Noted>); 1]>);
+pub(crate) struct Noting {
+    followers: SmallVec<[(Prepares, Weak<Noted>); 1]>,
+    tail: Arc<Chunk>,
+    /// How long it takes to follow all changes so far, in short tuples.
+    work: Arc<AtomicUsize>,
+}
 
-/// The changes.
 #[derive(Default)]
-pub(crate) struct Noted(Mutex<Changes>);
+struct Chunk {
+    changes: Mutex<Vec<Written>>,
+    next: OnceLock<Arc<Chunk>>,
+}
 
-#[derive(Default)]
-struct Changes {
-    waiting: VecDeque<Written>,
+/// The changes, as one preparation follows them.
+pub(crate) struct Noted {
+    place: Mutex<Place>,
     /// Something is missing.
-    is_broken: bool,
+    is_broken: AtomicBool,
+    /// Of all changes so far, those before its beginning included.
+    work: Arc<AtomicUsize>,
+    begun_at: usize,
+    followed: AtomicUsize,
+}
+
+/// The next change to follow.
+struct Place {
+    chunk: Arc<Chunk>,
+    at: usize,
 }
 
 impl Noting {
-    /// Begins to note for the index with this number.
-    pub(crate) fn begin(&mut self, index: u32) -> Arc<Noted> {
-        self.0.retain(|(_, noted)| noted.strong_count() > 0);
-        let noted = Arc::<Noted>::default();
-        self.0.push((index, Arc::downgrade(&noted)));
+    /// Begins to note.
+    pub(crate) fn begin(&mut self, prepares: Prepares) -> Arc<Noted> {
+        self.followers.retain(|(_, noted)| noted.strong_count() > 0);
+        if self.followers.is_empty() {
+            self.tail = Arc::default();
+        }
+        let at = self.tail.changes.lock().len();
+        let noted = Arc::new(Noted {
+            place: Mutex::new(Place { chunk: Arc::clone(&self.tail), at }),
+            is_broken: AtomicBool::new(false),
+            work: Arc::clone(&self.work),
+            begun_at: self.work.load(Relaxed),
+            followed: AtomicUsize::new(0),
+        });
+        self.followers.push((prepares, Arc::downgrade(&noted)));
         noted
     }
 
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        !self.0.is_empty()
+        !self.followers.is_empty()
     }
 
     /// Notes what a statement that has committed did.
     #[inline]
     pub(crate) fn note(&mut self, written: &Written) {
         if self.is_on() {
-            self.note_for_indexes(written);
+            self.add(written);
         }
     }
 
     #[cold]
-    fn note_for_indexes(&mut self, written: &Written) {
-        self.0.retain(|(_, noted)| match noted.upgrade() {
+    fn add(&mut self, written: &Written) {
+        let mut changes = self.tail.changes.lock();
+        if changes.capacity() == 0 {
+            changes.reserve_exact(CHUNK);
+        }
+        changes.push(written.clone());
+        let is_full = changes.len() == CHUNK;
+        drop(changes);
+        self.work.fetch_add(written.work(), Relaxed);
+        if is_full {
+            self.begin_chunk();
+        }
+    }
+
+    fn begin_chunk(&mut self) {
+        let next = Arc::<Chunk>::default();
+        let is_first = self.tail.next.set(Arc::clone(&next)).is_ok();
+        debug_assert!(is_first, "the tail is the last one");
+        self.tail = next;
+        self.followers.retain(|(_, noted)| match noted.upgrade() {
             Some(noted) => {
-                noted.add(written);
-                true
+                let is_late = noted.waiting() > WAITING_MAX;
+                if is_late {
+                    noted.is_broken.store(true, Release);
+                }
+                !is_late
             }
             None => false,
         });
     }
 
-    /// Something has changed that is not noted.
-    #[inline]
-    pub(crate) fn break_off(&mut self) {
-        if self.is_on() {
-            self.break_off_where(|_| true);
-        }
-    }
-
-    /// The index with this number has got another definition.
-    pub(crate) fn break_off_index(&mut self, index: u32) {
-        self.break_off_where(|other| other == index);
-    }
-
-    #[cold]
-    fn break_off_where(&mut self, is_broken: impl Fn(u32) -> bool) {
-        self.0.retain(|(index, noted)| {
-            let breaks = is_broken(*index);
-            if breaks && let Some(noted) = noted.upgrade() {
-                noted.0.lock().break_off();
+    /// Something has changed that is not noted, and breaks off some of what is being prepared.
+    pub(crate) fn break_off(&mut self, breaks: impl Fn(Prepares) -> bool) {
+        self.followers.retain(|(prepares, noted)| {
+            let is_broken = breaks(*prepares);
+            // What waits for it may take long to drop, which is not for the one who has the lock.
+            if is_broken && let Some(noted) = noted.upgrade() {
+                noted.is_broken.store(true, Release);
             }
-            !breaks
+            !is_broken
         });
     }
 }
 
 impl Noted {
-    fn add(&self, written: &Written) {
-        let mut changes = self.0.lock();
-        if changes.waiting.len() >= NOTED_MAX {
-            changes.break_off();
-        }
-        if !changes.is_broken {
-            changes.waiting.push_back(written.clone());
-        }
-    }
-
     /// Whether something is missing.
     pub(crate) fn is_broken(&self) -> bool {
-        self.0.lock().is_broken
+        self.is_broken.load(Acquire)
     }
 
-    /// The next changes, so many at most, and how many are left.
-    pub(crate) fn take(&self, most: usize) -> (Vec<Written>, usize) {
-        let waiting = &mut self.0.lock().waiting;
-        let count = most.min(waiting.len());
-        (waiting.drain(..count).collect(), waiting.len())
+    /// How long it takes to follow all changes since the beginning, in short tuples.
+    pub(crate) fn work(&self) -> usize {
+        self.work.load(Relaxed) - self.begun_at
+    }
+
+    /// How long it takes to follow those that were not taken yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.work().saturating_sub(self.followed.load(Relaxed))
+    }
+
+    /// The next changes: as many as make so much work, one at least.
+    pub(crate) fn take(&self, work: usize) -> Vec<Written> {
+        let Place { chunk, at } = &mut *self.place.lock();
+        let (mut next, mut done) = (Vec::new(), 0);
+        while done < work {
+            let changes = chunk.changes.lock();
+            if let Some(written) = changes.get(*at) {
+                done += written.work();
+                next.push(written.clone());
+                *at += 1;
+                continue;
+            }
+            drop(changes);
+            let Some(following) = chunk.next.get().cloned() else { break };
+            (*chunk, *at) = (following, 0);
+        }
+        self.followed.fetch_add(done, Relaxed);
+        next
     }
 }
 
-impl Changes {
-    fn break_off(&mut self) {
-        self.is_broken = true;
-        self.waiting = VecDeque::new();
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // One after the other, not each within the one before.
+        let mut next = self.next.take();
+        while let Some(mut chunk) = next.and_then(Arc::into_inner) {
+            next = chunk.next.take();
+        }
     }
 }

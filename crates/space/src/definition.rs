@@ -346,7 +346,7 @@ impl IndexDef {
     }
 
     /// Whether the index would be the same but for its name.
-    pub(crate) fn has_same_order(&self, other: &IndexDef) -> bool {
+    pub fn has_same_order(&self, other: &IndexDef) -> bool {
         let of = |def: &IndexDef| (def.kind, def.is_unique, def.dimension, def.distance);
         of(self) == of(other) && self.parts == other.parts
     }

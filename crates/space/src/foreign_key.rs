@@ -99,6 +99,21 @@ impl ForeignKey {
         self.pairs.iter().map(|pair| number(of(pair))).collect()
     }
 
+    /// Whether a space's new definition has this key, of its old one, on the same fields: tuples
+    /// that were checked before need not be checked again, unless the space that it names changes.
+    pub fn is_kept(&self, old: &crate::SpaceDef, new: &crate::SpaceDef) -> bool {
+        let is_same = |field: &FieldRef| match field {
+            FieldRef::Number(_) => true,
+            FieldRef::Name(name) => old.format.number_of(name) == new.format.number_of(name),
+        };
+        let is_of_itself = self.parent(old.id) == old.id;
+        new.foreign_keys.contains(self)
+            && self
+                .pairs
+                .iter()
+                .all(|(local, foreign)| is_same(local) && (!is_of_itself || is_same(foreign)))
+    }
+
     fn failed(&self, child: &Space, why: &str) -> BoxError {
         let name = &self.name;
         let Some(field) = self.field else {

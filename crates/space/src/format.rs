@@ -126,6 +126,15 @@ impl Rules {
         Ok(rules)
     }
 
+    /// Whether every tuple that meets the other rules meets these, as far as that is easily seen:
+    /// rules of what is in a field have to be of the same places.
+    pub(crate) fn are_met_by(&self, others: &Rules) -> bool {
+        let is_count_kept = self.field_count == 0 || self.field_count == others.field_count;
+        let any = Rule::of_any(0, String::new());
+        let of = |at: usize| others.fields.get(at).unwrap_or(&any);
+        is_count_kept && self.fields.iter().enumerate().all(|(at, rule)| rule.is_met_by(of(at)))
+    }
+
     /// The rule of a field, if there is one.
     pub(crate) fn of_field(&self, number: u32) -> Option<&Rule> {
         self.fields.get(number as usize)
@@ -177,6 +186,15 @@ impl Rules {
 }
 
 impl Rule {
+    fn is_met_by(&self, other: &Rule) -> bool {
+        let is_met = other.kind.is_within(self.kind) && (self.is_nullable || !other.is_nullable);
+        is_met
+            && self.inside.len() == other.inside.len()
+            && self.inside.iter().zip(&other.inside).all(|((step, own), (other_step, other))| {
+                step == other_step && own.is_met_by(other)
+            })
+    }
+
     /// The type that the value must have.
     pub(crate) fn kind(&self) -> FieldType {
         self.kind

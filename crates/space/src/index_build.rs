@@ -1,5 +1,5 @@
 //! An index that is built a few tuples at a time, from a copy of its space, while that goes on
-//! changing.
+//! changing. With the primary index, all indexes are built: its parts order the others as well.
 
 use crate::definition::IndexDef;
 use crate::error::BoxError;
@@ -7,64 +7,50 @@ use crate::format::Rules;
 use crate::index::Index;
 use crate::space::Space;
 use crate::statement::Written;
+use crate::tuple::Tuple;
+use crate::tuple_walk::TupleWalk;
 
 /// The index, and how far it has come.
 pub struct IndexBuild {
-    /// The space as it was at the beginning.
-    space: Space,
+    walk: TupleWalk,
     index: Index,
+    /// With the primary index, the secondary ones.
+    others: Vec<Index>,
     /// What the format and this index demand of tuples. Other indexes may come and go meanwhile.
     rules: Rules,
-    /// The primary key of the last tuple that is in the index.
-    after: Option<Vec<u8>>,
-    is_copied: bool,
 }
 
 impl IndexBuild {
     /// Begins to build the index that a tuple of `_index` describes: a new one, or another order of
-    /// one that is there. `None` if that has the order already, or is the primary index, of which
-    /// the others have the parts.
+    /// one that is there. `None` if that has the order already.
     ///
     /// # Errors
     /// Tarantool's, as far as the definition shows them.
     pub fn begin(space: &Space, tuple: &[u8]) -> Result<Option<IndexBuild>, BoxError> {
         let def = space.new_index_def(tuple)?;
-        if def.id == 0 || space.index(def.id).is_some_and(|old| old.def().has_same_order(&def)) {
+        if space.index(def.id).is_some_and(|old| old.def().has_same_order(&def)) {
             return Ok(None);
         }
         let (index, _) = space.planned_index(def)?;
         let rules = space.rules_with_only(index.def())?;
-        let space = space.clone();
-        Ok(Some(IndexBuild { space, index, rules, after: None, is_copied: false }))
+        let others = if index.def.id == 0 { space.reordered_by(&index) } else { Vec::new() };
+        Ok(Some(IndexBuild { walk: TupleWalk::of(space), index, others, rules }))
     }
 
-    /// Bytes of memory that the index takes.
+    /// Bytes of memory that the indexes take.
     pub fn bytes(&self) -> usize {
-        self.index.bytes()
+        self.index.bytes() + self.others.iter().map(Index::bytes).sum::<usize>()
     }
 
-    /// Puts in so many more of the tuples that there were at the beginning. Returns whether none
-    /// are left.
+    /// Puts in more of the tuples that there were at the beginning: as many as short ones would be
+    /// `work` for one index, one at least. Returns whether none are left.
     ///
     /// # Errors
     /// Tarantool's, if a tuple does not fit the index. It can be built no more then.
-    pub fn go_on(&mut self, tuples: usize) -> Result<bool, BoxError> {
-        if self.is_copied {
-            return Ok(true);
-        }
-        let IndexBuild { space, index, rules, after, is_copied } = self;
-        let primary = space.require_index(0)?;
-        let mut last = None;
-        let mut selected = primary.select_after(after.as_deref());
-        for tuple in selected.by_ref().take(tuples) {
-            space.add_to(index, rules, tuple)?;
-            last = Some(tuple);
-        }
-        *is_copied = last.is_none();
-        if let Some(last) = last {
-            *after = Some(space.primary_key_of_own(last));
-        }
-        Ok(*is_copied)
+    pub fn go_on(&mut self, work: usize) -> Result<bool, BoxError> {
+        let IndexBuild { walk, index, others, rules } = self;
+        let work = work.div_ceil(1 + others.len());
+        walk.go_on(work, |space, tuple| add(space, (index, others), rules, tuple))
     }
 
     /// Follows a change of the space since the beginning, after all tuples are in.
@@ -72,12 +58,13 @@ impl IndexBuild {
     /// # Errors
     /// Tarantool's, if the new tuple does not fit the index. It can be built no more then.
     pub fn follow(&mut self, written: &Written) -> Result<(), BoxError> {
-        let IndexBuild { space, index, rules, .. } = self;
+        let IndexBuild { walk, index, others, rules } = self;
         if let Some(old) = &written.old {
             index.remove(old.bytes());
+            others.iter_mut().for_each(|other| other.remove(old.bytes()));
         }
         match &written.new {
-            Some(new) => space.add_to(index, rules, new),
+            Some(new) => add(&walk.space, (index, others), rules, new),
             None => Ok(()),
         }
     }
@@ -87,8 +74,19 @@ impl IndexBuild {
         self.index.def()
     }
 
-    /// The index, once it has followed all changes, and the space as it was at the beginning.
-    pub(crate) fn into_parts(self) -> (Index, Space) {
-        (self.index, self.space)
+    /// The index, once it has followed all changes, those that were built with it, and the space as
+    /// it was at the beginning.
+    pub(crate) fn into_parts(self) -> (Index, Vec<Index>, Space) {
+        (self.index, self.others, self.walk.space)
     }
+}
+
+fn add(
+    space: &Space,
+    (index, others): (&mut Index, &mut [Index]),
+    rules: &Rules,
+    tuple: &Tuple,
+) -> Result<(), BoxError> {
+    space.add_to(index, rules, tuple)?;
+    others.iter_mut().try_for_each(|other| space.put_into(other, tuple))
 }

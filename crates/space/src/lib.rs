@@ -17,6 +17,7 @@ mod field_type;
 pub mod fields;
 mod foreign_key;
 mod format;
+mod format_check;
 mod hash_table;
 mod hint_window;
 mod index;
@@ -34,6 +35,7 @@ mod statement;
 mod text;
 mod tree;
 mod tuple;
+mod tuple_walk;
 mod update;
 
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use foreign_key::ForeignKey;
 pub use format::{Field, Format, Rules};
+pub use format_check::FormatCheck;
 pub use index::{Index, Sought};
 pub use index_build::IndexBuild;
 pub use key::{Key, KeyDef, Part};

@@ -6,6 +6,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
+use crate::format_check::FormatCheck;
 use crate::index::{Index, Sought};
 use crate::index_build::IndexBuild;
 use crate::key::{Key, Part};
@@ -160,6 +161,30 @@ impl Space {
     /// # Errors
     /// Tarantool's; nothing has changed then.
     pub fn alter(&mut self, def: SpaceDef) -> Result<(), BoxError> {
+        let rules = self.planned_rules(&def)?;
+        if !rules.are_met_by(&self.rules) {
+            self.check_tuples(&rules)?;
+        }
+        (self.def, self.rules) = (def, Arc::new(rules));
+        Ok(())
+    }
+
+    /// As [`Space::alter`], with a definition whose demands the tuples are known to meet. Returns
+    /// what is left, which may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Space::alter`], if other indexes that came meanwhile do not go with it.
+    pub fn adopt_format(&mut self, check: FormatCheck) -> Result<Space, BoxError> {
+        let rules = self.planned_rules(check.def())?;
+        (self.def, self.rules) = (check.def().clone(), Arc::new(rules));
+        Ok(check.into_space())
+    }
+
+    /// What another definition would demand of tuples.
+    ///
+    /// # Errors
+    /// Tarantool's, if the space cannot have it whatever its tuples are.
+    pub(crate) fn planned_rules(&self, def: &SpaceDef) -> Result<Rules, BoxError> {
         if def.id != self.def.id {
             return Err(BoxError::alter_space(&self.def.name, "space id is immutable"));
         }
@@ -170,20 +195,12 @@ impl Space {
             let why = "can not switch temporary flag on a non-empty space";
             return Err(BoxError::alter_space(&self.def.name, why));
         }
-        self.indexes.iter().try_for_each(|index| index.def.check(&def))?;
+        self.indexes.iter().try_for_each(|index| index.def.check(def))?;
         if let Some(primary) = self.indexes.first() {
-            check_mount(&def, &primary.def)?;
+            check_mount(def, &primary.def)?;
         }
         self.check_types(&def.format, None)?;
-        let rules = self.rules_with(&def, None)?;
-        // An index that is gone may have let in what the format by itself does not: a tuple without
-        // the array of a multikey index. Tarantool does not look at it again for the same format.
-        let demands = |def: &SpaceDef| (def.format.clone(), def.field_count);
-        if demands(&def) != demands(&self.def) {
-            self.check_tuples(&rules)?;
-        }
-        (self.def, self.rules) = (def, Arc::new(rules));
-        Ok(())
+        self.rules_with(def, None)
     }
 
     fn check_new_name(&self, def: &IndexDef) -> Result<(), BoxError> {
@@ -267,7 +284,11 @@ impl Space {
     /// As [`Space::check_adopted`].
     pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
         let rules = self.rules_with(&self.def, Some(build.def()))?;
-        let (index, before) = build.into_parts();
+        let (index, others, before) = build.into_parts();
+        if index.def.id == 0 {
+            self.indexes.truncate(1);
+            self.indexes.extend(others);
+        }
         match self.indexes.binary_search_by_key(&index.def.id, |other| other.def.id) {
             Ok(at) => self.indexes[at] = index,
             Err(at) => self.indexes.insert(at, index),
@@ -314,18 +335,22 @@ impl Space {
             self.set_rules(rules);
             return Ok(());
         }
-        // The primary key's parts order the other indexes as well.
-        let primary = index.def.parts.clone();
-        let mut indexes = vec![index];
-        for other in &self.indexes[1..] {
-            let mut rebuilt = Index::new(other.def.clone(), &primary, self.hash_seed);
-            let filled = rebuilt.fill(self.indexes[0].tuples());
-            filled.map_err(|(old, new)| self.duplicate(&rebuilt, &old, new.bytes()))?;
-            indexes.push(rebuilt);
+        let mut others = self.reordered_by(&index);
+        for rebuilt in others.iter_mut().filter(|_| !self.is_loading) {
+            self.fill(rebuilt)?;
         }
-        self.indexes = indexes;
+        others.insert(0, index);
+        self.indexes = others;
         self.set_rules(rules);
         Ok(())
+    }
+
+    /// The secondary indexes with another primary index, whose parts order them as well: without
+    /// tuples.
+    pub(crate) fn reordered_by(&self, primary: &Index) -> Vec<Index> {
+        let others = self.indexes.iter().filter(|other| other.def.id != primary.def.id);
+        let of = |other: &Index| Index::new(other.def.clone(), &primary.def.parts, self.hash_seed);
+        others.map(of).collect()
     }
 
     /// An index without tuples as a definition describes it, and the rules of tuples with it.
@@ -350,8 +375,10 @@ impl Space {
     fn build(&self, def: IndexDef) -> Result<(Index, Rules), BoxError> {
         let (mut index, rules) = self.planned_index(def)?;
         if self.is_loading {
-            self.check_multikeys(&index)?;
-            self.check_boxes(&index)?;
+            // The primary index has the tuples: the others are filled at the end.
+            if index.def.id == 0 {
+                self.fill(&mut index)?;
+            }
             return Ok((index, rules));
         }
         match self.fill_all(&mut index, &rules) {
@@ -364,6 +391,10 @@ impl Space {
         self.check_tuples(rules)?;
         self.check_multikeys(index)?;
         self.check_boxes(index)?;
+        self.fill(index)
+    }
+
+    fn fill(&self, index: &mut Index) -> Result<(), BoxError> {
         let Some(primary) = self.indexes.first() else { return Ok(()) };
         let filled = index.fill(primary.tuples());
         filled.map_err(|(old, new)| self.duplicate(index, &old, new.bytes()))
@@ -387,6 +418,11 @@ impl Space {
         rules.check(tuple.bytes())?;
         index.check_box(tuple.bytes())?;
         self.check_multikeys_of(index, tuple)?;
+        self.put_into(index, tuple)
+    }
+
+    /// As [`Space::add_to`], of a tuple that was checked.
+    pub(crate) fn put_into(&self, index: &mut Index, tuple: &Tuple) -> Result<(), BoxError> {
         match index.put(tuple) {
             // Equal elements of a tuple have one place in a multikey index.
             Some(old) if !old.is_same(tuple) => Err(self.duplicate(index, &old, tuple.bytes())),

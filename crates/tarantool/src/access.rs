@@ -9,6 +9,7 @@ use ladon_commands::Node;
 use ladon_engine::Scratch;
 use ladon_iproto::auth::StoredPassword;
 use ladon_msgpack::{Value, read, read_array, read_map, read_str, read_uint, skip, take};
+use ladon_record::Lsn;
 use ladon_space::BoxError;
 use ladon_system_spaces as system;
 use std::collections::{BTreeSet, HashMap};
@@ -80,6 +81,8 @@ pub(crate) struct User {
 /// Everybody's rights.
 #[derive(Default)]
 pub(crate) struct Access {
+    /// The LSN of the last change of users and rights: replies depend on it.
+    pub(crate) changed: Lsn,
     users: HashMap<u32, User>,
     by_name: HashMap<String, u32>,
     /// By grantee: on what, which object of it (`None`: all), which rights.
@@ -96,6 +99,8 @@ struct Grant {
 /// A user's rights, its roles' included.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rights {
+    /// As [`Access::changed`].
+    pub(crate) changed: Lsn,
     user: String,
     id: u32,
     universe: u32,
@@ -120,7 +125,7 @@ impl Access {
         for tuple in tx.space(system::PRIV).require_index(0)?.tuples() {
             access.add_grant(tuple.bytes());
         }
-        drop(tx);
+        access.changed = tx.commit(|_| Lsn::ZERO);
         let access = Arc::new(access);
         node.keyspace.spaces.cache(version, Arc::clone(&access));
         Ok(access)
@@ -149,7 +154,8 @@ impl Access {
     /// All rights of a user.
     pub(crate) fn rights(&self, user: u32) -> Rights {
         let name = self.users.get(&user).map_or_else(String::new, |user| user.name.clone());
-        let mut rights = Rights { user: name, id: user, ..Rights::default() };
+        let mut rights =
+            Rights { changed: self.changed, user: name, id: user, ..Rights::default() };
         if user == ADMIN {
             rights.universe = u32::MAX;
         }

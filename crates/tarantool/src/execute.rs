@@ -21,14 +21,20 @@ pub fn execute(
     packet: Packet<'_>,
     out: &mut Vec<u8>,
 ) -> Outcome {
+    // Every reply shows the version of the definitions.
+    let catalog = &**batch.catalog(&thread.node.keyspace.spaces);
     let (header, request) = match packet.0 {
         Decoded::Request(header, request) => (header, request),
         Decoded::BadHeader(bad) => {
             let told = error::of_request(&bad.error);
-            error::write(out, bad.sync, schema_version(thread), &told);
-            return Outcome::new(Lsn::ZERO, Flow::Continue);
+            error::write(out, bad.sync, catalog.version, &told);
+            return Outcome::new(catalog.changed, Flow::Continue);
         }
-        Decoded::EndOfStream(error) => return end_of_stream(thread, out, &error),
+        // The rest of the stream cannot be read.
+        Decoded::EndOfStream(error) => {
+            error::write(out, 0, catalog.version, &error::of_request(&error));
+            return Outcome::new(catalog.changed, Flow::Close);
+        }
     };
     if let Some(paused) = thread.node.paused(thread.now_ms)
         && (paused == Paused::All || facts_of(header.request_type).writes)
@@ -36,40 +42,35 @@ pub fn execute(
         return Outcome::new(Lsn::ZERO, Flow::Paused);
     }
     let before = out.len();
-    let catalog = &**batch.catalog(&thread.node.keyspace.spaces);
     let mut running = Running {
         thread,
         session,
         catalog,
         sync: header.sync,
         stream: header.stream_id,
-        depends: Lsn::ZERO,
+        depends: catalog.changed,
         schema_version: catalog.version,
         long: None,
         again: None,
     };
     let done = running.run(&header, request, out);
-    let (depends, long) = (running.depends, running.long.take());
+    // Errors show the user's rights as well.
+    let depends = running.depends.max(running.session.rights_changed());
+    let (long, version) = (running.long.take(), running.schema_version);
     if let Some(flow) = running.again.take() {
         out.truncate(before);
         return Outcome::new(depends, flow);
     }
-    running.end_building();
+    running.end_preparing();
     if let Err(told) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());
-        error::write(out, header.sync, schema_version(thread), &told);
+        error::write(out, header.sync, version, &told);
     }
     match long {
         Some(long) => Outcome::with_long_reply(depends, long),
         None => Outcome::new(depends, Flow::Continue),
     }
-}
-
-/// The bytes are no packet: the rest of the stream cannot be read.
-fn end_of_stream(thread: &ThreadParts<'_>, out: &mut Vec<u8>, error: &RequestError) -> Outcome {
-    error::write(out, 0, schema_version(thread), &error::of_request(error));
-    Outcome::new(Lsn::ZERO, Flow::Close)
 }
 
 /// Some requests are only for streams, and others only outside of them.
@@ -91,11 +92,6 @@ fn check_stream(header: &Header) -> Result<(), BoxError> {
             Err(error::not_in_this_stream(name, out_of))
         }
     }
-}
-
-/// The version of the schema that replies show.
-fn schema_version(thread: &ThreadParts<'_>) -> u64 {
-    thread.node.keyspace.spaces.version()
 }
 
 impl Running<'_, '_> {

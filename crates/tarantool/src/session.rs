@@ -2,11 +2,12 @@
 
 use crate::access::{Access, GUEST, Rights};
 use crate::error;
-use crate::index_creation::Building;
+use crate::preparation::Preparing;
 use crate::transactions::Transactions;
 use ladon_commands::{ClientInfo, Node, WatchingClient};
 use ladon_engine::Scratch;
 use ladon_iproto::greeting::{self, SALT_BYTES};
+use ladon_record::Lsn;
 use ladon_space::{BoxError, Space};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ pub struct Session {
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
-    /// The index that its request is building.
-    pub(crate) building: Option<Box<Building>>,
+    /// What the definition takes long for that it asks for.
+    pub(crate) preparing: Option<Box<Preparing>>,
     /// The keys that it watches.
     pub(crate) watched: HashSet<Box<[u8]>>,
     /// `_session_settings`, if anybody asked for it.
@@ -42,7 +43,7 @@ impl Session {
             user: GUEST,
             rights: None,
             transactions: Transactions::default(),
-            building: None,
+            preparing: None,
             watched: HashSet::new(),
             settings: None,
             info,
@@ -65,9 +66,9 @@ impl Session {
         uuid_of(&node.run_id.lock())
     }
 
-    /// Whether a transaction is open, or an index being built: dropping the session may take long.
+    /// Whether a transaction is open, or a definition being prepared: dropping the session may take long.
     pub fn is_long_to_drop(&self) -> bool {
-        !self.transactions.is_empty() || self.building.is_some()
+        !self.transactions.is_empty() || self.preparing.is_some()
     }
 
     /// When the next of its transactions times out, in Unix milliseconds.
@@ -99,6 +100,12 @@ impl Session {
     pub(crate) fn log_in(&mut self, user: u32) {
         self.user = user;
         self.rights = None;
+    }
+
+    /// The LSN that the user's rights are from, if they were asked for: errors show them.
+    #[inline]
+    pub(crate) fn rights_changed(&self) -> Lsn {
+        self.rights.as_ref().map_or(Lsn::ZERO, |(_, rights)| rights.changed)
     }
 
     /// The user's rights as they are now.

@@ -62,6 +62,7 @@ impl Running<'_, '_> {
         let refused = |error| error::of_request(&error);
         let credentials = Credentials::decode(auth.tuple).map_err(refused)?;
         let access = Access::of(node, self.thread.scratch)?;
+        self.depends = self.depends.max(access.changed);
         let name = String::from_utf8_lossy(auth.user_name);
         let user = access.user_named(&name).ok_or_else(error::bad_credentials)?;
         let Some(credentials) = credentials else {
@@ -165,33 +166,15 @@ impl Running<'_, '_> {
         self.check_takes_writes()?;
         let node = self.thread.node;
         self.check_stillness(id)?;
-        let prepared = match statement {
-            Statement::Insert(tuple) | Statement::Replace(tuple) if id == system::INDEX => {
-                self.build_index(tuple, matches!(statement, Statement::Replace(_)))?
-            }
-            _ => None,
-        };
+        if ladon_engine::defines(id) {
+            return self.define(id, statement);
+        }
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
         let checked = |space: &mut Space, statement: Statement<'_>| {
             check_write(rights, space)?;
             statement.run(space)
         };
-        if ladon_engine::defines(id) {
-            let run = |space: &mut Space| checked(space, statement);
-            let keyspace = &node.keyspace;
-            let (written, lsn) = match prepared {
-                None => keyspace.define(id, scratch, run, &mut *append),
-                Some(it) => keyspace.define_prepared(id, scratch, run, &mut *append, it),
-            };
-            self.depends = self.depends.max(lsn);
-            if written.as_ref().is_ok_and(|written| *written != Written::default()) {
-                schema_changed(node, lsn);
-                // The reply shows the version that it made.
-                self.schema_version = node.keyspace.spaces.catalog().version;
-            }
-            return written;
-        }
         let filler = self.catalog.filler(id);
         let (Some(filler), Some(tuple)) = (filler, puts(statement)) else {
             let run = |space: &mut Space| checked(space, statement);
@@ -205,6 +188,41 @@ impl Running<'_, '_> {
             .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple))));
         // If it failed, the sequence's number remains, and nothing else.
         self.depends = self.depends.max(tx.commit(append));
+        written
+    }
+
+    /// Runs a statement on a space whose tuples are definitions, unless there is something to
+    /// prepare first.
+    fn define(&mut self, id: SpaceId, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let preparing = self.prepare(id, statement)?;
+        let node = self.thread.node;
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?;
+        let run = |space: &mut Space| {
+            check_write(rights, space)?;
+            statement.run(space)
+        };
+        let (written, lsn) = match preparing {
+            None => node.keyspace.define(id, scratch, run, append),
+            Some(mut preparing) => {
+                let prepared = preparing.preparation();
+                match node.keyspace.define_prepared(id, scratch, run, append, prepared) {
+                    (Some(written), lsn) => {
+                        self.discard(preparing);
+                        (written, lsn)
+                    }
+                    (None, _) => return Err(self.goes_on_preparing(preparing)),
+                }
+            }
+        };
+        self.depends = self.depends.max(lsn);
+        if written.as_ref().is_ok_and(|written| *written != Written::default()) {
+            schema_changed(node, lsn);
+            // The reply shows the version that it made, or a later one.
+            let catalog = node.keyspace.spaces.catalog();
+            self.schema_version = catalog.version;
+            self.depends = self.depends.max(catalog.changed);
+        }
         written
     }
 

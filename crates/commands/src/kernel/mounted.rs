@@ -65,6 +65,8 @@ pub(crate) fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
     let ordinary = command.handler;
     for _ in 0..TRIES_MAX {
         let catalog = catalog(ctx);
+        // A refusal shows that the space is mounted.
+        ctx.depends = ctx.depends.max(catalog.changed);
         let ids: SpaceIds = mounts_of(&catalog, spec, args).map(|(mount, _)| mount.space).collect();
         if ids.is_empty() {
             command.handler = ordinary;
@@ -144,6 +146,7 @@ pub(crate) fn redirect_in_script(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
         return;
     }
     let catalog = catalog(ctx);
+    ctx.depends = ctx.depends.max(catalog.changed);
     if mounts_of(&catalog, spec, args).next().is_some() {
         command.handler = refuse_in_script;
     } else if reads_tuples_by_pattern(&catalog, spec, args) {
@@ -168,10 +171,15 @@ fn may_begin_with(catalog: &Catalog, head: &[u8]) -> bool {
 }
 
 /// Refuses to make keys that begin like this if they may be tuples'.
-pub(crate) fn check_new_keys(ctx: &Ctx<'_>, head: &[u8]) -> CommandResult {
+pub(crate) fn check_new_keys(ctx: &mut Ctx<'_>, head: &[u8]) -> CommandResult {
     let spaces = &ctx.node.keyspace.spaces;
     let is_of_mounts = spaces.has_mounts() && ctx.session.db == MOUNTS_DATABASE;
-    if is_of_mounts && may_begin_with(&spaces.catalog(), head) {
+    if !is_of_mounts {
+        return Ok(());
+    }
+    let catalog = spaces.catalog_to_keep();
+    ctx.depends = ctx.depends.max(catalog.changed);
+    if may_begin_with(&catalog, head) {
         let head = shown(head);
         let why = format_args!("keys that begin with '{head}' may be tuples of a mounted space");
         return Err(CommandError::err(why));

@@ -2,6 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
+use super::stillness::Stillness;
 use crate::noting::Noting;
 use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
@@ -52,6 +53,9 @@ struct Held {
 pub struct Catalog {
     /// Counts changes of definitions: what IPROTO calls the schema's version.
     pub version: u64,
+    /// The LSN of the last change of a definition: what shows the version, or what is defined,
+    /// depends on it. Zero if it is from before the start.
+    pub changed: Lsn,
     by_id: BTreeMap<SpaceId, SpaceCell>,
     by_name: HashMap<Box<str>, SpaceId>,
     sequences: BTreeMap<u32, SequenceDef>,
@@ -78,13 +82,9 @@ pub struct Mount {
 #[derive(Clone)]
 pub struct SpaceCell {
     id: SpaceId,
-    /// Until when, in Unix milliseconds, those who would change the space should wait.
-    still_until_ms: Arc<AtomicU64>,
+    stillness: Arc<Stillness>,
     content: Arc<Mutex<Content>>,
 }
-
-/// How long writers wait for a commit that has asked them to, and does not ask again.
-const STILL_MS: u64 = 50;
 
 pub(crate) struct Content {
     pub(crate) space: Space,
@@ -155,25 +155,39 @@ impl SpaceCell {
         let (changed, version, gone, noting) = (Lsn::ZERO, 0, false, Noting::default());
         let content = Content { space, changed, version, gone, watched, noting };
         let content = Arc::new(Mutex::new(content));
-        SpaceCell { id, still_until_ms: Arc::default(), content }
+        SpaceCell { id, stillness: Arc::default(), content }
     }
 
     /// Asks those who would change the space to wait a moment. Nothing depends on whether they do
-    /// but how soon the commit that asks succeeds.
+    /// but how soon who asks succeeds.
     pub(crate) fn keep_still(&self, now_ms: u64) {
-        self.still_until_ms.store(now_ms + STILL_MS, Relaxed);
+        self.stillness.hold_writers(now_ms);
     }
 
     pub(crate) fn end_stillness(&self) {
-        self.still_until_ms.store(0, Relaxed);
+        self.stillness.release_writers();
     }
 
-    /// Whether a commit has asked those who would change the space to wait.
+    /// Whether somebody has asked those who would change the space to wait.
     #[inline]
     pub fn is_kept_still(&self, now_ms: u64) -> bool {
-        let until_ms = self.still_until_ms.load(Relaxed);
-        // The clock may have been set back since.
-        now_ms < until_ms && until_ms - now_ms <= STILL_MS
+        self.stillness.holds_writers(now_ms)
+    }
+
+    /// Asks those who would change a definition of the space to wait a moment, but for `owner`.
+    /// Returns whether nobody else has.
+    pub fn claim(&self, owner: u64, now_ms: u64) -> bool {
+        self.stillness.claim(owner, now_ms)
+    }
+
+    /// Whether somebody other than `owner` has asked those who would change a definition to wait.
+    pub fn is_claimed_beside(&self, owner: u64, now_ms: u64) -> bool {
+        self.stillness.is_claimed_beside(owner, now_ms)
+    }
+
+    /// Those who wait for a claim of `owner`, if there is one, may go on.
+    pub fn end_claim(&self, owner: u64) {
+        self.stillness.end_claim(owner);
     }
 
     /// The space's number.
@@ -441,11 +455,17 @@ impl Spaces {
         Changing { _guard: guard, _held: lock_order::taken(Place::CATALOG) }
     }
 
-    /// Replaces the catalog by a changed copy.
-    pub(crate) fn change_catalog(&self, _: &Changing<'_>, change: impl FnOnce(&mut Catalog)) {
+    /// Replaces the catalog by a changed copy; the change is in the log at `lsn`.
+    pub(crate) fn change_catalog(
+        &self,
+        _: &Changing<'_>,
+        lsn: Lsn,
+        change: impl FnOnce(&mut Catalog),
+    ) {
         let mut next = Catalog::clone(&self.held().catalog.load());
         change(&mut next);
         next.version += 1;
+        next.changed = lsn;
         let has_mounts = !next.mounts.is_empty();
         let version = next.version;
         self.held().catalog.store(Arc::new(next));
@@ -498,7 +518,10 @@ fn bootstrap(spaces: &Spaces) -> Result<Catalog, BoxError> {
 }
 
 /// The space that a tuple of `_space`, `_index` or `_truncate` is about: its first field.
-pub(crate) fn described_space(tuple: &[u8]) -> Result<SpaceId, BoxError> {
+///
+/// # Errors
+/// If that is no space's number.
+pub fn described_space(tuple: &[u8]) -> Result<SpaceId, BoxError> {
     let mut field = fields::field(tuple, 0).unwrap_or_default();
     let number = ladon_msgpack::read_uint(&mut field).ok();
     let id = number.and_then(|number| SpaceId::try_from(number).ok());

@@ -18,31 +18,45 @@ use super::error::{
 };
 use super::transaction::SpaceTx;
 use crate::keyspace::Keyspace;
+use crate::noting::Prepares;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::fields::Fields;
 use ladon_space::{
-    BoxError, Index, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple, Written,
-    check_identifier,
+    BoxError, ForeignKey, Index, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple,
+    Written, check_identifier,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
 
-/// An index that is built before its definition comes.
+/// What a definition takes long for, done before it comes.
 pub(crate) trait Prepared: Send + Sync {
-    /// Follows the last changes of its space, which is locked. Returns whether the index can be
-    /// added to it now: not if the space has changed in a way that was not noted.
+    /// Follows the last changes of its space, which is locked. Returns whether the definition, this
+    /// tuple, can take effect now: not if there is more to be done.
     ///
     /// # Errors
-    /// A tuple has no place in the index, or the index does not go with others.
-    fn catch_up(&mut self, space: &Space) -> Result<bool, BoxError>;
+    /// A tuple does not fit the definition, or this does not go with others.
+    fn catch_up(&mut self, definition: &[u8], space: &Space) -> Result<bool, BoxError>;
 
-    /// Adds the index to its space, which is locked, after it has caught up with it. Returns what
-    /// may take long to drop.
+    /// Changes its space, which is locked, after it has caught up with it. Returns what may take
+    /// long to drop.
     ///
     /// # Errors
     /// As [`Prepared::catch_up`].
-    fn add_to(self: Box<Self>, space: &mut Space) -> Result<Space, BoxError>;
+    fn take_effect(&mut self, space: &mut Space) -> Result<Option<Space>, BoxError>;
+}
+
+/// Why a definition has no effect.
+pub(super) enum Hindered {
+    Refused(BoxError),
+    /// What was prepared has to go on, or to begin again.
+    Unprepared,
+}
+
+impl From<BoxError> for Hindered {
+    fn from(error: BoxError) -> Hindered {
+        Hindered::Refused(error)
+    }
 }
 
 /// Whether a change of this space's tuples has an effect beyond them.
@@ -71,45 +85,49 @@ impl Keyspace {
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> (Result<Written, BoxError>, Lsn) {
-        self.define_with(id, scratch, statement, append, None)
+        let (done, lsn) = self.define_with(id, scratch, statement, append, None);
+        (done.expect("nothing was prepared"), lsn)
     }
 
-    /// As [`Keyspace::define`]; an index that the statement creates may have been built before.
+    /// As [`Keyspace::define`]; what takes long may have been prepared. `None` of the result:
+    /// nothing has changed, and there is more to prepare.
     pub(crate) fn define_with(
         &self,
         id: SpaceId,
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        mut prepared: Option<Box<dyn Prepared>>,
-    ) -> (Result<Written, BoxError>, Lsn) {
+        prepared: Option<&mut dyn Prepared>,
+    ) -> (Option<Result<Written, BoxError>>, Lsn) {
         let mut garbage = Vec::new();
-        let done =
-            self.define_or_leave(id, scratch, statement, append, (&mut prepared, &mut garbage));
-        // Nobody has use for it, and it may take long to drop.
-        garbage.extend(prepared.map(Garbage::of));
+        let (done, lsn) =
+            self.define_or_leave(id, scratch, statement, append, (prepared, &mut garbage));
         scratch.garbage.append(&mut garbage);
-        done
+        match done {
+            Ok(written) => (Some(Ok(written)), lsn),
+            Err(Hindered::Refused(error)) => (Some(Err(error)), lsn),
+            Err(Hindered::Unprepared) => (None, lsn),
+        }
     }
 
-    /// As `define_with`. Leaves an index that was not added, and what may take long to drop.
+    /// As `define_with`. Leaves what may take long to drop.
     fn define_or_leave(
         &self,
         id: SpaceId,
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        (prepared, garbage): (&mut Option<Box<dyn Prepared>>, &mut Vec<Garbage>),
-    ) -> (Result<Written, BoxError>, Lsn) {
+        (prepared, garbage): (Option<&mut dyn Prepared>, &mut Vec<Garbage>),
+    ) -> (Result<Written, Hindered>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
         let mut tx = match self.begin_on_spaces(&catalog, &[id], scratch) {
             Ok(tx) => tx,
-            Err(error) => return (Err(error), Lsn::ZERO),
+            Err(error) => return (Err(error.into()), Lsn::ZERO),
         };
         let written = match tx.write(id, statement) {
             Ok(written) => written,
-            Err(error) => return (Err(error), tx.abort()),
+            Err(error) => return (Err(error.into()), tx.abort()),
         };
         if written == Written::default() {
             // What was to be deleted was not there: nothing is logged, and the definitions are what
@@ -117,11 +135,11 @@ impl Keyspace {
             return (Ok(written), tx.commit(append));
         }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
-        if let Err(error) = effect.take(&mut tx, garbage, prepared) {
-            return (Err(error), tx.abort());
+        if let Err(hindered) = effect.take(&mut tx, garbage, prepared) {
+            return (Err(hindered), tx.abort());
         }
         let lsn = tx.commit(append);
-        effect.publish(&self.spaces, &changing, |def| self.spaces.new_space(def));
+        effect.publish(&self.spaces, (&changing, lsn), |def| self.spaces.new_space(def));
         (Ok(written), lsn)
     }
 }
@@ -140,10 +158,10 @@ impl Effect<'_> {
         &self,
         tx: &mut SpaceTx<'_>,
         garbage: &mut Vec<Garbage>,
-        prepared: &mut Option<Box<dyn Prepared>>,
-    ) -> Result<(), BoxError> {
+        prepared: Option<&mut dyn Prepared>,
+    ) -> Result<(), Hindered> {
         if self.id == system::SEQUENCE {
-            return self.check_sequence(tx);
+            return Ok(self.check_sequence(tx)?);
         }
         if self.id == system::USER {
             self.check_user_name()?;
@@ -153,7 +171,7 @@ impl Effect<'_> {
         // define it.
         if described < system::USER_ID_MIN {
             let why = "numbers below 512 are of system spaces, whose definitions are fixed";
-            return Err(cannot_alter(described, why));
+            return Err(cannot_alter(described, why).into());
         }
         let catalog = tx.catalog();
         self.check_mount(catalog)?;
@@ -166,8 +184,8 @@ impl Effect<'_> {
         if catalog.get(described).is_none() {
             return match (self.id, self.old) {
                 // It is created when the catalog is changed.
-                (system::SPACE, None) => self.check_foreign_keys(tx),
-                _ => Err(no_such_space(described)),
+                (system::SPACE, None) => Ok(self.check_foreign_keys(tx)?),
+                _ => Err(no_such_space(described).into()),
             };
         }
         self.check_filler(tx, described)?;
@@ -175,11 +193,11 @@ impl Effect<'_> {
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
         let was_mounted = whole.def().resp_prefix.is_some();
-        let out = self.apply(tx.space_mut(described), prepared)?;
-        self.break_off_creations(tx.guard(described));
+        let out = self.apply_prepared(tx.space_mut(described), prepared)?;
+        self.break_off_preparations(tx.guard(described));
         if let Err(error) = self.check_foreign_keys(tx) {
             *tx.space_mut(described) = whole;
-            return Err(error);
+            return Err(error.into());
         }
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
@@ -194,20 +212,47 @@ impl Effect<'_> {
         Ok(())
     }
 
-    /// Breaks off what builds indexes that are not as they have to be any more.
-    fn break_off_creations(&self, content: &mut Content) {
+    /// Breaks off what is being prepared and is not as it has to be any more.
+    fn break_off_preparations(&self, content: &mut Content) {
         let Content { noting, space, .. } = content;
-        let Some(tuple) = self.new.or(self.old).filter(|_| self.id == system::INDEX) else {
-            return noting.break_off();
-        };
-        match IndexDef::from_tuple(tuple.bytes(), space.def()).map(|def| def.id) {
-            // The others have its parts as well. Tuples have a number of keys at most in all
-            // multikey indexes together.
-            Ok(id) if id != 0 && !space.index(id).is_some_and(Index::is_multikey) => {
-                noting.break_off_index(id);
-            }
-            _ => noting.break_off(),
+        if !noting.is_on() {
+            return;
         }
+        if self.id == system::SPACE {
+            let format = |tuple: Option<&Tuple>| {
+                let def = SpaceDef::from_tuple(tuple?.bytes()).ok()?;
+                Some((def.format, def.field_count))
+            };
+            // Indexes are checked with the format that there is. A new one does not depend on it.
+            let is_kept = format(self.old) == format(self.new);
+            let is_dropped = self.new.is_none();
+            noting.break_off(|it| is_dropped || it != Prepares::Format && !is_kept);
+            return;
+        }
+        let def = |tuple: Option<&Tuple>| {
+            let tuple = tuple.filter(|_| self.id == system::INDEX)?;
+            IndexDef::from_tuple(tuple.bytes(), space.def()).ok()
+        };
+        let (old, new) = (def(self.old), def(self.new));
+        if let (Some(old), Some(new)) = (&old, &new)
+            && old.has_same_order(new)
+        {
+            return;
+        }
+        let defs = [old, new];
+        let Some(id) = defs.iter().flatten().map(|def| def.id).next().filter(|id| *id != 0) else {
+            return noting.break_off(|_| true);
+        };
+        let mut parts = defs.iter().flatten().flat_map(|def| &def.parts);
+        let reaches_into_fields = parts.any(|part| !part.path.steps().is_empty());
+        let is_multikey = space.index(id).is_some_and(Index::is_multikey);
+        noting.break_off(|it| match it {
+            // Tuples have a number of keys at most in all multikey indexes together.
+            Prepares::Index(other) => other == id || is_multikey,
+            // Where an index reaches into a field, the format does not demand that it is there.
+            Prepares::Format => reaches_into_fields,
+            Prepares::AllIndexes => true,
+        });
     }
 
     /// Checks that a space is not mounted where another one is.
@@ -253,11 +298,22 @@ impl Effect<'_> {
     }
 
     /// Changes the space that the tuple describes. Returns what it no longer needs.
-    pub(super) fn apply(
+    fn apply_prepared(
         &self,
         space: &mut Space,
-        prepared: &mut Option<Box<dyn Prepared>>,
-    ) -> Result<Option<Space>, BoxError> {
+        prepared: Option<&mut dyn Prepared>,
+    ) -> Result<Option<Space>, Hindered> {
+        match (prepared, self.new) {
+            (Some(prepared), Some(new)) => match prepared.catch_up(new.bytes(), space)? {
+                true => Ok(prepared.take_effect(space)?),
+                false => Err(Hindered::Unprepared),
+            },
+            _ => Ok(self.apply(space)?),
+        }
+    }
+
+    /// As `apply_prepared`, all at once.
+    pub(super) fn apply(&self, space: &mut Space) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {
                 space.alter(SpaceDef::from_tuple(new.bytes())?)?
@@ -270,14 +326,9 @@ impl Effect<'_> {
                     None => space.new_index_def(new.bytes())?,
                     Some(_) => IndexDef::from_tuple(new.bytes(), space.def())?,
                 };
-                let is_built = match prepared {
-                    Some(creation) => creation.catch_up(space)?,
-                    None => false,
-                };
-                match (prepared.take_if(|_| is_built), old) {
-                    (Some(creation), _) => return creation.add_to(space).map(Some),
-                    (None, None) => space.create_index(def)?,
-                    (None, Some(_)) => space.replace_index(def)?,
+                match old {
+                    None => space.create_index(def)?,
+                    Some(_) => space.replace_index(def)?,
                 }
             }
             (system::INDEX, Some(old), None) => {
@@ -360,11 +411,11 @@ impl Effect<'_> {
         }
     }
 
-    /// Shows everybody what has changed.
+    /// Shows everybody what has changed, in the log at `lsn`.
     pub(super) fn publish(
         &self,
         spaces: &Spaces,
-        changing: &Changing<'_>,
+        (changing, lsn): (&Changing<'_>, Lsn),
         create: impl FnOnce(SpaceDef) -> Space,
     ) {
         match self.id {
@@ -374,11 +425,11 @@ impl Effect<'_> {
                     def.map(|def| def.expect("it was read before"))
                 };
                 let (old, new) = (of(self.old), of(self.new));
-                spaces.change_catalog(changing, |catalog| change(catalog, old, new, create));
+                spaces.change_catalog(changing, lsn, |catalog| change(catalog, old, new, create));
             }
-            system::INDEX => spaces.change_catalog(changing, |_| {}),
+            system::INDEX => spaces.change_catalog(changing, lsn, |_| {}),
             system::SEQUENCE | system::SPACE_SEQUENCE => {
-                spaces.change_catalog(changing, |catalog| self.set_sequences(catalog));
+                spaces.change_catalog(changing, lsn, |catalog| self.set_sequences(catalog));
             }
             system::USER | system::PRIV | system::FUNC => spaces.count_access_change(),
             _ => {}
@@ -423,17 +474,21 @@ impl Effect<'_> {
         }
     }
 
-    /// Checks a new definition's foreign keys, with the tuples that there are. The spaces are
-    /// locked.
+    /// Checks a new definition's foreign keys, with the tuples that there are: not those that were
+    /// there before and are of the same fields. The spaces are locked.
     fn check_foreign_keys(&self, tx: &SpaceTx<'_>) -> Result<(), BoxError> {
         let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
         let def = SpaceDef::from_tuple(new.bytes())?;
+        let old = self.old.map(|old| SpaceDef::from_tuple(old.bytes())).transpose()?;
+        let is_kept = |key: &ForeignKey| {
+            old.as_ref().is_some_and(|old| old.foreign_keys.contains(key) && key.is_kept(old, &def))
+        };
         let child = tx.held(def.id);
         for key in &def.foreign_keys {
             let parent = key.parent(def.id);
             let Some(parent) = tx.held(parent) else { continue };
             key.check_spaces(&def, parent.def())?;
-            let Some(child) = child else { continue };
+            let Some(child) = child.filter(|_| !is_kept(key)) else { continue };
             let tuples = child.indexes().next().into_iter().flat_map(|primary| primary.tuples());
             let there =
                 |tuple: &Tuple| Written { old: Some(tuple.clone()), new: Some(tuple.clone()) };

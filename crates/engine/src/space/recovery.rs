@@ -233,7 +233,7 @@ fn load_definitions(
         }
         Ok(())
     })?;
-    keyspace.spaces.change_catalog(&changing, |catalog| {
+    keyspace.spaces.change_catalog(&changing, Lsn::ZERO, |catalog| {
         for def in defs {
             catalog.add(loading_space(&keyspace.spaces, def));
         }
@@ -243,7 +243,9 @@ fn load_definitions(
             let tuple = Tuple::new(tuple);
             let effect = Effect { id, old: None, new: Some(&tuple) };
             effect.described()?;
-            effect.publish(&keyspace.spaces, &changing, |def| loading_space(&keyspace.spaces, def));
+            effect.publish(&keyspace.spaces, (&changing, Lsn::ZERO), |def| {
+                loading_space(&keyspace.spaces, def)
+            });
             Ok(())
         })?;
     }
@@ -289,9 +291,11 @@ fn take_effect(keyspace: &Keyspace, catalog: &Catalog, effect: Effect<'_>) -> Re
         && let Some(cell) = catalog.get(described)
         && !system::is_system(described)
     {
-        effect.apply(&mut cell.lock().space, &mut None)?;
+        effect.apply(&mut cell.lock().space)?;
     }
-    effect.publish(&keyspace.spaces, &changing, |def| loading_space(&keyspace.spaces, def));
+    effect.publish(&keyspace.spaces, (&changing, Lsn::ZERO), |def| {
+        loading_space(&keyspace.spaces, def)
+    });
     Ok(())
 }
 

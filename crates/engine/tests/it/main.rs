@@ -12,13 +12,13 @@ mod foreign_keys;
 #[cfg(not(loom))]
 mod growing;
 #[cfg(not(loom))]
-mod index_creation;
-#[cfg(not(loom))]
 mod interactive;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(loom))]
 mod module_graph;
+#[cfg(not(loom))]
+mod preparation;
 #[cfg(not(loom))]
 mod spaces;
 #[cfg(not(loom))]

@@ -2,7 +2,8 @@
 //! durable at their gate, and nobody's burden.
 
 mod client;
-mod index_creation;
+mod definitions_wait;
+mod large_definitions;
 mod long_commits;
 mod long_selections;
 mod mounts;
@@ -63,6 +64,10 @@ struct SickNode {
 }
 
 impl SickNode {
+    fn guest(&self) -> Iproto {
+        Iproto::connect(self.ports.first())
+    }
+
     fn new(gate: &str) -> SickNode {
         let ports = Ports::take(1).expect("a port");
         let arguments = arguments(&ports, gate, 2);

@@ -1,5 +1,5 @@
-//! An index over many tuples: built beside readers and writers, whole in the end, and after a
-//! crash.
+//! Definitions of spaces with many tuples: an index, another primary key, another format. They are
+//! prepared beside readers and writers, whole in the end, and after a crash.
 
 use super::client::{Iproto, array, int, map, text};
 use super::{Node, SickNode, row};
@@ -78,6 +78,124 @@ fn it_is_built_beside_writers_and_survives_a_crash() {
     let mut server = node.start();
     let mut admin = node.admin();
     assert!(all(&mut admin, 1) == all(&mut admin, 0), "after a crash as well");
+    server.kill().expect("killed");
+}
+
+/// The space with a format.
+fn formatted(names: &[(&str, &str)]) -> Vec<u8> {
+    let field = |(name, kind): &(&str, &str)| {
+        map(&[(text("name"), text(name)), (text("type"), text(kind))])
+    };
+    let fields: Vec<Vec<u8>> = names.iter().map(field).collect();
+    let head = [int(SPACE.into()), int(1), text("rows"), text("memtx"), int(0), map(&[])];
+    array(&[&head[..], &[array(&fields)]].concat())
+}
+
+fn replace(space: u32, tuple: &[u8]) -> Request<'_> {
+    Request::Replace(Put { space: SpaceRef::Id(space), tuple })
+}
+
+/// A tuple whose fields are both keys.
+fn paired(id: u64) -> Vec<u8> {
+    row(id, &format!("n{id}"))
+}
+
+/// Another primary key and a stricter format come while tuples are written, and hold after a crash.
+#[test]
+fn a_primary_key_and_a_format_change_beside_writers() {
+    let node = Node { io_threads: 1, ..Node::new("write") };
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    admin.insert(288, &index(1, "by_name", false, 1, "string"));
+    let definitions = [
+        (288, index(0, "pk", true, 1, "string")),
+        (280, formatted(&[("id", "unsigned"), ("name", "string")])),
+    ];
+    let mut writer = node.admin();
+    let mut written = ROWS;
+    for (space, definition) in &definitions {
+        admin.tell(&replace(*space, definition));
+        let before = written;
+        while !admin.has_reply() {
+            // The tuples that there are, and new ones.
+            let id = if written.is_multiple_of(2) { written } else { written % ROWS + 1 };
+            writer.ask(&replace(SPACE, &paired(id))).expect("replaces");
+            written += 1;
+        }
+        assert_eq!(admin.receive(), Some(Ok(vec![definition.clone()])));
+        // A format is checked in a millisecond.
+        let meanwhile = written - before;
+        assert!(meanwhile > 10 || *space == 280, "{meanwhile} writes meanwhile");
+    }
+    let (code, message) = writer.ask(&replace(SPACE, &array(&[int(1), int(1)]))).unwrap_err();
+    assert_eq!(code, 23, "{message}");
+    let found = all(&mut admin, 0);
+    assert!(found.len() as u64 > ROWS && all(&mut admin, 1) == found);
+    assert_eq!(admin.select(SPACE, 0, &array(&[text("n7")])), [paired(7)], "by the new key");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert!(all(&mut admin, 0) == found && all(&mut admin, 1) == found, "after a crash as well");
+    assert_eq!(admin.select(SPACE, 0, &array(&[text("n7")])), [paired(7)]);
+    server.kill().expect("killed");
+}
+
+/// A format that tuples do not have, and a key that two of them have, are refused.
+#[test]
+fn a_format_or_a_primary_key_may_be_refused() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    let twin = row(ROWS, "n1");
+    admin.ask(&replace(SPACE, &twin)).expect("replaces");
+    let names = index(0, "pk", true, 1, "string");
+    let (code, message) = admin.ask(&replace(288, &names)).unwrap_err();
+    assert_eq!(code, 3, "{message}");
+    let numbers = formatted(&[("id", "unsigned"), ("name", "unsigned")]);
+    let (code, message) = admin.ask(&replace(280, &numbers)).unwrap_err();
+    assert_eq!(code, 23, "{message}");
+    assert!(message.contains("2 (name)"), "{message}");
+    assert_eq!(all(&mut admin, 0).len() as u64, ROWS);
+    server.kill().expect("killed");
+}
+
+/// Definitions of one space that break each other's preparations off come to their ends all the
+/// same, one after the other.
+#[test]
+fn definitions_that_break_each_other_off_come_to_their_ends() {
+    const CLIENTS: u64 = 12;
+    const TIMES: u64 = 2;
+    let node = Node { io_threads: 2, ..Node::new("none") };
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let node = &node;
+            scope.spawn(move || {
+                let mut one = node.admin();
+                for time in 0..TIMES {
+                    let is_first = (client + time).is_multiple_of(2);
+                    let (key, kind) = if is_first { (0, "unsigned") } else { (1, "string") };
+                    let (space, definition) = match client % 3 {
+                        0 => (288, index(0, "pk", true, key, kind)),
+                        1 => (288, index(client, &format!("i{client}"), is_first, key, kind)),
+                        _ if is_first => (280, formatted(&[("id", "number")])),
+                        _ => (280, formatted(&[("id", "unsigned"), ("name", "string")])),
+                    };
+                    one.ask(&replace(space, &definition)).expect("a definition");
+                    one.ask(&replace(SPACE, &paired(ROWS + client + 1))).expect("replaces");
+                }
+            });
+        }
+    });
+    let found = all(&mut admin, 0);
+    assert_eq!(found.len() as u64, ROWS + CLIENTS);
+    for id in (0..CLIENTS).filter(|client| client % 3 == 1) {
+        assert!(all(&mut admin, id as u32) == found, "index {id}");
+    }
     server.kill().expect("killed");
 }
 

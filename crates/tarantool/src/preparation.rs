@@ -1,0 +1,171 @@
+//! A definition of a large space: its request runs again and again, and prepares a slice of what the
+//! definition takes long for each time.
+
+use crate::statements::{Running, check_write};
+use ladon_commands::Flow;
+use ladon_engine::{Garbage, Preparation, Progress, SpaceCell, described_space};
+use ladon_record::SpaceId;
+use ladon_space::{BoxError, Statement, Written};
+use ladon_system_spaces as system;
+
+/// Short tuples that a turn has time for: some hundred microseconds.
+const TUPLES_PER_TURN: usize = 128;
+
+/// What a connection's request prepares.
+pub(crate) struct Preparing {
+    /// None while another one claims the space's definitions and has broken it off.
+    preparation: Option<Preparation>,
+    cell: SpaceCell,
+    rounds: u32,
+    /// Who asks others to wait: the client's number.
+    owner: u64,
+}
+
+impl Running<'_, '_> {
+    /// Prepares what a statement defines, or a part of it; then the request runs again, as it does
+    /// if another has asked definitions of the space to wait. `None` if the statement is to run at
+    /// once: because that is quick, or to show what is wrong with it.
+    pub(crate) fn prepare(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+    ) -> Result<Option<Box<Preparing>>, BoxError> {
+        if !matches!(id, system::SPACE | system::INDEX | system::TRUNCATE) {
+            return Ok(None);
+        }
+        let Some(cell) = self.defined_cell(id, statement)? else { return Ok(None) };
+        let (owner, now_ms) = (self.session.client().0, self.thread.now_ms);
+        if cell.is_claimed_beside(owner, now_ms) {
+            self.discard_broken();
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
+        let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
+        let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
+        // Who was broken off asks others to wait.
+        if preparing.rounds > 0 && !cell.claim(owner, now_ms) {
+            self.session.preparing = Some(preparing);
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
+        match preparing.preparation().go_on(TUPLES_PER_TURN, now_ms) {
+            Ok(Progress::Ready) => Ok(Some(preparing)),
+            Ok(Progress::GoesOn) => Err(self.goes_on_preparing(preparing)),
+            Ok(Progress::Broken) => match self.begin_again(id, &written, preparing) {
+                Some(preparing) => Err(self.goes_on_preparing(preparing)),
+                None => Ok(None),
+            },
+            Err(error) => {
+                self.depends = self.depends.max(preparing.preparation().depends());
+                self.discard(preparing);
+                Err(error)
+            }
+        }
+    }
+
+    /// There is more to prepare: the request runs again. The error that this returns is not shown.
+    pub(crate) fn goes_on_preparing(&mut self, preparing: Box<Preparing>) -> BoxError {
+        self.session.preparing = Some(preparing);
+        self.run_again(Flow::GoesOn)
+    }
+
+    /// What the statement would write if it ran now. `None` if it would be refused.
+    fn foreseen(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+    ) -> Result<Option<Written>, BoxError> {
+        let rights = self.session.rights(self.thread.node, self.thread.scratch)?;
+        let (written, _) = self.catalog.read(id, |space| {
+            check_write(rights, space)?;
+            statement.run(&mut space.clone())
+        });
+        Ok(written.ok())
+    }
+
+    /// The space that a definition is about. Many requests may wait for one, so it is found without
+    /// a look at the system space: its number is the first part of that one's primary key.
+    fn defined_cell(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+    ) -> Result<Option<SpaceCell>, BoxError> {
+        let of = |tuple: &[u8]| described_space(tuple).ok();
+        let space = match statement {
+            Statement::Insert(tuple)
+            | Statement::Replace(tuple)
+            | Statement::Upsert { tuple, .. } => of(tuple),
+            Statement::Update { index: 0, key, .. } | Statement::Delete { index: 0, key } => {
+                of(key)
+            }
+            // By a name.
+            Statement::Update { .. } | Statement::Delete { .. } => {
+                let written = self.foreseen(id, statement)?.unwrap_or_default();
+                written.new.or(written.old).and_then(|tuple| of(tuple.bytes()))
+            }
+        };
+        Ok(space.and_then(|space| self.catalog.get(space)).cloned())
+    }
+
+    /// What the request is preparing, or what it begins to prepare.
+    fn begin_or_go_on(
+        &mut self,
+        id: SpaceId,
+        written: &Written,
+        cell: &SpaceCell,
+    ) -> Option<Box<Preparing>> {
+        let Some(preparing) = self.session.preparing.take() else {
+            let preparation = Some(self.thread.node.keyspace.prepare(id, written)?);
+            let owner = self.session.client().0;
+            return Some(Box::new(Preparing { preparation, cell: cell.clone(), rounds: 0, owner }));
+        };
+        let new = written.new.as_ref().map_or(&[][..], |new| new.bytes());
+        if preparing.preparation.as_ref().is_some_and(|preparation| preparation.is_of(new)) {
+            return Some(preparing);
+        }
+        // It was broken off, or it is an update of a definition that has changed meanwhile.
+        self.begin_again(id, written, preparing)
+    }
+
+    fn begin_again(
+        &mut self,
+        id: SpaceId,
+        written: &Written,
+        mut preparing: Box<Preparing>,
+    ) -> Option<Box<Preparing>> {
+        preparing.rounds += 1;
+        let Some(preparation) = self.thread.node.keyspace.prepare(id, written) else {
+            self.discard(preparing);
+            return None;
+        };
+        let broken = preparing.preparation.replace(preparation);
+        self.thread.scratch.garbage.extend(broken.map(Garbage::of));
+        Some(preparing)
+    }
+
+    /// What is of no use need not follow changes.
+    fn discard_broken(&mut self) {
+        if let Some(preparing) = &mut self.session.preparing {
+            let broken = preparing.preparation.take_if(|preparation| preparation.is_broken());
+            self.thread.scratch.garbage.extend(broken.map(Garbage::of));
+        }
+    }
+
+    /// It may take long to drop.
+    pub(crate) fn discard(&mut self, preparing: Box<Preparing>) {
+        preparing.cell.end_claim(preparing.owner);
+        self.thread.scratch.garbage.push(Garbage::of(preparing));
+    }
+
+    /// The request is over: what it may have left of a preparation goes.
+    pub(crate) fn end_preparing(&mut self) {
+        if let Some(preparing) = self.session.preparing.take() {
+            self.discard(preparing);
+        }
+    }
+}
+
+impl Preparing {
+    /// What was prepared, of a request that goes on with it.
+    pub(crate) fn preparation(&mut self) -> &mut Preparation {
+        self.preparation.as_mut().expect("it was begun again")
+    }
+}
