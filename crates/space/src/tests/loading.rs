@@ -47,7 +47,7 @@ fn check(mut space: Space, rows: &Rows) {
     assert_eq!(space.len(), rows.len() as u64);
     assert_eq!(space.bsize(), rows.values().map(|bytes| bytes.len() as u64).sum::<u64>());
     for (key, bytes) in rows {
-        let found = space.get(0, &array(&[key.clone()])).expect("a key");
+        let found = space.get(0, &array(std::slice::from_ref(key))).expect("a key");
         assert_eq!(found.as_ref().map(Tuple::bytes), Some(&bytes[..]));
     }
     space.finish_loading().expect("no duplicates");
@@ -128,7 +128,7 @@ fn runs_of_a_log_agree_with_a_map() {
             assert!(run.is_empty());
             for number in 0..random.below(300) {
                 let key = (keys.1)(number * random.below(100));
-                space.apply_delete(&array(&[key.clone()])).expect("a key");
+                space.apply_delete(&array(std::slice::from_ref(&key))).expect("a key");
                 rows.remove(&key);
             }
         }
