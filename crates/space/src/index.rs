@@ -9,7 +9,7 @@ use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
 use crate::rtree::Rtree;
 use crate::rtree::bounds::{self, Bounds};
-use crate::tree::{Item, Tree};
+use crate::tree::{Item, Path, Tree};
 use crate::tuple::Tuple;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use smallvec::SmallVec;
@@ -54,6 +54,9 @@ pub(crate) enum Store {
 
 /// A tuple, and the hint of the key by which it was found.
 pub type Found<'a> = (u64, &'a Tuple);
+
+/// Where a tuple was found in an index, if the index can say it.
+pub(crate) struct Place(Option<Path>);
 
 /// What will be looked for soon, in MessagePack. Nobody has checked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +179,51 @@ impl Index {
                 found.map(|tuple| (0, tuple))
             }
             // Nothing is found by a key: the index is not unique.
+            Store::Rtree(_) => None,
+        }
+    }
+
+    /// As [`Index::find_key`], with what a later [`Index::replace`] needs.
+    #[inline]
+    pub(crate) fn locate(&self, key: &Key<'_>) -> Option<(Place, &Tuple)> {
+        let Store::Tree(tree) = &self.store else {
+            return self.find_key(key).map(|(_, tuple)| (Place(None), tuple));
+        };
+        let hint = self.key.hint_of_key(key);
+        let against = |entry: &Entry| self.key.compare_key(entry.hint, &entry.tuple, hint, key);
+        let (path, entry) = tree.locate(self.key.alike(hint), against)?;
+        Some((Place(Some(path)), &entry.tuple))
+    }
+
+    /// Puts a tuple with the same key into the place of one that was located in this index, which
+    /// has not changed since and has one place for each tuple.
+    pub(crate) fn replace(&mut self, place: &Place, tuple: &Tuple) {
+        match (&mut self.store, place) {
+            (Store::Tree(tree), Place(Some(path))) => {
+                let entry = Entry { hint: self.key.hint(tuple.bytes()), tuple: tuple.clone() };
+                tree.replace_at(path, entry);
+            }
+            _ => drop(self.put(tuple)),
+        }
+    }
+
+    /// Takes out the tuple with a key, which has been checked to be whole, of an index that has one
+    /// place for each tuple.
+    pub(crate) fn take(&mut self, key: &Key<'_>) -> Option<Tuple> {
+        let def = &self.key;
+        let hint = def.hint_of_key(key);
+        match &mut self.store {
+            Store::Tree(tree) => {
+                let against = |entry: &Entry| def.compare_key(entry.hint, &entry.tuple, hint, key);
+                tree.remove(def.alike(hint), against).map(|entry| entry.tuple)
+            }
+            Store::Hash(table) => {
+                let hash = def.hash_of_key(&self.secrets, key);
+                let has_key = |tuple: &Tuple| {
+                    def.compare_key(def.hint(tuple.bytes()), tuple, hint, key).is_eq()
+                };
+                table.remove(hash, has_key)
+            }
             Store::Rtree(_) => None,
         }
     }

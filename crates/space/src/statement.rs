@@ -214,19 +214,26 @@ impl Space {
         ops: &[u8],
         index_base: u32,
     ) -> Result<Written, BoxError> {
-        let index = self.require_unique(index)?;
+        let number = index;
+        let index = self.require_unique(number)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
         // As in Tarantool, nobody looks at operations that have no tuple.
-        let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
-            return Ok(Written::default());
-        };
+        let Some((place, old)) = index.locate(&key) else { return Ok(Written::default()) };
+        let old = old.clone();
         let operations = update::parse(ops, index_base, &self.def.format)?;
         let bytes = update::apply(old.bytes(), &operations, &self.rules, false)?;
         self.check_tuple(&bytes)?;
         self.check_same_key(&old, &bytes)?;
         self.check_unique(&bytes, Some(&old))?;
-        Ok(self.write(Some(old), Tuple::new(&bytes)))
+        let new = Tuple::new(&bytes);
+        if number != 0 {
+            return Ok(self.write(Some(old), new));
+        }
+        self.indexes[0].replace(&place, &new);
+        self.put_into_others(Some(&old), &new);
+        self.account(Some(&old), Some(&new));
+        Ok(Written { old: Some(old), new: Some(new) })
     }
 
     /// Updates the tuple with `tuple`'s primary key; if there is none, inserts `tuple`. Operations
@@ -261,13 +268,22 @@ impl Space {
     /// # Errors
     /// Tarantool's.
     pub fn delete(&mut self, index: u32, key: &[u8]) -> Result<Written, BoxError> {
-        let index = self.require_unique(index)?;
+        let number = index;
+        let index = self.require_unique(number)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
-            return Ok(Written::default());
-        };
-        self.take_out(&old);
+        if number != 0 {
+            let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
+                return Ok(Written::default());
+            };
+            self.take_out(&old);
+            return Ok(Written { old: Some(old), new: None });
+        }
+        let Some(old) = self.indexes[0].take(&key) else { return Ok(Written::default()) };
+        for other in self.indexes.iter_mut().skip(1) {
+            other.remove(old.bytes());
+        }
+        self.account(Some(&old), None);
         Ok(Written { old: Some(old), new: None })
     }
 

@@ -24,6 +24,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Where an item is: which child leads to it on each level, and its place in the leaf. Until the
+/// tree changes.
+pub(crate) type Path = SmallVec<[u8; 8]>;
+
 /// Items in ascending order, no two of them equal. A clone is quickly made: it shares nodes, and a
 /// shared node is copied before it changes.
 #[derive(Clone)]
@@ -81,6 +85,50 @@ impl<T: Item> Tree<T> {
                     node.fetch();
                 }
             }
+        }
+    }
+
+    /// As [`Tree::get`], and where it is.
+    #[inline]
+    pub fn locate(&self, hints: Hints, against: impl Fn(&T) -> Ordering) -> Option<(Path, &T)> {
+        let mut path = Path::new();
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let at = place_of(&leaf.items, hints, &against).ok()?;
+                    path.push(at as u8);
+                    return Some((path, &leaf.items[at]));
+                }
+                Node::Inner(inner) => {
+                    let at = child_of(inner, hints, &against);
+                    path.push(at as u8);
+                    node = &inner.children[at];
+                    node.fetch();
+                }
+            }
+        }
+    }
+
+    /// Puts an equal item into the place of the one that [`Tree::locate`] found, which returns.
+    pub fn replace_at(&mut self, path: &Path, item: T) -> T {
+        let mut node = &mut self.root;
+        let mut below = &path[..];
+        loop {
+            let (at, rest) = (usize::from(below[0]), &below[1..]);
+            match node {
+                Node::Leaf(leaf) => {
+                    return std::mem::replace(&mut Arc::make_mut(leaf).items[at], item);
+                }
+                Node::Inner(inner) => {
+                    let inner = Arc::make_mut(inner);
+                    if rest.iter().all(|at| *at == 0) {
+                        inner.firsts[at] = item.clone();
+                    }
+                    node = &mut inner.children[at];
+                }
+            }
+            below = rest;
         }
     }
 
