@@ -21,6 +21,15 @@ const SHARD_ITEMS_MAX: usize = 1792;
 /// no longer even, and shards grow instead.
 const DEPTH_SLACK: u32 = 5;
 
+/// So many items ahead are fetched while a shard's items are hashed.
+const FETCHED_AHEAD: usize = 8;
+
+/// What a table holds.
+pub(crate) trait Stored: Clone {
+    /// Begins to fetch what its hash is computed of.
+    fn fetch(&self);
+}
+
 #[derive(Clone)]
 struct Shard<T> {
     /// How many of the hash's highest bits all items have in common.
@@ -30,7 +39,7 @@ struct Shard<T> {
 
 /// Items by their hashes; the caller knows how to hash and compare them.
 #[derive(Clone)]
-pub struct ShardedTable<T> {
+pub(crate) struct ShardedTable<T> {
     /// Numbers of shards by the highest `depth` bits of the hash. A shard of a smaller depth is in
     /// there several times, in a row.
     directory: Vec<u32>,
@@ -41,7 +50,7 @@ pub struct ShardedTable<T> {
     item_bytes: usize,
 }
 
-impl<T: Clone> ShardedTable<T> {
+impl<T: Stored> ShardedTable<T> {
     /// A table without items.
     pub fn new() -> ShardedTable<T> {
         let shard = Arc::new(Shard { depth: 0, items: HashTable::new() });
@@ -134,15 +143,11 @@ impl<T: Clone> ShardedTable<T> {
         let is_upper = |hash: u64| hash >> (u64::BITS - 1 - depth) & 1 == 1;
         let shard = Arc::make_mut(&mut self.shards[number as usize]);
         let before = shard.items.allocation_size();
-        let mut upper = HashTable::with_capacity(shard.items.len() / 2);
-        for item in shard.items.extract_if(|item| is_upper(rehash(item))) {
-            let hash = rehash(&item);
-            upper.insert_unique(hash, item, rehash);
-        }
-        shard.depth += 1;
-        shard.items.shrink_to_fit(rehash);
-        let after = shard.items.allocation_size() + upper.allocation_size();
+        let items = std::mem::take(&mut shard.items);
+        let (lower, upper) = divide(items, is_upper, rehash);
+        let after = lower.allocation_size() + upper.allocation_size();
         self.item_bytes = self.item_bytes + after - before;
+        (shard.depth, shard.items) = (depth + 1, lower);
         self.shards.push(Arc::new(Shard { depth: depth + 1, items: upper }));
         // The upper half of the shard's places.
         let first = (hash >> (u64::BITS - 1 - depth) | 1) << (u64::BITS - 1 - depth);
@@ -182,10 +187,39 @@ impl<T: Clone> ShardedTable<T> {
     }
 }
 
+/// Moves items into two tables, which have room for some more. Every item is hashed once: its memory
+/// is seldom in the cache.
+fn divide<T: Stored>(
+    items: HashTable<T>,
+    is_upper: impl Fn(u64) -> bool,
+    rehash: &impl Fn(&T) -> u64,
+) -> (HashTable<T>, HashTable<T>) {
+    let items: Vec<T> = items.into_iter().collect();
+    let hash = |at: usize| {
+        if let Some(soon) = items.get(at + FETCHED_AHEAD) {
+            soon.fetch();
+        }
+        rehash(&items[at])
+    };
+    let hashes: Vec<u64> = (0..items.len()).map(hash).collect();
+    let uppers = hashes.iter().filter(|hash| is_upper(**hash)).count();
+    let table = |count: usize| HashTable::with_capacity(count + count / 8);
+    let (mut lower, mut upper) = (table(items.len() - uppers), table(uppers));
+    for (item, hash) in items.into_iter().zip(hashes) {
+        let half = if is_upper(hash) { &mut upper } else { &mut lower };
+        half.insert_unique(hash, item, rehash);
+    }
+    (lower, upper)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    impl Stored for u64 {
+        fn fetch(&self) {}
+    }
 
     fn walk(table: &ShardedTable<u64>) -> Vec<u64> {
         let (mut items, mut hash) = (Vec::new(), Some(0));

@@ -4,7 +4,7 @@
 use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
 use crate::error::BoxError;
-use crate::hash_table::ShardedTable;
+use crate::hash_table::{ShardedTable, Stored};
 use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
 use crate::rtree::Rtree;
@@ -57,6 +57,12 @@ pub type Found<'a> = (u64, &'a Tuple);
 
 /// Where a tuple was found in an index, if the index can say it.
 pub(crate) struct Place(Option<Path>);
+
+impl Stored for Tuple {
+    fn fetch(&self) {
+        Tuple::fetch(self);
+    }
+}
 
 /// What will be looked for soon, in MessagePack. Nobody has checked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,13 +236,36 @@ impl Index {
 
     /// Begins to fetch what finding these needs.
     pub(crate) fn fetch_ahead(&self, sought: &[Sought<'_>]) {
-        let Store::Tree(tree) = &self.store else { return };
+        let tree = match &self.store {
+            Store::Tree(tree) => tree,
+            Store::Hash(table) => return self.fetch_hashed(table, sought),
+            Store::Rtree(_) => return,
+        };
         let hint = |sought: &Sought<'_>| match sought {
             Sought::Key(key) => Key::parse(key).ok().map(|key| self.key.hint_of_key(&key)),
             Sought::Tuple(tuple) => Some(self.key.hint(tuple)),
         };
         let hints: SmallVec<[u64; 64]> = sought.iter().filter_map(hint).collect();
         tree.fetch_paths(hints.len(), |number, entry| entry.hint <= hints[number]);
+    }
+
+    /// Searches that do not depend on each other wait for the table's memory together, and none of
+    /// them waits for a tuple's.
+    fn fetch_hashed(&self, table: &ShardedTable<Tuple>, sought: &[Sought<'_>]) {
+        for sought in sought {
+            let hash = match sought {
+                Sought::Key(key) => match Key::parse(key) {
+                    Ok(key) if self.key.check_exact(&key).is_ok() => self.hash_of_key(&key),
+                    _ => continue,
+                },
+                Sought::Tuple(tuple) => self.hash_of(tuple),
+            };
+            // Most tags are of the tuple that is sought.
+            table.get(hash, |tuple| {
+                tuple.fetch_all();
+                true
+            });
+        }
     }
 
     pub(crate) fn has_key(&self, tuple: &Tuple, key: &Key<'_>) -> bool {
