@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Ladon's binary: the one that `LADON_BIN` names, else cargo builds it, in the profile that
-/// this test was built in.
+/// this program was built in.
 ///
 /// # Errors
 /// If the build fails, with cargo's words.
@@ -14,10 +14,9 @@ pub fn ladon() -> io::Result<PathBuf> {
     if let Some(path) = std::env::var_os("LADON_BIN") {
         return Ok(PathBuf::from(path));
     }
-    // .../target/PROFILE/deps/this-test
-    let test = std::env::current_exe()?;
-    let Some(folder) = test.parent().and_then(Path::parent) else {
-        return Err(io::Error::other(format!("no target folder above {}", test.display())));
+    let this = std::env::current_exe()?;
+    let Some(folder) = profile_folder(&this) else {
+        return Err(io::Error::other(format!("no target folder above {}", this.display())));
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -35,6 +34,12 @@ pub fn ladon() -> io::Result<PathBuf> {
     }
     run(&mut command)?;
     Ok(folder.join("ladon"))
+}
+
+/// `target/PROFILE`, of a program in it or of a test in its `deps`.
+fn profile_folder(program: &Path) -> Option<&Path> {
+    let folder = program.parent()?;
+    if folder.ends_with("deps") { folder.parent() } else { Some(folder) }
 }
 
 /// Ladon's binary: this one if it is given, as an absolute path, because servers run in folders of
@@ -137,4 +142,16 @@ pub fn must<T>(what: &str, result: io::Result<T>) -> T {
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_and_tests_have_one_folder() {
+        for program in ["target/release/side-by-side", "target/release/deps/it-0123"] {
+            assert_eq!(profile_folder(Path::new(program)), Some(Path::new("target/release")));
+        }
+    }
 }
