@@ -52,7 +52,7 @@ fn update(tuple: &[Val], operations: &[Val]) -> Result<String, String> {
     }
 }
 
-const CASES: [(&str, &str); 66] = [
+const CASES: [(&str, &str); 69] = [
     ("= b.x 5", r#"[1, {"x": 5, "y": [1, 2, 3]}, [10, 20, [30, 40]]]"#),
     ("= b.z 5", r#"[1, {"z": 5, "x": 1, "y": [1, 2, 3]}, [10, 20, [30, 40]]]"#),
     ("! b.z 5", r#"[1, {"z": 5, "x": 1, "y": [1, 2, 3]}, [10, 20, [30, 40]]]"#),
@@ -109,6 +109,9 @@ const CASES: [(&str, &str); 66] = [
         r#"[1, {"y": [5, 2, 3], "w": 2, "z": 1, "x": 3}, [10, 20, [30, 40]]]"#,
     ),
     ("= b.x 1;= b.y[1] 2;# b.x 1;! b.x 7", r#"[1, {"x": 7, "y": [2, 2, 3]}, [10, 20, [30, 40]]]"#),
+    ("+ c[1] 1;+ c[1]..y 1", "29 Field 'c[1]..y' UPDATE error: invalid JSON in position 6"),
+    ("= b.x 1;= b.x..y 1", "29 Field 'b.x..y' UPDATE error: invalid JSON in position 5"),
+    ("+ b.x 1;= b.x..y 1", "29 Field 'b.x..y' UPDATE error: invalid JSON in position 5"),
     ("! c[1] 1;! c[1] 2", "29 Field 'c[1]' UPDATE error: double update of the same field"),
     ("! c[1] 1;! c[2] 2;! c[1] 3", r#"[1, {"x": 1, "y": [1, 2, 3]}, [3, 1, 2, 10, 20, [30, 40]]]"#),
     ("# c[1] 1;# c[1] 1", "29 Field 'c[1]' UPDATE error: double update of the same field"),

@@ -71,7 +71,12 @@ impl<'a> Slot<'a> {
                 *self = Slot::Inside(Box::new(Node::Bar(bar)));
                 Ok(())
             }
-            Slot::Set(_) | Slot::Made(_) | Slot::Float(_) => Err(operation.double()),
+            Slot::Set(_) | Slot::Made(_) | Slot::Float(_) => {
+                // Tarantool reads the path's next step before it looks at the value.
+                let mut path = path;
+                path.next().map_err(|place| operation.bad_path(place))?;
+                Err(operation.double())
+            }
             Slot::Inside(node) => node.act(operation, path, walk),
         }
     }
