@@ -13,7 +13,7 @@ mod strings;
 mod update_paths;
 mod updates;
 
-use crate::{BoxError, IndexDef, SpaceDef};
+use crate::{BoxError, IndexDef, Space, SpaceDef};
 use ladon_msgpack::write;
 
 /// A value of a test, ordered as an index orders.
@@ -121,4 +121,28 @@ pub(super) fn index_def(
 /// A part as an array.
 pub(super) fn part(field: u64, kind: &str) -> Val {
     Val::Array(vec![field.into(), kind.into()])
+}
+
+/// A space of this format, with a primary key of its first field.
+pub(super) fn new_space(format: Vec<Val>) -> Space {
+    let mut space = Space::new(space_def(format).expect("a definition"));
+    create(&mut space, 0, "tree", true, vec![part(0, "unsigned")]).expect("an index");
+    space
+}
+
+/// Makes an index of a space.
+pub(super) fn create(
+    space: &mut Space,
+    id: u64,
+    kind: &str,
+    unique: bool,
+    parts: Vec<Val>,
+) -> Result<(), BoxError> {
+    let def = index_def(space.def(), id, kind, unique, parts)?;
+    space.create_index(def)
+}
+
+/// An array of numbers.
+pub(super) fn numbers(values: &[u64]) -> Val {
+    Val::Array(values.iter().map(|value| (*value).into()).collect())
 }

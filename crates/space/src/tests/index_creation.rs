@@ -1,28 +1,7 @@
 //! What an index that cannot be made is refused for: in Tarantool's order.
 
-use super::{Val, array, field, index_def, map, part, space_def};
-use crate::{BoxError, IndexBuild, Space};
-
-fn new_space(format: Vec<Val>) -> Space {
-    let mut space = Space::new(space_def(format).expect("a definition"));
-    create(&mut space, 0, "tree", true, vec![part(0, "unsigned")]).expect("an index");
-    space
-}
-
-fn create(
-    space: &mut Space,
-    id: u64,
-    kind: &str,
-    unique: bool,
-    parts: Vec<Val>,
-) -> Result<(), BoxError> {
-    let def = index_def(space.def(), id, kind, unique, parts)?;
-    space.create_index(def)
-}
-
-fn numbers(values: &[u64]) -> Val {
-    Val::Array(values.iter().map(|value| (*value).into()).collect())
-}
+use super::{Val, array, create, field, map, new_space, numbers, part, space_def};
+use crate::IndexBuild;
 
 fn each() -> Vec<Val> {
     vec![map(&[("field", 1.into()), ("type", "unsigned".into()), ("path", "[*]".into())])]

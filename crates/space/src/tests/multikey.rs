@@ -1,6 +1,6 @@
 //! Multikey indexes: Tarantool's replies as data, and random statements against a model.
 
-use super::{Val, array, field, index_def, map, part, space_def};
+use super::{Val, array, create, field, index_def, map, new_space, numbers, part, space_def};
 use crate::index::Store;
 use crate::{BoxError, ErrorCode, IteratorType, Space};
 use ladon_testkit::Random;
@@ -16,28 +16,6 @@ fn each(path: &str, kind: &str, is_nullable: bool) -> Val {
         ("path", path.into()),
         ("is_nullable", is_nullable.as_str().into()),
     ])
-}
-
-fn new_space() -> Space {
-    let mut space = Space::new(space_def(vec![]).expect("a definition"));
-    let primary = index_def(space.def(), 0, "tree", true, vec![part(0, "unsigned")]);
-    space.create_index(primary.expect("a definition")).expect("an index");
-    space
-}
-
-fn create(
-    space: &mut Space,
-    id: u64,
-    kind: &str,
-    unique: bool,
-    parts: Vec<Val>,
-) -> Result<(), BoxError> {
-    let def = index_def(space.def(), id, kind, unique, parts)?;
-    space.create_index(def)
-}
-
-fn numbers(values: &[u64]) -> Val {
-    Val::Array(values.iter().map(|value| (*value).into()).collect())
 }
 
 fn row(id: u64, field: Val) -> Vec<u8> {
@@ -61,7 +39,7 @@ fn code<T>(result: Result<T, BoxError>) -> (u32, String) {
 fn definitions_are_refused_as_tarantool_refuses_them() {
     let modify = |why: &str| (14, format!("Can't create or modify index 'i1' in space 's': {why}"));
     let options = |at: u32, why: &str| (108, format!("Wrong index options (field {at}): {why}"));
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     let one = || each("[*]", "unsigned", false);
     let primary = index_def(space.def(), 0, "tree", true, vec![one()]).unwrap_err();
     assert!(primary.message.ends_with("primary key cannot be multikey"), "{primary}");
@@ -102,7 +80,7 @@ fn definitions_are_refused_as_tarantool_refuses_them() {
 #[test]
 fn tuples_are_checked_as_tarantool_checks_them() {
     let wrong = "type does not match one required by operation: expected";
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     create(&mut space, 1, "tree", true, vec![each("[*]", "unsigned", false)]).unwrap();
     for (id, value, expected) in [
         (1, numbers(&[1, 2, 3]), (0, String::new())),
@@ -124,7 +102,7 @@ fn tuples_are_checked_as_tarantool_checks_them() {
     space.insert(&array(&[7.into()])).expect("the array may be absent");
     assert_eq!(ids(&space, 1, IteratorType::All, &[]), [1, 1, 1, 2, 2]);
     assert_eq!(space.index(1).map(crate::Index::len), Some(5));
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     let parts = vec![each("x[*].a", "unsigned", false), each("x[*].b", "string", false)];
     create(&mut space, 1, "tree", false, parts).unwrap();
     let x = |value: Val| map(&[("x", value)]);
@@ -145,7 +123,7 @@ fn tuples_are_checked_as_tarantool_checks_them() {
 
 #[test]
 fn nil_elements_of_a_tuple_are_one_key_and_break_no_uniqueness() {
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     create(&mut space, 1, "tree", true, vec![each("[*]", "unsigned", true)]).unwrap();
     let values = |values: &[Val]| Val::Array(values.to_vec());
     space.insert(&row(1, values(&[1.into(), Val::Nil, Val::Nil]))).unwrap();
@@ -167,7 +145,7 @@ fn nil_elements_of_a_tuple_are_one_key_and_break_no_uniqueness() {
 
 #[test]
 fn a_tuple_has_a_bounded_number_of_keys() {
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     let unsorted: Vec<u64> = (0..100_000u64).map(|at| at * 7919 % 100_000).collect();
     space.insert(&row(1, numbers(&unsorted))).expect("no index has keys of it");
     let created = code(create(&mut space, 1, "tree", false, vec![each("[*]", "unsigned", false)]));
@@ -228,7 +206,7 @@ fn random_elements(random: &mut Random) -> Elements {
 }
 
 fn model_space() -> Space {
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     let strings = vec![each("x[*].s", "string", false), each("x[*].n", "unsigned", true)];
     create(&mut space, 1, "tree", false, strings).expect("an index");
     let excluding = map(&[
@@ -331,7 +309,7 @@ fn run(seed: u64) {
 
 /// Indexes that are built over data, and again for another primary key, are the same.
 fn check_rebuilt(space: &Space, rows: &BTreeMap<u64, Elements>, random: &mut Random) {
-    let mut built = new_space();
+    let mut built = new_space(vec![]);
     for (id, elements) in rows {
         built.insert(&tuple_of(*id, elements)).expect("a tuple");
     }
@@ -369,7 +347,7 @@ fn a_position_by_tuple_is_refused() {
 
 #[test]
 fn a_format_and_a_multikey_index_agree_on_the_array() {
-    let mut space = new_space();
+    let mut space = new_space(vec![]);
     create(&mut space, 1, "tree", true, vec![each("[*]", "unsigned", false)]).unwrap();
     let with = |kind: &str| {
         space_def(vec![field("id", "unsigned", false), field("tags", kind, false)]).unwrap()
