@@ -165,9 +165,7 @@ impl Space {
         if self.is_unique_by_primary() {
             let new = Tuple::new(tuple);
             let Some(old) = self.indexes[0].put(&new) else {
-                self.put_into_others(None, &new);
-                self.account(None, Some(&new));
-                return Ok(Written { old: None, new: Some(new) });
+                return Ok(self.finish_write(None, new));
             };
             // Errors are rare: what came is put back.
             self.indexes[0].put(&old);
@@ -193,9 +191,7 @@ impl Space {
             // The old tuple is found on the way.
             let new = Tuple::new(tuple);
             let old = self.indexes[0].put(&new);
-            self.put_into_others(old.as_ref(), &new);
-            self.account(old.as_ref(), Some(&new));
-            return Ok(Written { old, new: Some(new) });
+            return Ok(self.finish_write(old, new));
         }
         let old = self.find_primary(tuple)?.cloned();
         self.check_unique(tuple, old.as_ref())?;
@@ -231,9 +227,7 @@ impl Space {
             return Ok(self.write(Some(old), new));
         }
         self.indexes[0].replace(&place, &new);
-        self.put_into_others(Some(&old), &new);
-        self.account(Some(&old), Some(&new));
-        Ok(Written { old: Some(old), new: Some(new) })
+        Ok(self.finish_write(Some(old), new))
     }
 
     /// Updates the tuple with `tuple`'s primary key; if there is none, inserts `tuple`. Operations
@@ -416,6 +410,11 @@ impl Space {
     /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
     fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
         self.indexes[0].put(&new);
+        self.finish_write(old, new)
+    }
+
+    /// After the primary index: writes a tuple into the others, and accounts for it.
+    fn finish_write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
         self.put_into_others(old.as_ref(), &new);
         self.account(old.as_ref(), Some(&new));
         Written { old, new: Some(new) }
