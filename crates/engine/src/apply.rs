@@ -12,7 +12,7 @@ use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::{PARTITIONS, Weight, partition_of};
 use crate::save::SavedBlock;
-use crate::space::{RecoveringSpaces, SpaceFault};
+use crate::space::{RecoveringSpaces, SpaceFault, SpaceReplay};
 use crate::table::entry::ValueInit;
 use crate::tx::{Key, put_entry, remove_entry};
 use crate::types::{self, string, string_op};
@@ -166,57 +166,11 @@ impl<'a> Recovering<'a> {
         Ok(())
     }
 
-    /// Applies the changes of one record that belong to `worker` of `workers`. Each worker must be
-    /// given every record, in order.
-    pub fn record(
-        &self,
-        (worker, workers): (usize, usize),
-        lsn: Lsn,
-        changes: &[u8],
-    ) -> Result<(), ApplyError> {
-        let mut bytes_delta = 0;
-        let mut scratch = crate::tx::Scratch::default();
-        for change in Changes::new(changes) {
-            match change? {
-                Change::FlushDb { db } => {
-                    self.check_db(db)?;
-                    for partition in (worker..PARTITIONS).step_by(workers) {
-                        self.flush(partition, db, lsn, &mut bytes_delta);
-                    }
-                }
-                Change::SwapDb { first, second } => {
-                    self.check_db(first.max(second))?;
-                    if worker == 0 && lsn > *self.select_lsn.lock() {
-                        let keyspace = self.keyspace;
-                        let (a, b) = (keyspace.select(first), keyspace.select(second));
-                        keyspace.set_select(first, b);
-                        keyspace.set_select(second, a);
-                    }
-                }
-                change @ (Change::Library { .. }
-                | Change::DeleteLibrary { .. }
-                | Change::FlushLibraries) => {
-                    if worker == 0 {
-                        self.library(change)?;
-                    }
-                }
-                change @ (Change::SpacePut { .. } | Change::SpaceDelete { .. }) => {
-                    if worker == 0 {
-                        self.spaces.change(self.keyspace, lsn, change)?;
-                    }
-                }
-                change => {
-                    let (db, bytes) = change.key().expect("the other changes have a key");
-                    self.check_db(db)?;
-                    let hash = self.keyspace.hash(bytes);
-                    if partition_of(hash) % workers == worker && !self.held.holds(db, hash, lsn) {
-                        self.apply(change, Key { bytes, hash }, &mut bytes_delta, &mut scratch)?;
-                    }
-                }
-            }
-        }
-        self.keyspace.add_used_bytes(bytes_delta);
-        Ok(())
+    /// What applies records for `worker` of `workers`. Several may be at work at once; each worker
+    /// must be given every record, in order.
+    pub fn replay(&self, (worker, workers): (usize, usize)) -> Replay<'_, 'a> {
+        let scratch = crate::tx::Scratch::default();
+        Replay { recovering: self, worker, workers, spaces: None, bytes_delta: 0, scratch }
     }
 
     /// Ends recovery, after all blocks and records.
@@ -374,6 +328,73 @@ impl<'a> Recovering<'a> {
                 Ok(())
             }
         }
+    }
+}
+
+/// Applies records, see [`Recovering::replay`].
+pub struct Replay<'r, 'k> {
+    recovering: &'r Recovering<'k>,
+    worker: usize,
+    workers: usize,
+    /// From the first change of a space on: only one worker changes them.
+    spaces: Option<SpaceReplay<'r>>,
+    bytes_delta: i64,
+    scratch: crate::tx::Scratch,
+}
+
+impl Replay<'_, '_> {
+    /// Applies the changes of one record that belong to the worker.
+    pub fn record(&mut self, lsn: Lsn, changes: &[u8]) -> Result<(), ApplyError> {
+        let of = self.recovering;
+        for change in Changes::new(changes) {
+            match change? {
+                Change::FlushDb { db } => {
+                    of.check_db(db)?;
+                    for partition in (self.worker..PARTITIONS).step_by(self.workers) {
+                        of.flush(partition, db, lsn, &mut self.bytes_delta);
+                    }
+                }
+                Change::SwapDb { first, second } => {
+                    of.check_db(first.max(second))?;
+                    if self.worker == 0 && lsn > *of.select_lsn.lock() {
+                        let keyspace = of.keyspace;
+                        let (a, b) = (keyspace.select(first), keyspace.select(second));
+                        keyspace.set_select(first, b);
+                        keyspace.set_select(second, a);
+                    }
+                }
+                change @ (Change::Library { .. }
+                | Change::DeleteLibrary { .. }
+                | Change::FlushLibraries) => {
+                    if self.worker == 0 {
+                        of.library(change)?;
+                    }
+                }
+                change @ (Change::SpacePut { .. } | Change::SpaceDelete { .. }) => {
+                    if self.worker == 0 {
+                        let spaces = self.spaces.get_or_insert_with(|| of.spaces.replay());
+                        spaces.change(of.keyspace, lsn, change)?;
+                    }
+                }
+                change => {
+                    let (db, bytes) = change.key().expect("the other changes have a key");
+                    of.check_db(db)?;
+                    let key = Key { bytes, hash: of.keyspace.hash(bytes) };
+                    if partition_of(key.hash) % self.workers == self.worker
+                        && !of.held.holds(db, key.hash, lsn)
+                    {
+                        of.apply(change, key, &mut self.bytes_delta, &mut self.scratch)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Replay<'_, '_> {
+    fn drop(&mut self) {
+        self.recovering.keyspace.add_used_bytes(self.bytes_delta);
     }
 }
 

@@ -37,7 +37,7 @@ mod wait;
 mod watch;
 
 pub use access::{AccessNow, AccessRules, Tracking};
-pub use apply::{ApplyError, Recovering};
+pub use apply::{ApplyError, Recovering, Replay};
 pub use compact::{purge_memory, touch_memory_ahead};
 pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,

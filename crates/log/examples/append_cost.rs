@@ -4,6 +4,7 @@
 //! records and the written memory released by `write_published` to a file in `/dev/shm` or the
 //! temporary directory. The last column is the bare copy and checksum of as many bytes.
 
+use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
 use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::Lsn;
@@ -22,7 +23,7 @@ impl RecoverySink for NoData {
         Ok(())
     }
 
-    fn record(&self, _: usize, _: Lsn, _: &[u8]) -> Result<(), String> {
+    fn records(&self, _: usize, _: &Batch) -> Result<(), (Lsn, String)> {
         Ok(())
     }
 }

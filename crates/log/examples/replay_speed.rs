@@ -4,6 +4,7 @@
 //! into a sink that only counts. Everything comes from the page cache: this is the crate's own
 //! cost.
 
+use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
 use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::Lsn;
@@ -25,9 +26,10 @@ impl RecoverySink for Count {
         Ok(())
     }
 
-    fn record(&self, worker: usize, _: Lsn, changes: &[u8]) -> Result<(), String> {
+    fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
         if worker == 0 {
-            self.0.fetch_add(changes.len() as u64, Ordering::Relaxed);
+            let bytes: usize = batch.records().map(|(_, changes)| changes.len()).sum();
+            self.0.fetch_add(bytes as u64, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ fn log_is_whole(
     end: Option<LogEnd>,
 ) -> bool {
     let mut scan = Scan::new(source, bases, Known { checkpoint, end, ..Known::default() });
-    let outcome = scan.run(&mut |_, _| Ok(()), &|_| {});
+    let outcome = scan.run(&mut |batch, _| Ok(batch), &|_| {});
     outcome.is_ok() && !bases.is_empty() && scan.finish().end >= reaches
 }
 

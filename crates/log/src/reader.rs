@@ -69,6 +69,12 @@ impl Batch {
         })
     }
 
+    /// The changes of each record, with its LSN, in order.
+    pub fn records(&self) -> impl Iterator<Item = (Lsn, &[u8])> {
+        let changes = self.frames().filter(|frame| frame.kind == FrameKind::Changes);
+        changes.map(|frame| (frame.header.lsn, frame.payload))
+    }
+
     /// Whether there are no frames.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -106,6 +112,8 @@ pub struct SegmentReader {
     length: u64,
     at: u64,
     end: Option<SegmentEnd>,
+    /// Its memory is that of the next batch.
+    spent: Batch,
 }
 
 impl SegmentReader {
@@ -117,7 +125,7 @@ impl SegmentReader {
         let read = read_full(&*file, &mut bytes, 0).map_err(SegmentOpenError::Io)?;
         let header = SegmentHeader::decode(&bytes[..read]).map_err(SegmentOpenError::Header)?;
         let path = path.to_owned();
-        Ok(SegmentReader { file, path, header, length, at: SEGMENT_HEADER_BYTES, end: None })
+        Ok(SegmentReader::at_begin(file, path, header, length))
     }
 
     /// Opens a file as the segment at `base`, even if its header is not usable.
@@ -132,7 +140,17 @@ impl SegmentReader {
         let (dir_id, created_ms) = (0, 0);
         let header = SegmentHeader { node: 0, dir_id, base, durable: Lsn::ZERO, created_ms };
         let path = path.to_owned();
-        Ok(SegmentReader { file, path, header, length, at: SEGMENT_HEADER_BYTES, end: None })
+        Ok(SegmentReader::at_begin(file, path, header, length))
+    }
+
+    fn at_begin(
+        file: Box<dyn DiskFile>,
+        path: PathBuf,
+        header: SegmentHeader,
+        length: u64,
+    ) -> SegmentReader {
+        let (at, spent) = (SEGMENT_HEADER_BYTES, Batch::default());
+        SegmentReader { file, path, header, length, at, end: None, spent }
     }
 
     /// The file's header.
@@ -180,7 +198,8 @@ impl SegmentReader {
     /// # Errors
     /// Only system errors; invalid bytes are an end, not an error.
     pub fn next_batch(&mut self) -> io::Result<Batch> {
-        let mut batch = Batch::default();
+        let mut batch = std::mem::take(&mut self.spent);
+        batch.frames.clear();
         if self.end.is_some() {
             return Ok(batch);
         }
@@ -213,6 +232,14 @@ impl SegmentReader {
     fn finish_bad(&mut self, batch: Batch, found: &str) -> io::Result<Batch> {
         self.end = Some(SegmentEnd::Bad { offset: self.at, found: found.to_owned() });
         Ok(batch)
+    }
+
+    /// Takes a batch back that nobody needs any more. Its memory serves a later one.
+    pub fn recycle(&mut self, batch: Batch) {
+        // A long frame's memory is given back.
+        if batch.bytes.capacity() <= 2 * BATCH_BYTES {
+            self.spent = batch;
+        }
     }
 
     /// Reads from the current position; fewer than `bytes` only at the end of the file.

@@ -3,10 +3,10 @@
 //! The calling thread reads and checks the log once. All workers share each batch through short
 //! queues. With one worker there are no threads and no queues.
 
-use crate::frame::FrameKind;
 use crate::reader::Batch;
 use crate::recover::RecoverError;
 use crate::sink::RecoverySink;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -22,6 +22,8 @@ type ApplyHere<'a> = Box<dyn Fn(&Batch, &Path) -> Result<(), RecoverError> + 'a>
 pub(crate) struct Replay<'a> {
     here: Option<ApplyHere<'a>>,
     workers: Vec<Worker<'a>>,
+    /// Batches that were given to the workers, the oldest first.
+    given: VecDeque<Item>,
 }
 
 struct Worker<'a> {
@@ -37,7 +39,8 @@ impl<'a> Replay<'a> {
     ) -> Replay<'a> {
         if workers == 1 {
             let here = move |batch: &Batch, path: &Path| apply(sink, 0, batch, path);
-            return Replay { here: Some(Box::new(here)), workers: Vec::new() };
+            let given = VecDeque::new();
+            return Replay { here: Some(Box::new(here)), workers: Vec::new(), given };
         }
         let workers = (0..workers)
             .map(|worker| {
@@ -46,24 +49,28 @@ impl<'a> Replay<'a> {
                 Worker { queue, thread }
             })
             .collect();
-        Replay { here: None, workers }
+        Replay { here: None, workers, given: VecDeque::new() }
     }
 
-    /// Gives a batch to every worker. A failed worker takes no more; its error is returned here or
-    /// at the end.
-    pub(crate) fn feed(&mut self, batch: Batch, path: &Path) -> Result<(), RecoverError> {
+    /// Gives a batch to every worker; returns one that nobody needs any more, if there is one. A
+    /// failed worker takes no more; its error is returned here or at the end.
+    pub(crate) fn feed(&mut self, batch: Batch, path: &Path) -> Result<Batch, RecoverError> {
         if let Some(here) = &self.here {
-            return here(&batch, path);
+            return here(&batch, path).map(|()| batch);
         }
         if batch.is_empty() {
-            return Ok(());
+            return Ok(batch);
         }
         let item = Arc::new((batch, path.to_owned()));
+        self.given.push_back(item.clone());
         let failed =
             self.workers.iter().position(|worker| worker.queue.send(item.clone()).is_err());
         match failed {
-            Some(index) => join(self.workers.swap_remove(index)),
-            None => Ok(()),
+            Some(index) => join(self.workers.swap_remove(index)).map(|()| Batch::default()),
+            None => {
+                let spent = self.given.pop_front_if(|item| Arc::strong_count(item) == 1);
+                Ok(spent.and_then(Arc::into_inner).map(|(batch, _)| batch).unwrap_or_default())
+            }
         }
     }
 
@@ -95,12 +102,8 @@ fn apply<S: RecoverySink + ?Sized>(
     batch: &Batch,
     path: &Path,
 ) -> Result<(), RecoverError> {
-    for frame in batch.frames().filter(|frame| frame.kind == FrameKind::Changes) {
-        let lsn = frame.header.lsn;
-        sink.record(worker, lsn, frame.payload).map_err(|message| {
-            let path = path.to_owned();
-            RecoverError::Sink { path, lsn, message }
-        })?;
-    }
-    Ok(())
+    sink.records(worker, batch).map_err(|(lsn, message)| {
+        let path = path.to_owned();
+        RecoverError::Sink { path, lsn, message }
+    })
 }

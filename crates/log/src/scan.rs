@@ -13,8 +13,8 @@ use ladon_platform::Disk;
 use ladon_record::Lsn;
 use std::path::{Path, PathBuf};
 
-/// Receives each batch of complete frames, with its file.
-pub(crate) type Feed<'a> = dyn FnMut(Batch, &Path) -> Result<(), RecoverError> + 'a;
+/// Receives each batch of complete frames, with its file; returns one that is not needed any more.
+pub(crate) type Feed<'a> = dyn FnMut(Batch, &Path) -> Result<Batch, RecoverError> + 'a;
 
 /// The directory to read.
 #[derive(Clone, Copy)]
@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
             }
             self.log_bytes += reader.position().0 - self.position.0;
             self.position = reader.position();
-            feed(batch, &path)?;
+            reader.recycle(feed(batch, &path)?);
             if self.is_read() {
                 break;
             }

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{BlockHeader, CheckpointInfo};
 use crate::damage::Damage;
+use crate::reader::Batch;
 use ladon_record::Lsn;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,9 +19,10 @@ pub trait RecoverySink: Sync {
     /// before the first record, at any time among the blocks.
     fn meta(&self, lsn: Lsn, meta: &[u8]) -> Result<(), String>;
 
-    /// One record after the checkpoint's begin position; called after all blocks. Each of the
-    /// `workers` threads gets every record, in order, and applies its own share of the partitions.
-    fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String>;
+    /// Records after the checkpoint's begin position, see [`Batch::records`]; called after all
+    /// blocks. Each of the `workers` threads gets every record, in order, and applies its own share
+    /// of the partitions. An error says at which record.
+    fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)>;
 
     /// After the last record, once, before anything in the directory changes.
     fn end(&self) -> Result<(), String> {

@@ -224,7 +224,7 @@ fn check_log(
         const ADVICE: &str = "restore the directory from a backup, or start the version of Ladon \
                               that wrote this";
         changes += check_changes(batch.frames(), path, ADVICE, &mut faults);
-        Ok(())
+        Ok(batch)
     };
     let outcome = scan.run(&mut check, &|_| {});
     let is_read_to_its_end = outcome.is_ok();
@@ -290,6 +290,7 @@ fn check_prefix(disk: &dyn Disk, until: Lsn, report: &mut Report) -> Result<(), 
         segment.records += records.count() as u64;
         let (frames, path) = (batch.frames().filter(before), &segment.path);
         report.logged_changes += check_changes(frames, path, &advice, &mut report.not_needed);
+        reader.recycle(batch);
     }
     if let Some(SegmentEnd::Bad { offset, found }) = reader.end()
         && reader.position() < until
@@ -336,6 +337,7 @@ fn check_segment_alone(
         let batch = reader.next_batch().map_err(io_error("read", path))?;
         records += batch.frames().filter(|frame| frame.kind == FrameKind::Changes).count() as u64;
         report.logged_changes += check_changes(batch.frames(), path, advice, &mut report.damages);
+        reader.recycle(batch);
     }
     if let Some(SegmentEnd::Bad { offset, found }) = reader.end() {
         report.damages.push(damage(path, *offset, found.clone(), advice));

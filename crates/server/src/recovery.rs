@@ -1,6 +1,7 @@
 //! Start: recovers a keyspace and a log from a data directory.
 
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
+use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
 use ladon_record::Lsn;
 use std::sync::Arc;
@@ -62,9 +63,10 @@ impl RecoverySink for Sink<'_> {
         self.recovering.finish().map_err(|error| error.to_string())
     }
 
-    fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String> {
-        self.recovering
-            .record((worker, self.workers), lsn, changes)
-            .map_err(|error| error.to_string())
+    fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
+        let mut replay = self.recovering.replay((worker, self.workers));
+        batch.records().try_for_each(|(lsn, changes)| {
+            replay.record(lsn, changes).map_err(|error| (lsn, error.to_string()))
+        })
     }
 }

@@ -33,7 +33,7 @@ fn replayed(node: &TestNode) -> Found {
     let keyspace = Keyspace::new(KeyspaceOptions { hash_seed: 42, databases: 16 });
     let recovering = Recovering::new(&keyspace, 0);
     for (lsn, changes) in node.log.records() {
-        recovering.record((0, 1), lsn, &changes).expect("a logged record applies");
+        recovering.replay((0, 1)).record(lsn, &changes).expect("a logged record applies");
     }
     libraries(&keyspace)
 }

@@ -41,5 +41,5 @@ pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
 pub(crate) use held_spaces::{HeldSpaces, log_change};
 pub(crate) use mounted::{TupleEvent, event_of, key_of};
-pub(crate) use recovery::{RecoveringSpaces, SpaceFault};
+pub(crate) use recovery::{RecoveringSpaces, SpaceFault, SpaceReplay};
 pub(crate) use saving::SpaceCursor;

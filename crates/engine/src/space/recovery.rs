@@ -12,7 +12,7 @@ use crate::save::SavedBlock;
 use ladon_record::{Change, ChangeError, Changes, Lsn, SpaceId};
 use ladon_space::{BoxError, Rules, Space, SpaceDef, Tuple, Written};
 use ladon_system_spaces as system;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -91,27 +91,9 @@ impl RecoveringSpaces {
         Ok(())
     }
 
-    /// Applies a change of a record. Called by one thread, in the log's order.
-    pub(crate) fn change(
-        &self,
-        keyspace: &Keyspace,
-        lsn: Lsn,
-        change: Change<'_>,
-    ) -> Result<(), SpaceFault> {
-        let mut loaded = self.loaded.lock();
-        loaded.load(keyspace)?;
-        if lsn <= loaded.generation {
-            return Ok(());
-        }
-        match change {
-            Change::SpacePut { space: id, tuple } if !system::is_system(id) => {
-                loaded.put(keyspace, id, tuple)
-            }
-            Change::SpacePut { space: id, .. } | Change::SpaceDelete { space: id, .. } => {
-                loaded.redo(keyspace, id, change)
-            }
-            _ => Ok(()),
-        }
+    /// What applies changes of records: by one thread, in the log's order.
+    pub(crate) fn replay(&self) -> SpaceReplay<'_> {
+        SpaceReplay { loaded: self.loaded.lock() }
     }
 
     /// Ends recovery: builds the secondary indexes.
@@ -131,6 +113,35 @@ impl RecoveringSpaces {
         }
         keyspace.spaces.add_bytes(bytes - keyspace.spaces.bytes() as i64);
         Ok(())
+    }
+}
+
+/// Applies changes, see [`RecoveringSpaces::replay`].
+pub(crate) struct SpaceReplay<'a> {
+    loaded: MutexGuard<'a, Loaded>,
+}
+
+impl SpaceReplay<'_> {
+    pub(crate) fn change(
+        &mut self,
+        keyspace: &Keyspace,
+        lsn: Lsn,
+        change: Change<'_>,
+    ) -> Result<(), SpaceFault> {
+        let loaded = &mut *self.loaded;
+        loaded.load(keyspace)?;
+        if lsn <= loaded.generation {
+            return Ok(());
+        }
+        match change {
+            Change::SpacePut { space: id, tuple } if !system::is_system(id) => {
+                loaded.put(keyspace, id, tuple)
+            }
+            Change::SpacePut { space: id, .. } | Change::SpaceDelete { space: id, .. } => {
+                loaded.redo(keyspace, id, change)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -418,7 +418,7 @@ fn run(seed: u64, seen: &mut Seen) {
     let workers = 1 + random.below(3) as usize;
     for worker in 0..workers {
         for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
-            recovering.record((worker, workers), *lsn, changes).unwrap();
+            recovering.replay((worker, workers)).record(*lsn, changes).unwrap();
         }
     }
     assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
@@ -507,7 +507,7 @@ fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Keyspa
         recovering.block(block, changes).unwrap();
     }
     for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
-        recovering.record((0, 1), *lsn, changes).unwrap();
+        recovering.replay((0, 1)).record(*lsn, changes).unwrap();
     }
     drop(recovering);
     restored

@@ -302,7 +302,7 @@ pub fn restored(node: &Node, blocks: &[(SavedBlock, Vec<u8>)], begin: Lsn) -> Ke
     }
     for (lsn, changes) in node.records.borrow().iter().filter(|(lsn, _)| *lsn > begin) {
         for worker in 0..2 {
-            recovering.record((worker, 2), *lsn, changes).unwrap();
+            recovering.replay((worker, 2)).record(*lsn, changes).unwrap();
         }
     }
     recovering.finish().unwrap();

@@ -147,7 +147,7 @@ proptest! {
         let again = self::keyspace();
         let recovering = Recovering::new(&again, 0);
         for (index, changes) in log.iter().enumerate() {
-            recovering.record((0, 1), Lsn(index as u64 + 1), changes).expect("it applies");
+            recovering.replay((0, 1)).record(Lsn(index as u64 + 1), changes).expect("it applies");
         }
         prop_assert_eq!(&contents(&again), &model);
         // The accounts hold: with everything gone, what is left is the tables' own.
@@ -198,7 +198,7 @@ fn a_record_stays_as_it_was_whatever_becomes_of_its_string() {
     let recovering = Recovering::new(&again, 0);
     for (index, record) in log.iter().enumerate() {
         let lsn = Lsn(index as u64 + 1);
-        recovering.record((0, 1), lsn, &record.changes()).expect("it applies");
+        recovering.replay((0, 1)).record(lsn, &record.changes()).expect("it applies");
     }
     assert!(contents(&again) == expected);
     assert!(log[0].changes()[..100].ends_with(b"aaaa"));

@@ -135,7 +135,7 @@ impl TestNode {
         let keyspace = empty_keyspace();
         let recovering = Recovering::new(&keyspace, START_MS);
         for (lsn, changes) in self.log.records() {
-            recovering.record((0, 1), lsn, &changes).expect("a logged record applies");
+            recovering.replay((0, 1)).record(lsn, &changes).expect("a logged record applies");
         }
         dump(&keyspace)
     }

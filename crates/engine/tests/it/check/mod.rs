@@ -36,7 +36,7 @@ pub fn check(data: &[u8]) {
     let recovering = Recovering::new(&keyspace, 0);
     for (db, key) in found.keys() {
         let delete = encoded(Change::Delete { db: *db, key });
-        recovering.record((0, 1), Lsn(u64::MAX), &delete).expect("a key is deleted");
+        recovering.replay((0, 1)).record(Lsn(u64::MAX), &delete).expect("a key is deleted");
     }
     if all_applied {
         check_account(&keyspace);
@@ -64,18 +64,18 @@ fn apply_all(keyspace: &Keyspace, mut data: &[u8]) -> bool {
         let put = Change::Put { db, key, expire_at, kind, body: bytes };
         let update = Change::Update { db, key, kind, op: bytes };
         let applied = match what & 7 {
-            0 => recovering.record((0, 1), Lsn(lsn), &encoded(put)),
-            1 | 2 => recovering.record((0, 1), Lsn(lsn), &encoded(update)),
-            3 => recovering.record((0, 1), Lsn(lsn), &encoded(Change::Delete { db, key })),
+            0 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(put)),
+            1 | 2 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(update)),
+            3 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(Change::Delete { db, key })),
             4 => {
                 let change = Change::Expire { db, key, expire_at };
-                recovering.record((0, 1), Lsn(lsn), &encoded(change))
+                recovering.replay((0, 1)).record(Lsn(lsn), &encoded(change))
             }
-            5 => recovering.record((0, 1), Lsn(lsn), bytes),
+            5 => recovering.replay((0, 1)).record(Lsn(lsn), bytes),
             // Blocks come before any record.
             6 if lsn == 1 => recovering.block(&block(1), &encoded(put)),
             7 if lsn == 1 => recovering.block(&block(0), &encoded(update)),
-            _ => recovering.record((0, 1), Lsn(lsn), &encoded(Change::FlushDb { db })),
+            _ => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(Change::FlushDb { db })),
         };
         if applied.is_err() {
             return false;

@@ -1,5 +1,6 @@
 //! Running the program, and data directories for it.
 
+use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
 use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::{Change, ChangeBuffer, FunctionFacts, LibraryBody, Lsn, ValueKind};
@@ -32,7 +33,7 @@ impl RecoverySink for Nowhere {
     fn meta(&self, _: Lsn, _: &[u8]) -> Result<(), String> {
         Ok(())
     }
-    fn record(&self, _: usize, _: Lsn, _: &[u8]) -> Result<(), String> {
+    fn records(&self, _: usize, _: &Batch) -> Result<(), (Lsn, String)> {
         Ok(())
     }
 }

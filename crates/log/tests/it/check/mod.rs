@@ -4,6 +4,7 @@
 pub mod checkpoint;
 pub mod log;
 
+use ladon_log::reader::Batch;
 use ladon_log::{
     BlockHeader, DataDir, LogOptions, Meta, RecoverError, RecoveryReport, RecoverySink,
 };
@@ -51,8 +52,9 @@ impl RecoverySink for Seen {
         self.push(lsn, meta)
     }
 
-    fn record(&self, _: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String> {
-        self.push(lsn, changes)
+    fn records(&self, _: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
+        let mut records = batch.records();
+        records.try_for_each(|(lsn, changes)| self.push(lsn, changes).map_err(|fault| (lsn, fault)))
     }
 }
 

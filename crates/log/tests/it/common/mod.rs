@@ -4,6 +4,7 @@
 
 pub mod files;
 
+use ladon_log::reader::Batch;
 use ladon_log::{
     Appender, BlockHeader, DataDir, Log, LogOptions, RecoverError, RecoveryReport, RecoverySink,
 };
@@ -78,8 +79,9 @@ impl RecoverySink for MemorySink {
         Ok(())
     }
 
-    fn record(&self, worker: usize, lsn: Lsn, changes: &[u8]) -> Result<(), String> {
-        self.records[worker].lock().unwrap().push((lsn, changes.to_vec()));
+    fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
+        let records = batch.records().map(|(lsn, changes)| (lsn, changes.to_vec()));
+        self.records[worker].lock().unwrap().extend(records);
         Ok(())
     }
 }
