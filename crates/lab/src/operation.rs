@@ -8,6 +8,8 @@ use std::fmt;
 /// One request of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// Answer, and do nothing: what packets, replies and the kernel cost. Answer: [`Answer::Done`].
+    Ping,
     /// Store `value` under `key`, whatever was there. Answer: [`Answer::Done`].
     Set {
         /// The key.
@@ -95,6 +97,8 @@ pub enum Operation {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
+    /// See [`Operation::Ping`].
+    Ping,
     /// See [`Operation::Set`].
     Set,
     /// See [`Operation::Get`].
@@ -123,7 +127,8 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
+        Self::Ping,
         Self::Set,
         Self::Get,
         Self::GetByCall,
@@ -142,6 +147,7 @@ impl OperationKind {
 impl fmt::Display for OperationKind {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
+            Self::Ping => "ping",
             Self::Set => "set",
             Self::Get => "get",
             Self::GetByCall => "get by the name of a function",
@@ -163,6 +169,7 @@ impl Operation {
     #[must_use]
     pub const fn kind(&self) -> OperationKind {
         match self {
+            Self::Ping => OperationKind::Ping,
             Self::Set { .. } => OperationKind::Set,
             Self::Get { .. } => OperationKind::Get,
             Self::GetByCall { .. } => OperationKind::GetByCall,

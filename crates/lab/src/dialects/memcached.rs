@@ -32,6 +32,7 @@ impl Dialect for Memcached {
             OperationKind::AddMember | OperationKind::Members => "no sets: only strings",
             OperationKind::SetMany => "no request that sets several keys as one change",
             OperationKind::InsertRow | OperationKind::FindByGroup => "no secondary indexes",
+            OperationKind::Ping => "asked only in IPROTO",
             OperationKind::GetByCall | OperationKind::InsertTuple => "no functions and no tables",
             OperationKind::ScanFrom => "no scan in the order of keys",
         };
@@ -79,7 +80,8 @@ impl Dialect for Memcached {
                 out.extend_from_slice(b" v\r\n");
             }
             // The driver asks `can` first.
-            Operation::AddMember { .. }
+            Operation::Ping
+            | Operation::AddMember { .. }
             | Operation::Members { .. }
             | Operation::SetMany { .. }
             | Operation::InsertRow { .. }

@@ -36,6 +36,7 @@ impl Prefixed {
 
     fn apart(&self, operation: &Operation) -> Operation {
         match operation {
+            Operation::Ping => Operation::Ping,
             Operation::Set { key, value } => {
                 Operation::Set { key: self.key(key), value: value.clone() }
             }

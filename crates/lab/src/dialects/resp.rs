@@ -68,6 +68,7 @@ impl Dialect for Resp {
             OperationKind::ScanFrom => {
                 Err("no scan in the order of keys: SCAN walks in the order of hashes".to_owned())
             }
+            OperationKind::Ping => Err("asked only in IPROTO".to_owned()),
             OperationKind::GetByCall => Err("no function that reads a key by its name".to_owned()),
             OperationKind::InsertTuple => Err("no table of tuples".to_owned()),
             _ => Ok(()),
@@ -128,7 +129,8 @@ impl Dialect for Resp {
                 words::bulks(&[&find[..], &shown].concat(), out);
             }
             // The driver asks `can` first.
-            Operation::ScanFrom { .. }
+            Operation::Ping
+            | Operation::ScanFrom { .. }
             | Operation::GetByCall { .. }
             | Operation::InsertTuple { .. } => unreachable!("refused by can()"),
         }

@@ -88,7 +88,9 @@ impl System for Hazelcast {
                                    that is left, on each request"
                     .to_owned())
             }
-            Kind::GetByCall | Kind::InsertTuple => Err("asked only in IPROTO".to_owned()),
+            Kind::Ping | Kind::GetByCall | Kind::InsertTuple => {
+                Err("asked only in IPROTO".to_owned())
+            }
         }
     }
 

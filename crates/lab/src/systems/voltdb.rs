@@ -96,7 +96,7 @@ impl System for VoltDb {
 
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
         match kind {
-            OperationKind::GetByCall | OperationKind::InsertTuple => {
+            OperationKind::Ping | OperationKind::GetByCall | OperationKind::InsertTuple => {
                 Err("asked only in IPROTO".to_owned())
             }
             _ => Ok(()),

@@ -18,6 +18,7 @@ pub mod iterations;
 pub mod keyed;
 pub mod ledger;
 pub mod pick;
+mod pings;
 pub mod rows;
 pub mod sets;
 pub mod several;
@@ -42,6 +43,8 @@ pub use source::{Share, Traffic, blank};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
+    /// An answer, and nothing else.
+    Pings,
     /// Every key of a space once, in order, each written.
     Fill {
         /// The space.
@@ -114,6 +117,7 @@ impl Asked {
     pub fn kinds(&self) -> Vec<OperationKind> {
         use OperationKind as Kind;
         match self {
+            Self::Pings => vec![Kind::Ping],
             Self::Fill { .. } | Self::Insert { .. } => vec![Kind::Set],
             Self::ReadAll { .. } => vec![Kind::Get],
             Self::Keyed { mix, .. } => mix.iter().flat_map(|(_, deed)| deed.kinds()).collect(),
@@ -140,6 +144,7 @@ impl Asked {
             | Self::Counters { space, .. }
             | Self::Sets { space, .. } => space,
             Self::Rows { .. } => "rows",
+            Self::Pings => "",
         }
     }
 
@@ -220,6 +225,7 @@ impl World {
         self.seed = self.seed.wrapping_add(1);
         let requests = users * depth;
         match asked {
+            Asked::Pings => Box::new(pings::Pings),
             Asked::Fill { space, keys, value_bytes } => {
                 let own = self.share.range(*keys);
                 let ledger = Ledger::from_key(self.share.first_key(), space, own, *value_bytes);

@@ -14,7 +14,7 @@ pub const WORK: Work = Work {
     name: "spaces",
     title: "Spaces over IPROTO",
     repeats: "the requests of the comparisons with Tarantool: box.space, with a sequence and secondary indexes",
-    what: "Replace, get, get by CALL of `box.space.kv:select` and ranges of 100 tuples of a filled space, new \
+    what: "Ping, replace, get, get by CALL of `box.space.kv:select` and ranges of 100 tuples of a filled space, new \
            tuples and their deletion, an update of counters by one, insertion with a sequence and a secondary \
            index, selection of ten tuples by it; 50 users who send 1, 16 or 64 requests at once. Then what a \
            tuple of a number and 8 bytes takes in memory.",
@@ -49,6 +49,7 @@ fn plan(scale: &Scale) -> Plan {
     let sets = |read| Asked::Sets { space: "space-sets", read, members: MEMBERS };
     let range = keyed(Deed::Range { keys: RANGE });
     let each = [
+        ("ping", "ping", Asked::Pings),
         ("replace", "replace a tuple", keyed(Deed::Write)),
         ("get", "get a tuple", keyed(Deed::Read)),
         ("call", "CALL box.space.kv:select of a tuple", keyed(Deed::ReadByCall)),

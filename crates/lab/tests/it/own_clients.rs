@@ -109,7 +109,7 @@ fn asked(operation: &Operation) -> Value {
             json!({"insert_row":{"id":id,"group":group,"value":hex(value)}})
         }
         Operation::FindByGroup { group } => json!({"find_by_group":{"group":group}}),
-        Operation::GetByCall { .. } | Operation::InsertTuple { .. } => {
+        Operation::Ping | Operation::GetByCall { .. } | Operation::InsertTuple { .. } => {
             unreachable!("no client of the makers' is asked")
         }
         Operation::ScanFrom { key, count } => json!({"scan_from":{"key":text(key),"count":count}}),

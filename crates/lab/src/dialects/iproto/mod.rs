@@ -127,6 +127,7 @@ impl Dialect for Iproto {
     #[inline]
     fn encode(&mut self, tag: u64, operation: &Operation, out: &mut Vec<u8>) {
         match operation {
+            Operation::Ping => request::Request::Ping.write(tag, out),
             Operation::Set { key, value } => {
                 request::of_tuple(request::REPLACE, tag, spaces::KV, out, |out| {
                     texts(&[key, value], out);
@@ -218,9 +219,13 @@ impl Dialect for Iproto {
     }
 
     fn answer(&self, operation: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
+        if matches!(operation, Operation::Ping) {
+            return parse(frame)?.went_well().map(|()| Answer::Done);
+        }
         let (count, reader) = parse(frame)?.data()?;
         let said = || other(operation, frame);
         match operation {
+            Operation::Ping => Ok(Answer::Done),
             Operation::Set { .. }
             | Operation::AddMember { .. }
             | Operation::InsertRow { .. }
@@ -469,6 +474,7 @@ mod tests {
     fn all_operations() -> Vec<Operation> {
         let (key, value) = (b"k".to_vec(), b"v".to_vec());
         vec![
+            Operation::Ping,
             Operation::Set { key: key.clone(), value: value.clone() },
             get(),
             Operation::Delete { key: key.clone() },

@@ -19,6 +19,7 @@ impl Model {
     /// What it answers.
     pub fn answer(&mut self, operation: &Operation) -> Answer {
         match operation.clone() {
+            Operation::Ping => Answer::Done,
             Operation::Set { key, value } => {
                 self.values.insert(key, value);
                 Answer::Done
@@ -70,7 +71,7 @@ pub fn operation(
     bytes: &dyn Fn(&mut Random) -> Vec<u8>,
 ) -> Operation {
     let key = |random: &mut Random| format!("key:{}", random.below(20)).into_bytes();
-    match random.below(12) {
+    match random.below(13) {
         0 => Operation::Set { key: key(random), value: bytes(random) },
         1 => Operation::Get { key: key(random) },
         2 => Operation::Delete { key: key(random) },
@@ -97,6 +98,7 @@ pub fn operation(
         8 => Operation::FindByGroup { group: random.below(5).into() },
         9 => Operation::GetByCall { key: key(random) },
         10 => Operation::InsertTuple { id: number as u64, value: bytes(random) },
+        11 => Operation::Ping,
         _ => Operation::ScanFrom { key: key(random), count: 1 + random.below(5) as usize },
     }
 }
