@@ -1,7 +1,7 @@
 //! Commits of long transactions that others overtake: what the others wait for is counted in
 //! requests, never in time. And what transactions hold, and when the log takes nothing.
 
-use super::client::{Iproto, array, int, text};
+use super::client::{Iproto, array, best_of_rounds, int, text};
 use super::{Node, SickNode, make_space, row};
 use crate::live::info_number;
 use crate::sick_disk::{until, until_writes_fail};
